@@ -1,0 +1,15 @@
+//! Job files and job documents: YAML to spec, matrix expansion, validation, units, stages.
+//!
+//! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
+//! [`file::Source`], so a server can refuse to read any.
+
+pub mod id;
+pub mod plan;
+pub mod stage;
+
+pub use id::{IdMaker, JobId, ParseJobIdError};
+pub use plan::{JobPlan, SiteDefaults, TboxType};
+pub use stage::{DataReadiness, Health, Stage};
+
+/// A job as its author wrote it: flat JSON, in the order of the file. It never changes after submit.
+pub type Spec = serde_json::Map<String, serde_json::Value>;
