@@ -1,0 +1,275 @@
+//! The small, typed document of a job that changes; its body is written once, beside it.
+
+use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Which state of a document is meant. Later states are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version {
+    /// Elasticsearch's `_primary_term`; 1 in the embedded store.
+    pub primary_term: u64,
+    /// Elasticsearch's `_seq_no`; a counter in the embedded store.
+    pub seq_no: u64,
+}
+
+/// The state of a job: what matching and people's searches need, at most 1 KB of it typical.
+///
+/// Times are UTC epoch milliseconds, 0 when it has not happened. Empty strings and lists are left out
+/// of the stored document. Stored documents may hold fields this version does not know: writers only
+/// send patches of named fields, so those are never dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobState {
+    /// Version of this layout; a reader accepts its own and its neighbours.
+    pub format: u16,
+    /// The job.
+    pub job_id: JobId,
+    /// How far it is.
+    pub stage: Stage,
+    /// How it ended.
+    pub health: Health,
+    /// Whether its results are in.
+    pub data_readiness: DataReadiness,
+    /// Whether it may run now (it waits for no time, parent or sequence). Counts, pulls and finds see only
+    /// jobs with `stage == submit && ready`.
+    pub ready: bool,
+    /// When it became ready; after a requeue with back-off possibly in the future of `submit_ms`.
+    pub ready_ms: u64,
+    /// Who is charged.
+    pub account: String,
+    /// Who submitted it (may act for an account).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub principal: String,
+    /// Its queue, never empty.
+    pub queue: String,
+    /// Class of the queue when it was submitted, 0 to 9: orders pulls; the policy decides at dispatch.
+    pub class: u8,
+    /// Priority inside the account.
+    pub priority: i16,
+    /// When it was submitted.
+    pub submit_ms: u64,
+    /// One `submit` call.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub submit_id: String,
+    /// A set of jobs for comparing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group_id: String,
+    /// Test suite.
+    pub suite: String,
+    /// Kind of test.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub category: String,
+    /// Short parameters for tables, `k=v k=v`, at most 200 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub params: String,
+    /// The testbox asked for.
+    pub testbox: String,
+    /// Its group.
+    pub tbox_group: String,
+    /// Its kind.
+    pub tbox_type: TboxType,
+    /// The architecture needed; empty: any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arch: String,
+    /// Host keys, one of which a host must offer.
+    pub host_keys: Vec<String>,
+    /// Memory needed, MB.
+    pub memory_mb: u32,
+    /// Tags that the host must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// How many tags: a `terms_set` search never finds documents without any.
+    pub tags_n: u16,
+    /// Devices that the host must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
+    /// How many devices.
+    pub devices_n: u16,
+    /// Cache directories it would like to find.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_dirs: Vec<String>,
+    /// Time limit of stage running, seconds.
+    pub timeout_s: u64,
+    /// Which try this is, from 1.
+    pub attempt: u16,
+    /// How often it may still be tried again after a lost lease.
+    pub retry_lost_left: u16,
+    /// How often it may still be tried again after a failure of its own.
+    pub retry_fail_left: u16,
+    /// Whether the agent must stop it when cut off from every replica.
+    #[serde(default)]
+    pub stop_when_cut_off: bool,
+    /// The host that has (or had) this attempt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// That host's group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_group: String,
+    /// Memory of the whole host, MB: what a hw job is charged for.
+    #[serde(default)]
+    pub host_memory_mb: u32,
+    /// The session of the host's agent that asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
+    /// The number of the request that got it.
+    #[serde(default)]
+    pub request: u64,
+    /// Unique to the claim: whose write is in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub claim_token: String,
+    /// Raised by each write that only confirms a claim.
+    #[serde(default)]
+    pub claim_seq: u32,
+    /// The replica that claimed it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub replica: String,
+    /// When the attempt's stages began.
+    #[serde(default)]
+    pub dispatch_ms: u64,
+    /// See `dispatch_ms`.
+    #[serde(default)]
+    pub boot_ms: u64,
+    /// See `dispatch_ms`.
+    #[serde(default)]
+    pub setup_ms: u64,
+    /// See `dispatch_ms`.
+    #[serde(default)]
+    pub running_ms: u64,
+    /// See `dispatch_ms`.
+    #[serde(default)]
+    pub post_run_ms: u64,
+    /// When the attempt ended (finish, cancel or an abort).
+    #[serde(default)]
+    pub end_ms: u64,
+    /// When the running attempt must be over; renewals move it.
+    #[serde(default)]
+    pub deadline_ms: u64,
+    /// The last stage it was in before it ended badly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_success_stage: Option<Stage>,
+    /// Exit code of its script, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Why it is as it is, in words for people, at most 300 bytes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Whether somebody asked to stop it while it runs: told to the agent at its next heartbeat.
+    #[serde(default)]
+    pub stop_asked: bool,
+    /// Folder of its results, `/result/…`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub result_root: String,
+    /// Milestones reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<String>,
+    /// What it waits for (an opaque condition that the scheduler reads); empty: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Value>,
+    /// Where it may run from: the lab, project and labels of the submitter's choosing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lab: String,
+    /// See `lab`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// See `lab`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Earlier attempts, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+impl JobState {
+    /// The layout that this version writes.
+    pub const FORMAT: u16 = 1;
+}
+
+/// One earlier attempt, on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number, from 1.
+    pub attempt: u16,
+    /// Where it ran.
+    pub host: String,
+    /// The session of the host's agent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
+    /// Its claim token.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub claim_token: String,
+    /// The stage it had reached.
+    pub stage: Stage,
+    /// How it ended.
+    pub health: Health,
+    /// When it was dispatched.
+    pub dispatch_ms: u64,
+    /// When it ended.
+    pub end_ms: u64,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// A job to submit: both its documents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob {
+    /// The state.
+    pub state: JobState,
+    /// The body: the spec as submitted (secrets sealed). Written once.
+    pub body: Spec,
+}
+
+/// A state as read, with the version to expect in the next patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredJob {
+    /// The state.
+    pub state: JobState,
+    /// Its version.
+    pub version: Version,
+}
+
+/// Named fields of a [`JobState`] to set, all or nothing. Fields not named stay as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StatePatch(Map<String, Value>);
+
+impl StatePatch {
+    /// Sets nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The difference that turns `before` into `after`: only what changed, cleared fields as null.
+    pub fn between(before: &JobState, after: &JobState) -> Self {
+        let (old, new) = (to_map(before), to_map(after));
+        let mut patch = Map::new();
+        for (key, value) in &new {
+            if old.get(key) != Some(value) {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+        for key in old.keys() {
+            if !new.contains_key(key) {
+                patch.insert(key.clone(), Value::Null);
+            }
+        }
+        Self(patch)
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The fields, as JSON. A null clears the field.
+    pub fn fields(&self) -> &Map<String, Value> {
+        &self.0
+    }
+}
+
+fn to_map(state: &JobState) -> Map<String, Value> {
+    match serde_json::to_value(state) {
+        Ok(Value::Object(map)) => map,
+        // A struct of strings, numbers and lists always serializes to an object.
+        Ok(_) | Err(_) => Map::new(),
+    }
+}

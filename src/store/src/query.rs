@@ -1,0 +1,123 @@
+//! What is asked of the store: counts, pulls, finds, and searches for people.
+
+use fairlead_job::{Health, JobId, Stage};
+
+use crate::StoredJob;
+
+/// How many jobs wait (`stage == submit && ready`), exact. Zero counts are left out; sorted by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub total: u64,
+    /// By account.
+    pub accounts: Vec<(String, u64)>,
+    /// By queue.
+    pub queues: Vec<(String, u64)>,
+    /// By host key. A job with several keys counts under each.
+    pub host_keys: Vec<(String, u64)>,
+}
+
+/// One way of slicing the waiting jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PullBy {
+    /// All of them.
+    All,
+    /// Of one account.
+    Account(String),
+    /// Of one queue.
+    Queue(String),
+    /// Under one host key.
+    HostKey(String),
+}
+
+/// A page of waiting jobs, in order of class (high first), priority (high first), id (old first).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pull {
+    /// Which.
+    pub by: PullBy,
+    /// How many at most, 1 to 10,000.
+    pub limit: u32,
+    /// Continue behind this job of the last page.
+    pub after: Option<(u8, i16, JobId)>,
+}
+
+/// Waiting jobs that an offer could take, best first in the order of [`Pull`], at most one a queue
+/// unless `per_queue` says more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Find {
+    /// Host keys that the host offers.
+    pub keys: Vec<String>,
+    /// Its architecture.
+    pub arch: String,
+    /// Its free memory, MB.
+    pub free_memory_mb: u32,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its devices.
+    pub devices: Vec<String>,
+    /// Accounts and queues together: how many jobs of each (queue, account) at most, at least 1.
+    pub limit: u32,
+}
+
+/// What a pull or find found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The jobs.
+    pub jobs: Vec<StoredJob>,
+    /// Whether the store holds more.
+    pub more: bool,
+}
+
+/// A search for people. Empty filters do not filter; several filters are all to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Any of these stages.
+    pub stages: Vec<Stage>,
+    /// Any of these ends.
+    pub healths: Vec<Health>,
+    /// Any of these accounts.
+    pub accounts: Vec<String>,
+    /// Any of these queues.
+    pub queues: Vec<String>,
+    /// Any of these hosts.
+    pub hosts: Vec<String>,
+    /// Any of these suites.
+    pub suites: Vec<String>,
+    /// Any of these `submit_id`s.
+    pub submit_ids: Vec<String>,
+    /// Any of these `group_id`s.
+    pub group_ids: Vec<String>,
+    /// Any of these testbox groups.
+    pub tbox_groups: Vec<String>,
+    /// Submitted at or after, epoch ms.
+    pub since_ms: Option<u64>,
+    /// Submitted before, epoch ms.
+    pub until_ms: Option<u64>,
+    /// Which first.
+    pub order: SearchOrder,
+    /// Continue behind this job of the last page.
+    pub after: Option<JobId>,
+    /// How many at most, 1 to 1,000 (0 counts only).
+    pub limit: u32,
+}
+
+/// Order of a search, always by id, which is by time of submit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchOrder {
+    /// Newest first.
+    #[default]
+    NewestFirst,
+    /// Oldest first.
+    OldestFirst,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchPage {
+    /// The jobs.
+    pub jobs: Vec<StoredJob>,
+    /// How many there are in all, exact.
+    pub total: u64,
+    /// Whether there are more behind the last one.
+    pub more: bool,
+}

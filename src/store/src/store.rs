@@ -1,0 +1,176 @@
+//! The seam: what a store must be able to do, and what must hold of it.
+
+use async_trait::async_trait;
+use fairlead_job::{JobId, Spec};
+use serde_json::Value;
+
+use crate::{
+    Counts, Find, ItemError, NewJob, Page, Pull, Search, SearchPage, StatePatch, StoreError,
+    StoredJob, Version,
+};
+
+/// A compare-and-set change of one job's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patch {
+    /// The job.
+    pub id: JobId,
+    /// The version it must have.
+    pub expect: Version,
+    /// What to set.
+    pub set: StatePatch,
+}
+
+/// Kinds of small documents, each in a place of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DocKind {
+    /// Queue policies.
+    Queue,
+    /// What is known of hosts.
+    Host,
+    /// Accounts and their hashed tokens.
+    Account,
+    /// Live schedulers.
+    Replica,
+    /// Ownership of running jobs by a host's session: one write a host a renewal.
+    Lease,
+    /// Settings that all replicas share, among them the sealing key.
+    Setting,
+}
+
+impl DocKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Queue,
+        Self::Host,
+        Self::Account,
+        Self::Replica,
+        Self::Lease,
+        Self::Setting,
+    ];
+
+    /// Its name in index and table names.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queues",
+            Self::Host => "hosts",
+            Self::Account => "accounts",
+            Self::Replica => "replicas",
+            Self::Lease => "leases",
+            Self::Setting => "settings",
+        }
+    }
+}
+
+/// A small document as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doc {
+    /// Its id inside its kind, 1 to 512 bytes.
+    pub id: String,
+    /// Its version.
+    pub version: Version,
+    /// What it holds: a JSON object, stored whole and not searchable.
+    pub body: Value,
+}
+
+/// What a write of a small document expects to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Whatever is there is replaced.
+    Any,
+    /// Nothing: create, conflict if it exists.
+    Absent,
+    /// This version.
+    Version(Version),
+}
+
+/// A write of a small document. `body: None` deletes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocWrite {
+    /// Its id.
+    pub id: String,
+    /// What must be there.
+    pub expect: Expect,
+    /// What will be there.
+    pub body: Option<Value>,
+}
+
+/// One line of the append-only record of who did what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRecord {
+    /// When, UTC epoch ms; names the month's index.
+    pub at_ms: u64,
+    /// Who acted (an account, a host or a replica).
+    pub who: String,
+    /// What was done, one word with dots, for example `job.cancel`.
+    pub what: String,
+    /// To what: a job id, a queue, a host.
+    pub subject: String,
+    /// Details, a JSON object.
+    pub detail: Value,
+}
+
+/// How the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreHealth {
+    /// Whether a write would be taken now, as far as is known.
+    pub available: bool,
+    /// `embedded` or `elasticsearch`, with version.
+    pub name: String,
+    /// What is wrong, in words; empty when nothing is.
+    pub problem: String,
+}
+
+/// A store of jobs.
+///
+/// Every item of a batch has its own result, in the order of the batch; a batch may be of any size (the
+/// store splits it). `get`, `get_bodies` and documents by id are read in real time; counts, pulls, finds,
+/// searches and `list_docs` may lag behind by the refresh interval. A write that returned `Ok` is durable.
+#[async_trait]
+pub trait JobStore: Send + Sync + std::fmt::Debug {
+    /// Creates jobs. `Ok` only when both documents of *that* job are in. `Conflict`: the id exists.
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>>;
+
+    /// Reads states in real time, in the order asked for.
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError>;
+
+    /// Reads bodies in real time, in the order asked for.
+    async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError>;
+
+    /// Compare-and-set of states. `Ok` holds the new version.
+    async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>>;
+
+    /// Counts the waiting jobs by account, queue and host key, exact.
+    async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// Pulls pages of waiting jobs.
+    async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError>;
+
+    /// Finds waiting jobs by the whole requirement of offers.
+    async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError>;
+
+    /// Searches for people. `order` and `after` page through it; exact totals.
+    async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
+
+    /// Reads a small document in real time.
+    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError>;
+
+    /// Writes small documents of one kind, each with its own expectation.
+    async fn put_docs(
+        &self,
+        kind: DocKind,
+        writes: Vec<DocWrite>,
+    ) -> Vec<Result<Version, ItemError>>;
+
+    /// All small documents of a kind, sorted by id.
+    async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError>;
+
+    /// Appends to the record of events. Best effort: an error loses only the record.
+    async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError>;
+
+    /// Makes everything written so far visible to counts, pulls, finds and searches. Dear: at start and
+    /// in tests only.
+    async fn refresh(&self) -> Result<(), StoreError>;
+
+    /// How the store is, from what was last seen; asks nothing.
+    fn health(&self) -> StoreHealth;
+}
