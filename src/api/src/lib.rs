@@ -1,1 +1,11 @@
-//! Placeholder.
+//! What goes over the wire: types, the endpoint table, error codes, and a typed client.
+//!
+//! No server dependencies: agents, the CLI and scripts link this crate alone.
+
+pub mod codes;
+pub mod endpoints;
+pub mod wire;
+
+pub use codes::{ErrorBody, ErrorCode};
+pub use endpoints::{ENDPOINTS, Endpoint};
+pub use wire::*;

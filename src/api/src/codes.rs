@@ -1,0 +1,89 @@
+//! Error codes: what a client may branch on. One place maps them to HTTP.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal;)+) => {
+        /// Why a request was refused. The text is stable; clients branch on it, people read the message.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum ErrorCode { $($(#[$doc])* #[serde(rename = $text)] $variant),+ }
+
+        impl ErrorCode {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The text on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The HTTP status it is answered with.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not the JSON or YAML that is expected.
+    BadBody = "bad_body", 400;
+    /// A field has a value that cannot be used.
+    BadField = "bad_field", 400;
+    /// A query parameter has a value that cannot be used.
+    BadQuery = "bad_query", 400;
+    /// The job file cannot be expanded.
+    BadJobFile = "bad_job_file", 400;
+    /// A path, id or name is malformed.
+    BadName = "bad_name", 400;
+    /// Nobody said who asks, or the token is wrong.
+    Unauthorized = "unauthorized", 401;
+    /// Known, but not allowed to do this.
+    Forbidden = "forbidden", 403;
+    /// No such job, host, queue, account, file or path.
+    NotFound = "not_found", 404;
+    /// The path exists, the method does not.
+    MethodNotAllowed = "method_not_allowed", 405;
+    /// The job is not in a stage where this can be done.
+    WrongStage = "wrong_stage", 409;
+    /// Another attempt, session or writer is ahead of this one.
+    Conflict = "conflict", 409;
+    /// The body, list or file is larger than the limit.
+    TooLarge = "too_large", 413;
+    /// The content type is not one that is understood.
+    UnsupportedMediaType = "unsupported_media_type", 415;
+    /// The job has ended and takes no more changes.
+    Closed = "closed", 423;
+    /// Too many requests are waiting or in flight. Try again later.
+    TooMany = "too_many", 429;
+    /// A bug. The log of the replica has the story.
+    Internal = "internal", 500;
+    /// The store or the replica cannot do this now. Nothing was done. Try again.
+    Unavailable = "unavailable", 503;
+    /// Written or not: the store did not say. Ask again for the state before you repeat it.
+    Unknown = "outcome_unknown", 503;
+}
+
+/// The body of every refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ErrorBody {
+    /// What kind, for programs.
+    pub code: ErrorCode,
+    /// What is wrong: the value and the limit, one sentence.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl ErrorBody {
+    /// A refusal.
+    pub fn new(code: ErrorCode, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The table of endpoints: one row a route, for documentation, for tests and for `version`.
+
+/// Who may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// Anybody.
+    Anybody,
+    /// An account, for what is its own; admins for all.
+    Account,
+    /// A testbox.
+    Testbox,
+    /// An admin.
+    Admin,
+    /// Whoever holds the job's token.
+    JobToken,
+}
+
+/// One route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
+    /// HTTP method.
+    pub method: &'static str,
+    /// Path; `:x` is one segment, `*x` the rest.
+    pub path: &'static str,
+    /// Who may call when accounts are checked.
+    pub caller: Caller,
+    /// What it does.
+    pub does: &'static str,
+}
+
+const fn row(
+    method: &'static str,
+    path: &'static str,
+    caller: Caller,
+    does: &'static str,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        caller,
+        does,
+    }
+}
+
+/// Every route, in the order of the documentation.
+pub const ENDPOINTS: &[Endpoint] = &[
+    row(
+        "GET",
+        "/",
+        Caller::Anybody,
+        "says that the scheduler is alive",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/health",
+        Caller::Anybody,
+        "says that the scheduler is alive, and how its store is",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/version",
+        Caller::Anybody,
+        "version and capabilities",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/submit",
+        Caller::Account,
+        "submits one job or a list, JSON or YAML",
+    ),
+    row(
+        "POST",
+        "/submit_job",
+        Caller::Account,
+        "old name of jobs/submit",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/jobs",
+        Caller::Account,
+        "lists jobs by filters, paged",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/jobs/dispatch",
+        Caller::Testbox,
+        "long poll for a hw testbox: its boot script or JSON",
+    ),
+    row(
+        "GET",
+        "/boot.:boot_type/:parameter/:value",
+        Caller::Testbox,
+        "old name of jobs/dispatch",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/wait",
+        Caller::Account,
+        "long poll until jobs reach what is waited for",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/cancel",
+        Caller::Account,
+        "cancels waiting jobs by ids, one report each",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/jobs/:id",
+        Caller::Account,
+        "one job, flat",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/jobs/:id/explain",
+        Caller::Account,
+        "why the job waits, or where it is",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/jobs/:id/log",
+        Caller::Account,
+        "its output; follow=true streams to the end",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/:id/log",
+        Caller::JobToken,
+        "appends to its output at an offset",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/:id/update",
+        Caller::JobToken,
+        "reports stage, health, data readiness, milestones; renews",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/:id/cancel",
+        Caller::Account,
+        "cancels a waiting job",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/jobs/:id/terminate",
+        Caller::Account,
+        "stops a running job",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/queues",
+        Caller::Account,
+        "queues with policy, waiting, running and share",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/queues/:name",
+        Caller::Admin,
+        "sets weight, priority, paused",
+    ),
+    row(
+        "DELETE",
+        "/scheduler/v1/queues/:name",
+        Caller::Admin,
+        "back to the default policy",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/hosts",
+        Caller::Account,
+        "hosts, what they offer and run",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/hosts/:hostname",
+        Caller::Account,
+        "one host, and why it is idle",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/hosts/:hostname",
+        Caller::Testbox,
+        "registers a host or updates what is known of it",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/testboxes/:host/consume",
+        Caller::Testbox,
+        "long poll of an agent for work",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/testboxes/:host/heartbeat",
+        Caller::Testbox,
+        "renews the leases of an agent's session",
+    ),
+    row("GET", "/scheduler/v1/accounts", Caller::Admin, "accounts"),
+    row(
+        "POST",
+        "/scheduler/v1/accounts/:my_account",
+        Caller::Admin,
+        "creates or changes an account, answers its token once",
+    ),
+    row(
+        "GET",
+        "/srv/scheduler/pending-jobs/:id/job.cgz",
+        Caller::JobToken,
+        "the job as an initrd for hw testboxes",
+    ),
+    row(
+        "POST",
+        "/result/*path",
+        Caller::JobToken,
+        "uploads a result file",
+    ),
+    row(
+        "PUT",
+        "/result/*path",
+        Caller::JobToken,
+        "uploads a result file",
+    ),
+    row(
+        "GET",
+        "/result/*path",
+        Caller::Account,
+        "downloads a result file or lists a folder",
+    ),
+];

@@ -1,0 +1,400 @@
+//! Bodies of requests and answers. Units are in the names; times are UTC epoch milliseconds unless a
+//! name says otherwise. Unknown fields are ignored on both sides, so old and new can talk.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One item of the answer to a submit, in the order of the request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmitItem {
+    /// The new job's id; `"0"` when it was refused.
+    pub job_id: String,
+    /// Empty when accepted; else why not.
+    pub message: String,
+    /// compass-ci's field: empty when accepted, else the code.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub errcode: String,
+    /// The same, in our own name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub code: String,
+    /// What to do about a refusal, or a warning about an accepted job (no known host can run it).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// The scheduler's version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// `submit` when accepted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub job_state: String,
+    /// Where its results will be.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub result_root: String,
+    /// The submit it belongs to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub submit_id: String,
+}
+
+/// A job that an agent says it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldJob {
+    /// The job.
+    pub job_id: String,
+    /// Which try.
+    pub attempt: u16,
+    /// From its grant.
+    pub claim_token: String,
+}
+
+/// What an agent says when it asks for work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsumeRequest {
+    /// A uuid, new at each start (or boot) of the agent. 1 to 64 characters.
+    pub session: String,
+    /// Counts the agent's requests in this session, from 1. A repeated number gets the same answer again.
+    pub request: u64,
+    /// Kinds of testbox that it offers: `hw` alone, or `vm` and/or `dc`.
+    pub kinds: Vec<String>,
+    /// Its architecture, for example `x86_64`.
+    pub arch: String,
+    /// Its group; empty: the host name up to `--`.
+    #[serde(default)]
+    pub group: String,
+    /// Memory of the whole host, MB.
+    pub memory_mb: u32,
+    /// Memory that jobs may take now, MB.
+    pub free_memory_mb: u32,
+    /// Tags that it has.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Devices that it has.
+    #[serde(default)]
+    pub devices: Vec<String>,
+    /// Cache directories that it holds.
+    #[serde(default)]
+    pub cache_dirs: Vec<String>,
+    /// How many jobs it takes at most now, 1 to 256. Default 64; a hw box gets one.
+    #[serde(default = "default_jobs_max")]
+    pub jobs_max: u32,
+    /// How long it waits for work, seconds, 0 to 600. Default 30.
+    #[serde(default = "default_wait_s")]
+    pub wait_s: u32,
+    /// Jobs that it still has. What the scheduler thinks it has and is not here is lost.
+    #[serde(default)]
+    pub running: Vec<HeldJob>,
+}
+
+fn default_jobs_max() -> u32 {
+    64
+}
+
+fn default_wait_s() -> u32 {
+    30
+}
+
+/// One job handed to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The job.
+    pub job_id: String,
+    /// Which try, from 1.
+    pub attempt: u16,
+    /// Names this grant: an update with another attempt's token is refused.
+    pub claim_token: String,
+    /// Allows updates of this job, uploads to its result folder and appends to its log.
+    pub job_token: String,
+    /// Kind of testbox: `hw`, `vm` or `dc`.
+    pub tbox_type: String,
+    /// Memory that it takes of the host, MB; hw: 0.
+    pub memory_mb: u32,
+    /// Time limit of stage running, seconds.
+    pub timeout_s: u64,
+    /// Where its results go, `/result/…`.
+    pub result_root: String,
+    /// Whether to stop it when no replica could be reached for `lease_ms`.
+    pub stop_when_cut_off: bool,
+    /// The job itself.
+    pub job: Map<String, Value>,
+}
+
+/// The answer to a request for work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsumeAnswer {
+    /// How long a lease lasts without a heartbeat, ms.
+    pub lease_ms: u64,
+    /// How often to send heartbeats, ms.
+    pub heartbeat_ms: u64,
+    /// The jobs; empty when nothing came in time: ask again.
+    pub jobs: Vec<Grant>,
+    /// Jobs that the agent said it has and must stop.
+    #[serde(default)]
+    pub stop: Vec<StopOrder>,
+}
+
+/// What an agent says between requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatRequest {
+    /// The agent's session.
+    pub session: String,
+    /// All jobs that it has.
+    #[serde(default)]
+    pub running: Vec<HeldJob>,
+    /// Memory that jobs may take now, MB.
+    #[serde(default)]
+    pub free_memory_mb: u32,
+}
+
+/// The answer to a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatAnswer {
+    /// How long a lease lasts without a heartbeat, ms.
+    pub lease_ms: u64,
+    /// How often to send heartbeats, ms.
+    pub heartbeat_ms: u64,
+    /// Jobs to stop.
+    #[serde(default)]
+    pub stop: Vec<StopOrder>,
+}
+
+/// An order to stop a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopOrder {
+    /// The job.
+    pub job_id: String,
+    /// Which try.
+    pub attempt: u16,
+    /// The health that it ends with (`terminate`, `timeout_running` …); empty: it is no longer this
+    /// agent's, stop it and report nothing.
+    pub health: String,
+    /// Why, for the log.
+    pub reason: String,
+    /// How long it may take to end by itself after the polite signal, seconds.
+    pub grace_s: u32,
+}
+
+/// A line of a list of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSummary {
+    /// The job.
+    pub job_id: String,
+    /// How far.
+    pub job_stage: String,
+    /// How it ended.
+    pub job_health: String,
+    /// Whether results are in.
+    pub job_data_readiness: String,
+    /// Who is charged.
+    pub my_account: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its priority.
+    pub priority: i16,
+    /// Its suite.
+    pub suite: String,
+    /// Short parameters.
+    #[serde(default)]
+    pub params: String,
+    /// Testbox asked for.
+    pub testbox: String,
+    /// Its group.
+    pub tbox_group: String,
+    /// The host that has or had it.
+    #[serde(default)]
+    pub host: String,
+    /// Which try.
+    pub attempt: u16,
+    /// Which submit.
+    #[serde(default)]
+    pub submit_id: String,
+    /// Memory, MB.
+    pub memory_mb: u32,
+    /// When submitted.
+    pub submit_ms: u64,
+    /// When dispatched, 0: not yet.
+    pub dispatch_ms: u64,
+    /// When its script began, 0: not yet.
+    pub running_ms: u64,
+    /// When it ended, 0: not yet.
+    pub end_ms: u64,
+    /// Exit code, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Why it is as it is.
+    #[serde(default)]
+    pub reason: String,
+    /// Where its results are.
+    #[serde(default)]
+    pub result_root: String,
+}
+
+/// A page of jobs. Query: `stage`, `health`, `account`, `queue`, `host`, `suite`, `submit_id`, `group_id`,
+/// `tbox_group` (each a comma list), `since_ms`, `until_ms`, `order` (`newest`|`oldest`), `after`, `limit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobList {
+    /// The jobs.
+    pub jobs: Vec<JobSummary>,
+    /// How many in all.
+    pub total: u64,
+    /// Give this as `after` for the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueView {
+    /// Its name.
+    pub name: String,
+    /// Class, 0 to 9, higher always first.
+    pub priority: u8,
+    /// Share inside the class.
+    pub weight: u32,
+    /// Whether nothing of it is dispatched.
+    pub paused: bool,
+    /// Jobs that wait, as the store counts.
+    pub waiting: u64,
+    /// Jobs that testboxes have.
+    pub running: u64,
+    /// Its part of the testbox time while busy, in thousandths, among queues of its class with work.
+    pub share_permille: u32,
+    /// Whether an admin set its policy.
+    pub set: bool,
+}
+
+/// A change of a queue: only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueChange {
+    /// Class, 0 to 9.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Share inside the class, 1 to 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+    /// Whether nothing of it is dispatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+}
+
+/// One host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostView {
+    /// Its name.
+    pub hostname: String,
+    /// Kinds that it offers.
+    pub kinds: Vec<String>,
+    /// Its architecture.
+    pub arch: String,
+    /// Its group.
+    pub group: String,
+    /// Memory of the whole host, MB.
+    pub memory_mb: u32,
+    /// Memory free as last said, MB.
+    pub free_memory_mb: u32,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Its devices.
+    #[serde(default)]
+    pub devices: Vec<String>,
+    /// `waiting` (asks for work), `busy`, `silent` (not heard of for a lease).
+    pub state: String,
+    /// When last heard of.
+    pub seen_ms: u64,
+    /// Jobs that it has.
+    #[serde(default)]
+    pub jobs: Vec<String>,
+    /// Why it is idle, one reason a line.
+    #[serde(default)]
+    pub why_idle: Vec<String>,
+}
+
+/// Why a job waits, or where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The job.
+    pub job_id: String,
+    /// How far it is.
+    pub job_stage: String,
+    /// The answer in one sentence.
+    pub summary: String,
+    /// What else is known, one sentence a line, most important first.
+    pub reasons: Vec<String>,
+    /// For each host that was looked at: whether it could run the job, and what it lacks.
+    pub hosts: Vec<HostVerdict>,
+    /// How many more hosts there are than `hosts` shows.
+    #[serde(default)]
+    pub hosts_more: u64,
+}
+
+/// One host, as seen from one job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostVerdict {
+    /// The host.
+    pub hostname: String,
+    /// Whether it could ever run the job.
+    pub could: bool,
+    /// What it lacks or waits for, in words; empty: nothing.
+    pub lacks: Vec<String>,
+}
+
+/// One account. The token is shown only in the answer that made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountView {
+    /// Its name.
+    pub my_account: String,
+    /// `admin`, `user` or `testbox`.
+    pub role: String,
+    /// Whether it may use queue `vip`.
+    #[serde(default)]
+    pub vip: bool,
+    /// A new token, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub my_token: Option<String>,
+}
+
+/// What to do with an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountChange {
+    /// `admin`, `user` or `testbox`. Default `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Whether it may use queue `vip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vip: Option<bool>,
+    /// Make a new token even if it has one.
+    #[serde(default)]
+    pub new_token: bool,
+}
+
+/// Cancels several waiting jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelRequest {
+    /// Which.
+    pub job_ids: Vec<String>,
+}
+
+/// What became of one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelItem {
+    /// The job.
+    pub job_id: String,
+    /// `success`, or the code of the refusal.
+    pub result: String,
+    /// Why not.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// How a replica and its store are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// Name of the program: `fairlead`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What clients may rely on.
+    pub capabilities: Vec<String>,
+    /// The replica's name.
+    pub replica: String,
+    /// The store: `embedded` or `elasticsearch`, with version.
+    pub store: String,
+}
