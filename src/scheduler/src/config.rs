@@ -1,0 +1,108 @@
+//! What a replica is told at its start. Every limit has a name, a unit and a default here.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use fairlead_job::SiteDefaults;
+
+/// Which store.
+#[derive(Debug, Clone)]
+pub enum StoreChoice {
+    /// SQLite in the data folder, for one machine.
+    Embedded,
+    /// An Elasticsearch cluster.
+    Elasticsearch {
+        /// URLs of its nodes, at least one.
+        urls: Vec<String>,
+        /// Prefix of all index names, `[a-z0-9_-]`, 1 to 40 characters. Default `fairlead`.
+        index_prefix: String,
+    },
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Account names are taken as given. For a lab of one machine, on loopback.
+    Open,
+    /// Tokens are required.
+    Tokens,
+}
+
+/// Limits on what clients may send. Past one: 413 or 429 with the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest body of a request other than uploads, bytes. Default 16 MiB.
+    pub body_bytes_max: usize,
+    /// Largest job, bytes of JSON. Default 256 KiB.
+    pub job_bytes_max: usize,
+    /// Most jobs in one submit. Default 10,000.
+    pub submit_jobs_max: usize,
+    /// Most requests that wait for something at one time. Default 20,000.
+    pub waiters_max: usize,
+    /// Largest uploaded file, bytes. Default 4 GiB.
+    pub upload_bytes_max: u64,
+    /// Largest log of an attempt, bytes. Default 256 MiB.
+    pub log_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 16 << 20,
+            job_bytes_max: 256 << 10,
+            submit_jobs_max: 10_000,
+            waiters_max: 20_000,
+            upload_bytes_max: 4 << 30,
+            log_bytes_max: 256 << 20,
+        }
+    }
+}
+
+/// One replica's configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen. Port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Folder for results, logs and the embedded store. Made if missing.
+    pub data_dir: PathBuf,
+    /// Which store.
+    pub store: StoreChoice,
+    /// This replica's name, unique among those that live. Default: the machine's name and port.
+    pub replica: String,
+    /// Who may do what. `Open` on another address than loopback must be said explicitly by the caller.
+    pub access: Access,
+    /// An admin account that exists without being stored: name and token (`fairlead run` uses it).
+    pub admin: Option<(String, String)>,
+    /// Whether every account may use queue `vip`; else only admins and accounts that were allowed. Default false;
+    /// with [`Access::Open`] everybody may.
+    pub vip_for_all: bool,
+    /// What jobs get that do not say.
+    pub site: SiteDefaults,
+    /// How long a lease lasts without a heartbeat, ms, at least 1,000. Default 60,000.
+    pub lease_ms: u64,
+    /// How often agents send heartbeats, ms, at most a third of `lease_ms`. Default 10,000.
+    pub heartbeat_ms: u64,
+    /// Limits on requests.
+    pub limits: Limits,
+    /// Most waiting jobs kept in memory. Default 10,000.
+    pub cache_jobs_max: u32,
+}
+
+impl Config {
+    /// A replica with default settings over the embedded store in `data_dir`, on a free loopback port.
+    pub fn embedded(data_dir: PathBuf) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir,
+            store: StoreChoice::Embedded,
+            replica: "local".to_owned(),
+            access: Access::Open,
+            admin: None,
+            vip_for_all: false,
+            site: SiteDefaults::default(),
+            lease_ms: 60_000,
+            heartbeat_ms: 10_000,
+            limits: Limits::default(),
+            cache_jobs_max: 10_000,
+        }
+    }
+}
