@@ -50,8 +50,15 @@ pub struct HeldJob {
 pub struct ConsumeRequest {
     /// A uuid, new at each start (or boot) of the agent. 1 to 64 characters.
     pub session: String,
-    /// Counts the agent's requests in this session, from 1. A repeated number gets the same answer again.
+    /// Counts the agent's requests in this session, from 1. A repeated number gets the same answer again,
+    /// so an agent whose connection broke repeats the request until it has the answer.
     pub request: u64,
+    /// The highest request number whose answer arrived. A job granted in an answer up to this number that
+    /// is not in `running` was dropped and goes back. Absent: `request - 1`. An agent that sends a new
+    /// request while an older one still waits (the older is answered empty, or with jobs that were just
+    /// granted: it must read that answer) says here what it has really read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u64>,
     /// Kinds of testbox that it offers: `hw` alone, or `vm` and/or `dc`.
     pub kinds: Vec<String>,
     /// Its architecture, for example `x86_64`.
