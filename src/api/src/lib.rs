@@ -2,10 +2,15 @@
 //!
 //! No server dependencies: agents, the CLI and scripts link this crate alone.
 
+pub mod client;
 pub mod codes;
 pub mod endpoints;
 pub mod wire;
 
+pub use client::{
+    ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend, UploadBody,
+    UploadOutcome,
+};
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{ENDPOINTS, Endpoint};
 pub use wire::*;

@@ -1,0 +1,125 @@
+//! Requests about jobs.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::{
+    ByteStream, Client, ClientError, JobQuery, JobUpdate,
+    config::push,
+    transport::{Call, segment},
+};
+use crate::{CancelItem, CancelRequest, Explanation, JobList, SubmitItem};
+
+/// Longest time that the server holds `jobs/wait`.
+const JOBS_WAIT: Duration = Duration::from_mins(1);
+
+fn of_job(job_id: &str, what: &str) -> Result<String, ClientError> {
+    Ok(format!("/scheduler/v1/jobs/{}{what}", segment(job_id)?))
+}
+
+impl Client {
+    /// Submits one job (an object) or several (an array). The items come in the order of the jobs,
+    /// refused ones with `job_id` `"0"`: look at each.
+    ///
+    /// Never sent again once it may have been done: [`ClientError::OutcomeUnknown`].
+    pub async fn submit(&self, jobs: &Value) -> Result<Vec<SubmitItem>, ClientError> {
+        let call = Call::post("/scheduler/v1/jobs/submit").json(jobs)?;
+        self.submit_call(call).await
+    }
+
+    /// Submits a job file in YAML, which the server expands. Otherwise as [`Client::submit`].
+    pub async fn submit_yaml(
+        &self,
+        yaml: impl Into<Bytes>,
+    ) -> Result<Vec<SubmitItem>, ClientError> {
+        let call = Call::post("/scheduler/v1/jobs/submit").bytes("application/yaml", yaml.into());
+        self.submit_call(call).await
+    }
+
+    async fn submit_call(&self, call: Call) -> Result<Vec<SubmitItem>, ClientError> {
+        let reply = self.run(&call.once()).await?;
+        if let Some(items @ Value::Array(_)) = reply.value() {
+            serde_json::from_value(items).map_err(|error| reply.bad(&error.to_string()))
+        } else {
+            let reply = reply.checked()?;
+            Err(reply.bad("expected an array, an item a job"))
+        }
+    }
+
+    /// A page of jobs.
+    pub async fn jobs(&self, query: &JobQuery) -> Result<JobList, ClientError> {
+        let call = Call::get("/scheduler/v1/jobs").query(query.pairs());
+        self.run(&call).await?.json()
+    }
+
+    /// One job, spec and state flat in one object.
+    pub async fn job(&self, job_id: &str) -> Result<Map<String, Value>, ClientError> {
+        self.run(&Call::get(of_job(job_id, "")?)).await?.json()
+    }
+
+    /// Why a job waits, or where it is.
+    pub async fn explain(&self, job_id: &str) -> Result<Explanation, ClientError> {
+        let call = Call::get(of_job(job_id, "/explain")?);
+        self.run(&call).await?.json()
+    }
+
+    /// A job's output from `offset` (bytes); with `follow`, until the attempt ends. `attempt` `None` is
+    /// the present one. To resume, ask again from the offset that was reached.
+    pub async fn log(
+        &self,
+        job_id: &str,
+        attempt: Option<u16>,
+        offset: u64,
+        follow: bool,
+    ) -> Result<ByteStream, ClientError> {
+        let mut pairs = vec![("offset", offset.to_string())];
+        push(&mut pairs, "attempt", attempt);
+        if follow {
+            pairs.push(("follow", "true".to_owned()));
+        }
+        let mut call = Call::get(of_job(job_id, "/log")?).query(pairs);
+        call.stream = true;
+        let pause_max = (!follow).then(|| self.request_timeout());
+        self.run(&call).await?.stream(pause_max)
+    }
+
+    /// Reports about a job. The answer is the server's text (a renewal's new deadline).
+    ///
+    /// Always sent again: a report that is in already is confirmed. Refusals: 409 `conflict`, another
+    /// attempt is on; 423 `closed`, it has ended.
+    pub async fn update(&self, job_id: &str, update: &JobUpdate) -> Result<String, ClientError> {
+        let call = Call::post(of_job(job_id, "/update")?).query(update.pairs());
+        self.run(&call).await?.text()
+    }
+
+    /// Cancels a job that waits. When a first try's answer was lost, `wrong_stage` may mean that it
+    /// was done.
+    pub async fn cancel(&self, job_id: &str) -> Result<(), ClientError> {
+        let call = Call::post(of_job(job_id, "/cancel")?).json(&Map::new())?;
+        self.run(&call).await?.checked().map(drop)
+    }
+
+    /// Cancels several waiting jobs; one report each, in their order.
+    pub async fn cancel_many(&self, job_ids: &[String]) -> Result<Vec<CancelItem>, ClientError> {
+        let request = CancelRequest {
+            job_ids: job_ids.to_vec(),
+        };
+        let call = Call::post("/scheduler/v1/jobs/cancel").json(&request)?;
+        self.run(&call).await?.json_list("results")
+    }
+
+    /// Stops a job that a testbox has.
+    pub async fn terminate(&self, job_id: &str) -> Result<(), ClientError> {
+        let call = Call::post(of_job(job_id, "/terminate")?).json(&Map::new())?;
+        self.run(&call).await?.checked().map(drop)
+    }
+
+    /// Waits until jobs reach what is waited for, or the server's own limit: call it again until
+    /// nothing is open. Body and answer as compass-ci's (`wait_on`, `wait_options`, `waited_jobs`).
+    pub async fn wait(&self, request: &Value) -> Result<Value, ClientError> {
+        let call = Call::post("/scheduler/v1/jobs/wait").json(request)?;
+        self.run(&call.wait(JOBS_WAIT)).await?.json()
+    }
+}

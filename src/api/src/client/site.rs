@@ -1,0 +1,69 @@
+//! Requests about the site: health, version, queues, hosts, accounts.
+
+use reqwest::Method;
+
+use super::{
+    Client, ClientError,
+    transport::{Call, segment},
+};
+use crate::{AccountChange, AccountView, HostView, QueueChange, QueueView, Version};
+
+impl Client {
+    /// Whether a replica is alive, and how its store is, in the server's words.
+    pub async fn health(&self) -> Result<String, ClientError> {
+        self.run(&Call::get("/scheduler/v1/health")).await?.text()
+    }
+
+    /// Version and capabilities of a replica.
+    pub async fn version(&self) -> Result<Version, ClientError> {
+        self.run(&Call::get("/scheduler/v1/version")).await?.json()
+    }
+
+    /// All queues with work or a policy of their own.
+    pub async fn queues(&self) -> Result<Vec<QueueView>, ClientError> {
+        let call = Call::get("/scheduler/v1/queues");
+        self.run(&call).await?.json_list("queues")
+    }
+
+    /// Changes a queue's policy: only what is given changes.
+    pub async fn set_queue(&self, name: &str, change: &QueueChange) -> Result<(), ClientError> {
+        let call = Call::post(format!("/scheduler/v1/queues/{}", segment(name)?)).json(change)?;
+        self.run(&call).await?.checked().map(drop)
+    }
+
+    /// Gives a queue the default policy again.
+    pub async fn delete_queue(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/scheduler/v1/queues/{}", segment(name)?);
+        let reply = self.run(&Call::new(Method::DELETE, path)).await?;
+        reply.checked().map(drop)
+    }
+
+    /// All hosts.
+    pub async fn hosts(&self) -> Result<Vec<HostView>, ClientError> {
+        let call = Call::get("/scheduler/v1/hosts");
+        self.run(&call).await?.json_list("hosts")
+    }
+
+    /// One host, and why it is idle.
+    pub async fn host(&self, hostname: &str) -> Result<HostView, ClientError> {
+        let call = Call::get(format!("/scheduler/v1/hosts/{}", segment(hostname)?));
+        self.run(&call).await?.json()
+    }
+
+    /// All accounts.
+    pub async fn accounts(&self) -> Result<Vec<AccountView>, ClientError> {
+        let call = Call::get("/scheduler/v1/accounts");
+        self.run(&call).await?.json_list("accounts")
+    }
+
+    /// Creates or changes an account. A new token is in the answer, once; so it is never sent again
+    /// once it may have been done.
+    pub async fn set_account(
+        &self,
+        name: &str,
+        change: &AccountChange,
+    ) -> Result<AccountView, ClientError> {
+        let call = Call::post(format!("/scheduler/v1/accounts/{}", segment(name)?)).json(change)?;
+        self.run(&call.once()).await?.json()
+    }
+}

@@ -1,0 +1,5 @@
+//! The client against a stub of a replica.
+
+mod failover;
+mod requests;
+mod stub;

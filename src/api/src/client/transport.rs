@@ -1,0 +1,409 @@
+//! Sending one request: URL, headers, time limits, fail-over and repetition.
+//!
+//! A connection that was never made is tried on the next replica, and so is a refusal that says
+//! nothing was done. After that the request's own [`Repeat`] decides.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use reqwest::{Method, header};
+use tokio::time::Instant;
+
+use super::{
+    ClientConfig, ClientError,
+    error::Failure,
+    files::FileBody,
+    reply::{Reply, ReplyBody},
+};
+
+/// First pause between two rounds over the replicas; doubles up to [`PAUSE_MAX`].
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Longest pause between two rounds: a replica that is back is found within this time.
+const PAUSE_MAX: Duration = Duration::from_secs(3);
+/// Silence after which the system asks whether the other side is still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Everything but RFC 3986's unreserved characters is escaped in a path segment.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// A client of one or several replicas. Cheap to clone; clones share connections and the memory of
+/// which replica answered last.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    bases: Vec<Base>,
+    config: ClientConfig,
+    /// Index of the replica that answered last.
+    good: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Base {
+    /// Without a slash at the end.
+    url: String,
+    /// Keeps connections.
+    kept: reqwest::Client,
+    /// Makes a new connection for each request. A kept connection may have died unseen, and then a
+    /// request that was never read looks as if its outcome were unknown.
+    fresh: reqwest::Client,
+}
+
+/// Whether a request whose outcome is unknown may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Yes: doing it twice is doing it once.
+    Always,
+    /// Only when it was certainly not done.
+    IfNotDone,
+}
+
+#[derive(Debug)]
+pub(super) enum Payload {
+    None,
+    Bytes {
+        content_type: &'static str,
+        bytes: Bytes,
+    },
+    File(FileBody),
+}
+
+/// One request, independent of the replica that it goes to.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) method: Method,
+    /// Begins with a slash, escaped.
+    pub(super) path: String,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) payload: Payload,
+    /// How long the server may wait on purpose.
+    pub(super) wait: Duration,
+    pub(super) repeat: Repeat,
+    /// Whether the body of a good answer is handed on as it comes.
+    pub(super) stream: bool,
+}
+
+impl Call {
+    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            payload: Payload::None,
+            wait: Duration::ZERO,
+            repeat: Repeat::Always,
+            stream: false,
+        }
+    }
+
+    pub(super) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(super) fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    pub(super) fn json(self, body: &impl serde::Serialize) -> Result<Self, ClientError> {
+        let bytes = serde_json::to_vec(body).map_err(|error| ClientError::BadUrl {
+            value: "the request's body".to_owned(),
+            problem: error.to_string(),
+        })?;
+        Ok(self.bytes("application/json", bytes.into()))
+    }
+
+    pub(super) fn bytes(mut self, content_type: &'static str, bytes: Bytes) -> Self {
+        self.payload = Payload::Bytes {
+            content_type,
+            bytes,
+        };
+        self
+    }
+
+    pub(super) fn query(mut self, pairs: Vec<(&'static str, String)>) -> Self {
+        self.query = pairs;
+        self
+    }
+
+    pub(super) fn once(mut self) -> Self {
+        self.repeat = Repeat::IfNotDone;
+        self
+    }
+
+    pub(super) fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+}
+
+/// Escapes one path segment. Refuses those that mean "here" and "above", and the empty one.
+pub(super) fn segment(name: &str) -> Result<String, ClientError> {
+    if matches!(name, "" | "." | "..") {
+        return Err(ClientError::BadUrl {
+            value: name.to_owned(),
+            problem: "a name in a path must not be empty, '.' or '..'".to_owned(),
+        });
+    }
+    Ok(percent_encode(name.as_bytes(), SEGMENT).to_string())
+}
+
+impl Client {
+    /// Checks the URLs and the token; connects to nothing yet.
+    ///
+    /// Errors: [`ClientError::BadUrl`] when there is no URL, one is not `http` or `https`, one holds a
+    /// query, a fragment or a password, or the token holds characters that a header cannot carry.
+    ///
+    /// ```
+    /// use fairlead_api::{Client, ClientConfig};
+    /// let client = Client::new(ClientConfig::new(["127.0.0.1:3000", "http://second:3000"]))?;
+    /// assert_eq!(client.urls().collect::<Vec<_>>(), ["http://127.0.0.1:3000", "http://second:3000"]);
+    /// # Ok::<(), fairlead_api::ClientError>(())
+    /// ```
+    pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        let headers = headers(config.token.as_deref())?;
+        let bases: Vec<_> = config
+            .urls
+            .iter()
+            .map(|url| Base::new(url, &config, &headers))
+            .collect::<Result<_, _>>()?;
+        if bases.is_empty() {
+            return Err(ClientError::BadUrl {
+                value: String::new(),
+                problem: "at least one scheduler URL is needed, for example http://127.0.0.1:3000"
+                    .to_owned(),
+            });
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                bases,
+                config,
+                good: AtomicUsize::new(0),
+            }),
+        })
+    }
+
+    /// The base URLs, as they are used.
+    pub fn urls(&self) -> impl Iterator<Item = &str> {
+        self.inner.bases.iter().map(|base| base.url.as_str())
+    }
+
+    /// The base URL that answered last (the first one before any has).
+    pub fn last_good_url(&self) -> &str {
+        let good = self.inner.good.load(Ordering::Relaxed);
+        self.inner
+            .bases
+            .get(good)
+            .map_or("", |base| base.url.as_str())
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.inner.config.request_timeout
+    }
+
+    /// Sends `call` until it has an answer that stands.
+    pub(super) async fn run(&self, call: &Call) -> Result<Reply, ClientError> {
+        let started = Instant::now();
+        let retry_for = self.inner.config.retry_for;
+        let mut pause = PAUSE_MIN;
+        let mut refused = None;
+        let mut cause = String::new();
+        for round in 0_u32.. {
+            let first = self.inner.good.load(Ordering::Relaxed);
+            let bases = self.inner.bases.iter().enumerate();
+            for (at, base) in bases.clone().skip(first).chain(bases.take(first)) {
+                if round > 0 && started.elapsed() >= retry_for {
+                    break;
+                }
+                match self.try_one(base, call).await {
+                    Ok(reply) if !reply.try_elsewhere(call.repeat) => {
+                        self.inner.good.store(at, Ordering::Relaxed);
+                        return Ok(reply);
+                    }
+                    Ok(reply) => refused = Some(reply),
+                    Err(Failure::NotSent(text)) => cause = text,
+                    Err(Failure::Sent(text)) if call.repeat == Repeat::Always => cause = text,
+                    Err(Failure::Sent(cause)) => {
+                        let url = base.url.clone();
+                        return Err(ClientError::OutcomeUnknown { url, cause });
+                    }
+                    Err(Failure::Stop(error)) => return Err(error),
+                }
+            }
+            let this_pause = jittered(pause);
+            if started.elapsed() + this_pause >= retry_for {
+                break;
+            }
+            rest(this_pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        // A replica that said no knows more than a port that is shut.
+        refused.map_or_else(|| Err(self.unreachable(cause)), Ok)
+    }
+
+    fn unreachable(&self, cause: String) -> ClientError {
+        ClientError::Unreachable {
+            tried: self.urls().map(str::to_owned).collect(),
+            cause,
+            hint: "is the scheduler running, and is this its address?".to_owned(),
+        }
+    }
+
+    async fn try_one(&self, base: &Base, call: &Call) -> Result<Reply, Failure> {
+        let http = match call.repeat {
+            Repeat::Always => &base.kept,
+            Repeat::IfNotDone => &base.fresh,
+        };
+        let limit = self.inner.config.request_timeout + call.wait;
+        let mut request = http
+            .request(call.method.clone(), format!("{}{}", base.url, call.path))
+            .query(&call.query);
+        let response = match &call.payload {
+            Payload::File(file) => {
+                let (request, progress) = file.attach(request).await?;
+                progress.send(request, limit).await?
+            }
+            Payload::Bytes {
+                content_type,
+                bytes,
+            } => {
+                request = request
+                    .header(header::CONTENT_TYPE, *content_type)
+                    .body(bytes.clone());
+                send_within(request, limit).await?
+            }
+            Payload::None => send_within(request, limit).await?,
+        };
+        let status = response.status();
+        let body = if call.stream && status.is_success() {
+            ReplyBody::Stream(response)
+        } else {
+            ReplyBody::Whole(super::reply::read_whole(response, &base.url, limit).await?)
+        };
+        Ok(Reply {
+            status: status.as_u16(),
+            url: base.url.clone(),
+            body,
+        })
+    }
+}
+
+async fn send_within(
+    request: reqwest::RequestBuilder,
+    limit: Duration,
+) -> Result<reqwest::Response, Failure> {
+    match tokio::time::timeout(limit, request.send()).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(error)) => Err(Failure::of(&error, limit)),
+        Err(_) => Err(Failure::Sent(format!(
+            "no answer within {} ms",
+            limit.as_millis()
+        ))),
+    }
+}
+
+impl Base {
+    fn new(
+        given: &str,
+        config: &ClientConfig,
+        headers: &header::HeaderMap,
+    ) -> Result<Self, ClientError> {
+        let bad = |problem: String| ClientError::BadUrl {
+            value: given.to_owned(),
+            problem,
+        };
+        let text = given.trim();
+        let text = if text.contains("://") {
+            text.to_owned()
+        } else {
+            format!("http://{text}")
+        };
+        let url = reqwest::Url::parse(&text)
+            .map_err(|error| bad(format!("{error}; expected http://HOST:PORT")))?;
+        let plain = url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if !matches!(url.scheme(), "http" | "https") || !plain {
+            return Err(bad(
+                "expected http://HOST:PORT or https://HOST:PORT".to_owned()
+            ));
+        }
+        let build = |connections_kept: usize| {
+            let mut builder = reqwest::Client::builder()
+                .default_headers(headers.clone())
+                .connect_timeout(config.connect_timeout)
+                .tcp_keepalive(KEEPALIVE)
+                .redirect(reqwest::redirect::Policy::none())
+                .pool_max_idle_per_host(connections_kept)
+                .user_agent(concat!("fairlead/", env!("CARGO_PKG_VERSION")));
+            if is_loopback(&url) {
+                builder = builder.no_proxy();
+            }
+            builder.build().map_err(|error| bad(error.to_string()))
+        };
+        Ok(Self {
+            url: url.as_str().trim_end_matches('/').to_owned(),
+            kept: build(64)?,
+            fresh: build(0)?,
+        })
+    }
+}
+
+fn headers(token: Option<&str>) -> Result<header::HeaderMap, ClientError> {
+    let mut headers = header::HeaderMap::new();
+    if let Some(token) = token {
+        let mut value =
+            header::HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
+                ClientError::BadUrl {
+                    value: "(hidden)".to_owned(),
+                    problem: "a token must be one line of visible ASCII characters".to_owned(),
+                }
+            })?;
+        value.set_sensitive(true);
+        headers.insert(header::AUTHORIZATION, value);
+    }
+    Ok(headers)
+}
+
+/// A proxy that the environment names cannot reach this machine's own loopback.
+fn is_loopback(url: &reqwest::Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || host.ends_with(".localhost")
+            || bare
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|ip| ip.is_loopback())
+    })
+}
+
+/// Half to all of `pause`, at random, so that many clients do not come back at the same moment.
+fn jittered(pause: Duration) -> Duration {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library seeds every hasher at random: enough for this, and no further dependency.
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    let half = pause / 2;
+    let nanos = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX);
+    half + Duration::from_nanos(random % nanos.saturating_add(1))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the client's only timer: the pause between two rounds over the replicas"
+)]
+async fn rest(pause: Duration) {
+    tokio::time::sleep(pause).await;
+}
