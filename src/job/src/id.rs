@@ -92,7 +92,11 @@ impl IdMaker {
     /// seconds: the first id belongs to the second after it, so that a process that was killed and
     /// started again within one second never repeats an id.
     pub fn new(replica: u8, start_s: u64) -> Self {
-        Self { replica: u64::from(replica) % REPLICAS, second: start_s + 1, sequence: 0 }
+        Self {
+            replica: u64::from(replica) % REPLICAS,
+            second: start_s + 1,
+            sequence: 0,
+        }
     }
 
     /// The next id. `now_s` is the present UTC time in Unix seconds; a clock that steps back is ignored.
@@ -124,11 +128,16 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
 }
@@ -167,7 +176,17 @@ mod tests {
 
     #[test]
     fn nonsense_is_not_an_id() {
-        for text in ["", "abc", "-1", "+1", "0", "1 ", "99999999999999999999", "9999999999999999999", "1\0"] {
+        for text in [
+            "",
+            "abc",
+            "-1",
+            "+1",
+            "0",
+            "1 ",
+            "99999999999999999999",
+            "9999999999999999999",
+            "1\0",
+        ] {
             assert!(text.parse::<JobId>().is_err(), "{text:?}");
         }
     }

@@ -3,10 +3,14 @@
 //! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
 //! [`file::Source`], so a server can refuse to read any.
 
+pub mod file;
 pub mod id;
 pub mod plan;
 pub mod stage;
 
+pub use file::{
+    ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
+};
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use plan::{JobPlan, SiteDefaults, TboxType};
 pub use stage::{DataReadiness, Health, Stage};

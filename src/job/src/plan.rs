@@ -3,7 +3,9 @@
 use crate::Spec;
 
 /// What kind of testbox runs a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum TboxType {
     /// The host itself, one job at a time.
@@ -40,7 +42,12 @@ pub struct SiteDefaults {
 
 impl Default for SiteDefaults {
     fn default() -> Self {
-        Self { testbox: "dc".to_owned(), arch: std::env::consts::ARCH.to_owned(), memory_mb: 1024, timeout_s: 3600 }
+        Self {
+            testbox: "dc".to_owned(),
+            arch: std::env::consts::ARCH.to_owned(),
+            memory_mb: 1024,
+            timeout_s: 3600,
+        }
     }
 }
 
@@ -107,6 +114,10 @@ impl JobPlan {
     /// Reads and checks `spec`.
     pub fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, PlanError> {
         let _ = (spec, defaults);
-        Err(PlanError { field: String::new(), problem: String::new(), hint: String::new() })
+        Err(PlanError {
+            field: String::new(),
+            problem: String::new(),
+            hint: String::new(),
+        })
     }
 }

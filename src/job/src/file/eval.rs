@@ -1,0 +1,144 @@
+//! Computes a `{{ }}` against one combination.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::{
+    template::{Expr, Piece, Template},
+    tree::At,
+};
+
+/// What a template is computed against.
+pub(crate) struct Scope<'a> {
+    /// The job, lists before this place already chosen.
+    pub(crate) job: &'a Map<String, Value>,
+    /// Paths of templates that are not computed yet, dotted.
+    pub(crate) later: &'a BTreeSet<String>,
+}
+
+/// Why a template has no value.
+#[derive(Debug)]
+pub(crate) struct NoValue {
+    pub(crate) at: At,
+    pub(crate) message: String,
+}
+
+impl Scope<'_> {
+    /// The value of a template; `None` is nil. A template that is the whole text keeps its type.
+    pub(crate) fn value(&self, template: &Template) -> Result<Option<Value>, NoValue> {
+        if let [Piece::Expr(expr, at)] = template.pieces.as_slice() {
+            let value = self.scalar(expr, *at)?;
+            return Ok(Some(value).filter(|v| !v.is_null()));
+        }
+        let mut text = String::new();
+        for piece in &template.pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Expr(expr, at) => match self.scalar(expr, *at)? {
+                    Value::Null => return Ok(None),
+                    Value::String(part) => text.push_str(&part),
+                    other => text.push_str(&other.to_string()),
+                },
+            }
+        }
+        Ok(Some(Value::String(text)))
+    }
+
+    fn scalar(&self, expr: &Expr, at: At) -> Result<Value, NoValue> {
+        let value = self.eval(expr)?;
+        if value.is_array() || value.is_object() {
+            let message =
+                "the template gives a map or a list, and not text, a number or a bool".to_owned();
+            return Err(NoValue { at, message });
+        }
+        Ok(value)
+    }
+
+    fn eval(&self, expr: &Expr) -> Result<Value, NoValue> {
+        match expr {
+            Expr::Literal(value) => Ok(value.clone()),
+            Expr::Path(path, at) => self.look_up(path, *at),
+            Expr::Equal(left, right) => {
+                Ok(Value::Bool(same(&self.eval(left)?, &self.eval(right)?)))
+            }
+            Expr::Or(all) => {
+                let mut last = Value::Null;
+                for expr in all {
+                    last = self.eval(expr)?;
+                    if truthy(&last) {
+                        break;
+                    }
+                }
+                Ok(last)
+            }
+            Expr::If(arms, otherwise) => {
+                for (condition, value) in arms {
+                    if truthy(&self.eval(condition)?) {
+                        return self.eval(value);
+                    }
+                }
+                self.eval(otherwise)
+            }
+            Expr::Case(subject, arms, otherwise) => {
+                let subject = self.eval(subject)?;
+                for (alternatives, value) in arms {
+                    for alternative in alternatives {
+                        if same(&subject, &self.eval(alternative)?) {
+                            return self.eval(value);
+                        }
+                    }
+                }
+                self.eval(otherwise)
+            }
+        }
+    }
+
+    /// The value at a path; nil when there is none. A path through text or a number is an error, because
+    /// it is a method call such as `fs.upcase`.
+    fn look_up(&self, path: &[String], at: At) -> Result<Value, NoValue> {
+        let dotted = path.join(".");
+        if self.later.contains(&dotted) {
+            let message =
+                format!("'{dotted}' is itself a template that is not computed before this one");
+            return Err(NoValue { at, message });
+        }
+        let Some((first, rest)) = path.split_first() else {
+            return Ok(Value::Null);
+        };
+        let Some(mut found) = self.job.get(first) else {
+            return Ok(Value::Null);
+        };
+        for key in rest {
+            found = match found {
+                Value::Object(map) => match map.get(key) {
+                    Some(inner) => inner,
+                    None => return Ok(Value::Null),
+                },
+                Value::Null => return Ok(Value::Null),
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                    let message = format!("there is no '{key}' in '{dotted}': only maps have keys");
+                    return Err(NoValue { at, message });
+                }
+            };
+        }
+        Ok(found.clone())
+    }
+}
+
+fn truthy(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false))
+}
+
+/// Equal as values: numbers by size, all else by type and content.
+fn same(left: &Value, right: &Value) -> bool {
+    if left == right {
+        return true;
+    }
+    match (left, right) {
+        (Value::Number(l), Value::Number(r)) if l.is_f64() != r.is_f64() => {
+            l.as_f64() == r.as_f64()
+        }
+        _ => false,
+    }
+}

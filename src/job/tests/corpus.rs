@@ -1,0 +1,68 @@
+//! Real job and host files: each is read, or refused for a reason that is named here.
+
+mod common;
+
+use std::fs;
+
+use fairlead_job::{ExpandOptions, FsSource, JobPlan, SiteDefaults, expand_file};
+
+/// Why a real file may be refused: it computes with ERB, or names a file that is nowhere.
+const LEGITIMATE: [&str; 2] = ["erb", "include_not_found"];
+
+#[test]
+fn every_real_file_is_read_or_refused_with_its_line() {
+    let Some(corpus) = common::corpus() else {
+        // Without real files the project's own stand for them.
+        for file in common::files(&common::own_golden()) {
+            if file.extension().is_some_and(|e| e == "yaml") {
+                let options = ExpandOptions {
+                    include_dirs: vec![common::own_golden().join("include")],
+                    ..ExpandOptions::default()
+                };
+                expand_file(&file, &options, &FsSource).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
+        return;
+    };
+    let options = ExpandOptions {
+        include_dirs: vec![corpus.join("include")],
+        ..ExpandOptions::default()
+    };
+    let mut refused = Vec::new();
+    let mut read = 0;
+    for folder in ["jobs", "hosts", "golden"] {
+        for file in common::files(&corpus.join(folder)) {
+            if file.extension().is_some_and(|e| e == "json") {
+                continue;
+            }
+            match expand_file(&file, &options, &FsSource) {
+                Ok(jobs) => {
+                    read += 1;
+                    for job in &jobs {
+                        if folder != "hosts" && job.contains_key("suite") {
+                            let plan = JobPlan::of(job, &SiteDefaults::default());
+                            assert!(plan.is_ok(), "{}: {plan:?}", file.display());
+                        }
+                    }
+                }
+                Err(error) => {
+                    let text = fs::read_to_string(&file).expect("text");
+                    let line = usize::try_from(error.line).expect("line");
+                    let source = text.lines().nth(line - 1).unwrap_or_default();
+                    let named = if error.code == "erb" { "<%" } else { "<<" };
+                    assert!(
+                        LEGITIMATE.contains(&error.code) && source.contains(named),
+                        "{error}"
+                    );
+                    refused.push(error.to_string());
+                }
+            }
+        }
+    }
+
+    assert!(
+        read > 270 && refused.len() < 10,
+        "{read} read, {} refused",
+        refused.len()
+    );
+}
