@@ -85,7 +85,8 @@ pub struct ConsumeRequest {
     /// How long it waits for work, seconds, 0 to 600. Default 30.
     #[serde(default = "default_wait_s")]
     pub wait_s: u32,
-    /// Jobs that it still has. What the scheduler thinks it has and is not here is lost.
+    /// Jobs that it still has: those that run, and those whose last report has not been answered yet. What
+    /// the scheduler thinks it has and is not here goes back or is lost.
     #[serde(default)]
     pub running: Vec<HeldJob>,
 }
@@ -142,7 +143,7 @@ pub struct ConsumeAnswer {
 pub struct HeartbeatRequest {
     /// The agent's session.
     pub session: String,
-    /// All jobs that it has.
+    /// All jobs that it has: those that run, and those whose last report has not been answered yet.
     #[serde(default)]
     pub running: Vec<HeldJob>,
     /// Memory that jobs may take now, MB.
