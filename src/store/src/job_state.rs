@@ -219,6 +219,27 @@ pub struct NewJob {
     pub body: Spec,
 }
 
+/// Who claims a job, for which request.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaimFields<'a> {
+    /// The host.
+    pub host: &'a str,
+    /// Its group.
+    pub host_group: &'a str,
+    /// Memory of the whole host, MB.
+    pub host_memory_mb: u32,
+    /// The session of its agent.
+    pub session: &'a str,
+    /// The number of the agent's request.
+    pub request: u64,
+    /// New for each claim.
+    pub claim_token: &'a str,
+    /// The replica that claims.
+    pub replica: &'a str,
+    /// Now, UTC epoch ms.
+    pub dispatch_ms: u64,
+}
+
 /// A state as read, with the version to expect in the next patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredJob {
@@ -253,6 +274,39 @@ impl StatePatch {
             }
         }
         Self(patch)
+    }
+
+    /// What a claim sets: the same fields whatever the job, so it can be written without reading it.
+    pub fn claim(fields: &ClaimFields<'_>) -> Self {
+        let set = serde_json::json!({
+            "stage": Stage::Dispatch,
+            "host": fields.host,
+            "host_group": fields.host_group,
+            "host_memory_mb": fields.host_memory_mb,
+            "session": fields.session,
+            "request": fields.request,
+            "claim_token": fields.claim_token,
+            "replica": fields.replica,
+            "dispatch_ms": fields.dispatch_ms,
+        });
+        match set {
+            Value::Object(set) => Self(set),
+            // The literal above is an object.
+            _ => Self::default(),
+        }
+    }
+
+    /// `state` with these fields set; `None` when they do not make a state.
+    pub fn apply(&self, state: &JobState) -> Option<JobState> {
+        let mut fields = to_map(state);
+        for (name, value) in &self.0 {
+            if value.is_null() {
+                fields.shift_remove(name);
+            } else {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+        serde_json::from_value(Value::Object(fields)).ok()
     }
 
     /// Whether nothing changes.

@@ -3,12 +3,15 @@
 //! [`JobStore`] is the seam; `embedded` (SQLite, one machine) and `elasticsearch` (any number of
 //! replicas) pass one conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
+pub mod codec;
+pub mod embedded;
 pub mod error;
 pub mod job_state;
 pub mod query;
 pub mod store;
 
+pub use embedded::EmbeddedStore;
 pub use error::{ItemError, StoreError};
-pub use job_state::{Attempt, JobState, NewJob, StatePatch, StoredJob, Version};
+pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
 pub use query::{Counts, Find, Page, Pull, PullBy, Search, SearchOrder, SearchPage};
 pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch, StoreHealth};

@@ -71,6 +71,8 @@ pub struct Page {
 /// A search for people. Empty filters do not filter; several filters are all to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
+    /// Only jobs that are (or are not) ready to run.
+    pub ready: Option<bool>,
     /// Any of these stages.
     pub stages: Vec<Stage>,
     /// Any of these ends.

@@ -1,0 +1,90 @@
+//! Small documents with compare-and-set, and the record of events.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use super::apply::{Batch, Item, unsigned, version};
+use crate::{Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, codec};
+
+impl Batch<'_> {
+    /// Writes or deletes one small document.
+    pub(super) fn put_doc(&mut self, kind: DocKind, write: &DocWrite) -> rusqlite::Result<Item> {
+        let text = match codec::encode_doc(write) {
+            Ok(text) => text,
+            Err(error) => return Ok(Err(error)),
+        };
+        let current = self
+            .tx
+            .prepare_cached("SELECT seq FROM docs WHERE kind = ?1 AND id = ?2")?
+            .query_row(params![kind.as_str(), write.id], |row| unsigned(row, 0))
+            .optional()?
+            .map(version);
+        let as_expected = match write.expect {
+            Expect::Any => true,
+            Expect::Absent => current.is_none(),
+            Expect::Version(expected) => current == Some(expected),
+        };
+        if !as_expected {
+            return Ok(Err(ItemError::Conflict { current }));
+        }
+        if text.is_none() && current.is_none() {
+            return Ok(Err(ItemError::Missing));
+        }
+        let (seq, version) = self.next_seq();
+        match text {
+            Some(text) => self
+                .tx
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO docs (kind, id, seq, body) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![kind.as_str(), write.id, seq, text])?,
+            None => self
+                .tx
+                .prepare_cached("DELETE FROM docs WHERE kind = ?1 AND id = ?2")?
+                .execute(params![kind.as_str(), write.id])?,
+        };
+        Ok(Ok(version))
+    }
+
+    /// Appends one event.
+    pub(super) fn append(&mut self, event: &EventRecord) -> rusqlite::Result<Item> {
+        self.tx
+            .prepare_cached(
+                "INSERT INTO events (at_ms, who, what, subject, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                i64::try_from(event.at_ms).unwrap_or(i64::MAX),
+                event.who,
+                event.what,
+                event.subject,
+                event.detail.to_string()
+            ])?;
+        Ok(Ok(version(self.seq)))
+    }
+}
+
+/// Reads one small document.
+pub(super) fn get(conn: &Connection, kind: DocKind, id: &str) -> rusqlite::Result<Option<Doc>> {
+    conn.prepare_cached("SELECT id, seq, body FROM docs WHERE kind = ?1 AND id = ?2")?
+        .query_row(params![kind.as_str(), id], read_doc)
+        .optional()
+}
+
+/// All of a kind, sorted by the bytes of their ids.
+pub(super) fn list(conn: &Connection, kind: DocKind) -> rusqlite::Result<Vec<Doc>> {
+    conn.prepare_cached("SELECT id, seq, body FROM docs WHERE kind = ?1 ORDER BY id")?
+        .query_map([kind.as_str()], read_doc)?
+        .collect()
+}
+
+fn read_doc(row: &rusqlite::Row<'_>) -> rusqlite::Result<Doc> {
+    let text: String = row.get(2)?;
+    let body: Value = serde_json::from_str(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
+    })?;
+    Ok(Doc {
+        id: row.get(0)?,
+        version: version(unsigned(row, 1)?),
+        body,
+    })
+}

@@ -1,0 +1,338 @@
+//! [`EmbeddedStore`]: the trait over the writer's queue and the readers.
+
+use std::{
+    fs::File,
+    path::Path,
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use async_trait::async_trait;
+use fairlead_job::{JobId, Spec};
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::{
+    apply::{self, Item},
+    docs, open, read, search,
+    tally::Tally,
+    writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
+};
+use crate::{
+    Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
+    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version, codec,
+};
+
+/// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+    readers: Arc<Readers>,
+    shared: Arc<Shared>,
+    /// Held, and last to go: fields drop in order.
+    _lock: File,
+}
+
+/// Connections that read; a permit is a right to take one.
+#[derive(Debug)]
+struct Readers {
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl EmbeddedStore {
+    /// Opens or creates `fairlead.db` in `dir` (made when missing). Blocks for the time it takes to
+    /// count the waiting jobs, some 100 ms a million.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`], with what to do: another process holds the folder, the file is from a
+    /// newer version or not a store, the folder cannot be written.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::start(open::open(dir)?)
+    }
+
+    fn start(opened: open::Opened) -> Result<Self, StoreError> {
+        let seq = Writer::last_seq(&opened.writer).map_err(|error| of_read(&error))?;
+        let tally = Tally::count(&opened.writer).map_err(|error| of_read(&error))?;
+        let shared = Arc::new(Shared {
+            tally: Mutex::new(Some(tally)),
+            problem: Mutex::default(),
+        });
+        let (queue, receiver) = mpsc::channel(QUEUE_REQUESTS);
+        let writer = Writer {
+            conn: opened.writer,
+            seq,
+            shared: Arc::clone(&shared),
+            queue: receiver,
+        };
+        let writer = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|error| StoreError::Unavailable {
+                reason: format!("cannot start the writer's thread: {error}"),
+            })?;
+        Ok(Self {
+            queue: Some(queue),
+            writer: Some(writer),
+            readers: Arc::new(Readers {
+                permits: Arc::new(Semaphore::new(opened.readers.len())),
+                idle: Mutex::new(opened.readers),
+            }),
+            shared,
+            _lock: opened.lock,
+        })
+    }
+
+    /// Queues one request; its results come when its group is committed.
+    async fn send(&self, write: Write) -> Pending {
+        let items = write.len();
+        let (reply, answer) = oneshot::channel();
+        let sent = match &self.queue {
+            Some(queue) => queue.send(Request { write, reply }).await.is_ok(),
+            None => false,
+        };
+        Pending {
+            items,
+            answer: sent.then_some(answer),
+        }
+    }
+
+    /// Cuts a batch in requests, so that a huge one does not hold up everybody else's.
+    async fn write<T>(&self, items: Vec<T>, of: impl Fn(Vec<T>) -> Write + Send) -> Vec<Item>
+    where
+        T: Send,
+    {
+        let mut results = Vec::with_capacity(items.len());
+        let mut pending = Vec::new();
+        let mut rest = items.into_iter();
+        loop {
+            let chunk: Vec<T> = rest.by_ref().take(CHUNK_ITEMS).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            pending.push(self.send(of(chunk)).await);
+        }
+        for request in pending {
+            results.extend(request.results().await);
+        }
+        results
+    }
+
+    /// Runs a read on a thread for blocking work, in a transaction of its own: all it sees is of one moment.
+    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let stopped = |reason: String| StoreError::Unavailable { reason };
+        let readers = Arc::clone(&self.readers);
+        let permit = Arc::clone(&readers.permits)
+            .acquire_owned()
+            .await
+            .map_err(|error| stopped(error.to_string()))?;
+        tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let taken = locked(&readers.idle).pop();
+            let Some(conn) = taken else {
+                return Err(stopped("no connection is free".to_owned()));
+            };
+            let result = conn
+                .unchecked_transaction()
+                .and_then(|tx| work(&tx))
+                .map_err(|error| of_read(&error));
+            locked(&readers.idle).push(conn);
+            result
+        })
+        .await
+        .map_err(|error| stopped(error.to_string()))?
+    }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer's thread of the embedded store had panicked");
+        }
+    }
+}
+
+/// A request on its way.
+struct Pending {
+    items: usize,
+    answer: Option<oneshot::Receiver<Vec<Item>>>,
+}
+
+impl Pending {
+    async fn results(self) -> Vec<Item> {
+        let error = match self.answer {
+            None => ItemError::NotTaken {
+                reason: "the store is stopped".to_owned(),
+            },
+            Some(answer) => match answer.await {
+                Ok(results) => return results,
+                Err(_) => ItemError::Unknown {
+                    reason: "the store's writer stopped".to_owned(),
+                },
+            },
+        };
+        vec![Err(error); self.items]
+    }
+}
+
+fn of_read(error: &rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Unusable {
+            reason: format!("the database is damaged: {error}"),
+            hint: "stop, and put a backup in its place".to_owned(),
+        },
+        _ => StoreError::Unavailable {
+            reason: error.to_string(),
+        },
+    }
+}
+
+#[async_trait]
+impl JobStore for EmbeddedStore {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+        self.write(jobs, Write::Submit).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
+        let ids = ids.to_vec();
+        let rows = self.read(move |conn| read::states(conn, &ids)).await?;
+        rows.into_iter()
+            .map(|row| {
+                let Some((seq, text)) = row else {
+                    return Ok(None);
+                };
+                let state = codec::decode_text(&text).map_err(|reason| StoreError::Refused {
+                    reason: format!("a job cannot be read: {reason}"),
+                })?;
+                let version = apply::version(seq);
+                Ok(Some(StoredJob { state, version }))
+            })
+            .collect()
+    }
+
+    async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
+        let ids = ids.to_vec();
+        self.read(move |conn| read::bodies(conn, &ids)).await
+    }
+
+    async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
+        self.write(patches, Write::Patch).await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let kept = locked(&self.shared.tally).as_ref().map(Tally::to_counts);
+        match kept {
+            Some(counts) => Ok(counts),
+            None => self.read(|conn| Ok(Tally::count(conn)?.to_counts())).await,
+        }
+    }
+
+    async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
+        let requests = requests.to_vec();
+        self.read(move |conn| requests.iter().map(|one| read::pull(conn, one)).collect())
+            .await
+    }
+
+    async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
+        let requests = requests.to_vec();
+        self.read(move |conn| read::find(conn, &requests)).await
+    }
+
+    async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
+        let search = search.clone();
+        self.read(move |conn| search::search(conn, &search)).await
+    }
+
+    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+        let id = id.to_owned();
+        self.read(move |conn| docs::get(conn, kind, &id)).await
+    }
+
+    async fn put_docs(
+        &self,
+        kind: DocKind,
+        writes: Vec<DocWrite>,
+    ) -> Vec<Result<Version, ItemError>> {
+        self.write(writes, |chunk| Write::Docs(kind, chunk)).await
+    }
+
+    async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+        self.read(move |conn| docs::list(conn, kind)).await
+    }
+
+    async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
+        let results = self.write(events, Write::Events).await;
+        match results.into_iter().find_map(Result::err) {
+            None => Ok(()),
+            Some(error) => Err(StoreError::Unavailable {
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    async fn refresh(&self) -> Result<(), StoreError> {
+        // Readers see every commit at once.
+        Ok(())
+    }
+
+    fn health(&self) -> StoreHealth {
+        let problem = locked(&self.shared.problem).clone();
+        StoreHealth {
+            available: problem.is_empty(),
+            name: format!("embedded (SQLite {})", rusqlite::version()),
+            problem,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(n: u64, body_bytes: usize) -> NewJob {
+        let text = include_str!("../../tests/golden/state-1.json");
+        let mut state = codec::decode_text(text).unwrap();
+        state.job_id = JobId::new(state.job_id.get() + n);
+        let mut body = Spec::new();
+        body.insert("x".to_owned(), "y".repeat(body_bytes).into());
+        NewJob { state, body }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_takes_nothing_and_the_store_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = open::open(dir.path()).unwrap();
+        opened
+            .writer
+            .pragma_update(None, "max_page_count", 100)
+            .unwrap();
+        let store = EmbeddedStore::start(opened).unwrap();
+        assert!(store.submit(vec![job(1, 10)]).await[0].is_ok());
+
+        let results = store.submit(vec![job(2, 10), job(3, 1 << 20)]).await;
+        for result in &results {
+            assert!(
+                matches!(result, Err(ItemError::NotTaken { .. })),
+                "{result:?}"
+            );
+        }
+        let health = store.health();
+        assert!(
+            !health.available && health.problem.contains("full"),
+            "{health:?}"
+        );
+        let ids = [job(2, 0).state.job_id, job(3, 0).state.job_id];
+        assert_eq!(store.get(&ids).await.unwrap(), [None, None]);
+
+        assert!(store.submit(vec![job(2, 10)]).await[0].is_ok());
+        assert!(store.health().available);
+    }
+}

@@ -1,0 +1,18 @@
+//! The store of one machine: SQLite in one file, for one process at a time.
+//!
+//! [`EmbeddedStore`] owns a lock file, one writer thread and a few reading connections. What is
+//! written together is committed together (one fsync a group), each item with its own result. Nothing
+//! runs on the async runtime's own threads.
+
+mod apply;
+mod docs;
+mod handle;
+mod open;
+mod read;
+mod schema;
+mod search;
+mod tally;
+mod waiting;
+mod writer;
+
+pub use handle::EmbeddedStore;

@@ -1,0 +1,206 @@
+//! Reads: by id, pages of waiting jobs, and what an offer could take.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use fairlead_job::{JobId, Spec};
+use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
+
+use super::{
+    apply::{unsigned, version},
+    waiting::{Shape, rank},
+};
+use crate::{Find, Page, Pull, PullBy, StoredJob, codec};
+
+/// States by id.
+pub(super) fn states(
+    conn: &Connection,
+    ids: &[JobId],
+) -> rusqlite::Result<Vec<Option<(u64, String)>>> {
+    let mut one = conn.prepare_cached("SELECT seq, state FROM states WHERE job_id = ?1")?;
+    ids.iter()
+        .map(|id| {
+            let Ok(id) = codec::check_id(*id) else {
+                return Ok(None);
+            };
+            one.query_row([id], |row| Ok((unsigned(row, 0)?, row.get(1)?)))
+                .optional()
+        })
+        .collect()
+}
+
+/// Bodies by id.
+pub(super) fn bodies(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<Option<Spec>>> {
+    let mut one = conn.prepare_cached("SELECT body FROM bodies WHERE job_id = ?1")?;
+    ids.iter()
+        .map(|id| {
+            let Ok(id) = codec::check_id(*id) else {
+                return Ok(None);
+            };
+            one.query_row([id], |row| {
+                let text: String = row.get(0)?;
+                serde_json::from_str(&text).map_err(|error| {
+                    rusqlite::Error::FromSqlConversionFailure(
+                        0,
+                        rusqlite::types::Type::Text,
+                        Box::new(error),
+                    )
+                })
+            })
+            .optional()
+        })
+        .collect()
+}
+
+/// A row of `(job_id, seq, state)`; `None` (and a warning) when this version cannot read it, so that
+/// one document of tomorrow does not hide all others.
+pub(super) fn read_job(row: &Row<'_>) -> rusqlite::Result<Option<StoredJob>> {
+    let (id, seq, text): (i64, u64, String) = (row.get(0)?, unsigned(row, 1)?, row.get(2)?);
+    Ok(match codec::decode_text(&text) {
+        Ok(state) => Some(StoredJob {
+            state,
+            version: version(seq),
+        }),
+        Err(reason) => {
+            tracing::warn!(job_id = id, %reason, "a stored job is passed over");
+            None
+        }
+    })
+}
+
+/// One page of waiting jobs.
+pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> {
+    let limit = request.limit.clamp(1, 10_000);
+    let (from, binding) = match &request.by {
+        PullBy::All => (
+            "jobs w INDEXED BY wait_all WHERE waiting = 1 AND ?1 IS NULL",
+            None,
+        ),
+        PullBy::Account(name) => (
+            "jobs w INDEXED BY wait_account WHERE waiting = 1 AND account = ?1",
+            Some(name),
+        ),
+        PullBy::Queue(name) => (
+            "jobs w INDEXED BY wait_queue WHERE waiting = 1 AND queue = ?1",
+            Some(name),
+        ),
+        PullBy::HostKey(name) => ("wait_keys w WHERE host_key = ?1", Some(name)),
+    };
+    let (after_rank, after_id) = request.after.map_or((-1, 0), |(class, priority, id)| {
+        (
+            rank(class, priority),
+            i64::try_from(id.get()).unwrap_or(i64::MAX),
+        )
+    });
+    let sql = format!(
+        "SELECT s.job_id, s.seq, s.state FROM
+            (SELECT w.job_id AS id, w.rank AS rank FROM {from}
+                AND (w.rank, w.job_id) > (?2, ?3) ORDER BY w.rank, w.job_id LIMIT ?4) p
+            CROSS JOIN states s ON s.job_id = p.id ORDER BY p.rank, p.id"
+    );
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![binding, after_rank, after_id, limit + 1])?;
+    let mut page = Page::default();
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        if seen == limit {
+            page.more = true;
+            break;
+        }
+        seen += 1;
+        page.jobs.extend(read_job(row)?);
+    }
+    Ok(page)
+}
+
+/// Finds for many offers, which share what is learned of shapes.
+pub(super) fn find(conn: &Connection, requests: &[Find]) -> rusqlite::Result<Vec<Page>> {
+    let mut shapes = HashMap::new();
+    requests
+        .iter()
+        .map(|offer| find_one(conn, offer, &mut shapes))
+        .collect()
+}
+
+/// Jobs of one (queue, account), best first.
+type Best = BTreeSet<(i64, i64)>;
+
+/// Walks the cells (key, queue, account, shape), never the jobs: its cost does not grow with their number.
+fn find_one(
+    conn: &Connection,
+    offer: &Find,
+    shapes: &mut HashMap<i64, Shape>,
+) -> rusqlite::Result<Page> {
+    let limit = usize::try_from(offer.limit.max(1)).unwrap_or(usize::MAX);
+    let one_more = i64::from(offer.limit.max(1)) + 1;
+    let mut cells: BTreeMap<(String, String), Best> = BTreeMap::new();
+    let mut next_cell = conn.prepare_cached(
+        "SELECT queue, account, shape FROM wait_keys INDEXED BY wait_cells
+         WHERE host_key = ?1 AND (queue, account, shape) > (?2, ?3, ?4)
+         ORDER BY queue, account, shape LIMIT 1",
+    )?;
+    let mut of_cell = conn.prepare_cached(
+        "SELECT rank, job_id FROM wait_keys INDEXED BY wait_cells
+         WHERE host_key = ?1 AND queue = ?2 AND account = ?3 AND shape = ?4
+         ORDER BY rank, job_id LIMIT ?5",
+    )?;
+    for key in offer.keys.iter().collect::<BTreeSet<_>>() {
+        let mut at = (String::new(), String::new(), -1);
+        while let Some(cell) = next_cell
+            .query_row(params![key, at.0, at.1, at.2], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .optional()?
+        {
+            at = cell;
+            if !shape(conn, at.2, shapes)?.fits(offer) {
+                continue;
+            }
+            let best = cells.entry((at.0.clone(), at.1.clone())).or_default();
+            let rows = of_cell.query_map(params![key, at.0, at.1, at.2, one_more], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            for job in rows {
+                best.insert(job?);
+            }
+            // One too many is kept: it tells that there is more.
+            while best.len() > limit.saturating_add(1) {
+                best.pop_last();
+            }
+        }
+    }
+    let more = cells.values().any(|best| best.len() > limit);
+    let mut ranked: Vec<(i64, i64)> = cells
+        .into_values()
+        .flat_map(|best| best.into_iter().take(limit))
+        .collect();
+    ranked.sort_unstable();
+    let mut one = conn.prepare_cached("SELECT job_id, seq, state FROM states WHERE job_id = ?1")?;
+    let mut jobs = Vec::with_capacity(ranked.len());
+    for (_, id) in ranked {
+        jobs.extend(one.query_row([Value::Integer(id)], read_job)?);
+    }
+    Ok(Page { jobs, more })
+}
+
+fn shape<'s>(
+    conn: &Connection,
+    number: i64,
+    known: &'s mut HashMap<i64, Shape>,
+) -> rusqlite::Result<&'s Shape> {
+    match known.entry(number) {
+        std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            let text: String = conn
+                .prepare_cached("SELECT text FROM shapes WHERE shape = ?1")?
+                .query_row([number], |row| row.get(0))?;
+            let shape = serde_json::from_str(&text).map_err(|error| {
+                rusqlite::Error::FromSqlConversionFailure(
+                    0,
+                    rusqlite::types::Type::Text,
+                    Box::new(error),
+                )
+            })?;
+            Ok(entry.insert(shape))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The tables, their version, and the steps from one version to the next.
+//!
+//! `states` and `bodies` hold the truth as JSON. `jobs` and `wait_keys` are derived from `states` and
+//! exist to be searched; both change in the transaction that changes the state.
+
+use rusqlite::Connection;
+
+use crate::StoreError;
+
+/// Marks the file as ours (`FLRD`).
+const APPLICATION_ID: i64 = 0x464c_5244;
+/// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
+const STEPS: &[&str] = &[STEP_1];
+
+const STEP_1: &str = "
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO meta VALUES ('seq', 0);
+    CREATE TABLE states (job_id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);
+    CREATE TABLE bodies (job_id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+    CREATE TABLE jobs (
+        job_id INTEGER PRIMARY KEY, waiting INTEGER NOT NULL, ready INTEGER NOT NULL,
+        rank INTEGER NOT NULL,
+        stage TEXT NOT NULL, health TEXT NOT NULL, account TEXT NOT NULL, queue TEXT NOT NULL,
+        host TEXT NOT NULL, suite TEXT NOT NULL, submit_id TEXT NOT NULL, group_id TEXT NOT NULL,
+        tbox_group TEXT NOT NULL, submit_ms INTEGER NOT NULL);
+    CREATE INDEX jobs_stage ON jobs (stage);
+    CREATE INDEX jobs_account ON jobs (account);
+    CREATE INDEX jobs_queue ON jobs (queue);
+    CREATE INDEX jobs_host ON jobs (host) WHERE host <> '';
+    CREATE INDEX jobs_submit_id ON jobs (submit_id) WHERE submit_id <> '';
+    CREATE INDEX jobs_group_id ON jobs (group_id) WHERE group_id <> '';
+    CREATE INDEX wait_all ON jobs (rank) WHERE waiting = 1;
+    CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1;
+    CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1;
+    CREATE TABLE shapes (shape INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+    CREATE TABLE wait_keys (
+        host_key TEXT NOT NULL, rank INTEGER NOT NULL, job_id INTEGER NOT NULL,
+        queue TEXT NOT NULL, account TEXT NOT NULL, shape INTEGER NOT NULL,
+        PRIMARY KEY (host_key, rank, job_id)) WITHOUT ROWID;
+    CREATE INDEX wait_cells ON wait_keys (host_key, queue, account, shape, rank, job_id);
+    CREATE TABLE docs (
+        kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (kind, id)) WITHOUT ROWID;
+    CREATE TABLE events (
+        event INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
+        subject TEXT NOT NULL, detail TEXT NOT NULL);
+";
+
+/// Brings the file to the newest layout, or says why it cannot be used.
+pub(super) fn migrate(conn: &mut Connection, file: &str) -> Result<(), StoreError> {
+    let broken = |error: rusqlite::Error| StoreError::Unusable {
+        reason: format!("{file} cannot be read as a store: {error}"),
+        hint: "put a backup in its place, or give another --data folder".to_owned(),
+    };
+    let id: i64 = conn
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(broken)?;
+    let version: i64 = conn
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(broken)?;
+    let tables: i64 = conn
+        .query_row("SELECT COUNT(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(broken)?;
+    if id != APPLICATION_ID && (version != 0 || tables != 0) {
+        return Err(StoreError::Unusable {
+            reason: format!("{file} is another program's database"),
+            hint: "give another --data folder".to_owned(),
+        });
+    }
+    let newest = STEPS.len();
+    let Some(missing) = usize::try_from(version).ok().and_then(|v| STEPS.get(v..)) else {
+        return Err(StoreError::Unusable {
+            reason: format!("{file} has format {version}, this version knows up to {newest}"),
+            hint: "start the newer fairlead that wrote it".to_owned(),
+        });
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let tx = conn.transaction().map_err(broken)?;
+    for step in missing {
+        tx.execute_batch(step).map_err(broken)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(broken)?;
+    tx.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(newest).unwrap_or(i64::MAX),
+    )
+    .map_err(broken)?;
+    tx.commit().map_err(broken)
+}

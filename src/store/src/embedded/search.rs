@@ -1,0 +1,116 @@
+//! Searches for people: filters, order, exact totals.
+
+use rusqlite::{Connection, params_from_iter, types::Value};
+
+use super::{apply::unsigned, read::read_job};
+use crate::{Search, SearchOrder, SearchPage};
+
+/// SQL text that grows together with its values.
+#[derive(Debug, Default)]
+struct Filters {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Filters {
+    fn and(&mut self, condition: &str) {
+        self.sql.push_str(if self.sql.is_empty() {
+            " WHERE "
+        } else {
+            " AND "
+        });
+        self.sql.push_str(condition);
+    }
+
+    /// `column` is one of `wanted`; nothing wanted: no filter.
+    fn any_of<'a>(&mut self, column: &str, wanted: impl ExactSizeIterator<Item = &'a str>) {
+        let many = wanted.len();
+        let mut nameless = false;
+        let mut marks = Vec::with_capacity(many);
+        for name in wanted {
+            nameless |= name.is_empty();
+            self.values.push(Value::Text(name.to_owned()));
+            marks.push("?");
+        }
+        if many == 0 {
+            return;
+        }
+        self.and(&format!("{column} IN ({})", marks.join(",")));
+        // Some indexes leave out empty names: say that they may be used.
+        if !nameless {
+            self.and(&format!("{column} <> ''"));
+        }
+    }
+
+    fn compare(&mut self, condition: &str, number: u64) {
+        self.and(condition);
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        self.values.push(Value::Integer(number));
+    }
+}
+
+fn names(list: &[String]) -> impl ExactSizeIterator<Item = &str> {
+    list.iter().map(String::as_str)
+}
+
+/// Answers one search. Runs inside a read transaction, so that page and total agree.
+pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<SearchPage> {
+    let mut filters = Filters::default();
+    filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
+    filters.any_of("health", search.healths.iter().map(|h| h.as_str()));
+    filters.any_of("account", names(&search.accounts));
+    filters.any_of("queue", names(&search.queues));
+    filters.any_of("host", names(&search.hosts));
+    filters.any_of("suite", names(&search.suites));
+    filters.any_of("submit_id", names(&search.submit_ids));
+    filters.any_of("group_id", names(&search.group_ids));
+    filters.any_of("tbox_group", names(&search.tbox_groups));
+    if let Some(ready) = search.ready {
+        filters.compare("ready = ?", u64::from(ready));
+    }
+    if let Some(since) = search.since_ms {
+        filters.compare("submit_ms >= ?", since);
+    }
+    if let Some(until) = search.until_ms {
+        filters.compare("submit_ms < ?", until);
+    }
+    let total = conn.query_row(
+        &format!("SELECT COUNT(*) FROM jobs{}", filters.sql),
+        params_from_iter(&filters.values),
+        |row| unsigned(row, 0),
+    )?;
+    let limit = search.limit.min(1_000);
+    let mut page = SearchPage {
+        total,
+        ..SearchPage::default()
+    };
+    if limit == 0 {
+        return Ok(page);
+    }
+    let (beyond, order) = match search.order {
+        SearchOrder::NewestFirst => ("job_id < ?", "DESC"),
+        SearchOrder::OldestFirst => ("job_id > ?", "ASC"),
+    };
+    if let Some(after) = search.after {
+        filters.compare(beyond, after.get());
+    }
+    let sql = format!(
+        "SELECT s.job_id, s.seq, s.state FROM
+            (SELECT job_id AS id FROM jobs{} ORDER BY job_id {order} LIMIT {}) p
+            CROSS JOIN states s ON s.job_id = p.id ORDER BY p.id {order}",
+        filters.sql,
+        limit + 1
+    );
+    let mut statement = conn.prepare(&sql)?;
+    let mut rows = statement.query(params_from_iter(&filters.values))?;
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        if seen == limit {
+            page.more = true;
+            break;
+        }
+        seen += 1;
+        page.jobs.extend(read_job(row)?);
+    }
+    Ok(page)
+}

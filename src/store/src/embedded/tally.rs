@@ -1,0 +1,99 @@
+//! The counts of waiting jobs, kept in memory beside the database: asking is cheap at any size.
+//!
+//! Invariant: after each commit they equal what counting the tables would give. After a commit whose
+//! outcome is unknown they are dropped and counted anew.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use super::{apply::unsigned, waiting::WaitRow};
+use crate::Counts;
+
+/// Counts by name; nothing is kept at zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    total: u64,
+    accounts: BTreeMap<String, u64>,
+    queues: BTreeMap<String, u64>,
+    host_keys: BTreeMap<String, u64>,
+}
+
+/// A waiting job that came or went.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It waits now.
+    Came(WaitRow),
+    /// It waits no longer.
+    Left(WaitRow),
+}
+
+impl Tally {
+    /// Counts the tables: some 100 ms a million waiting jobs.
+    pub(super) fn count(conn: &Connection) -> rusqlite::Result<Self> {
+        let total = conn.query_row("SELECT COUNT(*) FROM jobs WHERE waiting = 1", [], |row| {
+            unsigned(row, 0)
+        })?;
+        let group = |sql: &str| -> rusqlite::Result<BTreeMap<String, u64>> {
+            conn.prepare(sql)?
+                .query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?
+                .collect()
+        };
+        Ok(Self {
+            total,
+            accounts: group(
+                "SELECT account, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY account",
+            )?,
+            queues: group("SELECT queue, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY queue")?,
+            host_keys: group("SELECT host_key, COUNT(*) FROM wait_keys GROUP BY host_key")?,
+        })
+    }
+
+    /// Takes in what one transaction changed.
+    pub(super) fn apply(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Came(row) => {
+                    self.total += 1;
+                    self.each_name(row, raise);
+                }
+                Change::Left(row) => {
+                    self.total = self.total.saturating_sub(1);
+                    self.each_name(row, lower);
+                }
+            }
+        }
+    }
+
+    fn each_name(&mut self, row: &WaitRow, step: fn(&mut BTreeMap<String, u64>, &str)) {
+        step(&mut self.accounts, &row.account);
+        step(&mut self.queues, &row.queue);
+        for key in &row.host_keys {
+            step(&mut self.host_keys, key);
+        }
+    }
+
+    /// As the trait gives it.
+    pub(super) fn to_counts(&self) -> Counts {
+        let list = |map: &BTreeMap<String, u64>| map.iter().map(|(k, n)| (k.clone(), *n)).collect();
+        Counts {
+            total: self.total,
+            accounts: list(&self.accounts),
+            queues: list(&self.queues),
+            host_keys: list(&self.host_keys),
+        }
+    }
+}
+
+fn raise(map: &mut BTreeMap<String, u64>, name: &str) {
+    *map.entry(name.to_owned()).or_insert(0) += 1;
+}
+
+fn lower(map: &mut BTreeMap<String, u64>, name: &str) {
+    if let Some(n) = map.get_mut(name) {
+        *n -= 1;
+        if *n == 0 {
+            map.remove(name);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What is derived from a state so that waiting jobs can be counted, pulled and found.
+
+use std::collections::BTreeSet;
+
+use fairlead_job::{JobId, Stage};
+use serde::{Deserialize, Serialize};
+
+use crate::{Find, JobState};
+
+/// How many priorities one class has room for.
+const PRIORITIES: i64 = 1 << 16;
+
+/// One number that sorts like class (high first), priority (high first).
+pub(super) fn rank(class: u8, priority: i16) -> i64 {
+    (i64::from(u8::MAX) - i64::from(class)) * PRIORITIES
+        + (i64::from(i16::MAX) - i64::from(priority))
+}
+
+/// Whether counts, pulls and finds see the job.
+pub(super) fn is_waiting(state: &JobState) -> bool {
+    state.stage == Stage::Submit && state.ready
+}
+
+/// A waiting job as the derived tables hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WaitRow {
+    pub(super) job_id: JobId,
+    pub(super) rank: i64,
+    pub(super) account: String,
+    pub(super) queue: String,
+    pub(super) host_keys: BTreeSet<String>,
+    pub(super) shape: Shape,
+}
+
+impl WaitRow {
+    /// `None` when the job does not wait.
+    pub(super) fn of(state: &JobState) -> Option<Self> {
+        is_waiting(state).then(|| Self {
+            job_id: state.job_id,
+            rank: rank(state.class, state.priority),
+            account: state.account.clone(),
+            queue: state.queue.clone(),
+            host_keys: state.host_keys.iter().cloned().collect(),
+            shape: Shape {
+                arch: state.arch.clone(),
+                memory_mb: state.memory_mb,
+                tags: state.tags.iter().cloned().collect(),
+                devices: state.devices.iter().cloned().collect(),
+            },
+        })
+    }
+}
+
+/// What a host must have besides the key. Jobs of equal shape are interchangeable for a find, so it is
+/// compared with an offer once, not once a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Shape {
+    arch: String,
+    memory_mb: u32,
+    tags: BTreeSet<String>,
+    devices: BTreeSet<String>,
+}
+
+impl Shape {
+    /// Whether the offer has it all.
+    pub(super) fn fits(&self, offer: &Find) -> bool {
+        (self.arch.is_empty() || self.arch == offer.arch)
+            && self.memory_mb <= offer.free_memory_mb
+            && self.tags.iter().all(|tag| offer.tags.contains(tag))
+            && self.devices.iter().all(|d| offer.devices.contains(d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_sorts_by_class_then_priority_high_first() {
+        let order = [
+            (9, 5),
+            (9, -5),
+            (3, i16::MAX),
+            (3, 0),
+            (3, i16::MIN),
+            (0, i16::MAX),
+        ];
+        for pair in order.windows(2) {
+            assert!(
+                rank(pair[0].0, pair[0].1) < rank(pair[1].0, pair[1].1),
+                "{pair:?}"
+            );
+        }
+    }
+}

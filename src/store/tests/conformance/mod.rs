@@ -1,0 +1,177 @@
+//! One suite for every store: what `JobStore` promises, tried from outside.
+//!
+//! Each function takes an empty store. `conformance!` makes one test of each, for the store that the
+//! given function opens (and clears away afterwards).
+
+pub(crate) mod documents;
+pub(crate) mod jobs;
+pub(crate) mod model;
+pub(crate) mod reads;
+pub(crate) mod searches;
+
+use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_store::{
+    ItemError, JobState, JobStore, NewJob, Patch, StatePatch, StoredJob, Version,
+};
+use serde_json::json;
+
+/// Makes a test of each case, opened by `$with`: `async fn(case: impl AsyncFnOnce(&dyn JobStore))`.
+#[macro_export]
+macro_rules! conformance {
+    ($with:path) => {
+        $crate::conformance!(@ $with;
+            jobs: create_then_read, a_repeated_submit_is_ours, an_id_is_taken_once,
+                one_bad_item_does_not_hurt_the_others, one_of_many_races_wins,
+                a_patch_names_fields_and_nulls_clear, a_stale_or_unknown_patch_is_told_apart,
+                nested_values_are_replaced_whole, ids_of_several_months_live_together,
+                five_thousand_at_once, odd_bodies_come_back_equal, an_empty_batch_is_nothing;
+            reads: counts_are_exact, counts_follow_every_change, pulls_come_in_order_and_in_pages,
+                pulls_slice_by_dimension, finds_hold_every_predicate, finds_give_each_queue_its_best,
+                finds_limit_a_queue_and_account;
+            searches: filters_hold_together, pages_and_totals;
+            documents: documents_compare_and_set, documents_are_listed_in_order,
+                bad_documents_are_refused, events_are_taken;
+            model: random_histories_equal_a_naive_model);
+    };
+    (@ $with:path; $($module:ident: $($case:ident),+);+) => {
+        $($(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $with(async |store: &dyn fairlead_store::JobStore| {
+                    conformance::$module::$case(store).await;
+                })
+                .await;
+            }
+        )+)+
+    };
+}
+
+/// An id of November 2026 with number `n`.
+pub(crate) fn id(n: u64) -> JobId {
+    JobId::new(2_611_210_236_110_000_000 + n)
+}
+
+/// A waiting job with number `n`, which tests then change.
+pub(crate) fn state(n: u64) -> JobState {
+    JobState {
+        format: JobState::FORMAT,
+        job_id: id(n),
+        stage: Stage::Submit,
+        health: Health::Unknown,
+        data_readiness: DataReadiness::None,
+        ready: true,
+        ready_ms: 1_795_228_571_000 + n,
+        account: "ann".into(),
+        principal: String::new(),
+        queue: "ann".into(),
+        class: 3,
+        priority: 0,
+        submit_ms: 1_795_228_571_000 + n,
+        submit_id: String::new(),
+        group_id: String::new(),
+        suite: "hackbench".into(),
+        category: String::new(),
+        params: String::new(),
+        testbox: "dc-1g".into(),
+        tbox_group: "dc-1g".into(),
+        tbox_type: TboxType::Dc,
+        arch: String::new(),
+        host_keys: vec!["dc.x86_64".into()],
+        memory_mb: 1024,
+        tags: vec![],
+        tags_n: 0,
+        devices: vec![],
+        devices_n: 0,
+        cache_dirs: vec![],
+        timeout_s: 3600,
+        attempt: 1,
+        retry_lost_left: 1,
+        retry_fail_left: 0,
+        stop_when_cut_off: false,
+        host: String::new(),
+        host_group: String::new(),
+        host_memory_mb: 0,
+        session: String::new(),
+        request: 0,
+        claim_token: String::new(),
+        claim_seq: 0,
+        replica: String::new(),
+        dispatch_ms: 0,
+        boot_ms: 0,
+        setup_ms: 0,
+        running_ms: 0,
+        post_run_ms: 0,
+        end_ms: 0,
+        deadline_ms: 0,
+        last_success_stage: None,
+        exit_code: None,
+        reason: String::new(),
+        stop_asked: false,
+        result_root: String::new(),
+        milestones: vec![],
+        waits: None,
+        lab: String::new(),
+        project: String::new(),
+        labels: vec![],
+        attempts: vec![],
+    }
+}
+
+/// [`state`], changed.
+pub(crate) fn state_with(n: u64, change: impl FnOnce(&mut JobState)) -> JobState {
+    let mut state = state(n);
+    change(&mut state);
+    state.tags_n = u16::try_from(state.tags.len()).unwrap();
+    state.devices_n = u16::try_from(state.devices.len()).unwrap();
+    state
+}
+
+/// A job to submit with a small body.
+pub(crate) fn job(state: JobState) -> NewJob {
+    let mut body = Spec::new();
+    body.insert("suite".into(), json!(state.suite));
+    body.insert("n".into(), json!(state.job_id.to_string()));
+    NewJob { state, body }
+}
+
+/// Submits states that must all be taken.
+pub(crate) async fn submit_all(store: &dyn JobStore, states: Vec<JobState>) -> Vec<Version> {
+    let jobs = states.into_iter().map(job).collect();
+    let results = store.submit(jobs).await;
+    results.into_iter().map(|r| r.unwrap()).collect()
+}
+
+/// The one job, which must be there.
+pub(crate) async fn read_one(store: &dyn JobStore, id: JobId) -> StoredJob {
+    store.get(&[id]).await.unwrap().remove(0).unwrap()
+}
+
+/// Changes a job as it is stored now.
+pub(crate) async fn change(
+    store: &dyn JobStore,
+    id: JobId,
+    change: impl FnOnce(&mut JobState),
+) -> Result<Version, ItemError> {
+    let before = read_one(store, id).await;
+    let mut after = before.state.clone();
+    change(&mut after);
+    let set = StatePatch::between(&before.state, &after);
+    let expect = before.version;
+    store.patch(vec![Patch { id, expect, set }]).await.remove(0)
+}
+
+/// Ids of jobs as short numbers, for comparing.
+pub(crate) fn numbers(jobs: &[StoredJob]) -> Vec<u64> {
+    jobs.iter()
+        .map(|j| j.state.job_id.get() - id(0).get())
+        .collect()
+}
+
+/// The change that a claim makes.
+pub(crate) fn claim(before: &JobState, token: &str) -> StatePatch {
+    let mut after = before.clone();
+    after.stage = Stage::Dispatch;
+    after.claim_token = token.into();
+    after.host = "h1".into();
+    StatePatch::between(before, &after)
+}

@@ -1,0 +1,176 @@
+//! Searches for people.
+
+use fairlead_job::{Health, Stage};
+use fairlead_store::{JobState, JobStore, Search, SearchOrder};
+
+use super::{id, numbers, state_with, submit_all};
+
+type Holds = Box<dyn Fn(&JobState) -> bool>;
+
+fn varied() -> Vec<JobState> {
+    (1..=120)
+        .map(|n| {
+            let name = |prefix: &str, of: u64| format!("{prefix}{}", n % of);
+            state_with(n, |s| {
+                s.stage = [Stage::Submit, Stage::Running, Stage::Finish][(n % 3) as usize];
+                s.health = [Health::Unknown, Health::Success][(n % 2) as usize];
+                s.ready = n % 11 != 0;
+                s.account = name("a", 4);
+                s.queue = name("q", 5);
+                s.host = if n % 6 == 0 {
+                    String::new()
+                } else {
+                    name("h", 6)
+                };
+                s.suite = name("s", 7);
+                s.submit_id = if n % 8 == 0 {
+                    String::new()
+                } else {
+                    name("i", 8)
+                };
+                s.group_id = name("g", 9);
+                s.tbox_group = name("t", 10);
+            })
+        })
+        .collect()
+}
+
+pub(crate) async fn filters_hold_together(store: &dyn JobStore) {
+    let states = varied();
+    submit_all(store, states.clone()).await;
+    store.refresh().await.unwrap();
+    let list = |names: &[&str]| {
+        names
+            .iter()
+            .map(|n| (*n).to_owned())
+            .collect::<Vec<String>>()
+    };
+    let base = Search {
+        limit: 1_000,
+        order: SearchOrder::OldestFirst,
+        ..Search::default()
+    };
+    let at = |n: u64| Some(1_795_228_571_000 + n);
+    let cases: Vec<(Search, Holds)> = vec![
+        (base.clone(), Box::new(|_| true)),
+        (
+            Search {
+                stages: vec![Stage::Submit, Stage::Finish],
+                ..base.clone()
+            },
+            Box::new(|s| s.stage != Stage::Running),
+        ),
+        (
+            Search {
+                healths: vec![Health::Success],
+                accounts: list(&["a1", "a2"]),
+                ..base.clone()
+            },
+            Box::new(|s| s.health == Health::Success && (s.account == "a1" || s.account == "a2")),
+        ),
+        (
+            Search {
+                queues: list(&["q1"]),
+                hosts: list(&["h1", "none"]),
+                ..base.clone()
+            },
+            Box::new(|s| s.queue == "q1" && s.host == "h1"),
+        ),
+        (
+            Search {
+                suites: list(&["s3"]),
+                submit_ids: list(&["i1", "i2", "i3"]),
+                ..base.clone()
+            },
+            Box::new(|s| s.suite == "s3" && ["i1", "i2", "i3"].contains(&s.submit_id.as_str())),
+        ),
+        (
+            Search {
+                group_ids: list(&["g5"]),
+                tbox_groups: list(&["t4"]),
+                ..base.clone()
+            },
+            Box::new(|s| s.group_id == "g5" && s.tbox_group == "t4"),
+        ),
+        (
+            Search {
+                since_ms: at(30),
+                until_ms: at(60),
+                ..base.clone()
+            },
+            Box::new(move |s| Some(s.submit_ms) >= at(30) && Some(s.submit_ms) < at(60)),
+        ),
+        (
+            Search {
+                ready: Some(false),
+                queues: list(&["q1", "q2"]),
+                ..base.clone()
+            },
+            Box::new(|s| !s.ready && (s.queue == "q1" || s.queue == "q2")),
+        ),
+        (
+            Search {
+                ready: Some(true),
+                stages: vec![Stage::Submit],
+                ..base.clone()
+            },
+            Box::new(|s| s.ready && s.stage == Stage::Submit),
+        ),
+        (
+            Search {
+                accounts: list(&["nobody"]),
+                ..base.clone()
+            },
+            Box::new(|_| false),
+        ),
+    ];
+    for (search, holds) in cases {
+        let wanted: Vec<u64> = states
+            .iter()
+            .filter(|s| holds(s))
+            .map(|s| s.job_id.get() - id(0).get())
+            .collect();
+        let page = store.search(&search).await.unwrap();
+        assert_eq!(numbers(&page.jobs), wanted, "{search:?}");
+        assert_eq!((page.total, page.more), (wanted.len() as u64, false));
+        let newest = Search {
+            order: SearchOrder::NewestFirst,
+            ..search
+        };
+        let mut page = numbers(&store.search(&newest).await.unwrap().jobs);
+        page.reverse();
+        assert_eq!(page, wanted, "{newest:?}");
+    }
+}
+
+pub(crate) async fn pages_and_totals(store: &dyn JobStore) {
+    submit_all(store, varied()).await;
+    store.refresh().await.unwrap();
+    let mut search = Search {
+        limit: 0,
+        accounts: vec!["a1".into(), "a3".into()],
+        ..Search::default()
+    };
+    let count = store.search(&search).await.unwrap();
+    assert_eq!((count.total, count.jobs.len()), (60, 0));
+    search.limit = 7;
+    let mut seen = vec![];
+    loop {
+        let page = store.search(&search).await.unwrap();
+        assert_eq!(page.total, 60);
+        seen.extend(numbers(&page.jobs));
+        search.after = page.jobs.last().map(|j| j.state.job_id);
+        if !page.more {
+            break;
+        }
+    }
+    assert_eq!(
+        seen,
+        (1..=120).rev().filter(|n| n % 2 == 1).collect::<Vec<_>>()
+    );
+    let behind_all = store.search(&search).await.unwrap();
+    assert_eq!(
+        (behind_all.total, behind_all.jobs.len(), behind_all.more),
+        (60, 0, false)
+    );
+}

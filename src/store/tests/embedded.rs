@@ -1,0 +1,213 @@
+//! The embedded store: the conformance suite, and what only a file can do wrong.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests panic and print"
+)]
+
+mod conformance;
+
+use std::{path::Path, process::Command};
+
+use conformance::{change, id, read_one, state, submit_all};
+use fairlead_job::Stage;
+use fairlead_store::{DocKind, DocWrite, EmbeddedStore, Expect, JobStore, StoreError};
+use serde_json::json;
+
+async fn with_store(case: impl AsyncFnOnce(&dyn JobStore)) {
+    let dir = tempfile::tempdir().unwrap();
+    case(&EmbeddedStore::open(dir.path()).unwrap()).await;
+}
+
+conformance!(with_store);
+
+fn raw(dir: &Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(dir.join("fairlead.db")).unwrap()
+}
+
+fn refusal(dir: &Path) -> (String, String) {
+    match EmbeddedStore::open(dir) {
+        Err(StoreError::Unusable { reason, hint }) => (reason, hint),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn everything_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    submit_all(&store, (1..=20).map(state).collect()).await;
+    change(&store, id(3), |s| s.stage = Stage::Dispatch)
+        .await
+        .unwrap();
+    let doc = DocWrite {
+        id: "q".into(),
+        expect: Expect::Any,
+        body: Some(json!({"w": 1})),
+    };
+    let deleted = DocWrite {
+        body: None,
+        ..doc.clone()
+    };
+    store
+        .put_docs(DocKind::Queue, vec![doc.clone()])
+        .await
+        .remove(0)
+        .unwrap();
+    let last = store
+        .put_docs(DocKind::Queue, vec![deleted])
+        .await
+        .remove(0)
+        .unwrap();
+    let (counts, job) = (store.counts().await.unwrap(), read_one(&store, id(3)).await);
+    drop(store);
+
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    assert_eq!(store.counts().await.unwrap(), counts);
+    assert_eq!(read_one(&store, id(3)).await, job);
+    // Versions go on where they were, also behind a delete.
+    assert!(
+        store
+            .put_docs(DocKind::Queue, vec![doc])
+            .await
+            .remove(0)
+            .unwrap()
+            > last
+    );
+}
+
+/// Not a test of its own: the process that the next test kills.
+const CHILD_DIR: &str = "FAIRLEAD_TEST_CHILD_DIR";
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_a_kill() {
+    if let Some(dir) = std::env::var_os(CHILD_DIR) {
+        return submit_until_killed(Path::new(&dir)).await;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "what_was_acknowledged_survives_a_kill",
+            "--exact",
+            "--nocapture",
+        ])
+        .env(CHILD_DIR, dir.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut acknowledged = 0;
+    while acknowledged < 200 {
+        let line = lines.next().unwrap().unwrap();
+        if let Some(n) = line.strip_prefix("in ") {
+            acknowledged = n.parse().unwrap();
+        }
+    }
+    let pid = child.id();
+    assert!(refusal(dir.path()).0.contains(&pid.to_string()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    acknowledged = lines
+        .map_while(Result::ok)
+        .filter_map(|line| line.strip_prefix("in ")?.parse().ok())
+        .last()
+        .unwrap_or(acknowledged);
+
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    let ids: Vec<_> = (1..=acknowledged).map(id).collect();
+    let read = store.get(&ids).await.unwrap();
+    assert!(read.iter().all(Option::is_some));
+    assert!(store.counts().await.unwrap().total >= acknowledged);
+}
+
+async fn submit_until_killed(dir: &Path) {
+    let store = EmbeddedStore::open(dir).unwrap();
+    for n in 1.. {
+        submit_all(&store, vec![state(n)]).await;
+        println!("in {n}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_process_is_told_who_has_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    let (reason, hint) = refusal(dir.path());
+    assert!(
+        reason.contains(&format!("process {}", std::process::id())),
+        "{reason}"
+    );
+    assert!(hint.contains("--data"), "{hint}");
+    drop(store);
+    EmbeddedStore::open(dir.path()).unwrap();
+}
+
+#[tokio::test]
+async fn files_that_are_not_ours_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(EmbeddedStore::open(dir.path()).unwrap());
+    raw(dir.path())
+        .pragma_update(None, "user_version", 2)
+        .unwrap();
+    let (reason, hint) = refusal(dir.path());
+    assert!(
+        reason.contains("format 2") && reason.contains("up to 1"),
+        "{reason}"
+    );
+    assert!(hint.contains("newer"), "{hint}");
+
+    let dir = tempfile::tempdir().unwrap();
+    raw(dir.path()).execute_batch("CREATE TABLE t (x)").unwrap();
+    assert!(refusal(dir.path()).0.contains("another program"));
+
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("fairlead.db"),
+        "not a database at all".repeat(100),
+    )
+    .unwrap();
+    assert!(refusal(dir.path()).0.contains("fairlead.db"));
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    assert!(refusal(&file).0.contains("file"));
+}
+
+#[tokio::test]
+async fn unknown_fields_stay_and_unknown_formats_are_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    submit_all(&store, (1..=3).map(state).collect()).await;
+    raw(dir.path())
+        .execute_batch(&format!(
+            "UPDATE states SET state = json_set(state, '$.tomorrow', 7) WHERE job_id = {};
+             UPDATE states SET state = json_set(state, '$.format', 3) WHERE job_id = {};",
+            id(1),
+            id(2)
+        ))
+        .unwrap();
+    change(&store, id(1), |s| s.priority = 5).await.unwrap();
+    let kept: i64 = raw(dir.path())
+        .query_row(
+            &format!(
+                "SELECT state ->> '$.tomorrow' FROM states WHERE job_id = {}",
+                id(1)
+            ),
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(kept, 7);
+    let error = store.get(&[id(2)]).await.unwrap_err();
+    assert!(error.to_string().contains("format 3"), "{error}");
+    let all = fairlead_store::Pull {
+        by: fairlead_store::PullBy::All,
+        limit: 9,
+        after: None,
+    };
+    let page = store.pull(&[all]).await.unwrap().remove(0);
+    assert_eq!(conformance::numbers(&page.jobs), [1, 3]);
+}
