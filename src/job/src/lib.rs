@@ -3,16 +3,21 @@
 //! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
 //! [`file::Source`], so a server can refuse to read any.
 
+pub mod fields;
 pub mod file;
 pub mod id;
+pub mod params;
+mod place;
 pub mod plan;
 pub mod stage;
+pub mod units;
 
 pub use file::{
     ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
-pub use plan::{JobPlan, SiteDefaults, TboxType};
+pub use params::{environment, parameters, varying};
+pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType};
 pub use stage::{DataReadiness, Health, Stage};
 
 /// A job as its author wrote it: flat JSON, in the order of the file. It never changes after submit.

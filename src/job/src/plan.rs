@@ -1,6 +1,16 @@
 //! What the dispatcher needs to know of a spec: typed, validated, with the site's defaults filled in.
 
-use crate::Spec;
+use serde_json::Value;
+
+use crate::{
+    Spec,
+    fields::{
+        CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present, refuse,
+        whole, yes,
+    },
+    place::Place,
+    units::{duration_s, shown},
+};
 
 /// What kind of testbox runs a job.
 #[derive(
@@ -110,14 +120,189 @@ pub struct PlanError {
     pub hint: String,
 }
 
+/// Bounds of `priority`.
+pub const PRIORITY_MAX: i16 = 100;
+/// The most tries again that a job may ask for.
+pub const RETRY_MAX: u16 = 100;
+
 impl JobPlan {
     /// Reads and checks `spec`.
+    ///
+    /// # Errors
+    /// The first field that is wrong: of another type, out of bounds, or against another field.
     pub fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, PlanError> {
-        let _ = (spec, defaults);
-        Err(PlanError {
-            field: String::new(),
-            problem: String::new(),
-            hint: String::new(),
+        let place = Place::of(spec, defaults)?;
+        let (retry_lost_max, retry_fail_max) = retry(spec)?;
+        let list =
+            |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
+        let mut tags = list("tags", present(spec, "tags"))?;
+        let mut devices = list("sched.devices", devices(spec)?)?;
+        tags.sort();
+        devices.sort();
+        let cache_dirs = present(spec, "cache_dirs");
+        let cache_dirs = names(
+            "cache_dirs",
+            cache_dirs,
+            Charset::Text,
+            CACHE_DIR_BYTES_MAX,
+            LIST_ITEMS_MAX,
+        )?;
+        Ok(Self {
+            suite: suite(spec)?,
+            category: name(spec, "category", Charset::Text)?,
+            account: name(spec, "my_account", Charset::Path)?,
+            queue: name(spec, "queue", Charset::Path)?,
+            priority: priority(spec)?,
+            testbox: place.testbox,
+            tbox_group: place.tbox_group,
+            tbox_type: place.tbox_type,
+            arch: place.arch,
+            target_machines: place.target_machines,
+            host_keys: place.host_keys,
+            memory_mb: place.memory_mb,
+            tags,
+            devices,
+            cache_dirs,
+            timeout_s: timeout_s(spec, defaults)?,
+            retry_lost_max,
+            retry_fail_max,
+            stop_when_cut_off: yes(spec, "stop_when_cut_off")?,
+            submit_id: name(spec, "submit_id", Charset::Path)?,
+            group_id: name(spec, "group_id", Charset::Path)?,
         })
     }
+}
+
+/// `suite`, or `script` for a job that has only a script.
+fn suite(spec: &Spec) -> Result<String, PlanError> {
+    let script = match present(spec, "script") {
+        None => false,
+        Some(Value::String(text)) if !text.contains('\0') => true,
+        Some(Value::String(_)) => {
+            return refuse("script", "a NUL character".to_owned(), "remove it");
+        }
+        Some(other) => {
+            return refuse(
+                "script",
+                format!("{} where text was expected", shown(other)),
+                "write 'script: |'",
+            );
+        }
+    };
+    let suite = name(spec, "suite", Charset::Path)?;
+    if !suite.is_empty() {
+        return Ok(suite);
+    }
+    if script {
+        return Ok("script".to_owned());
+    }
+    refuse(
+        "suite",
+        "neither suite nor script is there".to_owned(),
+        "name a suite, or give the job a script",
+    )
+}
+
+fn priority(spec: &Spec) -> Result<i16, PlanError> {
+    let Some(value) = present(spec, "priority") else {
+        return Ok(0);
+    };
+    let most = i64::from(PRIORITY_MAX);
+    let priority = whole("priority", value, -most, most)?;
+    Ok(i16::try_from(priority).unwrap_or_default())
+}
+
+/// `sched: {devices: [..]}`, or the flat key `sched.devices`.
+fn devices(spec: &Spec) -> Result<Option<&Value>, PlanError> {
+    if let Some(flat) = present(spec, "sched.devices") {
+        return Ok(Some(flat));
+    }
+    match present(spec, "sched") {
+        None => Ok(None),
+        Some(Value::Object(sched)) => Ok(present(sched, "devices")),
+        Some(other) => refuse(
+            "sched",
+            format!("{} where a map was expected", shown(other)),
+            "write {devices: [..]}",
+        ),
+    }
+}
+
+/// The time limit: as given; else from the runtime with room for set-up; else the site's.
+fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, PlanError> {
+    let read = |field: &str| match spec.get(field).map_or(Ok(None), duration_s) {
+        Ok(seconds) => Ok(seconds),
+        Err(error) => refuse(
+            field,
+            error.to_string(),
+            "leave it empty for the site's default",
+        ),
+    };
+    let runtime = read("runtime")?;
+    for field in ["timeout", "timeout_seconds"] {
+        match read(field)? {
+            None => {}
+            Some(0) => {
+                return refuse(
+                    field,
+                    "0 is no time to run in".to_owned(),
+                    "at least 1 second",
+                );
+            }
+            Some(seconds) => return Ok(seconds),
+        }
+    }
+    Ok(runtime
+        .map_or(defaults.timeout_s, |runtime| {
+            runtime + (runtime / 8).max(300) + runtime.isqrt()
+        })
+        .max(1))
+}
+
+/// How often a job is tried again after a lost lease, and after a failure of its own.
+///
+/// A number, or `{max, on}`: `on` lists for what (`infra`, `fail`, `timeout`, `oom`), all when it is left
+/// out; what it does not list keeps its default.
+fn retry(spec: &Spec) -> Result<(u16, u16), PlanError> {
+    let (mut lost, mut fail) = (1, 0);
+    let Some(value) = present(spec, "retry") else {
+        return Ok((lost, fail));
+    };
+    let count = |field: &str, value: &Value| {
+        let count = whole(field, value, 0, i64::from(RETRY_MAX))?;
+        Ok::<u16, PlanError>(u16::try_from(count).unwrap_or_default())
+    };
+    let Value::Object(map) = value else {
+        let max = count("retry", value)?;
+        return Ok((max, max));
+    };
+    if let Some(other) = map.keys().find(|key| !matches!(key.as_str(), "max" | "on")) {
+        let problem = format!(
+            "{} is not a key of retry",
+            shown(&Value::from(other.as_str()))
+        );
+        return refuse("retry", problem, "write {max: 2, on: [infra, fail]}");
+    }
+    let max = present(map, "max").map_or(Ok(1), |max| count("retry.max", max))?;
+    let causes = names(
+        "retry.on",
+        present(map, "on"),
+        Charset::Text,
+        NAME_BYTES_MAX,
+        LIST_ITEMS_MAX,
+    )?;
+    if causes.is_empty() {
+        return Ok((max, max));
+    }
+    for cause in &causes {
+        match cause.as_str() {
+            "infra" => lost = max,
+            "fail" | "timeout" | "oom" => fail = max,
+            _ => {
+                let problem = format!("'{cause}' is not a cause to try again");
+                return refuse("retry.on", problem, "one of infra, fail, timeout, oom");
+            }
+        }
+    }
+    Ok((lost, fail))
 }

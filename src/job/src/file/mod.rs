@@ -25,6 +25,7 @@ mod tree;
 mod yaml;
 
 pub use error::JobFileError;
+pub(crate) use error::printable;
 pub use expand::{ExpandOptions, expand_file, expand_text};
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

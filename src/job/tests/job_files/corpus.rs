@@ -1,9 +1,8 @@
 //! Real job and host files: each is read, or refused for a reason that is named here.
 
-mod common;
-
 use std::fs;
 
+use crate::common;
 use fairlead_job::{ExpandOptions, FsSource, JobPlan, SiteDefaults, expand_file};
 
 /// Why a real file may be refused: it computes with ERB, or names a file that is nowhere.

@@ -1,9 +1,8 @@
 //! Job files and exactly the jobs that come of them: the project's own, and real ones when there are any.
 
-mod common;
-
 use std::{fs, path::Path};
 
+use crate::common;
 use fairlead_job::{ExpandOptions, FsSource, Spec, expand_file};
 use serde_json::Value;
 

@@ -1,0 +1,372 @@
+//! What a job's parameters are: for tables, to tell the jobs of one matrix apart, and for its script.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::Spec;
+
+/// Bytes of one variable's value. A larger one is left out: no program could be started with many of them.
+pub const VARIABLE_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of all variables of a job together, names counted; what comes after is left out.
+pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
+
+/// Levels of maps that are looked into. Job files have at most [`crate::file::limits::NESTING_MAX`].
+const LEVELS_MAX: usize = 40;
+
+/// Keys that are never parameters: who, ids, texts.
+const HIDDEN: [&str; 18] = [
+    "script",
+    "suite",
+    "testcase",
+    "category",
+    "id",
+    "job_id",
+    "submit_id",
+    "group_id",
+    "my_account",
+    "my_email",
+    "my_name",
+    "my_token",
+    "ssh_pub_key",
+    "my_ssh_pubkey",
+    "secrets",
+    "job_token",
+    "result_root",
+    "pkg_data",
+];
+
+/// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
+const INFRASTRUCTURE: [&str; 37] = [
+    "arch",
+    "boot_params",
+    "cache_dirs",
+    "cluster",
+    "docker_image",
+    "initrds_uri",
+    "kernel_cmdline",
+    "kernel_rpms_url",
+    "kernel_uri",
+    "lab",
+    "memory",
+    "memory_minimum",
+    "milestones",
+    "modules_uri",
+    "need_memory",
+    "needs",
+    "node_roles",
+    "os",
+    "os_arch",
+    "os_mount",
+    "os_version",
+    "osv",
+    "priority",
+    "queue",
+    "retry",
+    "rootfs",
+    "runtime",
+    "sched",
+    "sched.devices",
+    "stop_when_cut_off",
+    "tags",
+    "target_machines",
+    "tbox_group",
+    "tbox_type",
+    "testbox",
+    "timeout",
+    "timeout_seconds",
+];
+
+/// The parameters of one job, for tables: key (dotted inside a program) and value, in the job's order.
+/// Leaves out where and how it runs, who submitted it, and its script.
+pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
+    let shown = |key: &str| !HIDDEN.contains(&key) && !INFRASTRUCTURE.contains(&key);
+    flat(spec, shown)
+}
+
+/// For each job of a set, only the parameters that differ between its jobs. These may be about where it
+/// runs too, when the matrix is over that.
+pub fn varying(specs: &[&Spec]) -> Vec<Vec<(String, String)>> {
+    let rows: Vec<Vec<(String, String)>> = specs
+        .iter()
+        .map(|spec| flat(spec, |key| !HIDDEN.contains(&key)))
+        .collect();
+    // For each key its values, and in how many jobs it is.
+    let mut seen: BTreeMap<&str, (BTreeSet<&str>, usize)> = BTreeMap::new();
+    for (key, value) in rows.iter().flatten() {
+        let (values, jobs) = seen.entry(key).or_default();
+        values.insert(value);
+        *jobs += 1;
+    }
+    let differs = |key: &str| {
+        seen.get(key)
+            .is_some_and(|(values, jobs)| values.len() > 1 || *jobs < rows.len())
+    };
+    rows.iter()
+        .map(|row| {
+            row.iter()
+                .filter(|(key, _)| differs(key))
+                .cloned()
+                .collect()
+        })
+        .collect()
+}
+
+/// The scalars of a spec with dotted keys; lists of scalars joined. Null is empty text.
+fn flat(spec: &Spec, shown: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (key, value) in spec.iter().filter(|(key, _)| shown(key) && !is_secret(key)) {
+        flatten(key, value, 0, &mut found);
+    }
+    found
+}
+
+fn flatten(path: &str, value: &Value, level: usize, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(map) if level < LEVELS_MAX => {
+            for (key, inner) in map
+                .iter()
+                .filter(|(key, _)| !is_secret(key) && key.as_str() != "script")
+            {
+                flatten(&format!("{path}.{key}"), inner, level + 1, found);
+            }
+        }
+        // A program without parameters is not a parameter.
+        Value::Null if level == 0 => {}
+        other => found.extend(text(other).map(|text| (path.to_owned(), text))),
+    }
+}
+
+/// A scalar as text, a list of scalars joined by blanks.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(items) => {
+            let scalars: Option<Vec<String>> = items
+                .iter()
+                .map(|i| if i.is_array() { None } else { text(i) })
+                .collect();
+            scalars.map(|s| s.join(" "))
+        }
+        Value::Object(_) => None,
+    }
+}
+
+/// Keys whose values are nobody else's business.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    [
+        "secret",
+        "token",
+        "password",
+        "passwd",
+        "private_key",
+        "credential",
+    ]
+    .iter()
+    .any(|word| key.contains(word))
+}
+
+/// Variables that a job may not set: they change which programs run, not what they do.
+fn is_reserved(name: &str) -> bool {
+    const EXACT: [&str; 24] = [
+        "PATH",
+        "HOME",
+        "IFS",
+        "SHELL",
+        "ENV",
+        "PWD",
+        "OLDPWD",
+        "USER",
+        "LOGNAME",
+        "TMPDIR",
+        "CDPATH",
+        "PS4",
+        "UID",
+        "EUID",
+        "PPID",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "GLOBIGNORE",
+        "PROMPT_COMMAND",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PERL5LIB",
+        "PERL5OPT",
+        "RUBYOPT",
+    ];
+    const PREFIXES: [&str; 5] = ["LD_", "DYLD_", "BASH_", "FAIRLEAD_", "GCONV_"];
+    const OURS: [&str; 4] = ["JOB_ID", "RESULT_ROOT", "JOB_TOKEN", "HOSTNAME"];
+    // Some systems compare names without case; lower-case ones are parameters as any other.
+    EXACT.contains(&name)
+        || OURS.contains(&name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A job's parameters as environment variables for its script, sorted by nothing but the job's own order.
+///
+/// Top-level scalars under their key; a program's parameters twice, as `mode` and as `hackbench_mode`; lists
+/// of scalars joined by blanks; null as empty. The first to claim a name keeps it, top-level keys before
+/// programs'. Names become `[A-Za-z_][A-Za-z0-9_]*`. Left out are the script, secrets, values with NUL or
+/// over [`VARIABLE_BYTES_MAX`], and names such as `PATH`, `LD_PRELOAD`, `HOME` and `IFS`.
+pub fn environment(spec: &Spec) -> Vec<(String, String)> {
+    let mut variables = Variables::default();
+    let open = |key: &String| !is_secret(key) && key != "script";
+    for (key, value) in spec
+        .iter()
+        .filter(|(key, value)| open(key) && !value.is_object())
+    {
+        variables.add(key, value);
+    }
+    for (key, value) in spec.iter().filter(|(key, _)| open(key)) {
+        if let Value::Object(map) = value {
+            variables.add_map(key, map, 0);
+        }
+    }
+    variables.found
+}
+
+#[derive(Default)]
+struct Variables {
+    found: Vec<(String, String)>,
+    names: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Variables {
+    fn add(&mut self, name: &str, value: &Value) {
+        let Some(text) = text(value) else { return };
+        let name = sanitized(name);
+        let bytes = self.bytes + name.len() + text.len() + 2;
+        if is_reserved(&name)
+            || text.contains('\0')
+            || text.len() > VARIABLE_BYTES_MAX
+            || bytes > ENVIRONMENT_BYTES_MAX
+            || !self.names.insert(name.clone())
+        {
+            return;
+        }
+        self.bytes = bytes;
+        self.found.push((name, text));
+    }
+
+    /// The flattened names first: they can clash only with a top-level key.
+    fn add_map(&mut self, path: &str, map: &Spec, level: usize) {
+        for (key, value) in map
+            .iter()
+            .filter(|(key, _)| !is_secret(key) && key.as_str() != "script")
+        {
+            let longer = format!("{path}_{key}");
+            match value {
+                Value::Object(inner) if level < LEVELS_MAX => {
+                    self.add_map(&longer, inner, level + 1)
+                }
+                _ => {
+                    self.add(&longer, value);
+                    self.add(key, value);
+                }
+            }
+        }
+    }
+}
+
+fn sanitized(name: &str) -> String {
+    let mut clean: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    if clean.is_empty() || clean.starts_with(|c: char| c.is_ascii_digit()) {
+        clean.insert(0, '_');
+    }
+    clean.truncate(256);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec(value: &Value) -> Spec {
+        value.as_object().expect("a map").clone()
+    }
+
+    fn pairs(found: &[(String, String)]) -> Vec<(&str, &str)> {
+        found
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn parameters_are_what_the_workload_sees() {
+        let job = spec(&json!({
+            "suite": "hackbench", "testbox": "dc", "my_account": "u", "script": "true", "nr_threads": 8,
+            "fs2": null, "hackbench": {"mode": "process", "ipc": null, "script": "x"}, "boot_params": ["a", "b"]
+        }));
+        let expected = [
+            ("nr_threads", "8"),
+            ("hackbench.mode", "process"),
+            ("hackbench.ipc", ""),
+        ];
+        assert_eq!(pairs(&parameters(&job)), expected);
+    }
+
+    #[test]
+    fn varying_tells_the_jobs_of_a_matrix_apart() {
+        let a = spec(&json!({"suite": "s", "n": 1, "same": 2, "testbox": "vm", "p": {"m": "x"}}));
+        let b = spec(&json!({"suite": "s", "n": 4, "same": 2, "testbox": "dc", "p": {"m": "x"}}));
+        let c = spec(&json!({"suite": "s", "n": 4, "same": 2, "testbox": "dc"}));
+        let rows = varying(&[&a, &b]);
+        assert_eq!(pairs(&rows[0]), [("n", "1"), ("testbox", "vm")]);
+        assert_eq!(pairs(&rows[1]), [("n", "4"), ("testbox", "dc")]);
+        assert_eq!(pairs(&varying(&[&b, &c])[0]), [("p.m", "x")]);
+        assert!(varying(&[&a])[0].is_empty());
+        assert!(varying(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_script_gets_its_parameters_and_nothing_dangerous() {
+        let job = spec(&json!({
+            "suite": "h", "mode": "top", "hackbench": {"mode": "process", "ipc": "pipe"}, "PATH": "/x",
+            "LD_PRELOAD": "x", "x": {"IFS": "y", "HOME": "z", "BASH_ENV": "e"}, "my_token": "t", "secrets": {"a": 1},
+            "p": {"password": "q"}, "if role server": {"a b": true}, "9x": 1, "nul": "a\0b", "script": "s",
+            "tags": ["a", 1], "maps": [{"a": 1}], "none": null, "JOB_ID": 5
+        }));
+        let expected = [
+            ("suite", "h"),
+            ("mode", "top"),
+            ("_9x", "1"),
+            ("tags", "a 1"),
+            ("none", ""),
+            ("hackbench_mode", "process"),
+            ("hackbench_ipc", "pipe"),
+            ("ipc", "pipe"),
+            ("x_IFS", "y"),
+            ("x_HOME", "z"),
+            ("x_BASH_ENV", "e"),
+            ("if_role_server_a_b", "true"),
+            ("a_b", "true"),
+        ];
+        assert_eq!(pairs(&environment(&job)), expected);
+    }
+
+    #[test]
+    fn an_environment_stays_small_enough_to_start_a_program() {
+        let mut job = Spec::new();
+        for n in 0..1000 {
+            job.insert(format!("k{n}"), Value::from("v".repeat(1000)));
+        }
+        job.insert(
+            "huge".to_owned(),
+            Value::from("v".repeat(VARIABLE_BYTES_MAX + 1)),
+        );
+        let bytes: usize = environment(&job)
+            .iter()
+            .map(|(k, v)| k.len() + v.len() + 2)
+            .sum();
+        assert!(bytes <= ENVIRONMENT_BYTES_MAX && bytes > ENVIRONMENT_BYTES_MAX / 2);
+    }
+}

@@ -1,0 +1,5 @@
+//! Job files from outside: exact expansions, refusals, plans, and whatever bytes a fuzzer thinks of.
+
+mod common;
+mod corpus;
+mod golden;
