@@ -1,1 +1,39 @@
-//! Placeholder.
+//! What the black-box tests share: real processes of the built binaries, plain HTTP, testboxes that a
+//! test plays by hand, and waiting for conditions with a deadline.
+//!
+//! Nothing here looks inside fairlead: only command lines, HTTP and files. Whatever cannot be had (a
+//! binary, an Elasticsearch) fails the test with what to do about it; nothing is skipped.
+
+pub mod agent;
+pub mod clock;
+pub mod command;
+pub mod http;
+pub mod jobs;
+pub mod scheduler;
+pub mod settings;
+pub mod testbox;
+
+pub use agent::Agent;
+pub use clock::until;
+pub use command::{Ran, fairlead};
+pub use http::{Http, Reply};
+pub use scheduler::{Scheduler, Store};
+pub use testbox::Testbox;
+
+/// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.
+#[macro_export]
+macro_rules! on_both_stores {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test(flavor = "multi_thread")]
+            async fn embedded() {
+                super::$name($crate::Store::Embedded).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn elasticsearch() {
+                super::$name($crate::Store::Elasticsearch).await;
+            }
+        }
+    )+};
+}

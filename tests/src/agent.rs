@@ -1,0 +1,93 @@
+//! A real `fairlead-testbox` process with folders of its own.
+
+use std::{
+    fs::{self, File},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{settings, until};
+
+/// How long it may take to stop in order, seconds: its jobs are stopped too.
+const STOP_LIMIT_S: u64 = 20;
+
+/// An agent process.
+#[derive(Debug)]
+pub struct Agent {
+    child: Option<Child>,
+    folder: TempDir,
+    host: String,
+}
+
+impl Agent {
+    /// Starts one that asks `server`, with more arguments of `fairlead-testbox`.
+    pub fn start(server: &str, host: &str, more: &[&str]) -> Self {
+        let folder = TempDir::with_prefix("fairlead-agent-")
+            .unwrap_or_else(|error| panic!("a temporary folder: {error}"));
+        let log = File::create(folder.path().join("log"))
+            .unwrap_or_else(|error| panic!("a log file: {error}"));
+        let mut command = Command::new(settings::binary("fairlead-testbox"));
+        command
+            .args(["--server", server, "--host", host])
+            .args(more)
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(
+                log.try_clone()
+                    .unwrap_or_else(|error| panic!("a log file: {error}")),
+            )
+            .stderr(log);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self {
+            child: Some(child),
+            folder,
+            host: host.to_owned(),
+        }
+    }
+
+    /// `kill -9`, and reaps it. Its jobs' processes are not its children's children to us: they end by themselves.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and waits for its orderly end.
+    pub async fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            until("the agent stops in order", STOP_LIMIT_S, async || {
+                child.try_wait().ok().flatten()
+            })
+            .await;
+        }
+    }
+
+    /// What it printed so far.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Drop for Agent {
+    #[expect(
+        clippy::print_stderr,
+        reason = "a failed test shows what the agent said"
+    )]
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<_> = log.lines().rev().take(40).collect();
+            eprintln!("--- the log of agent {} ends:", self.host);
+            lines.iter().rev().for_each(|line| eprintln!("{line}"));
+        }
+    }
+}

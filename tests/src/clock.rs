@@ -1,0 +1,44 @@
+//! Time for tests: deadlines, and waiting for a condition. No test sleeps.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often a condition is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Now, on the monotonic clock.
+#[expect(clippy::disallowed_methods, reason = "the tests' one clock")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Now, UTC epoch milliseconds.
+#[expect(clippy::disallowed_methods, reason = "the tests' one clock")]
+pub fn now_ms() -> u128 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis())
+}
+
+/// Looks again and again until `probe` has something, and returns it.
+///
+/// # Panics
+/// When it has not after `limit_s` seconds, with `what` was waited for.
+pub async fn until<T>(what: &str, limit_s: u64, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = now() + Duration::from_secs(limit_s);
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    loop {
+        ticks.tick().await;
+        if let Some(found) = probe().await {
+            return found;
+        }
+        assert!(now() < deadline, "not within {limit_s} s: {what}");
+    }
+}
+
+/// A number that no other test of this machine has now: for names and prefixes.
+pub fn unique() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let own = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{own}", std::process::id(), now_ms() & 0xff_ffff)
+}

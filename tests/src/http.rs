@@ -1,0 +1,192 @@
+//! Plain HTTP as any client would speak it, and what a test says of the answers.
+
+use std::time::Duration;
+
+use fairlead_api::{ErrorBody, SubmitItem};
+use reqwest::{Client, Method, header};
+use serde_json::Value;
+
+/// Longer than any long poll of a test.
+const REQUEST_LIMIT: Duration = Duration::from_mins(2);
+
+/// One scheduler's address, and who asks.
+#[derive(Debug, Clone)]
+pub struct Http {
+    client: Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// An answer, read whole.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// What was asked, for messages.
+    pub asked: String,
+    /// The status.
+    pub status: u16,
+    /// The body; bytes that are no UTF-8 are replaced.
+    pub text: String,
+}
+
+impl Http {
+    /// Asks `base`, for example `http://127.0.0.1:3000`, as nobody.
+    pub fn new(base: &str) -> Self {
+        let client = Client::builder()
+            .no_proxy()
+            .timeout(REQUEST_LIMIT)
+            .build()
+            .unwrap_or_else(|error| panic!("an HTTP client: {error}"));
+        Self {
+            client,
+            base: base.to_owned(),
+            token: None,
+        }
+    }
+
+    /// The same, with a bearer token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The address asked.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Any request. `Err` when there is no answer.
+    pub async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Vec<u8>,
+    ) -> Result<Reply, String> {
+        let mut request = self
+            .client
+            .request(method.clone(), format!("{}{path}", self.base));
+        if !content_type.is_empty() {
+            request = request.header(header::CONTENT_TYPE, content_type);
+        }
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let broken = |error: reqwest::Error| format!("{method} {path}: {error:?}");
+        let response = request.body(body).send().await.map_err(broken)?;
+        let status = response.status().as_u16();
+        let bytes = response.bytes().await.map_err(broken)?;
+        Ok(Reply {
+            asked: format!("{method} {path}"),
+            status,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    }
+
+    /// Any request.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    pub async fn send(&self, method: Method, path: &str, kind: &str, body: Vec<u8>) -> Reply {
+        self.try_send(method, path, kind, body)
+            .await
+            .unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send(Method::GET, path, "", Vec::new()).await
+    }
+
+    /// POST of JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        let body = body.to_string().into_bytes();
+        self.send(Method::POST, path, "application/json", body)
+            .await
+    }
+
+    /// Submits, and returns the ids of the jobs.
+    ///
+    /// # Panics
+    /// When any of them is refused.
+    pub async fn submit(&self, jobs: &Value) -> Vec<String> {
+        let items = self.submit_items(jobs).await;
+        for item in &items {
+            assert!(item.job_id != "0", "refused: {item:?}");
+        }
+        items.into_iter().map(|item| item.job_id).collect()
+    }
+
+    /// Submits, and returns what became of each job; the status must go with them.
+    pub async fn submit_items(&self, jobs: &Value) -> Vec<SubmitItem> {
+        let reply = self.post("/scheduler/v1/jobs/submit", jobs).await;
+        let items: Vec<SubmitItem> = serde_json::from_str(&reply.text)
+            .unwrap_or_else(|error| panic!("{error} in {}: {}", reply.status, reply.text));
+        let any = items.iter().any(|item| item.job_id != "0");
+        assert_eq!(any, reply.status == 200, "{}: {}", reply.status, reply.text);
+        assert!(
+            any || (400..500).contains(&reply.status),
+            "{}",
+            reply.status
+        );
+        items
+    }
+
+    /// One job, flat.
+    pub async fn job(&self, id: &str) -> Value {
+        self.get(&format!("/scheduler/v1/jobs/{id}")).await.json()
+    }
+
+    /// One field of a job, as text.
+    pub async fn field(&self, id: &str, field: &str) -> String {
+        match &self.job(id).await[field] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Reply {
+    /// The JSON of a 200.
+    ///
+    /// # Panics
+    /// When it is another answer.
+    pub fn json(&self) -> Value {
+        assert_eq!(self.status, 200, "{}: {}", self.asked, self.text);
+        serde_json::from_str(&self.text)
+            .unwrap_or_else(|error| panic!("{}: {error} in {}", self.asked, self.text))
+    }
+
+    /// The refusal that it must be: this status, and a body with code, message and hint.
+    ///
+    /// # Panics
+    /// When it is another answer.
+    pub fn refused(&self, status: u16) -> ErrorBody {
+        assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
+        self.refusal()
+    }
+
+    /// A refusal with any 4xx status; of a submit, its only item.
+    ///
+    /// # Panics
+    /// When it is another answer, or says too little.
+    pub fn refusal(&self) -> ErrorBody {
+        let context = format!("{}: {} {}", self.asked, self.status, self.text);
+        assert!((400..500).contains(&self.status), "{context}");
+        let value: Value =
+            serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {context}"));
+        let value = match value {
+            Value::Array(mut items) if items.len() == 1 => items.remove(0),
+            other => other,
+        };
+        let body: ErrorBody =
+            serde_json::from_value(value).unwrap_or_else(|error| panic!("{error} in {context}"));
+        assert!(
+            !body.message.is_empty() && !body.hint.is_empty(),
+            "{context}"
+        );
+        body
+    }
+}

@@ -1,0 +1,40 @@
+//! Jobs that tests submit.
+
+use serde_json::{Map, Value, json};
+
+/// A job of `account` that any vm/dc host with 1 GB takes.
+pub fn dc(account: &str) -> Value {
+    json!({
+        "suite": "black-box",
+        "testbox": "dc",
+        "my_account": account,
+        "need_memory": "1g",
+        "script": "true",
+    })
+}
+
+/// A job of `account` that any hw machine takes.
+pub fn hw(account: &str) -> Value {
+    with(
+        dc(account),
+        &json!({"testbox": "hw", "need_memory": Value::Null}),
+    )
+}
+
+/// The same job with other fields; null takes one away.
+pub fn with(job: Value, fields: &Value) -> Value {
+    let mut job: Map<_, _> = job.as_object().cloned().unwrap_or_default();
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        if value.is_null() {
+            job.shift_remove(key);
+        } else {
+            job.insert(key.clone(), value.clone());
+        }
+    }
+    Value::Object(job)
+}
+
+/// `n` equal jobs in a list.
+pub fn times(n: usize, job: &Value) -> Value {
+    Value::Array(vec![job.clone(); n])
+}

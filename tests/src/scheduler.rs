@@ -1,0 +1,236 @@
+//! One `fairlead serve` process with a data folder and, on Elasticsearch, an index prefix of its own.
+//! It can be killed, stopped and started again at the same address; at the end nothing of it is left.
+
+use std::{
+    fs::{self, File},
+    net::TcpListener,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
+};
+
+use reqwest::Method;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{Http, clock, settings, until};
+
+/// Which store a scheduler works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// SQLite in the data folder.
+    Embedded,
+    /// The Elasticsearch of `ES_URL`.
+    Elasticsearch,
+}
+
+/// How long a scheduler may take to answer after its start, seconds: it may have to make indices.
+const START_LIMIT_S: u64 = 60;
+/// How long it may take to stop in order, seconds.
+const STOP_LIMIT_S: u64 = 20;
+
+/// A scheduler process.
+#[derive(Debug)]
+pub struct Scheduler {
+    child: Option<Child>,
+    store: Store,
+    folder: TempDir,
+    port: u16,
+    prefix: String,
+    more: Vec<String>,
+}
+
+impl Scheduler {
+    /// Starts one in open mode with default settings, and waits until it answers.
+    pub async fn start(store: Store) -> Self {
+        Self::start_with(store, &[]).await
+    }
+
+    /// Starts one with more arguments of `fairlead serve`.
+    pub async fn start_with(store: Store, more: &[&str]) -> Self {
+        let mut scheduler = Self {
+            child: None,
+            store,
+            folder: TempDir::with_prefix("fairlead-test-")
+                .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
+            port: free_port(),
+            prefix: format!("t-{}", clock::unique()),
+            more: more.iter().map(|&word| word.to_owned()).collect(),
+        };
+        scheduler.restart().await;
+        scheduler
+    }
+
+    /// Starts it again after a kill or stop: same address, data and prefix. Waits until it answers.
+    pub async fn restart(&mut self) {
+        self.spawn();
+        let http = self.http();
+        let what = format!("the scheduler on port {} answers", self.port);
+        until(&what, START_LIMIT_S, async || {
+            let ended = self
+                .child
+                .as_mut()
+                .and_then(|child| child.try_wait().ok().flatten());
+            assert!(ended.is_none(), "it ended with {ended:?}:\n{}", self.log());
+            let path = "/scheduler/v1/health";
+            let reply = http.try_send(Method::GET, path, "", Vec::new()).await;
+            reply.is_ok_and(|reply| reply.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    fn spawn(&mut self) {
+        assert!(self.child.is_none(), "it runs already");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.folder.path().join("log"))
+            .unwrap_or_else(|error| panic!("a log file: {error}"));
+        let mut command = Command::new(settings::binary("fairlead"));
+        command
+            .arg("serve")
+            .args(self.store_arguments())
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .args(&self.more)
+            .env("HOME", self.folder.path())
+            .env("RUST_LOG", "info")
+            .stdin(Stdio::null())
+            .stdout(
+                log.try_clone()
+                    .unwrap_or_else(|error| panic!("a log file: {error}")),
+            )
+            .stderr(log);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        self.child = Some(child);
+    }
+
+    /// The arguments that name its data: `--data`, and for Elasticsearch its URLs and prefix.
+    pub fn store_arguments(&self) -> Vec<String> {
+        let data = self.folder.path().join("data");
+        let mut words = vec!["--data".to_owned(), data.to_string_lossy().into_owned()];
+        if self.store == Store::Elasticsearch {
+            words.extend([
+                "--elasticsearch".to_owned(),
+                settings::elasticsearch().join(","),
+            ]);
+            words.extend(["--index-prefix".to_owned(), self.prefix.clone()]);
+        }
+        words
+    }
+
+    /// `kill -9`, and reaps it.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and waits for its orderly end.
+    pub async fn stop(&mut self) -> ExitStatus {
+        let mut child = self
+            .child
+            .take()
+            .unwrap_or_else(|| panic!("it does not run"));
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        until("the scheduler stops in order", STOP_LIMIT_S, async || {
+            child.try_wait().ok().flatten()
+        })
+        .await
+    }
+
+    /// Asks it, as nobody.
+    pub fn http(&self) -> Http {
+        Http::new(&self.url())
+    }
+
+    /// `http://127.0.0.1:port`.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Prefix of its indices.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Its folder: `data/` is its data, `log` what it printed.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// What it printed so far, over all its starts.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Drop for Scheduler {
+    #[expect(
+        clippy::print_stderr,
+        reason = "a failed test shows what the scheduler said"
+    )]
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let log = self.log();
+            let from = log.len().saturating_sub(6000);
+            let from = (from..log.len())
+                .find(|&at| log.is_char_boundary(at))
+                .unwrap_or(0);
+            eprintln!("--- the scheduler's log ends:\n{}", &log[from..]);
+        }
+        if self.store == Store::Elasticsearch {
+            let prefix = self.prefix.clone();
+            let _ = std::thread::spawn(move || forget_indices(&prefix)).join();
+        }
+    }
+}
+
+/// Deletes all indices and templates of a prefix. What fails stays: the cluster is thrown away anyway.
+fn forget_indices(prefix: &str) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
+        return;
+    };
+    runtime.block_on(async {
+        let urls = settings::elasticsearch();
+        let Some(http) = urls.first().map(|url| Http::new(url)) else {
+            return;
+        };
+        let list = format!("/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
+        if let Ok(reply) = http.try_send(Method::GET, &list, "", Vec::new()).await
+            && reply.status == 200
+        {
+            for index in reply.text.split_whitespace() {
+                let path = format!("/{index}");
+                let _ = http.try_send(Method::DELETE, &path, "", Vec::new()).await;
+            }
+        }
+        let templates = format!("/_index_template/{prefix}*");
+        let _ = http
+            .try_send(Method::DELETE, &templates, "", Vec::new())
+            .await;
+    });
+}
+
+/// A port of loopback below the range that the system hands out by itself, so that nothing takes it while
+/// a scheduler is down.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const FIRST: u16 = 10_000;
+    const RANGE: u16 = 9_000;
+    let own = u16::try_from(std::process::id() % u32::from(RANGE)).unwrap_or(0);
+    for _ in 0..RANGE {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(7);
+        let port = FIRST + (own + step % RANGE) % RANGE;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no free port from {FIRST} to {}", FIRST + RANGE);
+}

@@ -1,0 +1,162 @@
+//! A testbox that the test plays by hand over HTTP: it asks, reports and renews exactly when told to.
+
+use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
+use serde_json::{Value, json};
+
+use crate::{Http, Reply, clock};
+
+/// A testbox played by hand. What it was granted it holds until it reported the end, or drops it.
+#[derive(Debug, Clone)]
+pub struct Testbox {
+    http: Http,
+    /// Its host name.
+    pub host: String,
+    /// The next request, as it will be sent (number, `free_memory_mb` and `running` are kept up to date).
+    pub offer: ConsumeRequest,
+    held: Vec<Grant>,
+}
+
+impl Testbox {
+    /// A vm/dc host with so much memory, MB.
+    pub fn dc(http: &Http, host: &str, memory_mb: u32) -> Self {
+        Self::new(http, host, &["vm", "dc"], memory_mb)
+    }
+
+    /// A machine for hw jobs, of 16 GB.
+    pub fn hw(http: &Http, host: &str) -> Self {
+        Self::new(http, host, &["hw"], 16 << 10)
+    }
+
+    fn new(http: &Http, host: &str, kinds: &[&str], memory_mb: u32) -> Self {
+        Self {
+            http: http.clone(),
+            host: host.to_owned(),
+            held: Vec::new(),
+            offer: ConsumeRequest {
+                session: clock::unique(),
+                request: 0,
+                seen: None,
+                kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+                arch: std::env::consts::ARCH.to_owned(),
+                group: String::new(),
+                memory_mb,
+                free_memory_mb: memory_mb,
+                tags: Vec::new(),
+                devices: Vec::new(),
+                cache_dirs: Vec::new(),
+                jobs_max: 256,
+                wait_s: 0,
+                running: Vec::new(),
+            },
+        }
+    }
+
+    /// A new session, as after a reboot: what it held is forgotten.
+    pub fn reboot(&mut self) {
+        self.offer.session = clock::unique();
+        self.offer.request = 0;
+        self.held.clear();
+    }
+
+    /// The jobs that it holds.
+    pub fn held(&self) -> &[Grant] {
+        &self.held
+    }
+
+    /// Asks for work for up to `wait_s` seconds, and holds what it got.
+    pub async fn ask(&mut self, wait_s: u32) -> Vec<Grant> {
+        self.next_request(wait_s);
+        let answer = self.ask_again().await;
+        self.held.extend(answer.jobs.iter().cloned());
+        answer.jobs
+    }
+
+    /// Prepares the next request without sending it.
+    pub fn next_request(&mut self, wait_s: u32) {
+        self.offer.request += 1;
+        self.offer.wait_s = wait_s;
+        let used: u32 = self.held.iter().map(|grant| grant.memory_mb).sum();
+        self.offer.free_memory_mb = self.offer.memory_mb.saturating_sub(used);
+        self.offer.running = self.running();
+    }
+
+    /// Sends the prepared request, as after a broken connection; holds nothing by itself.
+    pub async fn ask_again(&self) -> ConsumeAnswer {
+        let reply = self.send().await;
+        serde_json::from_value(reply.json())
+            .unwrap_or_else(|error| panic!("{error} in {}", reply.text))
+    }
+
+    /// Sends the prepared request, whatever the answer.
+    pub async fn send(&self) -> Reply {
+        let path = format!("/scheduler/v1/testboxes/{}/consume", self.host);
+        self.http.post(&path, &json!(self.offer)).await
+    }
+
+    /// Renews its leases, and returns the ids of jobs that it must stop.
+    pub async fn heartbeat(&self) -> Vec<String> {
+        let request = HeartbeatRequest {
+            session: self.offer.session.clone(),
+            running: self.running(),
+            free_memory_mb: self.offer.free_memory_mb,
+        };
+        let path = format!("/scheduler/v1/testboxes/{}/heartbeat", self.host);
+        let answer = self.http.post(&path, &json!(request)).await.json();
+        let stops = answer["stop"].as_array().cloned().unwrap_or_default();
+        let ids = stops.iter().filter_map(|stop| stop["job_id"].as_str());
+        ids.map(str::to_owned).collect()
+    }
+
+    fn running(&self) -> Vec<HeldJob> {
+        let held = |grant: &Grant| HeldJob {
+            job_id: grant.job_id.clone(),
+            attempt: grant.attempt,
+            claim_token: grant.claim_token.clone(),
+        };
+        self.held.iter().map(held).collect()
+    }
+
+    /// Reports about a job with its token and attempt, and with `more` of the query.
+    pub async fn report(&self, grant: &Grant, more: &str) -> Reply {
+        let path = format!(
+            "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&{more}",
+            grant.job_id, grant.job_token, grant.attempt
+        );
+        self.http.post(&path, &Value::Null).await
+    }
+
+    /// Reports that a job runs, then that it ended well, and holds it no more.
+    ///
+    /// # Panics
+    /// When a report is refused.
+    pub async fn finish(&mut self, grant: &Grant) {
+        for more in [
+            "job_stage=running",
+            "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",
+        ] {
+            let reply = self.report(grant, more).await;
+            assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
+        }
+        self.drop_job(&grant.job_id);
+    }
+
+    /// Forgets a job without a word to anybody.
+    pub fn drop_job(&mut self, job_id: &str) {
+        self.held.retain(|grant| grant.job_id != job_id);
+    }
+
+    /// Asks and finishes, one job after the other, until `wait_s` seconds bring nothing. The ids in order.
+    pub async fn run_all(&mut self, wait_s: u32) -> Vec<String> {
+        let mut ran = Vec::new();
+        loop {
+            let grants = self.ask(wait_s).await;
+            if grants.is_empty() {
+                return ran;
+            }
+            for grant in grants {
+                self.finish(&grant).await;
+                ran.push(grant.job_id);
+            }
+        }
+    }
+}

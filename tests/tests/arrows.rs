@@ -1,0 +1,150 @@
+//! The workspace's layers, as `cargo metadata` sees them: who may depend on whom, where versions are,
+//! whose lints hold. Cargo refuses cycles by itself; this refuses the arrows that must not exist.
+
+use std::{collections::BTreeMap, fs};
+
+use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
+
+/// For each member, the members it may depend on, tests included. Nothing may depend on the last three rows.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("fairlead-job", &[]),
+    ("fairlead-dispatch", &[]),
+    ("fairlead-api", &[]),
+    ("fairlead-store", &["fairlead-job"]),
+    ("fairlead-testbox", &["fairlead-api", "fairlead-job"]),
+    (
+        "fairlead-scheduler",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+        ],
+    ),
+    (
+        "fairlead-cluster",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-scheduler",
+            "fairlead-testbox",
+        ],
+    ),
+    (
+        "fairlead",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-scheduler",
+            "fairlead-testbox",
+        ],
+    ),
+    (
+        "fairlead-tests",
+        &["fairlead-job", "fairlead-store", "fairlead-api"],
+    ),
+];
+
+/// Libraries that would break a crate's promise, whatever version: the engine is pure, the API links no server.
+const NEVER: &[(&str, &[&str])] = &[
+    (
+        "fairlead-dispatch",
+        &["tokio", "serde", "serde_json", "rand", "jiff", "tracing"],
+    ),
+    ("fairlead-job", &["tokio", "reqwest", "jiff", "rand"]),
+    (
+        "fairlead-api",
+        &["warp", "hyper", "rusqlite", "elasticsearch", "clap"],
+    ),
+    (
+        "fairlead-testbox",
+        &["warp", "hyper", "rusqlite", "elasticsearch"],
+    ),
+];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .features(CargoOpt::AllFeatures)
+        .no_deps()
+        .exec()
+        .expect("cargo metadata of the workspace")
+}
+
+fn members(metadata: &Metadata) -> BTreeMap<&str, &Package> {
+    metadata
+        .workspace_packages()
+        .into_iter()
+        .map(|package| (package.name.as_str(), package))
+        .collect()
+}
+
+#[test]
+fn every_member_depends_only_on_the_layers_below_it() {
+    let metadata = metadata();
+    let members = members(&metadata);
+    for (name, package) in &members {
+        let allowed = ARROWS
+            .iter()
+            .find_map(|(member, below)| (member == name).then_some(*below))
+            .unwrap_or_else(|| {
+                panic!("{name} is not in the table of layers: say where it belongs")
+            });
+        for dependency in &package.dependencies {
+            let to = dependency.name.as_str();
+            assert!(
+                !members.contains_key(to) || allowed.contains(&to),
+                "{name} must not depend on {to}: it may use {allowed:?}"
+            );
+        }
+    }
+    assert_eq!(members.len(), ARROWS.len(), "a layer has no member");
+}
+
+#[test]
+fn pure_and_light_crates_stay_so() {
+    let metadata = metadata();
+    let members = members(&metadata);
+    for (name, never) in NEVER {
+        for dependency in &members[name].dependencies {
+            let to = dependency.name.as_str();
+            let in_tests_only = dependency.kind == cargo_metadata::DependencyKind::Development;
+            assert!(
+                in_tests_only || !never.contains(&to),
+                "{name} must not depend on {to}"
+            );
+        }
+    }
+}
+
+#[test]
+fn versions_are_at_the_root_only_and_lints_are_shared() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        let text = fs::read_to_string(&package.manifest_path).expect("a member's Cargo.toml");
+        let mut section = "";
+        let mut shares_lints = false;
+        for line in text.lines().map(str::trim) {
+            if let Some(header) = line.strip_prefix('[') {
+                section = header.trim_end_matches(']');
+            } else if !line.is_empty() && !line.starts_with('#') {
+                let from_root = line.contains("workspace = true");
+                shares_lints |= section == "lints" && from_root;
+                assert!(
+                    !section.ends_with("dependencies") || from_root,
+                    "{name}: '{line}' says its own version; put it in the root's [workspace.dependencies]"
+                );
+                let is_version = section == "package" && line.starts_with("version");
+                assert!(
+                    !is_version || line == "version.workspace = true",
+                    "{name}: {line}"
+                );
+            }
+        }
+        assert!(shares_lints, "{name} does not say [lints] workspace = true");
+    }
+}
