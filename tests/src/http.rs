@@ -5,6 +5,10 @@ use std::time::Duration;
 use fairlead_api::{ErrorBody, SubmitItem};
 use reqwest::{Client, Method, header};
 use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 /// Longer than any long poll of a test.
 const REQUEST_LIMIT: Duration = Duration::from_mins(2);
@@ -93,6 +97,22 @@ impl Http {
         self.try_send(method, path, kind, body)
             .await
             .unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// Sends these bytes on a connection of their own, and returns what comes back until it is closed. What
+    /// the client library would mend or refuse goes out as it is.
+    pub async fn raw(&self, bytes: &str) -> String {
+        let address = self.base.trim_start_matches("http://");
+        let mut answer = Vec::new();
+        let exchange = async {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(bytes.as_bytes()).await?;
+            stream.shutdown().await?;
+            stream.read_to_end(&mut answer).await
+        };
+        // A server that cuts a nonsensical connection short is right.
+        let _ = tokio::time::timeout(REQUEST_LIMIT, exchange).await;
+        String::from_utf8_lossy(&answer).into_owned()
     }
 
     /// GET.

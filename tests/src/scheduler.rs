@@ -140,6 +140,11 @@ impl Scheduler {
         .await
     }
 
+    /// One more argument of `fairlead serve` from its next start on.
+    pub fn add_argument(&mut self, word: &str) {
+        self.more.push(word.to_owned());
+    }
+
     /// Asks it, as nobody.
     pub fn http(&self) -> Http {
         Http::new(&self.url())

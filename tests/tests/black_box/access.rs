@@ -1,0 +1,276 @@
+//! Who may do what: accounts and tokens, own jobs only, secrets.
+
+use std::{fs, path::Path};
+
+use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, settings};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+on_both_stores!(
+    row_06_vip_is_a_right_and_idle_is_kept,
+    row_15_only_the_owner_and_admins_act,
+    row_15_names_keep_apart_in_the_open_too,
+    row_15_a_job_token_is_for_its_job_only,
+    row_16_secrets_are_readable_by_nobody,
+);
+
+/// A scheduler that checks tokens, and clients of an admin, two users and a testbox account.
+struct Guarded {
+    scheduler: Scheduler,
+    admin: Http,
+    alice: Http,
+    bob: Http,
+    testbox: Http,
+}
+
+impl Guarded {
+    /// The accounts are made while it is open, as an operator would; then it is started with `--auth`.
+    async fn start(store: Store) -> Self {
+        let mut scheduler = Scheduler::start(store).await;
+        let http = scheduler.http();
+        let mut clients = Vec::new();
+        for (name, role) in [
+            ("root", "admin"),
+            ("alice", "user"),
+            ("bob", "user"),
+            ("box", "testbox"),
+        ] {
+            let path = format!("/scheduler/v1/accounts/{name}");
+            let account = http.post(&path, &json!({"role": role})).await.json();
+            let token = account["my_token"].as_str().expect("a new account's token");
+            clients.push(http.with_token(token));
+        }
+        scheduler.stop().await;
+        scheduler.add_argument("--auth");
+        scheduler.restart().await;
+        let mut next = clients.into_iter();
+        let mut take = || next.next().expect("a client an account");
+        Self {
+            scheduler,
+            admin: take(),
+            alice: take(),
+            bob: take(),
+            testbox: take(),
+        }
+    }
+}
+
+async fn row_06_vip_is_a_right_and_idle_is_kept(store: Store) {
+    let lab = Guarded::start(store).await;
+    let vip = jobs::with(jobs::dc("alice"), &json!({"queue": "vip"}));
+    let refused = lab.alice.submit_items(&vip).await.remove(0);
+    assert_eq!(refused.job_id, "0");
+    assert_eq!(refused.code, "forbidden", "{refused:?}");
+
+    let path = "/scheduler/v1/accounts/alice";
+    lab.alice
+        .post(path, &json!({"vip": true}))
+        .await
+        .refused(403);
+    assert_eq!(
+        lab.admin.post(path, &json!({"vip": true})).await.status,
+        200
+    );
+    let id = lab.alice.submit(&vip).await.remove(0);
+    assert_eq!(lab.alice.field(&id, "queue").await, "vip");
+
+    let idle = jobs::with(jobs::dc("bob"), &json!({"queue": "idle"}));
+    let id = lab.bob.submit(&idle).await.remove(0);
+    assert_eq!(lab.bob.field(&id, "queue").await, "idle");
+}
+
+async fn row_15_only_the_owner_and_admins_act(store: Store) {
+    let lab = Guarded::start(store).await;
+    let nobody = lab.scheduler.http();
+    let wrong = nobody.with_token("0123456789abcdef");
+    let ids = lab.alice.submit(&jobs::times(4, &jobs::dc("alice"))).await;
+    let path = |what: &str| format!("/scheduler/v1/jobs/{}/{what}", ids[0]);
+
+    for client in [&nobody, &wrong] {
+        client
+            .post("/scheduler/v1/jobs/submit", &jobs::dc("alice"))
+            .await
+            .refused(401);
+        client
+            .post(&path("cancel"), &json!({"my_account": "alice"}))
+            .await
+            .refused(401);
+        client.get("/scheduler/v1/jobs").await.refused(401);
+        client.get(&path("log")).await.refused(401);
+        let mut testbox = Testbox::dc(client, "host-1", 8 << 10);
+        testbox.next_request(0);
+        testbox.send().await.refused(401);
+    }
+    for what in ["cancel", "terminate"] {
+        lab.bob.post(&path(what), &json!({})).await.refused(403);
+    }
+    // Saying another's name does not help, and submitting in it is refused.
+    lab.bob
+        .post(&path("cancel"), &json!({"my_account": "alice"}))
+        .await
+        .refusal();
+    let foreign = lab.bob.submit_items(&jobs::dc("alice")).await.remove(0);
+    assert_eq!(foreign.code, "forbidden", "{foreign:?}");
+    // A user is no testbox, a testbox is no user, and neither is an admin.
+    let mut testbox = Testbox::dc(&lab.bob, "host-1", 8 << 10);
+    testbox.next_request(0);
+    testbox.send().await.refused(403);
+    let queue = "/scheduler/v1/queues/alice";
+    for client in [&lab.bob, &lab.testbox] {
+        client
+            .post(queue, &json!({"weight": 100}))
+            .await
+            .refused(403);
+        client.get("/scheduler/v1/accounts").await.refused(403);
+    }
+    assert_eq!(lab.alice.field(&ids[0], "job_stage").await, "submit");
+    // The owner, and the admin.
+    assert_eq!(
+        lab.alice.post(&path("cancel"), &json!({})).await.status,
+        200
+    );
+    let other = format!("/scheduler/v1/jobs/{}/cancel", ids[1]);
+    assert_eq!(lab.admin.post(&other, &json!({})).await.status, 200);
+    // compass-ci's clients send name and token in the body.
+    let accounts = lab
+        .admin
+        .get("/scheduler/v1/accounts")
+        .await
+        .json()
+        .to_string();
+    assert!(
+        accounts.contains("alice") && !accounts.contains("token"),
+        "{accounts}"
+    );
+}
+
+async fn row_15_names_keep_apart_in_the_open_too(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let id = http.submit(&jobs::dc("alice")).await.remove(0);
+    let path = format!("/scheduler/v1/jobs/{id}/cancel");
+    http.post(&path, &json!({"my_account": "bob"}))
+        .await
+        .refused(403);
+    assert_eq!(http.field(&id, "job_stage").await, "submit");
+    assert_eq!(
+        http.post(&path, &json!({"my_account": "alice"}))
+            .await
+            .status,
+        200
+    );
+}
+
+async fn row_15_a_job_token_is_for_its_job_only(store: Store) {
+    let lab = Guarded::start(store).await;
+    lab.alice.submit(&jobs::times(2, &jobs::dc("alice"))).await;
+    let mut testbox = Testbox::dc(&lab.testbox, "host-1", 8 << 10);
+    let grants = testbox.ask(10).await;
+    let (mine, other) = (&grants[0], &grants[1]);
+    let nobody = lab.scheduler.http();
+    let finish = "job_stage=finish&job_health=success";
+    for token in ["", "x", other.job_token.as_str()] {
+        let path = format!(
+            "/scheduler/v1/jobs/{}/update?attempt=1&job_token={token}&{finish}",
+            mine.job_id
+        );
+        let reply = nobody.post(&path, &Value::Null).await;
+        assert!(
+            [401, 403].contains(&reply.status),
+            "{}: {}",
+            reply.status,
+            reply.text
+        );
+        reply.refusal();
+    }
+    let upload = async |folder: &str, id: &str, token: &str| {
+        let path = format!("{folder}/out.txt?job_id={id}&job_token={token}");
+        nobody.send(Method::POST, &path, "", b"42\n".to_vec()).await
+    };
+    upload(&other.result_root, &mine.job_id, &mine.job_token)
+        .await
+        .refusal();
+    upload(&mine.result_root, &mine.job_id, &other.job_token)
+        .await
+        .refusal();
+    upload("/result/elsewhere", &mine.job_id, &mine.job_token)
+        .await
+        .refusal();
+    for climbing in ["/..", "/%2e%2e", "/a/../..", "/..%2f.."] {
+        let folder = format!("{}{climbing}", mine.result_root);
+        upload(&folder, &mine.job_id, &mine.job_token)
+            .await
+            .refusal();
+    }
+    let stored = upload(&mine.result_root, &mine.job_id, &mine.job_token).await;
+    assert!((200..300).contains(&stored.status), "{}", stored.text);
+    let file = format!("{}/out.txt", mine.result_root);
+    let read = lab.alice.get(&file).await;
+    assert_eq!((read.status, read.text.as_str()), (200, "42\n"));
+    upload(&mine.result_root, &mine.job_id, &mine.job_token)
+        .await
+        .refused(409);
+}
+
+const SECRET: &str = "Zq7-not-for-you-Zq7";
+
+async fn row_16_secrets_are_readable_by_nobody(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let fields = json!({"secrets": {"root_password": SECRET}, "my_email": "a@example.org"});
+    let id = http
+        .submit(&jobs::with(jobs::dc("alice"), &fields))
+        .await
+        .remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(
+        grant.job["secrets"]["root_password"], SECRET,
+        "the testbox needs them"
+    );
+    for path in [
+        format!("/{id}/secrets.yaml"),
+        format!("/srv/scheduler/pending-jobs/{id}/secrets.yaml"),
+        format!("/scheduler/v1/jobs/{id}"),
+        format!("/scheduler/v1/jobs/{id}?fields=secrets,job_token,my_email"),
+        format!("/scheduler/v1/jobs/{id}/explain"),
+        format!("/scheduler/v1/jobs/{id}/log"),
+        "/scheduler/v1/jobs".to_owned(),
+        "/scheduler/v1/hosts/host-1".to_owned(),
+        "/scheduler/v1/debug/dispatch".to_owned(),
+    ] {
+        let reply = http.get(&path).await;
+        for hidden in [SECRET, &grant.job_token, &grant.claim_token] {
+            assert!(!reply.text.contains(hidden), "{path}: {}", reply.text);
+        }
+    }
+    testbox.finish(&grant).await;
+    assert!(!scheduler.log().contains(SECRET), "it is in the log");
+    no_file_holds(SECRET, &scheduler.folder().join("data"));
+    if store == Store::Elasticsearch {
+        let elasticsearch = Http::new(&settings::elasticsearch()[0]);
+        let path = format!(
+            "/{}*/_search?size=100&expand_wildcards=all",
+            scheduler.prefix()
+        );
+        let all = elasticsearch.get(&path).await;
+        assert!(
+            all.text.contains(&id) && !all.text.contains(SECRET),
+            "{}",
+            all.text
+        );
+    }
+}
+
+fn no_file_holds(secret: &str, folder: &Path) {
+    for entry in fs::read_dir(folder).expect("the data folder") {
+        let path = entry.expect("an entry of it").path();
+        if path.is_dir() {
+            no_file_holds(secret, &path);
+        } else {
+            let bytes = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(secret), "{} holds it", path.display());
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Shares between accounts and classes, as somebody who submits sees them. The exact figure of a long run
+//! is printed by the binary `shares`; here only what must hold for each single dispatch.
+
+use std::time::Duration;
+
+use fairlead_tests::{Scheduler, Store, Testbox, clock, jobs, on_both_stores, until};
+use serde_json::json;
+
+on_both_stores!(
+    one_job_does_not_wait_behind_ten_thousand,
+    vip_is_next_of_all_and_idle_is_last,
+    row_07_weights_come_from_the_queue,
+    a_paused_queue_waits,
+);
+
+async fn one_job_does_not_wait_behind_ten_thousand(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    http.submit(&jobs::times(10_000, &jobs::hw("user1"))).await;
+    let mut machine = Testbox::hw(&http, "host-1");
+    for _ in 0..3 {
+        let grant = machine.ask(10).await.remove(0);
+        machine.finish(&grant).await;
+    }
+    let one = http.submit(&jobs::hw("user2")).await.remove(0);
+    let mut next = Vec::new();
+    for _ in 0..2 {
+        let grant = machine.ask(10).await.remove(0);
+        next.push(grant.job_id.clone());
+        machine.finish(&grant).await;
+    }
+    assert!(
+        next.contains(&one),
+        "user2's job is neither next nor next but one"
+    );
+}
+
+async fn vip_is_next_of_all_and_idle_is_last(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let queued =
+        |account: &str, queue: &str| jobs::with(jobs::hw(account), &json!({"queue": queue}));
+    let idle = http.submit(&queued("carol", "idle")).await.remove(0);
+    let mut normal = http.submit(&jobs::times(5, &jobs::hw("alice"))).await;
+    normal.extend(http.submit(&jobs::hw("bob")).await);
+    let vip = http.submit(&queued("bob", "vip")).await.remove(0);
+
+    let mut machine = Testbox::hw(&http, "host-1");
+    let ran = machine.run_all(3).await;
+    assert_eq!(ran.len(), 8);
+    assert_eq!(ran.first(), Some(&vip));
+    assert_eq!(ran.last(), Some(&idle));
+}
+
+async fn row_07_weights_come_from_the_queue(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let change = json!({"weight": 3});
+    let reply = http.post("/scheduler/v1/queues/alice", &change).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    scheduler.stop().await;
+    scheduler.restart().await;
+    let queues = http.get("/scheduler/v1/queues").await.json();
+    let list = queues
+        .get("queues")
+        .unwrap_or(&queues)
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let alice = list.iter().find(|queue| queue["name"] == "alice");
+    assert_eq!(
+        alice.map(|queue| &queue["weight"]),
+        Some(&json!(3)),
+        "{queues}"
+    );
+
+    http.submit(&jobs::times(30, &jobs::hw("bob"))).await;
+    let of_alice = http.submit(&jobs::times(30, &jobs::hw("alice"))).await;
+    let mut machine = Testbox::hw(&http, "host-1");
+    let mut alice_ran = 0;
+    for _ in 0..20 {
+        let grant = machine.ask(10).await.remove(0);
+        assert_eq!(
+            machine.report(&grant, "job_stage=running").await.status,
+            200
+        );
+        let end = clock::now() + Duration::from_millis(150);
+        until("the job has used its time", 5, async || {
+            (clock::now() >= end).then_some(())
+        })
+        .await;
+        machine.finish_running(&grant).await;
+        alice_ran += usize::from(of_alice.contains(&grant.job_id));
+    }
+    assert!(
+        (12..=18).contains(&alice_ran),
+        "alice, weight 3 of 4, ran {alice_ran} of 20"
+    );
+}
+
+async fn a_paused_queue_waits(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let pause = async |paused: bool| {
+        let reply = http
+            .post("/scheduler/v1/queues/alice", &json!({"paused": paused}))
+            .await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    };
+    pause(true).await;
+    let waits = http.submit(&jobs::hw("alice")).await.remove(0);
+    let runs = http.submit(&jobs::hw("bob")).await.remove(0);
+    let mut machine = Testbox::hw(&http, "host-1");
+    assert_eq!(machine.run_all(1).await, [runs]);
+    pause(false).await;
+    assert_eq!(machine.run_all(5).await, [waits]);
+}

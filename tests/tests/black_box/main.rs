@@ -1,0 +1,12 @@
+//! Black-box tests: real processes, plain HTTP, both stores.
+//!
+//! `row_NN_…` are the rows of the list of what compass-ci's scheduler gets wrong that concern one scheduler.
+
+mod access;
+mod bad_input;
+mod fairness;
+mod fuzz;
+mod life;
+mod matching;
+mod promises;
+mod waiting;

@@ -1,0 +1,129 @@
+//! Waiting for jobs: other jobs, and clients.
+
+use std::collections::BTreeSet;
+
+use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
+use serde_json::json;
+
+on_both_stores!(
+    row_11_two_jobs_wait_for_the_same_job,
+    row_12_anything_can_be_waited_for,
+    row_12_a_wait_is_answered_when_it_comes_true,
+    row_18_a_new_job_goes_out_at_once,
+    row_18_a_large_host_is_filled_by_one_answer,
+);
+
+async fn row_11_two_jobs_wait_for_the_same_job(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let first = http.submit(&jobs::dc("alice")).await.remove(0);
+    let waits = json!({"wait_on": {first.clone(): {"job_stage": "finish"}}});
+    let children = http
+        .submit(&jobs::times(2, &jobs::with(jobs::dc("alice"), &waits)))
+        .await;
+
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let grants = testbox.ask(10).await;
+    assert_eq!(grants.len(), 1, "only the job that waits for nothing");
+    assert_eq!(grants[0].job_id, first);
+    scheduler.kill();
+    scheduler.restart().await;
+    assert!(testbox.ask(1).await.is_empty());
+    testbox.finish(&grants[0]).await;
+    let both: BTreeSet<_> = testbox.run_all(5).await.into_iter().collect();
+    assert_eq!(both, children.into_iter().collect());
+}
+
+async fn row_12_anything_can_be_waited_for(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    testbox.finish(&grant).await;
+
+    let wait = async |body| http.post("/scheduler/v1/jobs/wait", &body).await;
+    // A job that nobody waited for, ended before: answered at once, with its stage and health.
+    let reply = wait(json!({"wait_on": {ids[0].clone(): {"job_stage": "finish"}}}))
+        .await
+        .json();
+    assert_eq!(
+        reply["waited_jobs"][&ids[0]]["job_stage"], "finish",
+        "{reply}"
+    );
+    assert_eq!(
+        reply["waited_jobs"][&ids[0]]["job_health"], "success",
+        "{reply}"
+    );
+    // The other axis.
+    let complete = json!({"wait_on": {ids[0].clone(): {"job_data_readiness": "complete"}}});
+    let reply = wait(complete).await.json();
+    assert!(reply["waited_jobs"][&ids[0]].is_object(), "{reply}");
+    // An unknown job, and nonsense.
+    wait(json!({"wait_on": {"2611210236110700000": null}}))
+        .await
+        .refused(404);
+    for nonsense in [
+        json!({}),
+        json!({"wait_on": []}),
+        json!({"wait_on": {}}),
+        json!({"wait_on": {"abc": null}}),
+        json!({"wait_on": {ids[0].clone(): {"job_stage": "done"}}}),
+        json!([1, 2]),
+    ] {
+        wait(nonsense).await.refusal();
+    }
+}
+
+async fn row_12_a_wait_is_answered_when_it_comes_true(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let id = http.submit(&jobs::dc("alice")).await.remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    let body = json!({"wait_on": {id.clone(): {"job_stage": "finish"}}});
+    let waiting = async {
+        // As a client does: ask again until nothing is open.
+        loop {
+            let reply = http.post("/scheduler/v1/jobs/wait", &body).await.json();
+            if reply["waited_jobs"][&id]["job_stage"] == "finish" {
+                return reply;
+            }
+        }
+    };
+    let (reply, ()) = tokio::join!(waiting, testbox.finish(&grant));
+    assert_eq!(reply["waited_jobs"][&id]["job_health"], "success");
+}
+
+async fn row_18_a_new_job_goes_out_at_once(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let mut other = Testbox::dc(&http, "host-2", 1 << 10);
+    for _ in 0..3 {
+        // One of the two that wait gets it, long before their requests run out.
+        let asked = async {
+            tokio::select! {
+                grants = testbox.ask(60) => (grants, true),
+                grants = other.ask(60) => (grants, false),
+            }
+        };
+        let (ids, (grants, first)) = tokio::join!(http_submit(&http), asked);
+        assert_eq!(grants.len(), 1, "an answer before its time is a job");
+        assert_eq!(grants[0].job_id, ids[0]);
+        let winner = if first { &mut testbox } else { &mut other };
+        winner.finish(&grants[0]).await;
+    }
+}
+
+async fn http_submit(http: &fairlead_tests::Http) -> Vec<String> {
+    http.submit(&jobs::dc("alice")).await
+}
+
+async fn row_18_a_large_host_is_filled_by_one_answer(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    http.submit(&jobs::times(80, &jobs::dc("alice"))).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 64 << 10);
+    assert_eq!(testbox.ask(10).await.len(), 64, "64 of 1 GB fit into 64 GB");
+}
