@@ -261,7 +261,7 @@ impl Variables {
             let longer = format!("{path}_{key}");
             match value {
                 Value::Object(inner) if level < LEVELS_MAX => {
-                    self.add_map(&longer, inner, level + 1)
+                    self.add_map(&longer, inner, level + 1);
                 }
                 _ => {
                     self.add(&longer, value);

@@ -170,7 +170,7 @@ pub(crate) fn printable(text: &str, chars_max: usize) -> String {
 /// The message for bytes that are not UTF-8, with the place of the first bad one.
 pub(crate) fn not_utf8(file: &str, bytes: &[u8], problem: std::str::Utf8Error) -> JobFileError {
     let good = bytes.get(..problem.valid_up_to()).unwrap_or_default();
-    let line = good.iter().filter(|&&b| b == b'\n').count() + 1;
+    let line = good.split(|&b| b == b'\n').count();
     let tail = good.rsplit(|&b| b == b'\n').next().unwrap_or_default();
     let column = String::from_utf8_lossy(tail).chars().count() + 1;
     let byte = bytes

@@ -118,7 +118,7 @@ fn settings(loader: &mut Loader<'_>, settings: &[Setting]) -> Result<Vec<Entry>,
         match setting.meaning(&mut loader.files)? {
             Meaning::Entry(entry) => entries.push(entry),
             Meaning::File(path) => {
-                let documents = loader.file(path)?;
+                let documents = loader.settings(path)?;
                 let [document] = documents.as_slice() else {
                     let message = format!("{} documents where one was expected", documents.len());
                     let hint = "a file of settings holds one document";
@@ -281,9 +281,10 @@ fn fingerprint(job: &Spec) -> u64 {
 
 /// The jobs, then all of them again, `repeat` times in all.
 fn repeated(jobs: Vec<Spec>, repeat: u32) -> Vec<Spec> {
-    let mut all = jobs.clone();
+    let once = jobs.len();
+    let mut all = jobs;
     for _ in 1..repeat {
-        all.extend(jobs.iter().cloned());
+        all.extend_from_within(..once);
     }
     all
 }

@@ -43,6 +43,10 @@ pub(crate) fn tokens(text: &str, at: At) -> Result<Vec<(Token, At)>, Unknown> {
     Ok(found)
 }
 
+fn unknown<T>(at: At, message: String) -> Result<T, Unknown> {
+    Err(Unknown { at, message })
+}
+
 struct Lexer {
     chars: Vec<char>,
     i: usize,
@@ -73,10 +77,6 @@ impl Lexer {
         taken
     }
 
-    fn unknown<T>(&self, at: At, message: String) -> Result<T, Unknown> {
-        Err(Unknown { at, message })
-    }
-
     fn token(&mut self, c: char) -> Result<Token, Unknown> {
         let signed = c == '-' && self.peek(1).is_some_and(|d| d.is_ascii_digit());
         match c {
@@ -93,7 +93,7 @@ impl Lexer {
         let mut text = String::new();
         loop {
             let Some(c) = self.peek(0) else {
-                return self.unknown(start, format!("text without its closing {quote}"));
+                return unknown(start, format!("text without its closing {quote}"));
             };
             self.bump();
             match (c, self.peek(0)) {
@@ -103,13 +103,13 @@ impl Lexer {
                     self.bump();
                 }
                 ('\\', Some(_)) if quote == '"' => {
-                    return self.unknown(
+                    return unknown(
                         start,
                         "an escape other than \\\\ and \\\" in text".to_owned(),
                     );
                 }
                 ('#', Some('{')) if quote == '"' => {
-                    return self.unknown(
+                    return unknown(
                         start,
                         "'#{' in text: nothing is computed inside text".to_owned(),
                     );
@@ -126,7 +126,7 @@ impl Lexer {
         if word.split('.').all(is_name) {
             Ok(Token::Word(word))
         } else {
-            self.unknown(
+            unknown(
                 start,
                 format!("'{word}' is neither a key nor a path of keys such as a.b"),
             )
@@ -143,7 +143,7 @@ impl Lexer {
         text.push_str(&self.take_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.'));
         match scalar::integer(&text).or_else(|| scalar::float(&text)) {
             Some(number) => Ok(Token::Number(number)),
-            None => self.unknown(start, format!("'{text}' is not a number")),
+            None => unknown(start, format!("'{text}' is not a number")),
         }
     }
 
@@ -162,7 +162,7 @@ impl Lexer {
             .into_iter()
             .find(|w| rest.starts_with(w));
         let shown: String = wide.map_or_else(|| rest.chars().take(1).collect(), str::to_owned);
-        self.unknown(
+        unknown(
             start,
             format!("'{}' is not known in a template", shown.escape_debug()),
         )

@@ -35,6 +35,8 @@ pub(crate) struct Loader<'a> {
     open: Vec<PathBuf>,
     /// Documents made so far, of all files.
     made: usize,
+    /// Whether dotted keys stay as they are: in files of settings, which set paths later.
+    keep_paths: bool,
 }
 
 impl<'a> Loader<'a> {
@@ -45,6 +47,7 @@ impl<'a> Loader<'a> {
             include_dirs,
             open: Vec::new(),
             made: 0,
+            keep_paths: false,
         }
     }
 
@@ -60,6 +63,25 @@ impl<'a> Loader<'a> {
             JobFileError::whole("read", &name, format!("cannot be read: {error}"), hint)
         })?;
         self.text(path, &bytes)
+    }
+
+    /// The documents of a file of settings: as [`Loader::file`], but dotted keys stay.
+    pub(crate) fn settings(&mut self, path: &Path) -> Result<Vec<Document>, JobFileError> {
+        self.keep_paths = true;
+        let documents = self.file(path);
+        self.keep_paths = false;
+        documents
+    }
+
+    /// Puts entries over others.
+    fn put_all(&self, under: &mut Vec<Entry>, over: &[Entry]) -> Result<(), JobFileError> {
+        if self.keep_paths {
+            for entry in over {
+                merge::put(under, entry.clone());
+            }
+            return Ok(());
+        }
+        merge::put_all(under, over, &self.files)
     }
 
     /// The documents of `bytes`, which are the file `path`.
@@ -102,7 +124,7 @@ impl<'a> Loader<'a> {
                         .files
                         .error(root.at, "too_large", message, "split the file"));
                 }
-                merge::put_all(&mut entries, &own, &self.files)?;
+                self.put_all(&mut entries, &own)?;
                 documents.push(Document {
                     at: root.at,
                     entries,
@@ -143,7 +165,7 @@ impl<'a> Loader<'a> {
                 for head in &heads {
                     for document in &included {
                         let mut entries = head.clone();
-                        merge::put_all(&mut entries, document, &self.files)?;
+                        self.put_all(&mut entries, document)?;
                         next.push(entries);
                     }
                 }
@@ -185,7 +207,7 @@ impl<'a> Loader<'a> {
         let documents = self.include(&found, at)?;
         let mut included = Vec::with_capacity(documents.len());
         for mut document in documents {
-            merge::put_all(&mut document.entries, &changes, &self.files)?;
+            self.put_all(&mut document.entries, &changes)?;
             included.push(document.entries);
         }
         Ok(included)

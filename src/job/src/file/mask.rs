@@ -147,10 +147,9 @@ impl Scanner {
         self.advance();
         match self.inside {
             Inside::Single | Inside::Double => return,
-            Inside::Start | Inside::Comment => self.inside = Inside::Start,
             // A plain scalar goes on over lines that are indented more than its owner.
             Inside::Plain if self.flow > 0 || self.indent() >= self.owner.max(1) => return,
-            Inside::Plain => self.inside = Inside::Start,
+            Inside::Start | Inside::Comment | Inside::Plain => self.inside = Inside::Start,
         }
         if self.flow == 0 && self.at(0) != '\n' {
             let indent = self.indent();
@@ -199,7 +198,7 @@ impl Scanner {
             }
             '|' | '>' if self.flow == 0 && self.is_block_header() => self.block(),
             '&' | '*' | '!' => {
-                while !self.blank(0) && !(self.flow > 0 && matches!(self.at(0), ',' | ']' | '}')) {
+                while !(self.blank(0) || (self.flow > 0 && matches!(self.at(0), ',' | ']' | '}'))) {
                     self.advance();
                 }
             }

@@ -140,13 +140,11 @@ fn put_segments(
             kind: Kind::Map(Vec::new()),
         })
     };
-    let place = match entries.iter().position(|e| e.sets(&name)) {
-        Some(place) => place,
-        None => {
-            entries.push(Entry::One(named, empty()));
-            entries.len() - 1
-        }
-    };
+    let found = entries.iter().position(|e| e.sets(&name));
+    let place = found.unwrap_or(entries.len());
+    if found.is_none() {
+        entries.push(Entry::One(named, empty()));
+    }
     let refuse = |at: At, word: &str| {
         let message = format!(
             "'{}' sets a key inside '{name}', which is {word} ({})",

@@ -100,7 +100,13 @@ impl Builder<'_> {
         let place = at(self.file, span.start.line(), span.start.col());
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.scalar(&text, style, anchor, tag.as_deref(), place)
+                // The parser gives '~' for what is not there at all.
+                let text = if span.is_empty() && text == "~" {
+                    ""
+                } else {
+                    &*text
+                };
+                self.scalar(text, style, anchor, tag.as_deref(), place)
             }
             Event::SequenceStart(_, anchor, tag) => self.open(
                 place,
@@ -429,21 +435,26 @@ impl Builder<'_> {
                 None
             }
             Inside::Map { entries, key, seen } => {
-                let Some(key) = key.take() else { return Ok(()) };
-                let entry = entry(key, node, files)?;
-                let repeated = match &entry {
-                    Entry::Zip(zip) => zip
-                        .keys
-                        .iter()
-                        .find_map(|k| Some((k.text.clone(), seen.insert(k.text.clone(), k.at)?))),
-                    Entry::One(..) => None,
+                let Some(key) = key.take() else {
+                    return Ok(());
                 };
+                let place = key.at;
+                let entry = entry(key, node, files)?;
+                // A plain key was looked up when it was read; zipped ones are only known now.
+                let mut repeated = None;
+                if let Entry::Zip(zip) = &entry {
+                    for key in &zip.keys {
+                        let before = seen.insert(key.text.clone(), place);
+                        repeated =
+                            repeated.or(before.map(|before| (key.text.clone(), before, place)));
+                    }
+                }
                 entries.push(entry);
                 repeated
             }
         };
         match repeated {
-            Some((key, before)) => Err(self.duplicate(&key, before, place)),
+            Some((key, before, place)) => Err(self.duplicate(&key, before, place)),
             None => Ok(()),
         }
     }

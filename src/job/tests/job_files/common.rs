@@ -63,3 +63,14 @@ fn sorted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+/// How many cases a fuzz test runs, when the environment says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "as above: tests read the environment only here"
+)]
+pub(crate) fn fuzz_cases() -> Option<u32> {
+    std::env::var("FAIRLEAD_FUZZ_CASES")
+        .ok()
+        .map(|n| n.parse().expect("FAIRLEAD_FUZZ_CASES is a number"))
+}
