@@ -7,6 +7,7 @@
 
 mod common;
 mod corpus;
+mod examples;
 mod fuzz;
 mod golden;
 mod plans;
