@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The engine: which waiting job goes to which offer. Synchronous and deterministic.
+//!
+//! No clock, randomness, tasks, IO or wire types: time, ids and versions arrive in events, and the same
+//! events give the same decisions. Entry point: [`Engine::on`].
+#![deny(
+    clippy::float_arithmetic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    clippy::iter_over_hash_type
+)]
+#![forbid(unsafe_code)]
+
+mod atoms;
+mod claims;
+mod engine;
+pub mod event;
+pub mod explain;
+mod hosts;
+mod index;
+mod learned;
+mod ledger;
+mod meter;
+mod pick;
+pub mod policy;
+mod report;
+mod reserve;
+mod runs;
+mod serve;
+mod shape;
+
+pub use engine::Engine;
+
+pub use event::{
+    Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey,
+    Refusal, Running, Version,
+};
+pub use explain::{
+    Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
+    JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
+};
+pub use policy::{EngineConfig, Policy, QueuePolicy};
+pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

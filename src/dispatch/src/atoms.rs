@@ -1,0 +1,144 @@
+//! Shared strings: equal names are one allocation.
+//!
+//! Owns nothing but the table. A name that nobody uses any more is dropped at the next sweep, which comes when
+//! the table has doubled, so that memory follows what is in use (I7) and a sweep costs O(1) a new name.
+
+use indexmap::IndexSet;
+use std::hash::{BuildHasherDefault, DefaultHasher, Hasher};
+use std::sync::Arc;
+
+/// Below this many names no sweep is worth its while.
+const SWEEP_FROM: usize = 1_024;
+
+/// A shared string.
+pub(crate) type Atom = Arc<str>;
+
+/// The standard hash with fixed keys: the same on every run.
+pub(crate) type Fixed = BuildHasherDefault<DefaultHasher>;
+
+/// A hash for keys that are numbers already: one multiplication, both halves folded.
+#[derive(Debug, Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// For maps whose keys are numbers.
+pub(crate) type Numbers = BuildHasherDefault<NumberHasher>;
+
+/// The table of names.
+#[derive(Debug)]
+pub(crate) struct Atoms {
+    names: IndexSet<Atom, Fixed>,
+    sweep_at: usize,
+}
+
+impl Default for Atoms {
+    fn default() -> Self {
+        Self {
+            names: IndexSet::default(),
+            sweep_at: SWEEP_FROM,
+        }
+    }
+}
+
+impl Atoms {
+    /// The shared form of `name`.
+    pub(crate) fn get(&mut self, name: &str) -> Atom {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        if self.names.len() >= self.sweep_at {
+            self.names.retain(|atom| Arc::strong_count(atom) > 1);
+            self.sweep_at = self.names.len().saturating_mul(2).max(SWEEP_FROM);
+        }
+        let atom: Atom = Arc::from(name);
+        self.names.insert(Arc::clone(&atom));
+        atom
+    }
+
+    /// The shared forms of `names`, sorted, each once.
+    pub(crate) fn set(&mut self, names: &[String]) -> Box<[Atom]> {
+        let mut atoms: Vec<Atom> = names.iter().map(|name| self.get(name)).collect();
+        atoms.sort_unstable();
+        atoms.dedup();
+        atoms.into_boxed_slice()
+    }
+
+    /// How many names are in the table.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// Whether the sorted `inner` is contained in the sorted `outer`.
+pub(crate) fn is_subset(inner: &[Atom], outer: &[Atom]) -> bool {
+    let mut outer = outer.iter();
+    inner
+        .iter()
+        .all(|want| outer.by_ref().find(|have| *have >= want) == Some(want))
+}
+
+/// How many names two sorted lists have in common.
+pub(crate) fn common(a: &[Atom], b: &[Atom]) -> usize {
+    a.iter()
+        .filter(|name| b.binary_search(name).is_ok())
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_names_share_and_unused_ones_go() {
+        let mut atoms = Atoms::default();
+        let kept = atoms.get("kept");
+        assert!(Arc::ptr_eq(&kept, &atoms.get("kept")));
+        for n in 0..10 * SWEEP_FROM {
+            atoms.get(&n.to_string());
+        }
+        assert!(atoms.len() <= SWEEP_FROM + 1, "{}", atoms.len());
+        assert!(Arc::ptr_eq(&kept, &atoms.get("kept")));
+    }
+
+    #[test]
+    fn subsets_and_common_names() {
+        let mut atoms = Atoms::default();
+        let mut set = |names: &str| {
+            atoms.set(
+                &names
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let (none, a, ab, abc, bd) = (set(""), set("a"), set("b a b"), set("a b c"), set("b d"));
+        assert!(
+            is_subset(&none, &none)
+                && is_subset(&none, &abc)
+                && is_subset(&ab, &abc)
+                && is_subset(&a, &ab)
+        );
+        assert!(!is_subset(&bd, &abc) && !is_subset(&a, &none) && !is_subset(&abc, &ab));
+        assert_eq!(common(&abc, &bd), 1);
+        assert_eq!(common(&ab, &abc), 2);
+    }
+}

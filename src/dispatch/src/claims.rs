@@ -1,0 +1,313 @@
+//! From a decision to a running job and to its end: claims, their outcome, jobs held and ended.
+
+use crate::atoms::Atom;
+use crate::engine::{Engine, charged_mb};
+use crate::event::{Decision, JobKey, OfferKey, Refusal, Running, Version};
+use crate::hosts::{Load, Standing};
+use crate::index::Removed;
+use crate::ledger::{Charge, Owner, WHOLE};
+use crate::runs::{Flight, News, Run};
+use crate::shape::{Env, Gate, Shape, View};
+use std::sync::Arc;
+
+impl Engine {
+    /// Claims a waiting job for an offer, and charges it.
+    pub(crate) fn claim(&mut self, key: JobKey, offer: OfferKey, decisions: &mut Vec<Decision>) {
+        let Some(name) = self
+            .hosts
+            .offers
+            .get(&offer)
+            .map(|open| Atom::clone(&open.host))
+        else {
+            return;
+        };
+        let Some(host) = self.hosts.known.get(&name) else {
+            return;
+        };
+        let (group, total_mb) = (Atom::clone(&host.group), host.view.total_mb);
+        let Some(Removed { job, owner, shape }) = self.index.remove(key) else {
+            return;
+        };
+        self.gates.open(key);
+        self.unreserve(key);
+        let load = Load {
+            kind: shape.kind,
+            memory_mb: shape.memory_mb,
+        };
+        let charge = self.charge(owner, load, total_mb, &job.suite, &group);
+        self.ledger.job_waits_no_more(owner);
+        self.ledger.begin(key, &charge, self.now);
+        self.hosts.claim(offer, key, load);
+        decisions.push(Decision::Claim {
+            job: key,
+            version: job.version,
+            offer,
+        });
+        self.serial = self.serial.saturating_add(1);
+        let run = Run {
+            host: name,
+            suite: Atom::clone(&job.suite),
+            group,
+            owner,
+            load,
+            timeout_ms: job.timeout_ms,
+            version: job.version,
+            serial: self.serial,
+            flight: Some(Box::new(Flight {
+                offer,
+                job,
+                shape,
+                news: News::Nothing,
+            })),
+            requeued: None,
+        };
+        self.runs.insert(key, run);
+        self.touched.insert(offer);
+    }
+
+    fn charge(&self, owner: Owner, load: Load, total_mb: u32, suite: &str, group: &str) -> Charge {
+        let charged_mb = charged_mb(load.kind, load.memory_mb, total_mb);
+        let share = u64::from(charged_mb).saturating_mul(WHOLE) / u64::from(total_mb.max(1));
+        Charge {
+            owner,
+            price: self.ledger.price(charged_mb, group),
+            share: share.min(WHOLE),
+            expected_ms: self.ledger.expect_ms(suite, group),
+            since: None,
+            overrun: false,
+        }
+    }
+
+    /// The store said yes.
+    pub(crate) fn committed(&mut self, key: JobKey, offer: OfferKey, version: Version) {
+        let Some(run) = self.runs.get_mut(&key) else {
+            return;
+        };
+        let Some(flight) = run.flight.take_if(|flight| flight.offer == offer) else {
+            return;
+        };
+        run.version = run.version.max(version);
+        let (host, load, serial) = (Atom::clone(&run.host), run.load, run.serial);
+        run.requeued = run
+            .requeued
+            .take()
+            .filter(|requeued| requeued.version > run.version);
+        self.ledger.start(key, self.now, self.now);
+        self.hosts.settle(offer, &host, (serial, key), load, true);
+        self.touched.insert(offer);
+        if matches!(flight.news, News::Ended) {
+            self.job_ended(key, false);
+        }
+    }
+
+    /// The store said no, or could not say.
+    pub(crate) fn refused(&mut self, key: JobKey, offer: OfferKey, refusal: Refusal) {
+        let flight = self.runs.get(&key).and_then(|run| run.flight.as_ref());
+        if flight.map(|flight| flight.offer) != Some(offer) {
+            return;
+        }
+        let Some(run) = self.runs.swap_remove(&key) else {
+            return;
+        };
+        let Some(flight) = run.flight else { return };
+        self.ledger.cancel(key);
+        self.hosts
+            .settle(offer, &run.host, (run.serial, key), run.load, false);
+        self.touched.insert(offer);
+        let Flight {
+            mut job,
+            shape,
+            news,
+            ..
+        } = *flight;
+        match (news, refusal) {
+            (News::Held(running), _) => self.job_held(*running),
+            (News::Ended, _) | (News::Nothing, Refusal::Gone) => self.gone.note(key, job.version),
+            (News::Nothing, Refusal::Moved(version)) => match run.requeued {
+                Some(facts) if facts.version >= version => self.learn(*facts),
+                _ => {
+                    job.version = version.max(job.version);
+                    self.wait_again(
+                        key,
+                        Removed {
+                            job,
+                            owner: run.owner,
+                            shape,
+                        },
+                        None,
+                    );
+                }
+            },
+            (News::Nothing, Refusal::Unavailable { until }) => {
+                let until = Some(until.0).filter(|until| *until > self.now);
+                self.wait_again(
+                    key,
+                    Removed {
+                        job,
+                        owner: run.owner,
+                        shape,
+                    },
+                    until,
+                );
+            }
+        }
+        self.after_refusal(offer, refusal, &run.host);
+    }
+
+    fn wait_again(&mut self, key: JobKey, was: Removed, blocked_until: Option<u64>) {
+        let gate = if blocked_until.is_some() {
+            Gate::Blocked
+        } else {
+            Gate::Open
+        };
+        if let Some(until) = blocked_until {
+            self.gates.close(key, until);
+        }
+        self.ledger.job_waits(was.owner, self.now);
+        let bucket = self.index.insert(
+            key,
+            was.job,
+            was.owner,
+            Shape {
+                gate,
+                ..(*was.shape).clone()
+            },
+        );
+        self.freshen(bucket);
+    }
+
+    fn after_refusal(&mut self, offer: OfferKey, refusal: Refusal, host: &Atom) {
+        if let Some(open) = self
+            .hosts
+            .offers
+            .get_mut(&offer)
+            .filter(|open| open.standing == Standing::Open)
+        {
+            match refusal {
+                Refusal::Gone | Refusal::Moved(_) => {
+                    self.dirty.insert((open.since, offer));
+                }
+                Refusal::Unavailable { .. } => open.standing = Standing::Closing,
+            }
+        }
+        self.host_has_room(host);
+    }
+
+    /// Something left a host: its offer that still waits is looked at again.
+    pub(crate) fn host_has_room(&mut self, host: &Atom) {
+        let Some(open) = self.hosts.known.get(host).and_then(|host| host.open) else {
+            return;
+        };
+        if let Some(offer) = self
+            .hosts
+            .offers
+            .get(&open)
+            .filter(|offer| offer.is_untouched())
+        {
+            self.dirty.insert((offer.since, open));
+        }
+    }
+
+    /// A job that waited is gone.
+    pub(crate) fn job_gone(&mut self, key: JobKey) {
+        if let Some(version) = self.drop_waiting(key) {
+            self.gone.note(key, version);
+        }
+    }
+
+    /// A host has a job that this engine did not dispatch.
+    pub(crate) fn job_held(&mut self, running: Running) {
+        let key = running.facts.key;
+        if let Some(run) = self.runs.get_mut(&key) {
+            if let Some(flight) = &mut run.flight {
+                flight.news = News::Held(Box::new(running));
+            }
+            return;
+        }
+        if self.gone.covers(key, running.facts.version) {
+            return;
+        }
+        self.drop_waiting(key);
+        let facts = &running.facts;
+        let (name, group) = (
+            self.atoms.get(&running.host),
+            self.atoms.get(&running.group),
+        );
+        let (queue, account) = (self.atoms.get(&facts.queue), self.atoms.get(&facts.account));
+        let suite = self.atoms.get(&facts.suite);
+        let arch = self.atoms.get(&facts.arch);
+        let total_mb = running.total_memory_mb.max(facts.memory_mb);
+        let owner = self.ledger.owner(&queue, &account, self.now);
+        let load = Load {
+            kind: facts.kind,
+            memory_mb: facts.memory_mb,
+        };
+        let charge = self.charge(owner, load, total_mb, &suite, &group);
+        self.ledger.host_seen(total_mb);
+        let since = running.since.0.min(self.now);
+        self.ledger.begin(
+            key,
+            &Charge {
+                since: Some(since),
+                ..charge
+            },
+            self.now,
+        );
+        let unknown = || {
+            let env = Arc::new(Env {
+                arch,
+                tags: Box::default(),
+                devices: Box::default(),
+            });
+            let (keys, caches) = (Box::default(), Box::default());
+            let view = View {
+                env,
+                keys,
+                caches,
+                total_mb,
+                free_mb: 0,
+                hw_open: true,
+                shared_open: true,
+            };
+            (Atom::clone(&group), view)
+        };
+        self.hosts.hold(&name, key, load, unknown);
+        self.serial = self.serial.saturating_add(1);
+        let run = Run {
+            host: name,
+            suite,
+            group,
+            owner,
+            load,
+            timeout_ms: facts.timeout_s.saturating_mul(1_000),
+            version: facts.version,
+            serial: self.serial,
+            flight: None,
+            requeued: None,
+        };
+        self.runs.insert(key, run);
+    }
+
+    /// A job is over for its host.
+    pub(crate) fn job_ended(&mut self, key: JobKey, ran: bool) {
+        let Some(run) = self.runs.get_mut(&key) else {
+            return;
+        };
+        if let Some(flight) = &mut run.flight {
+            flight.news = News::Ended;
+            return;
+        }
+        let Some(run) = self.runs.swap_remove(&key) else {
+            return;
+        };
+        if let Some(took_ms) = self.ledger.end(key, self.now).filter(|_| ran) {
+            self.ledger.learned.note(&run.suite, &run.group, took_ms);
+        }
+        self.hosts.leave(&run.host, key, run.load);
+        self.gone.note(key, run.version);
+        if let Some(facts) = run.requeued {
+            self.learn(*facts);
+        }
+        self.host_has_room(&run.host);
+    }
+}

@@ -1,0 +1,436 @@
+//! The engine's state and its one entry point, [`Engine::on`].
+//!
+//! After every event no waiting offer could take any ready job that is cached: so a new offer need only be
+//! compared with the jobs, and a new job only with the waiting offers. Time never goes back here: an event that
+//! says so is taken as happening now.
+
+use crate::atoms::{Atom, Atoms, Numbers};
+use crate::event::{Decision, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey};
+use crate::hosts::{Arrival, Hosts, Standing};
+use crate::index::{BucketId, Index, Job};
+use crate::ledger::Ledger;
+use crate::pick::Work;
+use crate::policy::{EngineConfig, Policy};
+use crate::reserve::Reservations;
+use crate::runs::{Gone, Runs};
+use crate::shape::{Env, Gate, Shape, View};
+use indexmap::IndexMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Most jobs in one answer, whatever the host says.
+const JOBS_PER_ANSWER_MAX: u32 = 256;
+
+/// Time between two tidyings, ms.
+const TIDY_EVERY_MS: u64 = 1_000;
+
+/// Decides which waiting job goes to which offer. Synchronous and deterministic.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) config: EngineConfig,
+    pub(crate) now: u64,
+    pub(crate) atoms: Atoms,
+    pub(crate) ledger: Ledger,
+    pub(crate) index: Index,
+    pub(crate) hosts: Hosts,
+    pub(crate) runs: Runs,
+    pub(crate) gone: Gone,
+    pub(crate) gates: Gates,
+    pub(crate) reservations: Reservations,
+    /// Offers to look for jobs for, longest waiting first.
+    pub(crate) dirty: BTreeSet<(u64, OfferKey)>,
+    /// Buckets with jobs that no waiting offer was compared with.
+    pub(crate) fresh: BTreeSet<BucketId>,
+    /// Offers whose claims changed in this event.
+    pub(crate) touched: BTreeSet<OfferKey>,
+    pub(crate) serial: u64,
+    pub(crate) work: Work,
+    pub(crate) decisions_made: u64,
+    tidied: u64,
+    wake: Option<Millis>,
+}
+
+/// Jobs that are kept back, and until when.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    by_time: BTreeSet<(u64, JobKey)>,
+    pub until: IndexMap<JobKey, u64, Numbers>,
+}
+
+impl Gates {
+    pub(crate) fn close(&mut self, job: JobKey, until: u64) {
+        self.open(job);
+        self.by_time.insert((until, job));
+        self.until.insert(job, until);
+    }
+
+    pub(crate) fn open(&mut self, job: JobKey) {
+        if let Some(until) = self.until.swap_remove(&job) {
+            self.by_time.remove(&(until, job));
+        }
+    }
+
+    fn due(&mut self, now: u64) -> Option<JobKey> {
+        let job = self.by_time.first().filter(|(at, _)| *at <= now)?.1;
+        self.open(job);
+        Some(job)
+    }
+}
+
+impl Engine {
+    /// An engine that knows nothing but its limits and the policy.
+    pub fn new(config: EngineConfig, policy: Policy) -> Self {
+        Self {
+            config,
+            now: 0,
+            atoms: Atoms::default(),
+            ledger: Ledger::new(policy, config.lag_max_ms),
+            index: Index::default(),
+            hosts: Hosts::default(),
+            runs: Runs::default(),
+            gone: Gone::default(),
+            gates: Gates::default(),
+            reservations: Reservations::new(),
+            dirty: BTreeSet::new(),
+            fresh: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            serial: 0,
+            work: Work::default(),
+            decisions_made: 0,
+            tidied: 0,
+            wake: None,
+        }
+    }
+
+    /// Something happened at `now`: adds what is to be done to `decisions`, in this order. `now` never goes
+    /// back; if it does, the time of the event before is taken.
+    pub fn on(&mut self, now: Millis, event: Event, decisions: &mut Vec<Decision>) {
+        let before = decisions.len();
+        self.now = self.now.max(now.0);
+        self.ledger.advance(self.now);
+        self.open_gates();
+        self.handle(event, decisions);
+        self.serve_dirty(decisions);
+        self.place_fresh(decisions);
+        self.answer_settled(decisions);
+        if self.now.saturating_sub(self.tidied) >= TIDY_EVERY_MS {
+            self.tidied = self.now;
+            self.ledger.tidy(self.now);
+        }
+        self.wake_up(decisions);
+        self.decisions_made = self
+            .decisions_made
+            .saturating_add((decisions.len() - before) as u64);
+    }
+
+    fn handle(&mut self, event: Event, decisions: &mut Vec<Decision>) {
+        match event {
+            Event::JobsLearned(jobs) => jobs.into_iter().for_each(|facts| self.learn(facts)),
+            Event::JobGone(job) => self.job_gone(job),
+            Event::JobHeld(running) => self.job_held(running),
+            Event::HostOffers(offer) => self.host_offers(&offer, decisions),
+            Event::OfferWithdrawn(offer) => self.withdraw(offer),
+            Event::HostLeft(host) => self.host_left(&host),
+            Event::ClaimCommitted {
+                job,
+                offer,
+                version,
+            } => self.committed(job, offer, version),
+            Event::ClaimRefused {
+                job,
+                offer,
+                refusal,
+            } => self.refused(job, offer, refusal),
+            Event::JobEnded { job, ran } => self.job_ended(job, ran),
+            Event::PolicyChanged(policy) => self.policy_changed(policy),
+            Event::PullEnded { .. }
+            | Event::FindEnded(_)
+            | Event::CountsRefreshed(_)
+            | Event::Tick => {}
+        }
+    }
+
+    fn open_gates(&mut self) {
+        while let Some(key) = self.gates.due(self.now) {
+            self.move_to_gate(key, Gate::Open);
+        }
+    }
+
+    /// Gives a waiting job another gate.
+    pub(crate) fn move_to_gate(&mut self, key: JobKey, gate: Gate) {
+        let Some(removed) = self.index.remove(key) else {
+            return;
+        };
+        let shape = Shape {
+            gate,
+            ..(*removed.shape).clone()
+        };
+        let bucket = self.index.insert(key, removed.job, removed.owner, shape);
+        self.freshen(bucket);
+    }
+
+    /// A bucket has news: offers that wait are compared with it.
+    pub(crate) fn freshen(&mut self, bucket: BucketId) {
+        if self.hosts.listed > 0 {
+            self.fresh.insert(bucket);
+        }
+    }
+
+    /// A job waits: unless what is known of it is as new.
+    pub(crate) fn learn(&mut self, facts: JobFacts) {
+        let key = facts.key;
+        if let Some(run) = self.runs.get_mut(&key) {
+            let known = run
+                .requeued
+                .as_ref()
+                .map_or(run.version, |requeued| requeued.version);
+            if facts.version > known {
+                run.requeued = Some(Box::new(facts));
+            }
+            return;
+        }
+        if self.gone.covers(key, facts.version) {
+            return;
+        }
+        if self
+            .index
+            .jobs
+            .get(&key)
+            .is_some_and(|known| facts.version <= known.version)
+        {
+            return;
+        }
+        self.drop_waiting(key);
+        let (mut job, mut shape) = self.job_of(&facts);
+        if let Some(until) = self.affine_until(&job, &shape) {
+            shape.gate = Gate::Affine(job.caches.clone().unwrap_or_default());
+            self.gates.close(key, until);
+        }
+        job.submitted = job.submitted.min(self.now);
+        let (queue, account) = (self.atoms.get(&facts.queue), self.atoms.get(&facts.account));
+        let owner = self.ledger.owner(&queue, &account, self.now);
+        self.ledger.job_waits(owner, self.now);
+        let bucket = self.index.insert(key, job, owner, shape);
+        self.freshen(bucket);
+    }
+
+    /// What is kept of a job, and its shape.
+    pub(crate) fn job_of(&mut self, facts: &JobFacts) -> (Job, Shape) {
+        let caches =
+            (!facts.cache_dirs.is_empty()).then(|| Arc::from(self.atoms.set(&facts.cache_dirs)));
+        let job = Job {
+            version: facts.version,
+            bucket: slotmap::Key::null(),
+            submitted: facts.submitted.0,
+            timeout_ms: facts.timeout_s.saturating_mul(1_000),
+            suite: self.atoms.get(&facts.suite),
+            caches,
+            priority: facts.priority,
+        };
+        (job, shape_of(&mut self.atoms, facts))
+    }
+
+    /// Until when a job waits for a host that holds its cache directories, if one may come.
+    fn affine_until(&self, job: &Job, shape: &Shape) -> Option<u64> {
+        let until = job
+            .submitted
+            .min(self.now)
+            .saturating_add(self.config.affinity_wait_ms);
+        let dirs = job.caches.as_ref().filter(|_| until > self.now)?;
+        let may_come = |dir: &Atom| {
+            self.hosts
+                .recent_holders(dir, self.now)
+                .any(|host| could_ever_run(shape, &host.view))
+        };
+        dirs.iter().any(may_come).then_some(until)
+    }
+
+    /// A waiting job is no longer here. Answers its version.
+    pub(crate) fn drop_waiting(&mut self, key: JobKey) -> Option<crate::event::Version> {
+        let removed = self.index.remove(key)?;
+        self.gates.open(key);
+        self.ledger.job_waits_no_more(removed.owner);
+        self.unreserve(key);
+        Some(removed.job.version)
+    }
+
+    fn host_offers(&mut self, offer: &Offer, decisions: &mut Vec<Decision>) {
+        if self.hosts.offers.contains_key(&offer.key) {
+            return;
+        }
+        let name = self.atoms.get(&offer.host);
+        if let Some(older) = self.hosts.known.get(&name).and_then(|host| host.open) {
+            self.supersede(older, decisions);
+        }
+        let total_mb = offer.total_memory_mb.max(offer.free_memory_mb);
+        let env = Env {
+            arch: self.atoms.get(&offer.arch),
+            tags: self.atoms.set(&offer.tags),
+            devices: self.atoms.set(&offer.devices),
+        };
+        let view = View {
+            env: Arc::new(env),
+            keys: self.atoms.set(&offer.keys),
+            caches: self.atoms.set(&offer.cache_dirs),
+            total_mb,
+            free_mb: offer.free_memory_mb,
+            hw_open: true,
+            shared_open: true,
+        };
+        let arrival = Arrival {
+            group: self.atoms.get(&offer.group),
+            view,
+            jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
+            waits_until: offer.waits_until.0,
+        };
+        self.ledger.host_seen(total_mb);
+        self.hosts.open(offer.key, &name, arrival, self.now);
+        self.dirty.insert((self.now, offer.key));
+    }
+
+    /// A newer offer of the same host has come.
+    fn supersede(&mut self, older: OfferKey, decisions: &mut Vec<Decision>) {
+        let Some(open) = self.hosts.offers.get_mut(&older) else {
+            return;
+        };
+        if open.is_untouched() {
+            let answer = open.standing != Standing::Withdrawn;
+            self.hosts.close(older);
+            if answer {
+                decisions.push(Decision::Answer {
+                    offer: older,
+                    jobs: Vec::new(),
+                });
+            }
+            return;
+        }
+        if open.standing == Standing::Open {
+            open.standing = Standing::Closing;
+        }
+        self.hosts.unlist(older);
+    }
+
+    fn withdraw(&mut self, offer: OfferKey) {
+        let Some(open) = self.hosts.offers.get_mut(&offer) else {
+            return;
+        };
+        open.standing = Standing::Withdrawn;
+        self.hosts.unlist(offer);
+        self.touched.insert(offer);
+    }
+
+    fn host_left(&mut self, host: &str) {
+        let Some(known) = self.hosts.known.get(host) else {
+            return;
+        };
+        if let Some(open) = known.open {
+            self.withdraw(open);
+            self.settle_offer(open, &mut Vec::new());
+        }
+        let name = self.atoms.get(host);
+        self.hosts.forget(&name);
+        self.reservations
+            .retain(|_, reservation| reservation.host != name);
+    }
+
+    fn policy_changed(&mut self, policy: Policy) {
+        for queue in self.ledger.set_policy(policy, self.now) {
+            let members = self
+                .ledger
+                .queues
+                .get(queue)
+                .map(|queue| queue.members.values().copied());
+            let buckets = members
+                .into_iter()
+                .flatten()
+                .flat_map(|member| self.index.buckets_of(member));
+            self.fresh.extend(buckets.map(|(id, _)| id));
+        }
+    }
+
+    /// Answers offers whose claims are settled, and those whose time is up.
+    fn answer_settled(&mut self, decisions: &mut Vec<Decision>) {
+        while let Some(offer) = self.touched.pop_first() {
+            self.settle_offer(offer, decisions);
+        }
+        let now = self.now;
+        while let Some((_, offer)) = self
+            .hosts
+            .deadlines
+            .first()
+            .filter(|(at, _)| *at <= now)
+            .copied()
+        {
+            self.close(offer, decisions);
+        }
+    }
+
+    fn settle_offer(&mut self, offer: OfferKey, decisions: &mut Vec<Decision>) {
+        let Some(open) = self.hosts.offers.get(&offer) else {
+            return;
+        };
+        if open.in_flight > 0 {
+            // What comes now goes to others, so that the answer does not wait for ever.
+            self.hosts.unlist(offer);
+        } else if open.standing != Standing::Open || !open.committed.is_empty() {
+            self.close(offer, decisions);
+        }
+    }
+
+    fn close(&mut self, offer: OfferKey, decisions: &mut Vec<Decision>) {
+        let Some(mut open) = self.hosts.close(offer) else {
+            return;
+        };
+        if open.standing != Standing::Withdrawn {
+            open.committed.sort_unstable();
+            let jobs = open.committed.into_iter().map(|(_, job)| job).collect();
+            decisions.push(Decision::Answer { offer, jobs });
+        }
+    }
+
+    fn wake_up(&mut self, decisions: &mut Vec<Decision>) {
+        let gate = self.gates.by_time.first().map(|(at, _)| Millis(*at));
+        let next = [gate, self.hosts.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min();
+        if next == self.wake {
+            return;
+        }
+        self.wake = next;
+        decisions.extend(next.map(Decision::WakeAt));
+    }
+}
+
+/// The shape of a job that nothing keeps back.
+pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
+    Shape {
+        kind: facts.kind,
+        gate: Gate::Open,
+        memory_mb: facts.memory_mb,
+        arch: atoms.get(&facts.arch),
+        keys: atoms.set(&facts.host_keys),
+        tags: atoms.set(&facts.tags),
+        devices: atoms.set(&facts.devices),
+    }
+}
+
+/// Whether a host could run jobs of this shape if nothing else ran there.
+pub(crate) fn could_ever_run(shape: &Shape, host: &View) -> bool {
+    let idle = View {
+        free_mb: host.total_mb,
+        hw_open: true,
+        shared_open: true,
+        ..host.clone()
+    };
+    crate::shape::lacks(shape, &idle).next().is_none()
+}
+
+/// What a job of this kind is charged for, MB.
+pub(crate) fn charged_mb(kind: Kind, memory_mb: u32, total_mb: u32) -> u32 {
+    if kind == Kind::Hw {
+        total_mb
+    } else {
+        memory_mb
+    }
+}

@@ -1,0 +1,245 @@
+//! What the engine is told and what it decides. Plain data, no behaviour.
+
+/// Milliseconds since the Unix epoch, as the caller's *monotonic* clock has them: never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Millis(pub u64);
+
+/// A job's id as a number; greater means submitted later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobKey(pub u64);
+
+/// One request of a host for work. Made by the caller, never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OfferKey(pub u64);
+
+/// Which state of a stored job is meant; ordered by (`primary_term`, `seq_no`), later is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version {
+    /// Elasticsearch's `_primary_term`; 1 in the embedded store.
+    pub primary_term: u64,
+    /// Elasticsearch's `_seq_no`.
+    pub seq_no: u64,
+}
+
+/// What kind of testbox runs a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The whole host, alone.
+    Hw,
+    /// A virtual machine: takes memory of its host.
+    Vm,
+    /// A container: takes memory of its host.
+    Dc,
+}
+
+/// A waiting job, as far as matching and charging look at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The job.
+    pub key: JobKey,
+    /// The stored state these facts were read from. Older than what is known: ignored.
+    pub version: Version,
+    /// Who is charged.
+    pub account: String,
+    /// The queue; the account's own queue bears the account's name.
+    pub queue: String,
+    /// The suite, for learned run times.
+    pub suite: String,
+    /// Priority inside the account, higher first.
+    pub priority: i16,
+    /// Kind of testbox.
+    pub kind: Kind,
+    /// Architecture that the host must have; empty: any.
+    pub arch: String,
+    /// Host keys, one of which the host must offer. Never empty.
+    pub host_keys: Vec<String>,
+    /// Memory it takes (vm, dc) or that the machine must have (hw), MB.
+    pub memory_mb: u32,
+    /// Tags that the host must have.
+    pub tags: Vec<String>,
+    /// Devices that the host must have.
+    pub devices: Vec<String>,
+    /// Cache directories it would like to find. A preference, never a requirement.
+    pub cache_dirs: Vec<String>,
+    /// Its own time limit, seconds: the longest it can run.
+    pub timeout_s: u64,
+    /// When it was submitted (or became ready), for waiting times.
+    pub submitted: Millis,
+}
+
+/// What a host says when it asks for work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// This request.
+    pub key: OfferKey,
+    /// The host's name. One open offer a host: a newer one replaces the older, which is answered empty.
+    pub host: String,
+    /// The host group, for rates, learned run times and people.
+    pub group: String,
+    /// The host's architecture.
+    pub arch: String,
+    /// Host keys that it offers, for example `hw@a66`, `hw.aarch64`, `vm.x86_64`, `vm.x86_64@a66`.
+    pub keys: Vec<String>,
+    /// Memory that jobs may take now, MB (hw: all of the machine's).
+    pub free_memory_mb: u32,
+    /// Memory of the whole host, MB: what a hw job is charged for. At least `free_memory_mb`.
+    pub total_memory_mb: u32,
+    /// Tags that the host has.
+    pub tags: Vec<String>,
+    /// Devices that the host has.
+    pub devices: Vec<String>,
+    /// Cache directories that it holds.
+    pub cache_dirs: Vec<String>,
+    /// How many jobs it takes at most in this answer, at least 1; hw jobs: always 1.
+    pub jobs_max: u32,
+    /// When it must be answered, empty if nothing was found.
+    pub waits_until: Millis,
+}
+
+/// A job that a host already has: told at start (restored from the store) or by another replica.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// The job.
+    pub facts: JobFacts,
+    /// The host that has it.
+    pub host: String,
+    /// That host's group.
+    pub group: String,
+    /// Memory of the whole host, MB.
+    pub total_memory_mb: u32,
+    /// Since when.
+    pub since: Millis,
+}
+
+/// Why a claim was not committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The job is another's, cancelled or gone: forget it, try the next for the same offer.
+    Gone,
+    /// The stored job is at this newer version and still waits: keep it, try again at once.
+    Moved(Version),
+    /// The store could not say: the job waits again from `until`; the offer is answered empty.
+    Unavailable {
+        /// Not offered to anybody before this.
+        until: Millis,
+    },
+}
+
+/// One way of slicing the waiting jobs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dimension {
+    /// Everything that waits.
+    All,
+    /// Jobs of an account.
+    Account(String),
+    /// Jobs of a queue.
+    Queue(String),
+    /// Jobs under a host key.
+    HostKey(String),
+}
+
+/// How many jobs wait in the store, exact, by dimension.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DimensionCounts {
+    /// All of them.
+    pub total: u64,
+    /// (dimension, jobs), in any order, zero counts left out; never [`Dimension::All`].
+    pub by: Vec<(Dimension, u64)>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Jobs that wait: submitted here, hinted by a peer, pulled or found.
+    JobsLearned(Vec<JobFacts>),
+    /// A pull (or find) of this dimension has ended; its jobs came in `JobsLearned` before it.
+    /// `more`: the page was full, the store holds more.
+    PullEnded {
+        /// What was asked for.
+        dimension: Dimension,
+        /// Whether the store holds more of it.
+        more: bool,
+    },
+    /// A find for this offer has ended; its jobs came in `JobsLearned` before it.
+    FindEnded(OfferKey),
+    /// A waiting job is no longer to be dispatched (cancelled, taken by another replica).
+    JobGone(JobKey),
+    /// A host has this job although this engine did not dispatch it.
+    JobHeld(Running),
+    /// What the store counts.
+    CountsRefreshed(DimensionCounts),
+    /// A host asks for work.
+    HostOffers(Offer),
+    /// The asker hung up: answer nothing. Claims in flight for it still settle.
+    OfferWithdrawn(OfferKey),
+    /// A host is gone: its offer is dropped, and explain forgets it. Its running jobs end separately.
+    HostLeft(String),
+    /// The store said yes. The job is the host's and is charged from now on.
+    ClaimCommitted {
+        /// The job.
+        job: JobKey,
+        /// For which offer.
+        offer: OfferKey,
+        /// The job's new version.
+        version: Version,
+    },
+    /// The store said no, or could not say.
+    ClaimRefused {
+        /// The job.
+        job: JobKey,
+        /// For which offer.
+        offer: OfferKey,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A held job is over for its host (ended, lost or given back): charging stops. `ran` says whether
+    /// the time it took may be learned from (it ran to an end of its own).
+    JobEnded {
+        /// The job.
+        job: JobKey,
+        /// Whether its duration tells how long such jobs take.
+        ran: bool,
+    },
+    /// Queues, weights, priorities or rates changed.
+    PolicyChanged(crate::Policy),
+    /// Nothing happened, but time passed (a wake-up the engine asked for, or once a second).
+    Tick,
+}
+
+/// What to do now, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Try to commit this job for this offer; report `ClaimCommitted` or `ClaimRefused`.
+    Claim {
+        /// The job.
+        job: JobKey,
+        /// The version to expect.
+        version: Version,
+        /// For which offer.
+        offer: OfferKey,
+    },
+    /// All claims of the offer are settled, or its time is up: answer it with these jobs, now. Empty:
+    /// nothing was found in time. The offer is closed.
+    Answer {
+        /// The offer.
+        offer: OfferKey,
+        /// The committed jobs, in the order of their dispatch.
+        jobs: Vec<JobKey>,
+    },
+    /// Pull a page of this dimension from the store; report `JobsLearned` and `PullEnded`.
+    Pull {
+        /// What to pull.
+        dimension: Dimension,
+        /// How many jobs at most.
+        limit: u32,
+    },
+    /// Search the store with this offer's whole requirement; report `JobsLearned` and `FindEnded`.
+    Find {
+        /// The offer.
+        offer: OfferKey,
+        /// How many jobs at most.
+        limit: u32,
+    },
+    /// Send `Tick` at this time, if nothing comes before. Replaces earlier wake-ups.
+    WakeAt(Millis),
+}

@@ -1,0 +1,541 @@
+//! Hosts, their open offers, and which of them wait under which host key.
+//!
+//! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
+//! free memory first: who takes a new job is found without looking at every host. Never knows queues.
+
+use crate::atoms::{Atom, Fixed, Numbers};
+use crate::event::{JobKey, Kind, Millis, OfferKey};
+use crate::shape::{Env, View};
+use indexmap::IndexMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Most hosts remembered; beyond it the one longest unseen, with nothing open or running, makes room.
+const HOSTS_MAX: usize = 65_536;
+
+/// A host that asked within this time may ask again soon enough to be waited for, ms.
+pub(crate) const RECENT_MS: u64 = 60_000;
+
+/// Hosts looked at for one cache directory; more of them do not make the choice better.
+const HOLDERS_LOOKED_AT: usize = 32;
+
+/// A host that has asked, or has jobs.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub group: Atom,
+    pub view: View,
+    pub last_seen: u64,
+    pub open: Option<OfferKey>,
+    /// Jobs in flight to it and running on it.
+    pub runs: BTreeSet<JobKey>,
+    /// Free memory as its open offer said.
+    offered_mb: u32,
+    /// Taken from that by claims the host did not know of when it offered.
+    claimed_mb: u64,
+    /// Memory of vm and dc jobs in flight and running, as far as is known here.
+    used_mb: u64,
+    in_flight_mb: u64,
+    hw_jobs: u32,
+}
+
+impl Host {
+    fn new(group: Atom, view: View) -> Self {
+        let offered_mb = view.free_mb;
+        Self {
+            group,
+            view,
+            last_seen: 0,
+            open: None,
+            runs: BTreeSet::new(),
+            offered_mb,
+            claimed_mb: 0,
+            used_mb: 0,
+            in_flight_mb: 0,
+            hw_jobs: 0,
+        }
+    }
+
+    fn refresh(&mut self) {
+        let left = |of: u32, taken: u64| u64::from(of).saturating_sub(taken);
+        let free =
+            left(self.offered_mb, self.claimed_mb).min(left(self.view.total_mb, self.used_mb));
+        self.view.free_mb = u32::try_from(free).unwrap_or(u32::MAX);
+        self.view.hw_open = self.runs.is_empty();
+        self.view.shared_open = self.hw_jobs == 0;
+    }
+
+    /// A job is in flight to it.
+    fn claim(&mut self, job: JobKey, load: Load) {
+        self.runs.insert(job);
+        self.claimed_mb = self.claimed_mb.saturating_add(load.shared_mb());
+        self.in_flight_mb = self.in_flight_mb.saturating_add(load.shared_mb());
+        self.enter(load);
+    }
+
+    fn enter(&mut self, load: Load) {
+        self.used_mb = self.used_mb.saturating_add(load.shared_mb());
+        self.hw_jobs = self
+            .hw_jobs
+            .saturating_add(u32::from(load.kind == Kind::Hw));
+        self.refresh();
+    }
+
+    fn leave(&mut self, job: JobKey, load: Load) {
+        self.runs.remove(&job);
+        self.used_mb = self.used_mb.saturating_sub(load.shared_mb());
+        self.hw_jobs = self
+            .hw_jobs
+            .saturating_sub(u32::from(load.kind == Kind::Hw));
+        self.refresh();
+    }
+}
+
+/// What a job takes of its host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub kind: Kind,
+    pub memory_mb: u32,
+}
+
+impl Load {
+    fn shared_mb(self) -> u64 {
+        if self.kind == Kind::Hw {
+            0
+        } else {
+            u64::from(self.memory_mb)
+        }
+    }
+}
+
+/// Whether an offer still takes jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It does.
+    Open,
+    /// No more: it is answered when its claims are settled.
+    Closing,
+    /// Its asker hung up: no answer.
+    Withdrawn,
+}
+
+/// An offer that is not answered yet.
+#[derive(Debug)]
+pub(crate) struct OpenOffer {
+    pub host: Atom,
+    pub jobs_max: u32,
+    pub since: u64,
+    pub waits_until: u64,
+    pub standing: Standing,
+    pub in_flight: u32,
+    /// In order of commit, each with the order of its dispatch.
+    pub committed: Vec<(u64, JobKey)>,
+    /// Tries made after its time was up, because a claim was refused.
+    pub late_tries: u32,
+    listed: Option<(Group, Slot)>,
+}
+
+impl OpenOffer {
+    /// How many more jobs it takes.
+    pub(crate) fn room(&self) -> u32 {
+        let taken = u32::try_from(self.committed.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.in_flight);
+        self.jobs_max.saturating_sub(taken)
+    }
+
+    /// Nothing was claimed for it so far.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.in_flight == 0 && self.committed.is_empty()
+    }
+}
+
+/// Offers that no check but that of memory tells apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Group {
+    pub env: Arc<Env>,
+    pub hw_open: bool,
+    pub shared_open: bool,
+}
+
+/// A waiting offer in order: most free memory, longest waiting.
+pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);
+
+/// What is new about a host that offers.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub group: Atom,
+    pub view: View,
+    pub jobs_max: u32,
+    pub waits_until: u64,
+}
+
+/// All hosts and offers.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts {
+    pub known: IndexMap<Atom, Host, Fixed>,
+    pub offers: IndexMap<OfferKey, OpenOffer, Numbers>,
+    pub waiting: HashMap<Atom, BTreeMap<Group, BTreeSet<Slot>>, Fixed>,
+    pub waiting_with: HashMap<Atom, BTreeSet<Slot>, Fixed>,
+    /// Known hosts by cache directory.
+    holders: HashMap<Atom, BTreeSet<Atom>, Fixed>,
+    /// Offers that nothing is in flight for, by when they must be answered.
+    pub deadlines: BTreeSet<(u64, OfferKey)>,
+    seen: BTreeSet<(u64, Atom)>,
+    pub listed: usize,
+}
+
+impl Hosts {
+    /// A host asks. Its older offer, if any, must be dealt with before.
+    pub(crate) fn open(&mut self, key: OfferKey, name: &Atom, arrival: Arrival, now: u64) {
+        self.forget_caches(name);
+        let Arrival {
+            group,
+            view,
+            jobs_max,
+            waits_until,
+        } = arrival;
+        let host = self
+            .known
+            .entry(Atom::clone(name))
+            .or_insert_with(|| Host::new(Atom::clone(&group), view.clone()));
+        self.seen.remove(&(host.last_seen, Atom::clone(name)));
+        host.group = group;
+        host.offered_mb = view.free_mb;
+        host.claimed_mb = host.in_flight_mb;
+        host.view = view;
+        host.last_seen = now;
+        host.open = Some(key);
+        host.refresh();
+        for dir in &host.view.caches {
+            self.holders
+                .entry(Atom::clone(dir))
+                .or_default()
+                .insert(Atom::clone(name));
+        }
+        self.seen.insert((now, Atom::clone(name)));
+        let offer = OpenOffer {
+            host: Atom::clone(name),
+            jobs_max,
+            since: now,
+            waits_until,
+            standing: Standing::Open,
+            in_flight: 0,
+            committed: Vec::new(),
+            late_tries: 0,
+            listed: None,
+        };
+        self.offers.insert(key, offer);
+        self.deadlines.insert((waits_until, key));
+        self.make_room();
+    }
+
+    /// A host has a job that was not dispatched here.
+    pub(crate) fn hold(
+        &mut self,
+        name: &Atom,
+        job: JobKey,
+        load: Load,
+        unknown: impl FnOnce() -> (Atom, View),
+    ) {
+        let host = self.known.entry(Atom::clone(name)).or_insert_with(|| {
+            let (group, view) = unknown();
+            Host::new(group, view)
+        });
+        self.seen.insert((host.last_seen, Atom::clone(name)));
+        host.runs.insert(job);
+        host.enter(load);
+    }
+
+    /// A job is in flight to the host of this offer.
+    pub(crate) fn claim(&mut self, offer: OfferKey, job: JobKey, load: Load) {
+        let Some(open) = self.offers.get_mut(&offer) else {
+            return;
+        };
+        open.in_flight = open.in_flight.saturating_add(1);
+        self.deadlines.remove(&(open.waits_until, offer));
+        let name = Atom::clone(&open.host);
+        let relist = open.listed.is_some();
+        self.unlist(offer);
+        if let Some(host) = self.known.get_mut(&name) {
+            host.claim(job, load);
+        }
+        if relist {
+            self.list(offer);
+        }
+    }
+
+    /// A claim is settled: the job is the host's, or is not.
+    pub(crate) fn settle(
+        &mut self,
+        offer: OfferKey,
+        name: &Atom,
+        job: (u64, JobKey),
+        load: Load,
+        committed: bool,
+    ) {
+        if let Some(open) = self.offers.get_mut(&offer) {
+            open.in_flight = open.in_flight.saturating_sub(1);
+            if committed {
+                open.committed.push(job);
+            }
+            if open.in_flight == 0 {
+                self.deadlines.insert((open.waits_until, offer));
+            }
+        }
+        let Some(host) = self.known.get_mut(name) else {
+            return;
+        };
+        host.in_flight_mb = host.in_flight_mb.saturating_sub(load.shared_mb());
+        if committed {
+            return;
+        }
+        host.claimed_mb = host.claimed_mb.saturating_sub(load.shared_mb());
+        self.leave(name, job.1, load);
+    }
+
+    /// A job is no longer on its host.
+    pub(crate) fn leave(&mut self, name: &Atom, job: JobKey, load: Load) {
+        let Some(host) = self.known.get_mut(name) else {
+            return;
+        };
+        let open = host.open;
+        let listed = open
+            .and_then(|open| self.offers.get(&open))
+            .is_some_and(|open| open.listed.is_some());
+        if let Some(open) = open.filter(|_| listed) {
+            self.unlist(open);
+        }
+        if let Some(host) = self.known.get_mut(name) {
+            host.leave(job, load);
+        }
+        if let Some(open) = open.filter(|_| listed) {
+            self.list(open);
+        }
+    }
+
+    /// An offer waits: jobs that come may be given to it.
+    pub(crate) fn list(&mut self, key: OfferKey) {
+        let Some(offer) = self
+            .offers
+            .get_mut(&key)
+            .filter(|offer| offer.listed.is_none())
+        else {
+            return;
+        };
+        let Some(host) = self.known.get(&offer.host) else {
+            return;
+        };
+        let view = &host.view;
+        let group = Group {
+            env: Arc::clone(&view.env),
+            hw_open: view.hw_open,
+            shared_open: view.shared_open,
+        };
+        let slot = (Reverse(view.free_mb), offer.since, key);
+        for name in &view.keys {
+            self.waiting
+                .entry(Atom::clone(name))
+                .or_default()
+                .entry(group.clone())
+                .or_default()
+                .insert(slot);
+        }
+        for dir in &view.caches {
+            self.waiting_with
+                .entry(Atom::clone(dir))
+                .or_default()
+                .insert(slot);
+        }
+        offer.listed = Some((group, slot));
+        self.listed = self.listed.saturating_add(1);
+    }
+
+    /// An offer takes no new jobs.
+    pub(crate) fn unlist(&mut self, key: OfferKey) {
+        let Some(offer) = self.offers.get_mut(&key) else {
+            return;
+        };
+        let Some((group, slot)) = offer.listed.take() else {
+            return;
+        };
+        self.listed = self.listed.saturating_sub(1);
+        let Some(host) = self.known.get(&offer.host) else {
+            return;
+        };
+        for name in &host.view.keys {
+            let Some(groups) = self.waiting.get_mut(name) else {
+                continue;
+            };
+            if let Some(slots) = groups.get_mut(&group) {
+                slots.remove(&slot);
+                if slots.is_empty() {
+                    groups.remove(&group);
+                }
+            }
+            if groups.is_empty() {
+                self.waiting.remove(name);
+            }
+        }
+        for dir in &host.view.caches {
+            let Some(slots) = self.waiting_with.get_mut(dir) else {
+                continue;
+            };
+            slots.remove(&slot);
+            if slots.is_empty() {
+                self.waiting_with.remove(dir);
+            }
+        }
+    }
+
+    /// Whether an offer is listed.
+    pub(crate) fn is_listed(&self, key: OfferKey) -> bool {
+        self.offers
+            .get(&key)
+            .is_some_and(|offer| offer.listed.is_some())
+    }
+
+    /// Takes an offer away: it is answered, or nobody waits for it.
+    pub(crate) fn close(&mut self, key: OfferKey) -> Option<OpenOffer> {
+        self.unlist(key);
+        let offer = self.offers.swap_remove(&key)?;
+        self.deadlines.remove(&(offer.waits_until, key));
+        if let Some(host) = self
+            .known
+            .get_mut(&offer.host)
+            .filter(|host| host.open == Some(key))
+        {
+            host.open = None;
+        }
+        Some(offer)
+    }
+
+    /// The host of an open offer.
+    pub(crate) fn host_of(&self, key: OfferKey) -> Option<&Host> {
+        self.known.get(&self.offers.get(&key)?.host)
+    }
+
+    /// Recently seen hosts that hold a cache directory, a bounded number of them.
+    pub(crate) fn recent_holders<'a>(
+        &'a self,
+        dir: &str,
+        now: u64,
+    ) -> impl Iterator<Item = &'a Host> + 'a {
+        let names = self
+            .holders
+            .get(dir)
+            .into_iter()
+            .flatten()
+            .take(HOLDERS_LOOKED_AT);
+        names
+            .filter_map(|name| self.known.get(name))
+            .filter(move |host| host.last_seen.saturating_add(RECENT_MS) >= now)
+    }
+
+    /// A host is gone. Its open offer must be closed before.
+    pub(crate) fn forget(&mut self, name: &Atom) {
+        self.forget_caches(name);
+        let Some(host) = self.known.get_mut(name) else {
+            return;
+        };
+        if host.runs.is_empty() {
+            self.seen.remove(&(host.last_seen, Atom::clone(name)));
+            self.known.swap_remove(name);
+        } else {
+            host.view.caches = Box::default();
+            host.view.keys = Box::default();
+        }
+    }
+
+    fn forget_caches(&mut self, name: &Atom) {
+        let Some(host) = self.known.get(name) else {
+            return;
+        };
+        for dir in &host.view.caches {
+            let Some(names) = self.holders.get_mut(dir) else {
+                continue;
+            };
+            names.remove(name);
+            if names.is_empty() {
+                self.holders.remove(dir);
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.known.len() <= HOSTS_MAX {
+            return;
+        }
+        let idle = |(_, name): &&(u64, Atom)| {
+            self.known
+                .get(name)
+                .is_some_and(|host| host.open.is_none() && host.runs.is_empty())
+        };
+        if let Some(name) = self
+            .seen
+            .iter()
+            .find(idle)
+            .map(|(_, name)| Atom::clone(name))
+        {
+            self.forget(&name);
+        }
+    }
+
+    /// When the next offer must be answered.
+    pub(crate) fn next_deadline(&self) -> Option<Millis> {
+        self.deadlines.first().map(|(at, _)| Millis(*at))
+    }
+
+    /// Panics if an index disagrees with the hosts. For tests and simulation.
+    pub(crate) fn sanity_check(&self) {
+        let mut under_keys = 0;
+        let mut under_dirs = 0;
+        let mut listed = 0;
+        for (key, offer) in &self.offers {
+            let host = self.known.get(&offer.host);
+            let Some((group, slot)) = &offer.listed else {
+                continue;
+            };
+            listed += 1;
+            let Some(host) = host else {
+                panic!("a listed offer without a host")
+            };
+            assert_eq!(
+                (slot.0, slot.2),
+                (Reverse(host.view.free_mb), *key),
+                "listed with old free memory"
+            );
+            assert_eq!(
+                (group.hw_open, group.shared_open),
+                (host.view.hw_open, host.view.shared_open)
+            );
+            under_keys += host.view.keys.len();
+            under_dirs += host.view.caches.len();
+            for name in &host.view.keys {
+                assert!(
+                    self.waiting
+                        .get(name)
+                        .and_then(|groups| groups.get(group))
+                        .is_some_and(|s| s.contains(slot))
+                );
+            }
+        }
+        assert_eq!(listed, self.listed);
+        let slots = self
+            .waiting
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(BTreeSet::len)
+            .sum::<usize>();
+        assert_eq!(slots, under_keys, "slots that no offer has");
+        assert_eq!(
+            self.waiting_with.values().map(BTreeSet::len).sum::<usize>(),
+            under_dirs
+        );
+        assert_eq!(self.seen.len(), self.known.len());
+        for (name, host) in &self.known {
+            assert!(self.seen.contains(&(host.last_seen, Atom::clone(name))));
+            assert_eq!(host.view.hw_open, host.runs.is_empty());
+        }
+    }
+}

@@ -1,0 +1,655 @@
+//! Queues, their accounts, and what they are charged: who is next (I4, I5).
+//!
+//! A queue's virtual time is its charge over its weight; inside a class the queue that is least far is next, and
+//! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
+//! on with what it really takes. Never knows hosts or shapes.
+
+use crate::atoms::{Atom, Numbers};
+use crate::event::JobKey;
+use crate::learned::{Learned, UNKNOWN_MS};
+use crate::meter::{Meter, PRICE_MAX, Pass};
+use crate::policy::{Policy, QueuePolicy};
+use indexmap::IndexMap;
+use slotmap::{SlotMap, new_key_type};
+use std::collections::{BTreeMap, BTreeSet};
+
+new_key_type! {
+    /// A queue that is known.
+    pub(crate) struct QueueId;
+    /// An account in a queue.
+    pub(crate) struct MemberId;
+}
+
+/// Highest class.
+pub(crate) const CLASS_MAX: u8 = 9;
+
+/// Queues kept although nothing of theirs waits or runs; beyond it those without debt are forgotten.
+const IDLE_QUEUES_MAX: usize = 10_000;
+
+/// A whole host, in the unit of `share`.
+pub(crate) const WHOLE: u64 = 1_000_000;
+
+/// Who is charged for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    pub queue: QueueId,
+    pub member: MemberId,
+}
+
+/// How many jobs there are, by where they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub waiting: u64,
+    pub in_flight: u64,
+    pub running: u64,
+}
+
+impl Tally {
+    pub(crate) fn held(self) -> u64 {
+        self.in_flight.saturating_add(self.running)
+    }
+
+    fn is_idle(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// One queue.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub name: Atom,
+    pub policy: QueuePolicy,
+    pub meter: Meter,
+    pub tally: Tally,
+    pub members: BTreeMap<Atom, MemberId>,
+    /// Virtual time of its largest recent job: no limit on lag may be smaller than one step.
+    step: Pass,
+    /// Where the account stood that was served last.
+    last: Pass,
+    /// Host share × ms, as `flat + rate × now`, in millionths.
+    busy: (i128, i128),
+}
+
+impl Queue {
+    pub(crate) fn class(&self) -> u8 {
+        self.policy.priority.min(CLASS_MAX)
+    }
+
+    /// Share of hosts × time that its jobs had until now, ms of a whole host.
+    pub(crate) fn busy_ms(&self, now: u64) -> u64 {
+        let total = self
+            .busy
+            .0
+            .saturating_add(self.busy.1.saturating_mul(i128::from(now)));
+        u64::try_from(total / i128::from(WHOLE)).unwrap_or(0)
+    }
+}
+
+/// One account in one queue.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub account: Atom,
+    pub meter: Meter,
+    pub tally: Tally,
+}
+
+/// What a job in flight or running is charged.
+#[derive(Debug, Clone)]
+pub(crate) struct Charge {
+    pub owner: Owner,
+    /// Charge a millisecond: memory × rate.
+    pub price: i128,
+    /// Its part of the host, in millionths.
+    pub share: u64,
+    pub expected_ms: u64,
+    /// Since when it runs; none: in flight.
+    pub since: Option<u64>,
+    /// It runs longer than expected, and is charged as time passes.
+    pub overrun: bool,
+}
+
+impl Charge {
+    fn terms(&self) -> (i128, i128) {
+        match self.since {
+            Some(since) if self.overrun => {
+                (-self.price.saturating_mul(i128::from(since)), self.price)
+            }
+            _ => (self.price.saturating_mul(i128::from(self.expected_ms)), 0),
+        }
+    }
+}
+
+/// The order of queues: class, virtual time, those that have nothing yet, age.
+pub(crate) type QueueRank = (std::cmp::Reverse<u8>, Pass, u64, QueueId);
+
+/// The order of accounts inside a queue.
+pub(crate) type MemberRank = (Pass, u64, MemberId);
+
+/// All queues and charges.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub queues: SlotMap<QueueId, Queue>,
+    pub members: SlotMap<MemberId, Member>,
+    pub by_name: BTreeMap<Atom, QueueId>,
+    pub charges: IndexMap<JobKey, Charge, Numbers>,
+    pub learned: Learned,
+    pub policy: Policy,
+    /// When running jobs will have run for as long as expected.
+    overruns: BTreeSet<(u64, JobKey)>,
+    /// Where the queue stood that was served last, by class.
+    last: [Pass; CLASS_MAX as usize + 1],
+    /// Present virtual time by class, computed at most once an event.
+    present: [Option<Pass>; CLASS_MAX as usize + 1],
+    lag_max_ms: u64,
+    /// Largest host seen, MB: what "a whole host" means for the lag.
+    host_mb: u32,
+}
+
+impl Ledger {
+    pub(crate) fn new(policy: Policy, lag_max_ms: u64) -> Self {
+        Self {
+            queues: SlotMap::with_key(),
+            members: SlotMap::with_key(),
+            by_name: BTreeMap::new(),
+            charges: IndexMap::default(),
+            learned: Learned::default(),
+            policy,
+            overruns: BTreeSet::new(),
+            last: [0; CLASS_MAX as usize + 1],
+            present: [None; CLASS_MAX as usize + 1],
+            lag_max_ms,
+            host_mb: 1,
+        }
+    }
+
+    /// Time has passed: jobs that ran for as long as expected are charged by the millisecond from now on.
+    pub(crate) fn advance(&mut self, now: u64) {
+        self.present = [None; CLASS_MAX as usize + 1];
+        while let Some((at, job)) = self.overruns.first().copied().filter(|(at, _)| *at <= now) {
+            self.overruns.remove(&(at, job));
+            self.retime(job, |charge| charge.overrun = true);
+        }
+    }
+
+    pub(crate) fn host_seen(&mut self, total_mb: u32) {
+        self.host_mb = self.host_mb.max(total_mb);
+    }
+
+    /// The queue and account of these names, made if they are new.
+    pub(crate) fn owner(&mut self, queue: &Atom, account: &Atom, now: u64) -> Owner {
+        let queue_id = self
+            .by_name
+            .get(queue)
+            .copied()
+            .unwrap_or_else(|| self.add_queue(queue, now));
+        let known = self
+            .queues
+            .get(queue_id)
+            .and_then(|queue| queue.members.get(account))
+            .copied();
+        let member = known.unwrap_or_else(|| {
+            let at = self.present_in(queue_id, now);
+            let member = self.members.insert(Member {
+                account: Atom::clone(account),
+                meter: Meter::new(1, at),
+                tally: Tally::default(),
+            });
+            if let Some(queue) = self.queues.get_mut(queue_id) {
+                queue.members.insert(Atom::clone(account), member);
+            }
+            member
+        });
+        Owner {
+            queue: queue_id,
+            member,
+        }
+    }
+
+    fn add_queue(&mut self, name: &Atom, now: u64) -> QueueId {
+        let policy = self.policy.queues.get(&**name).copied().unwrap_or_default();
+        let at = self.present(policy.priority.min(CLASS_MAX), now);
+        let id = self.queues.insert(Queue {
+            name: Atom::clone(name),
+            policy,
+            meter: Meter::new(policy.weight, at),
+            tally: Tally::default(),
+            members: BTreeMap::new(),
+            step: 0,
+            last: 0,
+            busy: (0, 0),
+        });
+        self.by_name.insert(Atom::clone(name), id);
+        id
+    }
+
+    /// Present virtual time of a class: the least far queue that has jobs both waiting and running, else where
+    /// the one stood that was served last. Queues that wait for a host nobody has do not hold it back.
+    pub(crate) fn present(&mut self, class: u8, now: u64) -> Pass {
+        let at = usize::from(class.min(CLASS_MAX));
+        if let Some(pass) = self.present.get(at).copied().flatten() {
+            return pass;
+        }
+        let active = self
+            .queues
+            .values()
+            .filter(|queue| queue.class() == class && is_active(queue.tally));
+        let least = active.map(|queue| queue.meter.pass(now)).min();
+        let pass = least.or_else(|| self.last.get(at).copied()).unwrap_or(0);
+        if let Some(slot) = self.present.get_mut(at) {
+            *slot = Some(pass);
+        }
+        pass
+    }
+
+    fn present_in(&self, queue: QueueId, now: u64) -> Pass {
+        let Some(queue) = self.queues.get(queue) else {
+            return 0;
+        };
+        let members = queue
+            .members
+            .values()
+            .filter_map(|id| self.members.get(*id));
+        let active = members
+            .filter(|member| is_active(member.tally))
+            .map(|member| member.meter.pass(now));
+        active.min().unwrap_or(queue.last)
+    }
+
+    /// A job of this owner waits from now on.
+    pub(crate) fn job_waits(&mut self, owner: Owner, now: u64) {
+        if self
+            .queues
+            .get(owner.queue)
+            .is_some_and(|queue| queue.tally.waiting == 0)
+        {
+            self.join_class(owner.queue, now);
+        }
+        if self
+            .members
+            .get(owner.member)
+            .is_some_and(|member| member.tally.waiting == 0)
+        {
+            self.join_queue(owner, now);
+        }
+        self.tally(owner, |tally| {
+            tally.waiting = tally.waiting.saturating_add(1);
+        });
+    }
+
+    /// A job of this owner waits no longer.
+    pub(crate) fn job_waits_no_more(&mut self, owner: Owner) {
+        self.tally(owner, |tally| {
+            tally.waiting = tally.waiting.saturating_sub(1);
+        });
+    }
+
+    fn join_class(&mut self, id: QueueId, now: u64) {
+        let Some(class) = self.queues.get(id).map(Queue::class) else {
+            return;
+        };
+        let present = self.present(class, now);
+        let lag = self.lag_charge();
+        let Some(queue) = self.queues.get_mut(id) else {
+            return;
+        };
+        let ahead_max = present
+            .saturating_add(queue.meter.cost(lag))
+            .saturating_add(queue.step);
+        let own = queue.meter.pass(now);
+        queue
+            .meter
+            .move_to(own.clamp(present, ahead_max.max(present)), now);
+    }
+
+    fn join_queue(&mut self, owner: Owner, now: u64) {
+        // One account in its own queue has nobody to be compared with.
+        if self
+            .queues
+            .get(owner.queue)
+            .is_none_or(|queue| queue.members.len() < 2)
+        {
+            return;
+        }
+        let present = self.present_in(owner.queue, now);
+        let lag = self.lag_charge();
+        let Some(member) = self.members.get_mut(owner.member) else {
+            return;
+        };
+        let own = member.meter.pass(now);
+        let ahead_max = present.saturating_add(member.meter.cost(lag));
+        member
+            .meter
+            .move_to(own.clamp(present, ahead_max.max(present)), now);
+    }
+
+    fn lag_charge(&self) -> i128 {
+        // A thousand thousandths: the normal rate.
+        i128::from(self.lag_max_ms)
+            .saturating_mul(i128::from(self.host_mb))
+            .saturating_mul(1_000)
+    }
+
+    fn tally(&mut self, owner: Owner, change: impl Fn(&mut Tally)) {
+        if let Some(queue) = self.queues.get_mut(owner.queue) {
+            change(&mut queue.tally);
+        }
+        if let Some(member) = self.members.get_mut(owner.member) {
+            change(&mut member.tally);
+        }
+    }
+
+    /// What a job of `memory_mb` costs a millisecond in a host group.
+    pub(crate) fn price(&self, memory_mb: u32, group: &str) -> i128 {
+        let rate = self.policy.group_rates.get(group).copied().unwrap_or(1_000);
+        i128::from(memory_mb)
+            .saturating_mul(i128::from(rate))
+            .min(PRICE_MAX)
+    }
+
+    /// How long a job of this suite will take on this group, as far as is known, ms.
+    pub(crate) fn expect_ms(&self, suite: &str, group: &str) -> u64 {
+        self.learned.expect_ms(suite, group).unwrap_or(UNKNOWN_MS)
+    }
+
+    /// Charges a job that is claimed now. It runs since `since`, or is in flight.
+    pub(crate) fn begin(&mut self, job: JobKey, charge: &Charge, now: u64) {
+        let owner = charge.owner;
+        if let (Some(queue), Some(member)) = (
+            self.queues.get_mut(owner.queue),
+            self.members.get_mut(owner.member),
+        ) {
+            let (pass, class) = (queue.meter.pass(now), usize::from(queue.class()));
+            queue.last = member.meter.pass(now);
+            let cost = charge.price.saturating_mul(i128::from(charge.expected_ms));
+            queue.step = queue.meter.cost(cost).max(queue.step.saturating_mul(7) / 8);
+            if let Some(last) = self.last.get_mut(class) {
+                *last = pass;
+            }
+        }
+        self.tally(owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_add(1);
+        });
+        let in_flight = Charge {
+            since: None,
+            overrun: false,
+            ..charge.clone()
+        };
+        self.add(&in_flight, 1);
+        self.charges.insert(job, in_flight);
+        if let Some(since) = charge.since {
+            self.start(job, since, now);
+        }
+    }
+
+    /// A job in flight runs since `since`.
+    pub(crate) fn start(&mut self, job: JobKey, since: u64, now: u64) {
+        let Some(charge) = self
+            .charges
+            .get(&job)
+            .filter(|charge| charge.since.is_none())
+        else {
+            return;
+        };
+        let (owner, share) = (charge.owner, i128::from(charge.share));
+        let due = since.saturating_add(charge.expected_ms);
+        self.tally(owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_sub(1);
+            tally.running = tally.running.saturating_add(1);
+        });
+        self.busy(owner, -share.saturating_mul(i128::from(since)), share);
+        self.retime(job, |charge| {
+            charge.since = Some(since);
+            charge.overrun = due <= now;
+        });
+        if due > now {
+            self.overruns.insert((due, job));
+        }
+    }
+
+    /// Takes back what a job in flight was charged.
+    pub(crate) fn cancel(&mut self, job: JobKey) -> Option<Charge> {
+        let charge = self
+            .charges
+            .get(&job)
+            .filter(|charge| charge.since.is_none())?
+            .clone();
+        self.charges.swap_remove(&job);
+        self.add(&charge, -1);
+        self.tally(charge.owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_sub(1);
+        });
+        Some(charge)
+    }
+
+    /// A running job is over: it is charged what it took. Answers how long that was, ms.
+    pub(crate) fn end(&mut self, job: JobKey, now: u64) -> Option<u64> {
+        let charge = self.charges.get(&job)?.clone();
+        let since = charge.since?;
+        self.charges.swap_remove(&job);
+        self.overruns
+            .remove(&(since.saturating_add(charge.expected_ms), job));
+        self.add(&charge, -1);
+        let took = now.saturating_sub(since);
+        let cost = charge.price.saturating_mul(i128::from(took));
+        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
+            queue.meter.settle(cost);
+            queue.step = queue.step.max(queue.meter.cost(cost));
+        }
+        if let Some(member) = self.members.get_mut(charge.owner.member) {
+            member.meter.settle(cost);
+        }
+        self.tally(charge.owner, |tally| {
+            tally.running = tally.running.saturating_sub(1);
+        });
+        let share = i128::from(charge.share);
+        self.busy(
+            charge.owner,
+            share.saturating_mul(i128::from(now.max(since))),
+            -share,
+        );
+        Some(took)
+    }
+
+    fn busy(&mut self, owner: Owner, flat: i128, rate: i128) {
+        if let Some(queue) = self.queues.get_mut(owner.queue) {
+            queue.busy = (
+                queue.busy.0.saturating_add(flat),
+                queue.busy.1.saturating_add(rate),
+            );
+        }
+    }
+
+    fn retime(&mut self, job: JobKey, change: impl Fn(&mut Charge)) {
+        let Some(charge) = self.charges.get_mut(&job) else {
+            return;
+        };
+        let before = charge.clone();
+        change(charge);
+        let after = charge.clone();
+        self.add(&before, -1);
+        self.add(&after, 1);
+    }
+
+    fn add(&mut self, charge: &Charge, times: i128) {
+        let (flat, rate) = charge.terms();
+        let (flat, rate) = (flat.saturating_mul(times), rate.saturating_mul(times));
+        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
+            queue.meter.add(flat, rate);
+        }
+        if let Some(member) = self.members.get_mut(charge.owner.member) {
+            member.meter.add(flat, rate);
+        }
+    }
+
+    /// Where a queue stands in the order of all, unless it is paused.
+    pub(crate) fn queue_rank(&self, id: QueueId, now: u64) -> Option<QueueRank> {
+        let queue = self.queues.get(id).filter(|queue| !queue.policy.paused)?;
+        Some((
+            std::cmp::Reverse(queue.class()),
+            queue.meter.pass(now),
+            queue.tally.held(),
+            id,
+        ))
+    }
+
+    /// Where an account stands in the order of its queue.
+    pub(crate) fn member_rank(&self, id: MemberId, now: u64) -> Option<MemberRank> {
+        let member = self.members.get(id)?;
+        Some((member.meter.pass(now), member.tally.held(), id))
+    }
+
+    /// New policies act from now on; what was charged stays. Answers the queues that are no longer paused.
+    pub(crate) fn set_policy(&mut self, policy: Policy, now: u64) -> Vec<QueueId> {
+        let before: Vec<Pass> = (0..=CLASS_MAX)
+            .map(|class| self.present(class, now))
+            .collect();
+        let time_of = |class: u8| before.get(usize::from(class)).copied().unwrap_or(0);
+        let mut resumed = Vec::new();
+        for (id, queue) in &mut self.queues {
+            let new = policy.queues.get(&*queue.name).copied().unwrap_or_default();
+            if new.weight != queue.policy.weight {
+                queue.meter.reweigh(new.weight, now);
+            }
+            let from = queue.class();
+            if queue.policy.paused && !new.paused {
+                resumed.push(id);
+            }
+            queue.policy = new;
+            if queue.class() != from {
+                // How far it is ahead of or behind its class stays.
+                let ahead = queue.meter.pass(now).saturating_sub(time_of(from));
+                queue
+                    .meter
+                    .move_to(time_of(queue.class()).saturating_add(ahead), now);
+            }
+        }
+        self.policy = policy;
+        self.present = [None; CLASS_MAX as usize + 1];
+        resumed
+    }
+
+    /// Once a second: nobody that waits lags too far behind, and queues nobody uses are forgotten.
+    pub(crate) fn tidy(&mut self, now: u64) {
+        let lag = self.lag_charge();
+        for class in 0..=CLASS_MAX {
+            let present = self.present(class, now);
+            let of_class = self
+                .queues
+                .values()
+                .filter(|queue| queue.class() == class && queue.tally.held() > 0);
+            let step = of_class.map(|queue| queue.step).max().unwrap_or(0);
+            for queue in self
+                .queues
+                .values_mut()
+                .filter(|queue| queue.class() == class && queue.tally.waiting > 0)
+            {
+                let limit = queue
+                    .meter
+                    .cost(lag)
+                    .saturating_add(step)
+                    .saturating_add(queue.step);
+                let floor = present.saturating_sub(limit);
+                if queue.meter.pass(now) < floor {
+                    queue.meter.move_to(floor, now);
+                }
+            }
+        }
+        if self.queues.len() > IDLE_QUEUES_MAX {
+            self.forget_idle(now);
+        }
+    }
+
+    fn forget_idle(&mut self, now: u64) {
+        let times: Vec<Pass> = (0..=CLASS_MAX)
+            .map(|class| self.present(class, now))
+            .collect();
+        let Self {
+            queues,
+            members,
+            by_name,
+            ..
+        } = self;
+        queues.retain(|_, queue| {
+            let present = times.get(usize::from(queue.class())).copied().unwrap_or(0);
+            let keep = !queue.tally.is_idle() || queue.meter.pass(now) > present;
+            if !keep {
+                by_name.remove(&queue.name);
+                for id in queue.members.values() {
+                    members.remove(*id);
+                }
+            }
+            keep
+        });
+    }
+
+    /// How far a queue is ahead of its class, ms of the largest host at weight 1 and the normal rate.
+    pub(crate) fn lag_ms(&self, queue: &Queue, now: u64) -> i64 {
+        let of_class = self
+            .queues
+            .values()
+            .filter(|other| other.class() == queue.class() && is_active(other.tally));
+        let last = self
+            .last
+            .get(usize::from(queue.class()))
+            .copied()
+            .unwrap_or(0);
+        let present = of_class
+            .map(|other| other.meter.pass(now))
+            .min()
+            .unwrap_or(last);
+        let unit = Meter::new(1, 0)
+            .cost(i128::from(self.host_mb).saturating_mul(1_000))
+            .max(1);
+        let lag = queue.meter.pass(now).saturating_sub(present) / unit;
+        i64::try_from(lag).unwrap_or(if lag < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Panics if a sum disagrees with its parts. For tests and simulation.
+    pub(crate) fn sanity_check(&self) {
+        for (id, queue) in &self.queues {
+            assert_eq!(self.by_name.get(&queue.name), Some(&id));
+            let of = |charge: &&Charge| charge.owner.queue == id;
+            let sum = |(flat, rate): (i128, i128), charge: &Charge| {
+                let (more_flat, more_rate) = charge.terms();
+                (flat + more_flat, rate + more_rate)
+            };
+            assert_eq!(
+                self.charges.values().filter(of).fold((0, 0), sum),
+                queue.meter.running()
+            );
+            let running = self
+                .charges
+                .values()
+                .filter(of)
+                .filter(|charge| charge.since.is_some())
+                .count() as u64;
+            assert_eq!(running, queue.tally.running);
+            assert_eq!(
+                self.charges.values().filter(of).count() as u64,
+                queue.tally.held()
+            );
+            let members = queue
+                .members
+                .values()
+                .filter_map(|member| self.members.get(*member));
+            let waiting: u64 = members.clone().map(|member| member.tally.waiting).sum();
+            let held: u64 = members.map(|member| member.tally.held()).sum();
+            assert_eq!(
+                (waiting, held),
+                (queue.tally.waiting, queue.tally.held()),
+                "{}",
+                queue.name
+            );
+        }
+        let due = self
+            .charges
+            .values()
+            .filter(|charge| charge.since.is_some() && !charge.overrun)
+            .count();
+        assert_eq!(due, self.overruns.len());
+    }
+}
+
+fn is_active(tally: Tally) -> bool {
+    tally.waiting > 0 && tally.held() > 0
+}

@@ -1,0 +1,77 @@
+//! What admins set: queues, weights, rates; and the engine's own limits.
+
+use std::collections::BTreeMap;
+
+/// How one queue is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// Class, 0 to 9: a higher class is always served first. Default 3; `vip` 9, `idle` 1.
+    pub priority: u8,
+    /// Share inside the class, 1 to 10,000. Default 10.
+    pub weight: u32,
+    /// Whether nothing of it is dispatched for now. Default false.
+    pub paused: bool,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> Self {
+        Self {
+            priority: 3,
+            weight: 10,
+            paused: false,
+        }
+    }
+}
+
+/// Everything that admins set and that may change at any time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Named queues; a queue that is not here has the default policy.
+    pub queues: BTreeMap<String, QueuePolicy>,
+    /// Price of a host group in thousandths of the normal; groups not named cost 1000.
+    pub group_rates: BTreeMap<String, u32>,
+}
+
+impl Default for Policy {
+    /// The queues every site has: `vip` in class 9 and `idle` in class 1.
+    fn default() -> Self {
+        let named = |priority| QueuePolicy {
+            priority,
+            ..QueuePolicy::default()
+        };
+        Self {
+            queues: BTreeMap::from([("vip".to_owned(), named(9)), ("idle".to_owned(), named(1))]),
+            group_rates: BTreeMap::new(),
+        }
+    }
+}
+
+/// The engine's limits. Units are in the names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Most waiting jobs kept in memory, at least 64. Default 10,000.
+    pub cache_jobs_max: u32,
+    /// How far a queue's virtual time may lag behind or run ahead, ms of a whole host. Default 1 h.
+    pub lag_max_ms: u64,
+    /// How long a job waits at most for a host that holds its cache directories, ms. Default 2,000; 0: not at all.
+    pub affinity_wait_ms: u64,
+    /// After this long at the head of its class a job reserves a host, ms. Default 15 min; 0: never.
+    pub reserve_after_ms: u64,
+    /// Most finds begun a second. Default 20.
+    pub finds_per_second_max: u32,
+    /// Most pulls in flight. Default 16.
+    pub pulls_in_flight_max: u32,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            cache_jobs_max: 10_000,
+            lag_max_ms: 3_600_000,
+            affinity_wait_ms: 2_000,
+            reserve_after_ms: 900_000,
+            finds_per_second_max: 20,
+            pulls_in_flight_max: 16,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Reservations: a job that is passed over again and again keeps a host for itself.
+//!
+//! A job that has waited long, is next, and could run on a host were it not for the jobs there, reserves that
+//! host. Until it starts, only jobs that are expected to end before it could start may enter, and higher classes.
+//! At most one reservation a class and one a host.
+
+use crate::atoms::Atom;
+use crate::event::{JobKey, Kind};
+use crate::hosts::Host;
+use crate::index::Job;
+use crate::ledger::Ledger;
+use crate::runs::Runs;
+use crate::shape::{Shape, lacks, passes_with_jobs};
+use std::collections::BTreeMap;
+
+/// A job and the host that is kept for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Reservation {
+    pub job: JobKey,
+    pub host: Atom,
+}
+
+/// All reservations, by class.
+pub(crate) type Reservations = BTreeMap<u8, Reservation>;
+
+/// Who may enter a reserved host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub class: u8,
+    pub job: JobKey,
+    /// When the reserved job could start.
+    pub start: u64,
+}
+
+impl Limit {
+    /// Whether this waiting job of this class may enter now.
+    pub(crate) fn admits(
+        &self,
+        ledger: &Ledger,
+        key: JobKey,
+        job: &Job,
+        class: u8,
+        group: &str,
+        now: u64,
+    ) -> bool {
+        let expected = || {
+            ledger
+                .learned
+                .expect_ms(&job.suite, group)
+                .unwrap_or(longest(job.timeout_ms))
+        };
+        key == self.job || class > self.class || now.saturating_add(expected()) <= self.start
+    }
+}
+
+/// How long a job with this time limit can take; 0 is no limit.
+fn longest(timeout_ms: u64) -> u64 {
+    if timeout_ms == 0 {
+        u64::MAX
+    } else {
+        timeout_ms
+    }
+}
+
+/// When a job of this shape could start on `host`, if its jobs end as expected; none: it never could.
+pub(crate) fn start_at(
+    shape: &Shape,
+    host: &Host,
+    runs: &Runs,
+    ledger: &Ledger,
+    now: u64,
+) -> Option<u64> {
+    let mut ends: Vec<(u64, u64)> = Vec::with_capacity(host.runs.len());
+    for job in &host.runs {
+        let Some(run) = runs.get(job) else { continue };
+        let since = ledger
+            .charges
+            .get(job)
+            .and_then(|charge| charge.since)
+            .unwrap_or(now);
+        // One that runs longer than was learned may end any moment: to expect more of it would let others in.
+        let lasts = ledger
+            .learned
+            .expect_ms(&run.suite, &host.group)
+            .unwrap_or(longest(run.timeout_ms));
+        let end = since.saturating_add(lasts);
+        let memory = if run.load.kind == Kind::Hw {
+            0
+        } else {
+            run.load.memory_mb
+        };
+        ends.push((end.max(now), u64::from(memory)));
+    }
+    ends.sort_unstable();
+    let mut view = host.view.clone();
+    let mut free = u64::from(view.free_mb);
+    let mut left = ends.len();
+    let mut at = now;
+    let mut hw_runs = !view.shared_open;
+    loop {
+        view.free_mb = u32::try_from(free).unwrap_or(u32::MAX).min(view.total_mb);
+        view.hw_open = left == 0;
+        view.shared_open = !hw_runs;
+        match lacks(shape, &view).next() {
+            None => return Some(at),
+            Some(lack) if !passes_with_jobs(lack, shape, &view) => return None,
+            Some(_) => {}
+        }
+        let (end, memory) = ends.get(ends.len().checked_sub(left)?).copied()?;
+        at = end;
+        free = free.saturating_add(memory);
+        left -= 1;
+        hw_runs = hw_runs && left > 0;
+    }
+}

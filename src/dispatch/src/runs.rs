@@ -1,0 +1,114 @@
+//! Jobs in flight to a host and running on one, and the versions of jobs that are gone.
+
+use crate::atoms::{Atom, Numbers};
+use crate::event::{JobFacts, JobKey, OfferKey, Running, Version};
+use crate::hosts::Load;
+use crate::index::Job;
+use crate::ledger::Owner;
+use crate::shape::Shape;
+use indexmap::IndexMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most jobs whose last version is remembered after they are gone.
+const GONE_MAX: usize = 65_536;
+
+/// A job in flight or running.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub host: Atom,
+    pub suite: Atom,
+    pub group: Atom,
+    pub owner: Owner,
+    pub load: Load,
+    pub timeout_ms: u64,
+    pub version: Version,
+    /// Order of its dispatch.
+    pub serial: u64,
+    /// In flight: for which offer, and what it was while it waited.
+    pub flight: Option<Box<Flight>>,
+    /// A newer state in which it waits again, told before its end was.
+    pub requeued: Option<Box<JobFacts>>,
+}
+
+/// A claim that is not settled.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub offer: OfferKey,
+    pub job: Job,
+    pub shape: Arc<Shape>,
+    /// What was heard of it meanwhile.
+    pub news: News,
+}
+
+/// What was heard of a job in flight.
+#[derive(Debug)]
+pub(crate) enum News {
+    Nothing,
+    /// Another host has it.
+    Held(Box<Running>),
+    /// It is over already.
+    Ended,
+}
+
+/// All jobs in flight and running.
+pub(crate) type Runs = IndexMap<JobKey, Run, Numbers>;
+
+/// The last known versions of jobs that are gone, so that a stale read does not bring them back.
+#[derive(Debug, Default)]
+pub(crate) struct Gone {
+    versions: IndexMap<JobKey, Version, Numbers>,
+    order: VecDeque<JobKey>,
+}
+
+impl Gone {
+    /// A job is gone, and was at this version.
+    pub(crate) fn note(&mut self, job: JobKey, version: Version) {
+        let known = self.versions.entry(job).or_insert_with(|| {
+            self.order.push_back(job);
+            version
+        });
+        *known = version.max(*known);
+        while self.order.len() > GONE_MAX {
+            if let Some(oldest) = self.order.pop_front() {
+                self.versions.swap_remove(&oldest);
+            }
+        }
+    }
+
+    /// Whether a job read at this version is one that is gone.
+    pub(crate) fn covers(&self, job: JobKey, version: Version) -> bool {
+        self.versions
+            .get(&job)
+            .is_some_and(|known| version <= *known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembers_the_newest_version_of_a_bounded_number() {
+        let mut gone = Gone::default();
+        let at = |seq_no| Version {
+            primary_term: 1,
+            seq_no,
+        };
+        gone.note(JobKey(1), at(5));
+        gone.note(JobKey(1), at(3));
+        assert!(
+            gone.covers(JobKey(1), at(5))
+                && !gone.covers(JobKey(1), at(6))
+                && !gone.covers(JobKey(2), at(0))
+        );
+        for n in 0..GONE_MAX as u64 {
+            gone.note(JobKey(10 + n), at(1));
+        }
+        assert!(!gone.covers(JobKey(1), at(5)));
+        assert_eq!(
+            (gone.versions.len(), gone.order.len()),
+            (GONE_MAX, GONE_MAX)
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! Bringing offers and jobs together: jobs for an offer, and offers for a job.
+
+use crate::atoms::{Atom, common};
+use crate::engine::Engine;
+use crate::event::{Decision, JobKey, Kind, OfferKey};
+use crate::hosts::{Host, Slot, Standing};
+use crate::index::{BucketId, Place};
+use crate::ledger::{MemberRank, QueueRank};
+use crate::pick::Picker;
+use crate::reserve::{Limit, Reservation, start_at};
+use crate::shape::{Gate, Lack, Shape, lacks};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Tries for an offer whose time is up, when claims for it were refused.
+const LATE_TRIES_MAX: u32 = 3;
+
+/// Waiting offers looked at in one group, when the first ones are reserved or too small.
+const SLOTS_LOOKED_AT: usize = 32;
+
+type BucketRank = (QueueRank, MemberRank, Place, BucketId);
+
+impl Engine {
+    /// Looks for jobs for the offers that have news.
+    pub(crate) fn serve_dirty(&mut self, decisions: &mut Vec<Decision>) {
+        while let Some((_, offer)) = self.dirty.pop_first() {
+            self.serve(offer, decisions);
+        }
+    }
+
+    fn serve(&mut self, offer: OfferKey, decisions: &mut Vec<Decision>) {
+        let Some(open) = self.hosts.offers.get_mut(&offer) else {
+            return;
+        };
+        if open.standing != Standing::Open {
+            return;
+        }
+        if self.now > open.waits_until {
+            open.late_tries = open.late_tries.saturating_add(1);
+            if open.late_tries > LATE_TRIES_MAX {
+                return;
+            }
+        }
+        while self.takes_more(offer) {
+            let Some(job) = self.next_for(offer) else {
+                break;
+            };
+            self.claim(job, offer, decisions);
+        }
+        if self
+            .hosts
+            .offers
+            .get(&offer)
+            .is_some_and(|open| open.room() > 0)
+        {
+            self.hosts.list(offer);
+        }
+    }
+
+    fn takes_more(&self, offer: OfferKey) -> bool {
+        let room = self
+            .hosts
+            .offers
+            .get(&offer)
+            .is_some_and(|open| open.room() > 0);
+        room && self
+            .hosts
+            .host_of(offer)
+            .is_some_and(|host| host.view.hw_open || host.view.shared_open)
+    }
+
+    /// The next job for an offer, if any cached one fits.
+    fn next_for(&mut self, offer: OfferKey) -> Option<JobKey> {
+        let name = Atom::clone(&self.hosts.offers.get(&offer)?.host);
+        let limit = self.limit_on(&name);
+        let host = self.hosts.known.get(&name)?;
+        let after = self.config.reserve_after_ms;
+        let mut picker = Picker {
+            index: &self.index,
+            ledger: &self.ledger,
+            view: &host.view,
+            group: &host.group,
+            now: self.now,
+            limit,
+            reserve_before: self
+                .now
+                .checked_sub(after)
+                .filter(|_| after > 0 && limit.is_none()),
+            work: self.work,
+            passed_over: None,
+        };
+        let found = picker.pick();
+        let passed_over = picker.passed_over;
+        self.work = picker.work;
+        if passed_over.is_some_and(|job| self.reserve(job, &name)) {
+            // Whether what was found may still enter is another question now.
+            return self.next_for(offer);
+        }
+        let Some(limit) = limit else { return found };
+        let higher = found
+            .and_then(|job| self.class_of(job))
+            .is_some_and(|class| class > limit.class);
+        if higher || !self.fits_now(limit.job, &name) {
+            found
+        } else {
+            Some(limit.job)
+        }
+    }
+
+    fn class_of(&self, job: JobKey) -> Option<u8> {
+        let (_, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
+        Some(self.ledger.queues.get(owner.queue)?.class())
+    }
+
+    fn fits_now(&self, job: JobKey, host: &str) -> bool {
+        let shape = self
+            .index
+            .jobs
+            .get(&job)
+            .and_then(|job| self.index.shape_of(job));
+        let host = self.hosts.known.get(host);
+        shape
+            .zip(host)
+            .is_some_and(|((shape, _), host)| lacks(shape, &host.view).next().is_none())
+    }
+
+    /// Who may enter this host, if it is reserved. A reservation that no longer makes sense is dropped here.
+    pub(crate) fn limit_on(&mut self, host: &Atom) -> Option<Limit> {
+        let (class, job) = self
+            .reservations
+            .iter()
+            .find(|(_, r)| r.host == *host)
+            .map(|(class, r)| (*class, r.job))?;
+        let start = self.reserved_start(job, host);
+        if start.is_none() {
+            self.reservations.remove(&class);
+        }
+        start.map(|start| Limit { class, job, start })
+    }
+
+    /// When a job with a reservation could start on its host; none: the reservation makes no sense.
+    pub(crate) fn reserved_start(&self, job: JobKey, host: &str) -> Option<u64> {
+        let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
+        let queue = self
+            .ledger
+            .queues
+            .get(owner.queue)
+            .filter(|queue| !queue.policy.paused);
+        let host = queue.and(self.hosts.known.get(host))?;
+        start_at(shape, host, &self.runs, &self.ledger, self.now)
+    }
+
+    /// Reserves a host for a job that was passed over. False: its class has a reservation, or it would not help.
+    fn reserve(&mut self, job: JobKey, host: &Atom) -> bool {
+        let Some(class) = self.class_of(job) else {
+            return false;
+        };
+        let holds = |known: &Reservation| self.reserved_start(known.job, &known.host).is_some();
+        if self.reservations.get(&class).is_some_and(holds)
+            || self.reserved_start(job, host).is_none()
+        {
+            return false;
+        }
+        self.reservations.insert(
+            class,
+            Reservation {
+                job,
+                host: Atom::clone(host),
+            },
+        );
+        true
+    }
+
+    /// A job needs no reservation any more: who waits for its host may have it.
+    pub(crate) fn unreserve(&mut self, job: JobKey) {
+        let Some((class, host)) = self
+            .reservations
+            .iter()
+            .find(|(_, r)| r.job == job)
+            .map(|(class, r)| (*class, Atom::clone(&r.host)))
+        else {
+            return;
+        };
+        self.reservations.remove(&class);
+        self.host_has_room(&host);
+    }
+
+    /// Gives jobs with news to offers that wait, in the order of shares.
+    pub(crate) fn place_fresh(&mut self, decisions: &mut Vec<Decision>) {
+        let fresh = std::mem::take(&mut self.fresh);
+        if self.hosts.listed == 0 {
+            return;
+        }
+        let ranks = fresh
+            .into_iter()
+            .filter_map(|bucket| self.bucket_rank(bucket))
+            .map(Reverse);
+        let mut order: BinaryHeap<Reverse<BucketRank>> = ranks.collect();
+        while let Some(Reverse(rank)) = order.pop() {
+            if self.hosts.listed == 0 {
+                return;
+            }
+            let Some(current) = self.bucket_rank(rank.3) else {
+                continue;
+            };
+            if current > rank {
+                order.push(Reverse(current));
+                continue;
+            }
+            let job = rank.2.1;
+            let Some(offer) = self.best_offer(job, rank.0.0.0) else {
+                continue;
+            };
+            self.claim(job, offer, decisions);
+            if !self.takes_more(offer) {
+                self.hosts.unlist(offer);
+            }
+            order.extend(self.bucket_rank(rank.3).map(Reverse));
+        }
+    }
+
+    fn bucket_rank(&self, id: BucketId) -> Option<BucketRank> {
+        let bucket = self.index.buckets.get(id)?;
+        let queue = self.ledger.queue_rank(bucket.owner.queue, self.now)?;
+        let member = self.ledger.member_rank(bucket.owner.member, self.now)?;
+        Some((queue, member, *bucket.jobs.first()?, id))
+    }
+
+    /// The waiting offer for a job: most of its cache directories, then most free memory, then longest waiting.
+    fn best_offer(&mut self, key: JobKey, class: u8) -> Option<OfferKey> {
+        let job = self.index.jobs.get(&key)?;
+        let shape = std::sync::Arc::clone(self.index.shape_of(job)?.0);
+        if shape.gate == Gate::Blocked {
+            return None;
+        }
+        let with_cache = job
+            .caches
+            .clone()
+            .and_then(|dirs| self.best_with_caches(key, class, &shape, &dirs));
+        if with_cache.is_some() || matches!(shape.gate, Gate::Affine(_)) {
+            return with_cache;
+        }
+        let mut best: Option<Slot> = None;
+        let mut work = self.work;
+        for groups in shape
+            .keys
+            .iter()
+            .filter_map(|name| self.hosts.waiting.get(name))
+        {
+            for slots in groups.values() {
+                work.shapes_checked += 1;
+                for slot in slots.iter().take(SLOTS_LOOKED_AT) {
+                    work.entries_visited += 1;
+                    if best.is_some_and(|best| best <= *slot) {
+                        break;
+                    }
+                    let Some(host) = self.hosts.host_of(slot.2) else {
+                        continue;
+                    };
+                    match lacks(&shape, &host.view).next() {
+                        None if self.may_enter(key, class, host) => best = Some(*slot),
+                        None => continue,
+                        Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
+                        Some(_) => {}
+                    }
+                    break;
+                }
+            }
+        }
+        self.work = work;
+        best.map(|(_, _, offer)| offer)
+    }
+
+    fn best_with_caches(
+        &mut self,
+        key: JobKey,
+        class: u8,
+        shape: &Shape,
+        dirs: &[Atom],
+    ) -> Option<OfferKey> {
+        let mut best: Option<(Reverse<usize>, Slot)> = None;
+        let mut work = self.work;
+        let slots = dirs
+            .iter()
+            .filter_map(|dir| self.hosts.waiting_with.get(dir));
+        for slot in slots.flat_map(|slots| slots.iter().take(SLOTS_LOOKED_AT)) {
+            work.entries_visited += 1;
+            let Some(host) = self.hosts.host_of(slot.2) else {
+                continue;
+            };
+            let rank = (Reverse(common(dirs, &host.view.caches)), *slot);
+            if best.is_some_and(|best| best <= rank) {
+                continue;
+            }
+            work.shapes_checked += 1;
+            if lacks(shape, &host.view).next().is_none() && self.may_enter(key, class, host) {
+                best = Some(rank);
+            }
+        }
+        self.work = work;
+        best.map(|(_, slot)| slot.2)
+    }
+
+    /// Whether a reservation of this host lets a job in.
+    fn may_enter(&self, key: JobKey, class: u8, host: &Host) -> bool {
+        let of_host = |job: JobKey, name: &str| {
+            self.hosts
+                .known
+                .get(name)
+                .is_some_and(|known| std::ptr::eq(known, host))
+                .then_some(job)
+        };
+        let reserved = self
+            .reservations
+            .iter()
+            .find_map(|(c, r)| of_host(r.job, &r.host).map(|job| (*c, job, &r.host)));
+        let Some((reserved_class, job, name)) = reserved else {
+            return true;
+        };
+        let Some(start) = self.reserved_start(job, name) else {
+            return true;
+        };
+        let limit = Limit {
+            class: reserved_class,
+            job,
+            start,
+        };
+        let waiting = self.index.jobs.get(&key);
+        waiting.is_some_and(|waiting| {
+            limit.admits(&self.ledger, key, waiting, class, &host.group, self.now)
+        })
+    }
+}

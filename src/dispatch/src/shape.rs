@@ -1,0 +1,197 @@
+//! Shapes of jobs, what a host has, and the one list of checks between them (I3).
+//!
+//! Matching and explaining both use [`lacks`]; nothing else decides whether a job may run on a host.
+
+use crate::atoms::{Atom, is_subset};
+use crate::event::Kind;
+use crate::index::BucketId;
+use slotmap::{SlotMap, new_key_type};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+new_key_type! {
+    /// A shape that some cached job has.
+    pub(crate) struct ShapeId;
+}
+
+/// What keeps a job back for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Gate {
+    /// Nothing.
+    Open,
+    /// Only hosts that hold one of these cache directories (sorted), until its affinity expires.
+    Affine(Arc<[Atom]>),
+    /// Nobody: the store could not say who has it.
+    Blocked,
+}
+
+/// Everything that matching looks at. Jobs of equal shape are interchangeable.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub kind: Kind,
+    pub gate: Gate,
+    pub memory_mb: u32,
+    pub arch: Atom,
+    /// Sorted, like all lists here.
+    pub keys: Box<[Atom]>,
+    pub tags: Box<[Atom]>,
+    pub devices: Box<[Atom]>,
+}
+
+impl Shape {
+    /// A requirement that few hosts meet, to find shapes by; shapes without one are found under `None`.
+    pub(crate) fn anchor(&self) -> Option<&Atom> {
+        self.devices.first().or_else(|| self.tags.first())
+    }
+}
+
+/// What does not change from offer to offer of one host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Env {
+    pub arch: Atom,
+    /// Sorted, like all lists here.
+    pub tags: Box<[Atom]>,
+    pub devices: Box<[Atom]>,
+}
+
+/// A host as matching sees it now.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub env: Arc<Env>,
+    /// Sorted, like all lists here.
+    pub keys: Box<[Atom]>,
+    pub caches: Box<[Atom]>,
+    pub total_mb: u32,
+    /// What jobs may still take.
+    pub free_mb: u32,
+    /// Nothing runs or is in flight there: a hw job may enter.
+    pub hw_open: bool,
+    /// No hw job runs or is in flight there: vm and dc jobs may enter.
+    pub shared_open: bool,
+}
+
+/// What a host lacks for a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    Key,
+    Arch,
+    Busy,
+    Memory,
+    Tags,
+    Devices,
+    Caches,
+    Blocked,
+}
+
+type Check = (Lack, fn(&Shape, &View) -> bool);
+
+/// Cheap and telling ones first. Those that pass with time (busy, memory, gates) come last.
+const CHECKS: [Check; 8] = [
+    (Lack::Arch, |shape, host| {
+        shape.arch.is_empty() || shape.arch == host.env.arch
+    }),
+    (Lack::Tags, |shape, host| {
+        is_subset(&shape.tags, &host.env.tags)
+    }),
+    (Lack::Devices, |shape, host| {
+        is_subset(&shape.devices, &host.env.devices)
+    }),
+    (Lack::Key, |shape, host| {
+        shape
+            .keys
+            .iter()
+            .any(|key| host.keys.binary_search(key).is_ok())
+    }),
+    (Lack::Blocked, |shape, _| shape.gate != Gate::Blocked),
+    (Lack::Caches, |shape, host| match &shape.gate {
+        Gate::Affine(dirs) => dirs
+            .iter()
+            .any(|dir| host.caches.binary_search(dir).is_ok()),
+        Gate::Open | Gate::Blocked => true,
+    }),
+    (Lack::Busy, |shape, host| {
+        if shape.kind == Kind::Hw {
+            host.hw_open
+        } else {
+            host.shared_open
+        }
+    }),
+    (Lack::Memory, |shape, host| {
+        shape.memory_mb
+            <= if shape.kind == Kind::Hw {
+                host.total_mb
+            } else {
+                host.free_mb
+            }
+    }),
+];
+
+/// What `host` lacks to run jobs of this shape now; empty: they fit.
+pub(crate) fn lacks<'a>(shape: &'a Shape, host: &'a View) -> impl Iterator<Item = Lack> + 'a {
+    CHECKS
+        .iter()
+        .filter(move |(_, holds)| !holds(shape, host))
+        .map(|(lack, _)| *lack)
+}
+
+/// Whether a lack goes away when the host's present jobs end.
+pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
+    match lack {
+        Lack::Busy => shape.memory_mb <= host.total_mb,
+        Lack::Memory => shape.memory_mb <= host.total_mb && shape.kind != Kind::Hw,
+        Lack::Key | Lack::Arch | Lack::Tags | Lack::Devices | Lack::Caches | Lack::Blocked => false,
+    }
+}
+
+/// A shape and who has jobs of it.
+#[derive(Debug)]
+pub(crate) struct ShapeEntry {
+    pub shape: Arc<Shape>,
+    pub holders: BTreeSet<BucketId>,
+}
+
+/// All shapes of cached jobs, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    ids: HashMap<Arc<Shape>, ShapeId, crate::atoms::Fixed>,
+    entries: SlotMap<ShapeId, ShapeEntry>,
+}
+
+impl Shapes {
+    /// The id of this shape, and whether it is new.
+    pub(crate) fn intern(&mut self, shape: Shape) -> (ShapeId, bool) {
+        if let Some(id) = self.ids.get(&shape) {
+            return (*id, false);
+        }
+        let shape = Arc::new(shape);
+        let id = self.entries.insert(ShapeEntry {
+            shape: Arc::clone(&shape),
+            holders: BTreeSet::new(),
+        });
+        self.ids.insert(shape, id);
+        (id, true)
+    }
+
+    pub(crate) fn get(&self, id: ShapeId) -> Option<&ShapeEntry> {
+        self.entries.get(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ShapeId) -> Option<&mut ShapeEntry> {
+        self.entries.get_mut(id)
+    }
+
+    /// Forgets a shape that nobody has any more.
+    pub(crate) fn forget(&mut self, id: ShapeId) {
+        if let Some(entry) = self.entries.remove(id) {
+            self.ids.remove(&entry.shape);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ShapeId, &ShapeEntry)> {
+        self.entries.iter()
+    }
+}

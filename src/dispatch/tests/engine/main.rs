@@ -1,0 +1,5 @@
+//! What the engine promises, seen from outside.
+mod claims;
+mod lab;
+mod order;
+mod placing;

@@ -1,0 +1,313 @@
+//! Which host: what a job needs (I3), spread, cache affinity, reservations.
+
+use crate::lab::*;
+use fairlead_dispatch::*;
+
+#[test]
+fn a_job_runs_only_where_its_needs_are_met() {
+    let needs: [(&str, JobFacts, Offer); 6] = [
+        (
+            "key",
+            JobFacts {
+                host_keys: names("vm.x86_64@other"),
+                ..job(1, "a")
+            },
+            vm_host("h"),
+        ),
+        (
+            "arch",
+            JobFacts {
+                arch: "aarch64".to_owned(),
+                ..job(1, "a")
+            },
+            vm_host("h"),
+        ),
+        (
+            "memory",
+            JobFacts {
+                memory_mb: 20_001,
+                ..job(1, "a")
+            },
+            vm_host("h"),
+        ),
+        (
+            "tags",
+            JobFacts {
+                tags: names("ssd rt"),
+                ..job(1, "a")
+            },
+            Offer {
+                tags: names("ssd"),
+                ..vm_host("h")
+            },
+        ),
+        (
+            "devices",
+            JobFacts {
+                devices: names("gpu"),
+                ..job(1, "a")
+            },
+            vm_host("h"),
+        ),
+        (
+            "hw memory",
+            JobFacts {
+                memory_mb: 20_001,
+                ..hw(1, "a")
+            },
+            hw_host("h"),
+        ),
+    ];
+    for (what, job, host) in needs {
+        let mut lab = Lab::new();
+        lab.learn([job.clone()]);
+        assert!(lab.serve(host.clone()).is_empty(), "{what}");
+        let mut lab = Lab::new();
+        lab.offer(host);
+        lab.learn([job]);
+        assert!(lab.claims().is_empty(), "{what}, offer first");
+    }
+}
+
+#[test]
+fn a_job_that_needs_all_runs_where_all_is() {
+    let needy = JobFacts {
+        tags: names("ssd rt"),
+        devices: names("gpu"),
+        arch: "x86_64".to_owned(),
+        host_keys: names("vm.x86_64@g vm.x86_64@h"),
+        memory_mb: 20_000,
+        ..job(1, "a")
+    };
+    let host = Offer {
+        tags: names("rt numa ssd"),
+        devices: names("nic gpu"),
+        ..vm_host("h")
+    };
+    let mut lab = Lab::new();
+    lab.learn([needy.clone()]);
+    assert_eq!(lab.serve(host.clone()), [1]);
+    let mut lab = Lab::new();
+    let offer = lab.offer(host);
+    lab.learn([needy]);
+    assert_eq!(lab.claims(), [(1, offer.0)]);
+}
+
+#[test]
+fn jobs_spread_to_the_host_with_most_free_memory_then_to_the_longest_waiting() {
+    let mut lab = Lab::new();
+    let small = lab.offer(Offer {
+        free_memory_mb: 5_000,
+        ..vm_host("small")
+    });
+    lab.now += 1;
+    let first = lab.offer(vm_host("first"));
+    lab.now += 1;
+    let second = lab.offer(vm_host("second"));
+    lab.learn((0..3).map(|n| job(n, "a")));
+    assert_eq!(lab.claims(), [(0, first.0), (1, second.0), (2, small.0)]);
+}
+
+#[test]
+fn most_cache_dirs_win_over_free_memory() {
+    let mut lab = Lab::new();
+    lab.offer(vm_host("none"));
+    lab.offer(Offer {
+        cache_dirs: names("d1"),
+        ..vm_host("one")
+    });
+    let two = lab.offer(Offer {
+        cache_dirs: names("d1 d2 d3"),
+        free_memory_mb: 2_000,
+        ..vm_host("two")
+    });
+    lab.learn([JobFacts {
+        cache_dirs: names("d1 d2"),
+        ..job(1, "a")
+    }]);
+    assert_eq!(lab.claims(), [(1, two.0)]);
+}
+
+#[test]
+fn affinity_is_waited_for_but_not_longer_than_allowed() {
+    let mut lab = Lab::new();
+    lab.serve(Offer {
+        cache_dirs: names("d"),
+        ..vm_host("holder")
+    });
+    let other = lab.offer(vm_host("other"));
+    let wants = JobFacts {
+        cache_dirs: names("d"),
+        ..job(1, "a")
+    };
+    lab.learn([wants.clone(), job(2, "b")]);
+    assert_eq!(
+        lab.claims(),
+        [(2, other.0)],
+        "who wants no cache does not wait"
+    );
+    lab.commit(JobKey(2), other);
+    let other = lab.offer(vm_host("other2"));
+    assert!(lab.claims().is_empty());
+    lab.pass(1_999);
+    assert!(lab.claims().is_empty());
+    lab.pass(1);
+    assert_eq!(lab.claims(), [(1, other.0)]);
+
+    let mut lab = Lab::new();
+    lab.serve(Offer {
+        cache_dirs: names("d"),
+        ..vm_host("holder")
+    });
+    lab.offer(vm_host("other"));
+    lab.learn([wants.clone()]);
+    assert!(lab.claims().is_empty());
+    let holder = lab.offer(Offer {
+        cache_dirs: names("d"),
+        ..vm_host("holder")
+    });
+    assert_eq!(lab.claims(), [(1, holder.0)], "the holder came in time");
+
+    let mut lab = Lab::new();
+    let any = lab.offer(vm_host("h"));
+    lab.learn([wants]);
+    assert_eq!(
+        lab.claims(),
+        [(1, any.0)],
+        "nobody holds it: nothing to wait for"
+    );
+}
+
+#[test]
+fn a_host_that_could_not_run_it_is_not_waited_for() {
+    let mut lab = Lab::new();
+    lab.serve(Offer {
+        cache_dirs: names("d"),
+        ..hw_host("machine")
+    });
+    let any = lab.offer(vm_host("h"));
+    lab.learn([JobFacts {
+        cache_dirs: names("d"),
+        ..job(1, "a")
+    }]);
+    assert_eq!(lab.claims(), [(1, any.0)]);
+}
+
+/// A stream of small jobs on one host, and one that needs all of it: answers when the large one began, ms.
+fn start_of_large(reserve_after_ms: u64, minutes: u64) -> Option<u64> {
+    let mut lab = Lab::with(
+        EngineConfig {
+            reserve_after_ms,
+            ..EngineConfig::default()
+        },
+        Policy::default(),
+    );
+    let began = lab.now;
+    let mut running: Vec<(u64, u64, u32)> = vec![];
+    let mut next = 0;
+    for second in 0..minutes * 60 {
+        lab.now = began + second * 1_000;
+        for (_, job, _) in running.extract_if(.., |(end, _, _)| *end <= second) {
+            lab.on_unchecked(Event::JobEnded {
+                job: JobKey(job),
+                ran: true,
+            });
+        }
+        lab.learn((0..2).map(|n| job(next + n, "small")));
+        if second == 30 {
+            lab.learn([JobFacts {
+                memory_mb: 20_000,
+                ..job(1_000_000, "large")
+            }]);
+        }
+        next += 2;
+        let used: u32 = running.iter().map(|(_, _, memory)| *memory).sum();
+        let offer = Offer {
+            jobs_max: 50,
+            free_memory_mb: 20_000 - used,
+            ..vm_host("h")
+        };
+        for job in lab.serve(offer) {
+            if job == 1_000_000 {
+                return Some(lab.now - began);
+            }
+            running.push((second + 20 + job % 20, job, 1_000));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_large_job_is_not_starved_by_small_ones() {
+    assert_eq!(
+        start_of_large(0, 20),
+        None,
+        "without reservations it would be"
+    );
+    let start = start_of_large(60_000, 20);
+    assert!(
+        start.is_some_and(|start| start <= 90_000 + 45_000),
+        "{start:?}"
+    );
+}
+
+#[test]
+fn short_jobs_still_enter_a_reserved_host() {
+    let mut lab = Lab::with(
+        EngineConfig {
+            reserve_after_ms: 1_000,
+            ..EngineConfig::default()
+        },
+        Policy::default(),
+    );
+    let long = JobFacts {
+        suite: "long".to_owned(),
+        timeout_s: 100,
+        ..job(1, "a")
+    };
+    lab.learn([long.clone()]);
+    assert_eq!(lab.serve(vm_host("h")), [1]);
+    lab.learn([JobFacts {
+        memory_mb: 20_000,
+        ..job(2, "b")
+    }]);
+    lab.now += 1_000;
+    let too_long = JobFacts {
+        key: JobKey(3),
+        timeout_s: 100,
+        ..long
+    };
+    let short = JobFacts {
+        suite: "short".to_owned(),
+        timeout_s: 99,
+        ..job(4, "d")
+    };
+    lab.learn([too_long, short]);
+    let free = Offer {
+        free_memory_mb: 19_000,
+        jobs_max: 5,
+        ..vm_host("h")
+    };
+    assert_eq!(lab.serve(free.clone()), [4]);
+    assert_eq!(lab.engine.stats().reservations, 1);
+    let vip = JobFacts {
+        timeout_s: 5_000,
+        suite: "any".to_owned(),
+        ..queued("vip", job(5, "e"))
+    };
+    lab.learn([vip]);
+    assert_eq!(
+        lab.serve(Offer {
+            free_memory_mb: 18_000,
+            jobs_max: 1,
+            ..free
+        }),
+        [5],
+        "a higher class may"
+    );
+    for job in [1, 4, 5] {
+        lab.end(JobKey(job));
+    }
+    assert_eq!(lab.serve(vm_host("h")), [2]);
+    assert_eq!(lab.engine.stats().reservations, 0);
+}
