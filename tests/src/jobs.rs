@@ -1,6 +1,6 @@
 //! Jobs that tests submit.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A job of `account` that any vm/dc host with 1 GB takes.
 pub fn dc(account: &str) -> Value {
@@ -23,7 +23,9 @@ pub fn hw(account: &str) -> Value {
 
 /// The same job with other fields; null takes one away.
 pub fn with(job: Value, fields: &Value) -> Value {
-    let mut job: Map<_, _> = job.as_object().cloned().unwrap_or_default();
+    let Value::Object(mut job) = job else {
+        return job;
+    };
     for (key, value) in fields.as_object().into_iter().flatten() {
         if value.is_null() {
             job.shift_remove(key);

@@ -4,6 +4,11 @@
 //! Nothing here looks inside fairlead: only command lines, HTTP and files. Whatever cannot be had (a
 //! binary, an Elasticsearch) fails the test with what to do about it; nothing is skipped.
 
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness fails by panicking, everywhere"
+)]
+
 pub mod agent;
 pub mod clock;
 pub mod command;

@@ -1,6 +1,8 @@
 //! The workspace's layers, as `cargo metadata` sees them: who may depend on whom, where versions are,
 //! whose lints hold. Cargo refuses cycles by itself; this refuses the arrows that must not exist.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::{collections::BTreeMap, fs};
 
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};

@@ -1,6 +1,8 @@
 //! What a reader expects of the sources and no compiler checks: sizes, headers, banned words, links,
 //! and that the documents name what exists.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::BTreeSet,
     fs,

@@ -116,9 +116,10 @@ async fn deep_nesting_is_refused() {
         each_submit_is_refused(JSON, [arrays, maps, closed].map(String::into_bytes)).await;
     }
     let flow = format!("suite: s\na: {}1{}\n", "[".repeat(5000), "]".repeat(5000));
-    let block: String = (0..5000)
-        .map(|at| format!("{}a:\n", " ".repeat(at)))
+    let lines: Vec<_> = (0..5000)
+        .map(|at| format!("{}a:", " ".repeat(at)))
         .collect();
+    let block = lines.join("\n");
     each_submit_is_refused(YAML, [flow, block].map(String::into_bytes)).await;
 }
 
@@ -150,15 +151,16 @@ async fn yaml_that_is_no_job_file_is_refused() {
         "\tsuite: a\n",
     ];
     each_submit_is_refused(YAML, bodies.map(|body| body.as_bytes().to_vec())).await;
-    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for at in 1..12 {
-        let before = format!("*a{}", at - 1);
-        bomb += &format!("a{at}: &a{at} [{}]\n", vec![before; 9].join(", "));
-    }
-    let many: String = (0..7)
-        .map(|at| format!("k{at}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n"))
-        .collect();
-    let matrix = format!("suite: s\n{many}");
+    let level = |at: usize| {
+        let inside = at
+            .checked_sub(1)
+            .map_or("x".to_owned(), |below| format!("*a{below}"));
+        format!("a{at}: &a{at} [{}]", vec![inside; 9].join(", "))
+    };
+    let bomb = (0..12).map(level).collect::<Vec<_>>().join("\n");
+    let ten = |at: usize| format!("k{at}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]");
+    let many = (0..7).map(ten).collect::<Vec<_>>().join("\n");
+    let matrix = format!("suite: s\n{many}\n");
     each_submit_is_refused(YAML, [bomb, matrix].map(String::into_bytes)).await;
 }
 

@@ -2,6 +2,8 @@
 //!
 //! `row_NN_…` are the rows of the list of what compass-ci's scheduler gets wrong that concern one scheduler.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 mod access;
 mod bad_input;
 mod fairness;

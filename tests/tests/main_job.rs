@@ -1,0 +1,234 @@
+//! The main job, end to end: real files, a real store, real agents, and a scheduler that is killed on the
+//! way. Nothing is lost, nothing runs twice, everything ends well.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use fairlead_tests::{Agent, Http, Scheduler, Store, clock, command, jobs, settings, until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const JOBS: usize = 200;
+const LEASE_MS: u64 = 2000;
+/// All of it must have ended by then, seconds.
+const LIMIT_S: u64 = 240;
+
+/// Where each run of a job leaves a line at its start and one at its end.
+struct Record {
+    folder: TempDir,
+}
+
+impl Record {
+    fn new() -> Self {
+        let folder = TempDir::with_prefix("fairlead-record-").expect("a temporary folder");
+        let record = Self { folder };
+        let runner = format!("#!/bin/sh\n{}", record.script("0.1"));
+        fs::write(record.runner(), runner).expect("the runner");
+        fs::set_permissions(record.runner(), fs::Permissions::from_mode(0o755)).expect("its mode");
+        record
+    }
+
+    /// A job's script. Each line is one short append: lines of jobs that run at once do not mix.
+    fn script(&self, seconds: &str) -> String {
+        let file = self.folder.path().join("runs");
+        let file = file.display();
+        format!(
+            "echo \"$JOB_ID start $(date +%s%N)\" >> {file}\n\
+             sleep {seconds}\n\
+             echo \"$JOB_ID end $(date +%s%N)\" >> {file}\n"
+        )
+    }
+
+    /// What runs jobs that bring no script, in place of the programs of a lab.
+    fn runner(&self) -> PathBuf {
+        self.folder.path().join("runner")
+    }
+
+    /// By job, how often it started and how often it ended.
+    fn runs(&self) -> BTreeMap<String, (usize, usize)> {
+        let text = fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default();
+        let mut runs = BTreeMap::new();
+        for line in text.lines() {
+            let mut words = line.split(' ');
+            let id = words.next().unwrap_or_default().to_owned();
+            let run: &mut (usize, usize) = runs.entry(id).or_default();
+            match words.next() {
+                Some("start") => run.0 += 1,
+                Some("end") => run.1 += 1,
+                _ => panic!("a torn line: {line}"),
+            }
+        }
+        runs
+    }
+}
+
+/// Jobs of our examples, expanded by the command as a user would, and shortened to run anywhere.
+fn jobs_of_examples() -> Vec<Value> {
+    let folder = settings::project().join("examples");
+    let mut paths: Vec<_> = fs::read_dir(&folder)
+        .expect("examples")
+        .map(|entry| entry.expect("an example").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
+        .collect();
+    paths.sort();
+    let mut all = Vec::new();
+    for path in paths {
+        let file = path.to_string_lossy();
+        let words = ["submit", "--dry-run", "--json", &file];
+        let out = command::fairlead(&folder, &[], &words);
+        let expanded: Vec<Value> =
+            serde_json::from_str(out.expect_code(0)).expect("an array of jobs");
+        assert!(!expanded.is_empty(), "{file} holds no job");
+        all.extend(expanded.into_iter().take(4));
+    }
+    all
+}
+
+/// Real jobs of a lab: no script, so the runner takes them.
+fn jobs_of_corpus(corpus: &Path) -> Vec<Value> {
+    let folder = corpus.join("golden");
+    let mut paths: Vec<_> = fs::read_dir(&folder)
+        .expect("the corpus' golden folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect();
+    paths.sort();
+    let first = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("a golden file");
+        let golden: Value = serde_json::from_str(&text).expect("its JSON");
+        golden["jobs"]
+            .as_array()
+            .and_then(|jobs| jobs.first())
+            .cloned()
+    };
+    paths.iter().filter_map(first).take(50).collect()
+}
+
+/// 200 jobs of two accounts for all three hosts.
+fn all_jobs(record: &Record) -> Vec<Value> {
+    let anywhere = json!({
+        "testbox": "dc", "need_memory": "1g", "memory": null, "arch": null, "tbox_group": null,
+        "cluster": null, "runtime": null, "timeout": null, "memory_minimum": null, "tags": null,
+        "target_machines": null, "cache_dirs": null, "wait_on": null, "queue": null, "sched": null,
+    });
+    let corpus = settings::corpus()
+        .map(|corpus| jobs_of_corpus(&corpus))
+        .unwrap_or_default();
+    let mut all: Vec<Value> = corpus
+        .into_iter()
+        .map(|job| jobs::with(jobs::with(job, &anywhere), &json!({"script": null})))
+        .collect();
+    // Examples are real work: the record is kept around it.
+    for job in jobs_of_examples() {
+        let script = job["script"]
+            .as_str()
+            .expect("an example brings its script")
+            .to_owned();
+        let script = format!("{}( {script}\n) || exit 1\n", record.script("0"));
+        all.push(jobs::with(
+            jobs::with(job, &anywhere),
+            &json!({"script": script}),
+        ));
+    }
+    let own = json!({"script": record.script("0.2")});
+    while all.len() < JOBS {
+        let (hw, dc) = (jobs::hw("x"), jobs::dc("x"));
+        let vm = jobs::with(dc.clone(), &json!({"testbox": "vm", "need_memory": "2g"}));
+        let job = [hw, dc, vm]
+            .into_iter()
+            .cycle()
+            .nth(all.len())
+            .expect("a cycle has no end");
+        all.push(jobs::with(job, &own));
+    }
+    all.truncate(JOBS);
+    for (at, job) in all.iter_mut().enumerate() {
+        let account = if at % 4 == 0 { "light" } else { "heavy" };
+        *job = jobs::with(job.clone(), &json!({"my_account": account}));
+    }
+    all
+}
+
+async fn ended(http: &Http) -> u64 {
+    let path =
+        "/scheduler/v1/jobs?stage=finish,cancel,abort_invalid,abort_wait,abort_provider&limit=1";
+    let reply = http
+        .try_send(reqwest::Method::GET, path, "", Vec::new())
+        .await;
+    let list = reply.ok().filter(|reply| reply.status == 200);
+    let list = list.and_then(|reply| serde_json::from_str::<Value>(&reply.text).ok());
+    list.and_then(|list| list["total"].as_u64()).unwrap_or(0)
+}
+
+fn agents(scheduler: &Scheduler, record: &Record) -> Vec<Agent> {
+    let runner = record.runner();
+    let runner = runner.to_string_lossy();
+    let url = scheduler.url();
+    let hw = ["--kind", "hw", "--runner", &runner];
+    let host = ["--kind", "vm,dc", "--memory", "20g", "--runner", &runner];
+    vec![
+        Agent::start(&url, "machine-1", &hw),
+        Agent::start(&url, "machine-2", &hw),
+        Agent::start(&url, "server-1", &host),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn main_job() {
+    let record = Record::new();
+    let lease = format!("{LEASE_MS}ms");
+    let mut scheduler = Scheduler::start_with(Store::Elasticsearch, &["--lease", &lease]).await;
+    let http = scheduler.http();
+    let weight = http
+        .post("/scheduler/v1/queues/heavy", &json!({"weight": 3}))
+        .await;
+    assert_eq!(weight.status, 200, "{}", weight.text);
+    let submitted = http.submit(&Value::Array(all_jobs(&record))).await;
+    assert_eq!(submitted.len(), JOBS);
+    let mut running = agents(&scheduler, &record);
+
+    // Killed at work, and back at once.
+    until("a fifth has ended", LIMIT_S, async || {
+        (ended(&http).await >= 40).then_some(())
+    })
+    .await;
+    scheduler.kill();
+    scheduler.restart().await;
+
+    // Killed again, and back when every lease would have run out.
+    until("half has ended", LIMIT_S, async || {
+        (ended(&http).await >= 100).then_some(())
+    })
+    .await;
+    scheduler.kill();
+    let back = clock::now() + std::time::Duration::from_millis(3 * LEASE_MS);
+    until("three leases have passed", 60, async || {
+        (clock::now() >= back).then_some(())
+    })
+    .await;
+    scheduler.restart().await;
+
+    until("all have ended", LIMIT_S, async || {
+        (ended(&http).await >= 200).then_some(())
+    })
+    .await;
+    let runs = record.runs();
+    for id in &submitted {
+        let job = http.job(id).await;
+        let about = format!("{id}: {job}");
+        assert_eq!(job["job_health"], "success", "{about}");
+        assert_eq!(job["attempt"], 1, "{about}");
+        assert_eq!(runs.get(id), Some(&(1, 1)), "{about}");
+    }
+    assert_eq!(runs.len(), JOBS, "something ran that was not submitted");
+    for agent in &mut running {
+        agent.stop().await;
+    }
+    assert!(scheduler.stop().await.success());
+}
