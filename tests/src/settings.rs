@@ -54,3 +54,8 @@ pub fn project() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map_or_else(|| here.clone(), PathBuf::from)
 }
+
+/// Where programs are.
+pub fn search_path() -> Vec<PathBuf> {
+    variable("PATH").map_or_else(Vec::new, |path| env::split_paths(&path).collect())
+}

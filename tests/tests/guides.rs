@@ -1,0 +1,86 @@
+//! The guides' examples, run as they stand: blocks marked `yaml NAME` become files, lines after `$ ` in
+//! `console` blocks become one shell session against a lab of one machine.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{env, fs, path::Path, process::Command};
+
+use fairlead_tests::{Agent, Scheduler, Store, settings};
+use tempfile::TempDir;
+
+/// Fenced blocks: what is said behind the fence, and the lines.
+fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some(info) = line.strip_prefix("```") {
+            inside = !inside;
+            if inside {
+                found.push((info, Vec::new()));
+            }
+        } else if inside && let Some((_, lines)) = found.last_mut() {
+            lines.push(line);
+        }
+    }
+    assert!(!inside, "a fence is not closed");
+    found
+}
+
+/// Writes the guide's files, and returns its commands as one script.
+fn prepare(guide: &str, folder: &Path) -> String {
+    let text = fs::read_to_string(settings::project().join(guide)).expect("the guide");
+    let mut script = vec!["set -eux"];
+    let blocks = blocks(&text);
+    for (info, lines) in &blocks {
+        if let Some(name) = info.strip_prefix("yaml ") {
+            fs::write(folder.join(name), format!("{}\n", lines.join("\n"))).expect("a job file");
+        } else if *info == "console" {
+            script.extend(lines.iter().filter_map(|line| line.strip_prefix("$ ")));
+        }
+    }
+    assert!(script.len() > 1, "{guide} has no examples");
+    script.join("\n")
+}
+
+async fn the_examples_work(guide: &str) {
+    let folder = TempDir::with_prefix("fairlead-guide-").expect("a temporary folder");
+    let script = prepare(guide, folder.path());
+    let scheduler = Scheduler::start(Store::Embedded).await;
+    let _agent = Agent::start(
+        &scheduler.url(),
+        "server-1",
+        &["--kind", "vm,dc", "--memory", "4g"],
+    );
+    let binaries = settings::binary("fairlead");
+    let binaries = binaries.parent().expect("the binaries' folder");
+    let mut path = vec![binaries.to_owned()];
+    path.extend(settings::search_path());
+    let mut session = Command::new("/bin/sh");
+    session
+        .arg("-c")
+        .arg(&script)
+        .current_dir(folder.path())
+        .env("PATH", env::join_paths(path).expect("a search path"))
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path().join("config"))
+        .env("FAIRLEAD_SERVER", scheduler.url())
+        .env("FAIRLEAD_ACCOUNT", "alice");
+    let output = session.output().expect("a shell");
+    assert!(
+        output.status.success(),
+        "{guide}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_users_guide_works() {
+    the_examples_work("docs/user-guide.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_guide_works() {
+    the_examples_work("docs/operator-guide.md").await;
+}
