@@ -1,1 +1,64 @@
-fn main() {}
+//! The command `fairlead`: parses the command line, runs one command, and turns what it returns into an
+//! exit code. The libraries do the work.
+
+mod clock;
+mod cmd_account;
+mod cmd_config;
+mod cmd_explain;
+mod cmd_hosts;
+mod cmd_job;
+mod cmd_jobs;
+mod cmd_log;
+mod cmd_queues;
+mod cmd_stop;
+mod cmd_submit;
+mod cmd_version;
+mod command_line;
+mod context;
+mod exit;
+mod expansion;
+mod follow;
+mod output;
+mod progress;
+mod results;
+mod settings;
+mod signals;
+mod submission;
+mod table;
+mod tail;
+mod words;
+mod yaml_text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{command_line::CommandLine, context::Context, output::Output, settings::Environment};
+
+fn main() -> ExitCode {
+    let line = CommandLine::parse();
+    let output = Output::standard();
+    let context = Context {
+        output,
+        env: Environment::of_process(),
+        flags: line.flags,
+        json: line.json,
+    };
+    let ended = run(line.command, &context);
+    let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));
+    ExitCode::from(ended.unwrap_or_else(|error| {
+        let (code, text) = exit::describe(&error);
+        context.output.remark(&format!("error: {text}"));
+        code
+    }))
+}
+
+fn run(command: command_line::Command, context: &Context) -> anyhow::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(command.run(context));
+    // A read of stdin that nobody answers must not keep the process.
+    runtime.shutdown_background();
+    ended
+}

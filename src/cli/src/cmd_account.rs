@@ -1,0 +1,111 @@
+//! `fairlead account`: adds and lists accounts, over the network as an admin.
+
+use fairlead_api::{AccountChange, AccountView};
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    table::Grid,
+};
+
+/// What to do with accounts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AccountArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Adds an account, or changes one, and prints its token: it is shown only once
+    Add(AddArgs),
+    /// Lists accounts, without tokens
+    List,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Role {
+    /// Does anything to any job, queue and account
+    Admin,
+    /// Submits, and sees and stops its own jobs
+    User,
+    /// Asks for work
+    Testbox,
+}
+
+impl Role {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+            Self::Testbox => "testbox",
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct AddArgs {
+    /// The account's name
+    name: String,
+    /// What it may do; default: user, or as it is
+    #[arg(long, value_enum)]
+    role: Option<Role>,
+    /// It may use queue vip
+    #[arg(long)]
+    vip: bool,
+    /// Makes a new token even if it has one; the old one is good no more
+    #[arg(long)]
+    new_token: bool,
+}
+
+pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<u8> {
+    match args.what {
+        What::Add(add) => {
+            let change = AccountChange {
+                role: add.role.map(|role| role.as_str().to_owned()),
+                vip: add.vip.then_some(true),
+                new_token: add.new_token,
+            };
+            let account = context
+                .client()?
+                .set_account(&add.name, &change)
+                .await
+                .map_err(Failure::from)?;
+            context.print(&account, added)?;
+        }
+        What::List => {
+            let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
+            context.print(&accounts, |accounts| {
+                table(accounts, context.output.is_terminal())
+            })?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// The account, then its token alone on the last line, for `tail -n 1`.
+fn added(account: &AccountView) -> String {
+    let vip = if account.vip {
+        ", may use queue vip"
+    } else {
+        ""
+    };
+    let first = format!("account {}: {}{vip}", account.my_account, account.role);
+    match &account.my_token {
+        Some(token) => format!("{first}\ntoken, shown only now:\n{token}"),
+        None => format!("{first}\nit keeps its token; --new-token makes another"),
+    }
+}
+
+fn table(accounts: &[AccountView], terminal: bool) -> String {
+    let mut grid = Grid::new(&["account", "role", "vip"]);
+    for account in accounts {
+        let vip = if account.vip { "yes" } else { "no" };
+        grid.row([
+            account.my_account.clone(),
+            account.role.clone(),
+            vip.to_owned(),
+        ]);
+    }
+    grid.render(terminal)
+}

@@ -1,0 +1,110 @@
+//! `fairlead config`: what is set, and where it came from.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    context::Context,
+    exit,
+    settings::{KEYS, Origin, Setting},
+    table::Grid,
+};
+
+/// What to show.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Every setting, its value and where it came from
+    Show,
+    /// The keys of the configuration file
+    Keys,
+}
+
+pub(crate) fn run(args: &ConfigArgs, context: &Context) -> anyhow::Result<u8> {
+    match args.what {
+        What::Show => show(context)?,
+        What::Keys => keys(context)?,
+    }
+    Ok(exit::OK)
+}
+
+fn show(context: &Context) -> anyhow::Result<()> {
+    let settings = context.settings()?;
+    let optional = |setting: &Setting<Option<String>>| {
+        (
+            setting.value.clone().map_or(Value::Null, Value::from),
+            setting.origin.clone(),
+        )
+    };
+    let path = settings
+        .config_file
+        .value
+        .as_ref()
+        .map(|path| path.to_string_lossy().into_owned());
+    // A token is a secret: screens are shared and logs are kept.
+    let token = settings.token.value.as_ref().map(|_| "(hidden)");
+    let rows: Vec<(&str, Value, Origin)> = [
+        ("config", (json!(path), settings.config_file.origin.clone())),
+        (
+            "server",
+            (json!(settings.server.value), settings.server.origin.clone()),
+        ),
+        ("account", optional(&settings.account)),
+        ("token", (json!(token), settings.token.origin.clone())),
+        ("testbox", optional(&settings.testbox)),
+        ("arch", optional(&settings.arch)),
+        (
+            "include_dirs",
+            (
+                json!(settings.include_dirs.value),
+                settings.include_dirs.origin.clone(),
+            ),
+        ),
+    ]
+    .map(|(name, (value, origin))| (name, value, origin))
+    .into();
+    let all: Map<String, Value> = rows
+        .iter()
+        .map(|(name, value, origin)| {
+            (
+                (*name).to_owned(),
+                json!({"value": value, "from": origin.to_string()}),
+            )
+        })
+        .collect();
+    context.print(&all, |_| {
+        let mut grid = Grid::new(&["setting", "value", "from"]);
+        for (name, value, origin) in &rows {
+            grid.row([(*name).to_owned(), shown(value), origin.to_string()]);
+        }
+        grid.render(context.output.is_terminal())
+    })
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "-".to_owned(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn keys(context: &Context) -> anyhow::Result<()> {
+    let all: Map<String, Value> = KEYS
+        .iter()
+        .map(|(key, says)| ((*key).to_owned(), Value::from(*says)))
+        .collect();
+    context.print(&all, |_| {
+        let mut grid = Grid::new(&["key", "meaning"]);
+        for (key, says) in KEYS {
+            grid.row([(*key).to_owned(), (*says).to_owned()]);
+        }
+        grid.render(context.output.is_terminal())
+    })
+}

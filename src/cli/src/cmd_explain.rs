@@ -1,0 +1,89 @@
+//! `fairlead explain ID`: why a job waits, or where it is.
+
+use fairlead_api::Explanation;
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, harmless},
+};
+
+/// Of which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The job's id
+    id: String,
+}
+
+pub(crate) async fn run(args: &ExplainArgs, context: &Context) -> anyhow::Result<u8> {
+    let explanation = context
+        .client()?
+        .explain(&args.id)
+        .await
+        .map_err(Failure::from)?;
+    context.print(&explanation, |explanation| {
+        text(explanation, context.output.is_terminal())
+    })?;
+    Ok(exit::OK)
+}
+
+/// The explanation for people.
+pub(crate) fn text(explanation: &Explanation, terminal: bool) -> String {
+    let mut lines = vec![format!(
+        "job {} ({}): {}",
+        explanation.job_id,
+        explanation.job_stage,
+        harmless(&explanation.summary)
+    )];
+    lines.extend(
+        explanation
+            .reasons
+            .iter()
+            .map(|reason| format!("  - {}", harmless(reason))),
+    );
+    if !explanation.hosts.is_empty() {
+        let mut grid = Grid::new(&["host", "could run it", "lacks or waits for"]);
+        for host in &explanation.hosts {
+            let could = if host.could { "yes" } else { "no" };
+            grid.row([
+                host.hostname.clone(),
+                could.to_owned(),
+                host.lacks.join("; "),
+            ]);
+        }
+        lines.push(String::new());
+        lines.push(grid.render(terminal));
+    }
+    if explanation.hosts_more > 0 {
+        lines.push(format!("and {} more hosts", explanation.hosts_more));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_api::HostVerdict;
+
+    use super::*;
+
+    #[test]
+    fn an_explanation_has_its_answer_first_then_reasons_then_hosts() {
+        let explanation = Explanation {
+            job_id: "7".into(),
+            job_stage: "submit".into(),
+            summary: "no host has enough memory".into(),
+            reasons: vec!["it needs 64000 MB".into()],
+            hosts: vec![HostVerdict {
+                hostname: "h1".into(),
+                could: false,
+                lacks: vec!["memory".into(), "tag ssd".into()],
+            }],
+            hosts_more: 2,
+        };
+        assert_eq!(
+            text(&explanation, false),
+            "job 7 (submit): no host has enough memory\n  - it needs 64000 MB\n\n\
+             host  could run it  lacks or waits for\nh1    no            memory; tag ssd\nand 2 more hosts"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! `fairlead hosts [NAME]`.
+
+use fairlead_api::HostView;
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, harmless, or_dash},
+};
+
+/// Which hosts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HostsArgs {
+    /// One host, with why it is idle; without it: all
+    name: Option<String>,
+}
+
+pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let now_ms = clock::now_ms();
+    if let Some(name) = &args.name {
+        let host = client.host(name).await.map_err(Failure::from)?;
+        context.print(&host, |host| one(host, now_ms))?;
+    } else {
+        let hosts = client.hosts().await.map_err(Failure::from)?;
+        let terminal = context.output.is_terminal();
+        context.print(&hosts, |hosts| all(hosts, now_ms, terminal))?;
+    }
+    Ok(exit::OK)
+}
+
+fn memory(host: &HostView) -> String {
+    format!("{} of {}", host.free_memory_mb, host.memory_mb)
+}
+
+fn seen(host: &HostView, now_ms: u64) -> String {
+    match host.seen_ms {
+        0 => "never".to_owned(),
+        seen_ms => format!("{} ago", clock::length(now_ms.saturating_sub(seen_ms))),
+    }
+}
+
+fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
+    let headings = [
+        "host", "state", "kinds", "arch", "group", "free MB", ">jobs", "seen",
+    ];
+    let mut grid = Grid::new(&headings);
+    for host in hosts {
+        grid.row([
+            host.hostname.clone(),
+            or_dash(&host.state),
+            or_dash(&host.kinds.join(",")),
+            or_dash(&host.arch),
+            or_dash(&host.group),
+            memory(host),
+            host.jobs.len().to_string(),
+            seen(host, now_ms),
+        ]);
+    }
+    grid.render(terminal)
+}
+
+fn one(host: &HostView, now_ms: u64) -> String {
+    let mut lines = Vec::new();
+    let mut say = |name: &str, value: String| {
+        lines.push(harmless(&format!("{name:<10}{}", or_dash(&value))));
+    };
+    say("host", host.hostname.clone());
+    say("state", host.state.clone());
+    say("kinds", host.kinds.join(", "));
+    say("arch", host.arch.clone());
+    say("group", host.group.clone());
+    say("free MB", memory(host));
+    say("tags", host.tags.join(", "));
+    say("devices", host.devices.join(", "));
+    say("seen", seen(host, now_ms));
+    say("jobs", host.jobs.join(" "));
+    if !host.why_idle.is_empty() {
+        lines.push("why idle:".to_owned());
+        lines.extend(
+            host.why_idle
+                .iter()
+                .map(|why| format!("  - {}", harmless(why))),
+        );
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> HostView {
+        HostView {
+            hostname: "h1".into(),
+            kinds: vec!["vm".into(), "dc".into()],
+            arch: "x86_64".into(),
+            memory_mb: 8000,
+            free_memory_mb: 7000,
+            state: "waiting".into(),
+            seen_ms: 5_000,
+            why_idle: vec!["no job asks for dc".into()],
+            ..HostView::default()
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_row() {
+        assert_eq!(
+            all(&[host()], 8_500, false),
+            "host  state    kinds  arch    group  free MB       jobs  seen\n\
+             h1    waiting  vm,dc  x86_64  -      7000 of 8000     0  3.5s ago"
+        );
+    }
+
+    #[test]
+    fn one_host_says_why_it_is_idle() {
+        let text = one(&host(), 8_500);
+        assert!(
+            text.ends_with("why idle:\n  - no job asks for dc"),
+            "{text}"
+        );
+        assert!(text.contains("state     waiting\n"), "{text}");
+    }
+}

@@ -1,0 +1,207 @@
+//! `fairlead job ID`: one job, its stages with times, where its results are, and its spec.
+//!
+//! The scheduler answers a job flat, spec and state in one object; this knows the state's names and
+//! shows everything else as the spec, so that nothing is hidden.
+
+use fairlead_api::client::Client;
+use fairlead_job::{Spec, Stage};
+use serde_json::Value;
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, harmless, or_dash},
+    yaml_text,
+};
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobArgs {
+    /// The job's id
+    id: String,
+}
+
+/// State that is shown at the top, in this order: heading and names that it may have.
+const STATE: &[(&str, &[&str])] = &[
+    ("stage", &["job_stage"]),
+    ("health", &["job_health"]),
+    ("results in", &["job_data_readiness"]),
+    ("reason", &["reason"]),
+    ("exit code", &["exit_code"]),
+    ("account", &["my_account"]),
+    ("queue", &["queue"]),
+    ("priority", &["priority"]),
+    ("testbox", &["testbox"]),
+    ("group", &["tbox_group"]),
+    ("host", &["host", "host_machine"]),
+    ("attempt", &["attempt"]),
+    ("memory MB", &["memory_mb"]),
+    ("submit id", &["submit_id"]),
+    ("result folder", &["result_root"]),
+];
+
+/// State that is not shown: compass-ci's other names and numbers for the same.
+const HIDDEN: &[&str] = &[
+    "id",
+    "job_id",
+    "istage",
+    "ihealth",
+    "idata_readiness",
+    "job_state",
+];
+
+pub(crate) async fn run(args: &JobArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let job = client.job(&args.id).await.map_err(Failure::from)?;
+    let server = server_of(&client);
+    context.print(&job, |job| {
+        text(&args.id, job, &server, context.output.is_terminal())
+    })?;
+    Ok(exit::OK)
+}
+
+fn server_of(client: &Client) -> String {
+    client.last_good_url().trim_end_matches('/').to_owned()
+}
+
+/// A value in a line.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => harmless(text),
+        Value::Null => "-".to_owned(),
+        other => harmless(&other.to_string()),
+    }
+}
+
+fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
+    let mut rest = job.clone();
+    let mut lines = vec![format!("{:<14}{}", "job", harmless(id))];
+    for (heading, names) in STATE {
+        let found = names.iter().find_map(|name| job.get(*name)).map(shown);
+        for name in *names {
+            rest.shift_remove(*name);
+        }
+        if let Some(value) = found {
+            lines.push(format!("{heading:<14}{}", or_dash(&value)));
+        }
+    }
+    if let Some(Value::String(root)) = job.get("result_root") {
+        lines.push(format!("{:<14}{server}{}/", "download", harmless(root)));
+    }
+    let stages = stages(job, terminal);
+    if !stages.is_empty() {
+        lines.push(String::new());
+        lines.push(stages);
+    }
+    for name in HIDDEN {
+        rest.shift_remove(*name);
+    }
+    rest.retain(|name, _| stage_of(name).is_none());
+    if !rest.is_empty() {
+        lines.push(String::new());
+        // Job texts come from people: a script must not move this terminal's cursor.
+        lines.extend(yaml_text::of(&rest).lines().map(harmless));
+    }
+    lines.join("\n")
+}
+
+/// The stage whose time a field holds: `running_ms` or compass-ci's `running_time`.
+fn stage_of(name: &str) -> Option<&str> {
+    let stage = name
+        .strip_suffix("_ms")
+        .or_else(|| name.strip_suffix("_time"))?;
+    let known = Stage::ALL.iter().any(|known| known.as_str() == stage) || stage == "end";
+    known.then_some(stage)
+}
+
+/// When each stage began, and how long it lasted. compass-ci's texts serve where numbers are absent.
+fn stages(job: &Spec, terminal: bool) -> String {
+    let mut times: Vec<(&str, u64, String)> = Vec::new();
+    for (name, value) in job {
+        let Some(stage) = stage_of(name) else {
+            continue;
+        };
+        let (ms, when) = match value {
+            Value::Number(number) => {
+                let ms = number.as_u64().unwrap_or_default();
+                (ms, clock::shown(ms))
+            }
+            Value::String(text) => match text.parse::<jiff::Timestamp>() {
+                Ok(at) => {
+                    let ms = u64::try_from(at.as_millisecond()).unwrap_or_default();
+                    (ms, clock::shown(ms))
+                }
+                Err(_) => continue,
+            },
+            _ => continue,
+        };
+        let better = name.ends_with("_ms");
+        match times.iter_mut().find(|(known, ..)| *known == stage) {
+            Some(known) if better => *known = (stage, ms, when),
+            Some(_) => {}
+            None => times.push((stage, ms, when)),
+        }
+    }
+    times.retain(|(_, ms, _)| *ms > 0);
+    times.sort_by_key(|(_, ms, _)| *ms);
+    if times.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::new(&["stage", "since", ">lasted"]);
+    let ends = times
+        .iter()
+        .skip(1)
+        .map(|(_, ms, _)| Some(*ms))
+        .chain([None]);
+    for ((stage, ms, when), end) in times.iter().zip(ends) {
+        let lasted = end.map_or_else(String::new, |end| clock::length(end.saturating_sub(*ms)));
+        grid.row([(*stage).to_owned(), when.clone(), lasted]);
+    }
+    grid.render(terminal)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_job_shows_state_stages_and_spec_and_nothing_twice() {
+        let Value::Object(job) = json!({
+            "suite": "s", "nr": 8, "job_stage": "finish", "job_health": "success", "istage": 9,
+            "result_root": "/result/s/1", "submit_ms": 1_000, "running_ms": 3_500, "finish_ms": 65_500,
+            "running_time": "1970-01-01T00:00:03Z",
+            "script": "echo \u{1b}[2J\n",
+        }) else {
+            panic!()
+        };
+        let text = text("7", &job, "http://x", false);
+        assert!(
+            text.starts_with("job           7\nstage         finish\nhealth        success\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("download      http://x/result/s/1/"),
+            "{text}"
+        );
+        let stages: Vec<&str> = text
+            .lines()
+            .filter(|l| l.contains(':') && l.contains("19"))
+            .collect();
+        assert_eq!(stages.len(), 3, "{text}");
+        assert!(
+            stages[1].starts_with("running") && stages[1].ends_with("1m02s"),
+            "{text}"
+        );
+        assert!(
+            text.contains("suite: s") || text.contains("suite: \"s\""),
+            "{text}"
+        );
+        assert!(
+            !text.contains("running_time") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}

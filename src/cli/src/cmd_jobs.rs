@@ -1,0 +1,202 @@
+//! `fairlead jobs`: a list by filters.
+
+use fairlead_api::{JobList, JobSummary, client::JobQuery};
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, cut, or_dash},
+};
+
+/// Jobs of one request.
+const PAGE_JOBS: u32 = 500;
+/// Characters of a job's parameters in the table.
+const PARAMS_CHARS_MAX: usize = 60;
+
+/// Which jobs. Filters may hold several words with commas.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "With --account NAME only that account's jobs are listed.")]
+pub(crate) struct JobsArgs {
+    /// Only jobs of this stage: submit, dispatch, boot, setup, running, finish, cancel …
+    #[arg(long, value_delimiter = ',')]
+    stage: Vec<String>,
+    /// Only jobs of this health: unknown, success, fail, cancel, oom …
+    #[arg(long, value_delimiter = ',')]
+    health: Vec<String>,
+    /// Only jobs of this queue
+    #[arg(long, value_delimiter = ',')]
+    queue: Vec<String>,
+    /// Only jobs that this host has or had
+    #[arg(long, value_delimiter = ',')]
+    host: Vec<String>,
+    /// Only jobs of this suite
+    #[arg(long, value_delimiter = ',')]
+    suite: Vec<String>,
+    /// Only jobs of this submit
+    #[arg(long, value_delimiter = ',')]
+    submit_id: Vec<String>,
+    /// Only jobs of this group
+    #[arg(long, value_delimiter = ',')]
+    group_id: Vec<String>,
+    /// Only jobs for this group of testboxes
+    #[arg(long, value_delimiter = ',')]
+    tbox_group: Vec<String>,
+    /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
+    #[arg(long, value_name = "TIME", value_parser = length_ms)]
+    since: Option<u64>,
+    /// Only my own jobs
+    #[arg(long)]
+    mine: bool,
+    /// Oldest first
+    #[arg(long)]
+    oldest: bool,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    limit: u32,
+    /// Goes on after this page: `next` of a list before
+    #[arg(long, value_name = "PLACE")]
+    after: Option<String>,
+}
+
+/// `10m` as milliseconds.
+fn length_ms(text: &str) -> Result<u64, String> {
+    let units = [
+        ('s', 1),
+        ('m', 60),
+        ('h', 3600),
+        ('d', 86_400),
+        ('w', 604_800),
+    ];
+    let (number, seconds) = units
+        .iter()
+        .find_map(|(unit, seconds)| text.strip_suffix(*unit).map(|number| (number, *seconds)))
+        .unwrap_or((text, 1));
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(seconds * 1000))
+        .ok_or_else(|| "expected a number with s, m, h, d or w, for example 90s or 2h".to_owned())
+}
+
+impl JobsArgs {
+    fn query(&self, context: &Context) -> Result<JobQuery, Failure> {
+        let mut account: Vec<String> = context.flags.account.iter().cloned().collect();
+        if self.mine && account.is_empty() {
+            account.extend(context.settings()?.account.value);
+        }
+        Ok(JobQuery {
+            stage: self.stage.clone(),
+            health: self.health.clone(),
+            account,
+            queue: self.queue.clone(),
+            host: self.host.clone(),
+            suite: self.suite.clone(),
+            submit_id: self.submit_id.clone(),
+            group_id: self.group_id.clone(),
+            tbox_group: self.tbox_group.clone(),
+            since_ms: self.since.map(|ms| clock::now_ms().saturating_sub(ms)),
+            until_ms: None,
+            order: Some(if self.oldest { "oldest" } else { "newest" }.to_owned()),
+            after: self.after.clone(),
+            limit: None,
+        })
+    }
+}
+
+pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let mut query = args.query(context)?;
+    let mut list = JobList {
+        jobs: Vec::new(),
+        total: 0,
+        next: None,
+    };
+    loop {
+        let wanted = args
+            .limit
+            .saturating_sub(u32::try_from(list.jobs.len()).unwrap_or(u32::MAX));
+        query.limit = Some(wanted.min(PAGE_JOBS));
+        let page = client.jobs(&query).await.map_err(Failure::from)?;
+        let got = u32::try_from(page.jobs.len()).unwrap_or(u32::MAX);
+        list.total = page.total;
+        list.next.clone_from(&page.next);
+        list.jobs.extend(page.jobs);
+        if page.next.is_none() || got == 0 || got >= wanted {
+            break;
+        }
+        query.after = page.next;
+    }
+    let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
+    context.print(&list, |list| table(&list.jobs, now_ms, terminal))?;
+    if !context.json && list.next.is_some() {
+        let (shown, total) = (list.jobs.len(), list.total);
+        context
+            .output
+            .remark(&format!("{shown} of {total} jobs; --limit N shows more"));
+    }
+    Ok(exit::OK)
+}
+
+/// How long a job ran, or has been where it is.
+fn took(job: &JobSummary, now_ms: u64) -> String {
+    let begin = [job.running_ms, job.dispatch_ms, job.submit_ms]
+        .into_iter()
+        .find(|ms| *ms > 0);
+    let end = if job.end_ms > 0 { job.end_ms } else { now_ms };
+    begin.map_or_else(
+        || "-".to_owned(),
+        |begin| clock::length(end.saturating_sub(begin)),
+    )
+}
+
+fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
+    let headings = [
+        "job",
+        "stage",
+        "health",
+        "account",
+        "queue",
+        "suite",
+        "parameters",
+        "testbox",
+        "host",
+        ">took",
+    ];
+    let mut grid = Grid::new(&headings);
+    for job in jobs {
+        grid.row([
+            job.job_id.clone(),
+            job.job_stage.clone(),
+            job.job_health.clone(),
+            or_dash(&job.my_account),
+            or_dash(&job.queue),
+            or_dash(&job.suite),
+            or_dash(&cut(&job.params, PARAMS_CHARS_MAX)),
+            or_dash(&job.testbox),
+            or_dash(&job.host),
+            took(job, now_ms),
+        ]);
+    }
+    grid.render(terminal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, ms) in [
+            ("90", 90_000),
+            ("90s", 90_000),
+            ("2h", 7_200_000),
+            ("1w", 604_800_000),
+        ] {
+            assert_eq!(length_ms(text), Ok(ms));
+        }
+        for text in ["", "h", "-1s", "1.5h", "99999999999999999d", "1y"] {
+            assert!(length_ms(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `fairlead queues`, `queues set NAME …`, `queues delete NAME`.
+
+use fairlead_api::{QueueChange, QueueView};
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    table::Grid,
+};
+
+/// What to do with queues.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct QueuesArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Lists queues with policy, waiting, running and share
+    List,
+    /// Changes a queue's policy; what is not named stays
+    Set(SetArgs),
+    /// Gives a queue the default policy again
+    Delete {
+        /// The queue
+        name: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+#[group(id = "change", required = true, multiple = true, args = ["weight", "priority", "pause", "resume"])]
+struct SetArgs {
+    /// The queue
+    name: String,
+    /// Its share inside its class, 1 to 10000
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    weight: Option<u32>,
+    /// Its class, 0 to 9; a higher one always goes first
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(0..=9))]
+    priority: Option<u8>,
+    /// Dispatches nothing of it from now on
+    #[arg(long, conflicts_with = "resume")]
+    pause: bool,
+    /// Dispatches its jobs again
+    #[arg(long)]
+    resume: bool,
+}
+
+pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    match args.what {
+        None | Some(What::List) => {}
+        Some(What::Set(set)) => {
+            let change = QueueChange {
+                priority: set.priority,
+                weight: set.weight,
+                paused: (set.pause || set.resume).then_some(set.pause),
+            };
+            client
+                .set_queue(&set.name, &change)
+                .await
+                .map_err(Failure::from)?;
+        }
+        Some(What::Delete { name }) => client.delete_queue(&name).await.map_err(Failure::from)?,
+    }
+    let queues = client.queues().await.map_err(Failure::from)?;
+    context.print(&queues, |queues| {
+        table(queues, context.output.is_terminal())
+    })?;
+    Ok(exit::OK)
+}
+
+fn table(queues: &[QueueView], terminal: bool) -> String {
+    let headings = [
+        "queue",
+        ">priority",
+        ">weight",
+        ">waiting",
+        ">running",
+        ">share",
+        "policy",
+    ];
+    let mut grid = Grid::new(&headings);
+    for queue in queues {
+        let policy = match (queue.paused, queue.set) {
+            (true, _) => "paused",
+            (false, true) => "set",
+            (false, false) => "default",
+        };
+        grid.row([
+            queue.name.clone(),
+            queue.priority.to_string(),
+            queue.weight.to_string(),
+            queue.waiting.to_string(),
+            queue.running.to_string(),
+            format!(
+                "{}.{} %",
+                queue.share_permille / 10,
+                queue.share_permille % 10
+            ),
+            policy.to_owned(),
+        ]);
+    }
+    grid.render(terminal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_a_row_with_its_share_in_percent() {
+        let queue = QueueView {
+            name: "user1".into(),
+            priority: 3,
+            weight: 100,
+            paused: false,
+            waiting: 12,
+            running: 2,
+            share_permille: 755,
+            set: true,
+        };
+        assert_eq!(
+            table(&[queue], false),
+            "queue  priority  weight  waiting  running   share  policy\n\
+             user1         3     100       12        2  75.5 %  set"
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! `fairlead cancel ID…` and `fairlead terminate ID…`: one report a job.
+
+use fairlead_api::CancelItem;
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    table::harmless,
+};
+
+/// Which jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StopArgs {
+    /// The jobs' ids
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// The word of a report that it was done.
+const DONE: &str = "success";
+/// How many ids go in one request.
+const IDS_MAX: usize = 1000;
+
+/// Cancels jobs that wait.
+pub(crate) async fn cancel(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let mut reports = Vec::new();
+    for ids in args.ids.chunks(IDS_MAX) {
+        reports.extend(client.cancel_many(ids).await.map_err(Failure::from)?);
+    }
+    report(&reports, "cancelled", context)
+}
+
+/// Stops jobs that a testbox has. A job that the scheduler refuses to stop does not keep it from the others.
+pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let mut reports = Vec::new();
+    for id in &args.ids {
+        let (result, message) = match client.terminate(id).await {
+            Ok(()) => (DONE.to_owned(), String::new()),
+            Err(error) => match error.code() {
+                Some(code) => (code.as_str().to_owned(), Failure::from(error).to_string()),
+                None => return Err(Failure::from(error).into()),
+            },
+        };
+        reports.push(CancelItem {
+            job_id: id.clone(),
+            result,
+            message,
+        });
+    }
+    report(&reports, "told to stop", context)
+}
+
+fn report(reports: &[CancelItem], done: &str, context: &Context) -> anyhow::Result<u8> {
+    let mut refused = 0;
+    for item in reports {
+        if item.result == DONE {
+            if !context.json {
+                context.output.line(&format!("job {}: {done}", item.job_id));
+            }
+        } else {
+            refused += 1;
+            let why = if item.message.is_empty() {
+                &item.result
+            } else {
+                &item.message
+            };
+            let lines: Vec<String> = why.lines().map(harmless).collect();
+            context
+                .output
+                .remark(&format!("job {}: {}", item.job_id, lines.join("\n")));
+        }
+    }
+    if context.json {
+        context.output.json(&reports)?;
+    }
+    Ok(if refused == 0 {
+        exit::OK
+    } else {
+        exit::REFUSED
+    })
+}

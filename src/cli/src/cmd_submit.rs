@@ -1,0 +1,231 @@
+//! `fairlead submit`: expands job files and sends the jobs, or only shows or writes them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use fairlead_api::client::Client;
+use serde_json::json;
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    expansion::{FileJobs, JobsArgs},
+    follow::{Follower, Tracked},
+    progress::Progress,
+    results::{self, Ending},
+    signals::Signals,
+    submission::{self, Entry, Report, Teller},
+    tail::Tails,
+    yaml_text,
+};
+
+/// What to submit, and how.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A KEY=VALUE or -i FILE before a job file gives it a default, after it an override; between two files it
+overrides the first and is a default for the second. -s overrides in all. Later words win.
+
+Exit code 3 when any job was refused; with -m also 1 when a job did not succeed.")]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    jobs: JobsArgs,
+    /// Follows the jobs to their ends, then prints a table
+    #[arg(short, long)]
+    monitor: bool,
+    /// Prints the expanded jobs and submits nothing; needs no scheduler
+    #[arg(long, conflicts_with_all = ["monitor", "output"])]
+    dry_run: bool,
+    /// Writes each expanded job to a file in this folder, and submits nothing
+    #[arg(short, long, value_name = "DIR", conflicts_with = "monitor")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<u8> {
+    let settings = context.settings()?;
+    let files = args.jobs.expand(&settings.include_dirs.value)?;
+    if args.dry_run {
+        show(&files, context)?;
+        return Ok(exit::OK);
+    }
+    if let Some(folder) = &args.output {
+        write(&files, folder, context)?;
+        return Ok(exit::OK);
+    }
+    let submit_id = uuid::Uuid::new_v4().to_string();
+    let entries = submission::entries(files, &settings, &submit_id);
+    let client = Client::new(settings.client_config()).map_err(Failure::from)?;
+    if !context.json {
+        context.output.line(&format!("submit_id={submit_id}"));
+    }
+    let mut teller = Teller::new(context);
+    let sent = submission::send(&entries, &client, |report| teller.tell(report)).await;
+    teller.flush();
+    let reports = sent?;
+    let refused = reports.iter().any(|report| !report.accepted());
+    let mut code = if refused { exit::REFUSED } else { exit::OK };
+    let mut endings = None;
+    if args.monitor {
+        let (ended, ended_code) = follow(&entries, &reports, &client, context).await?;
+        if ended_code == exit::INTERRUPTED || code == exit::OK {
+            code = ended_code;
+        }
+        endings = Some(ended);
+    }
+    if context.json {
+        let reports: Vec<_> = reports.iter().map(Report::value).collect();
+        context
+            .output
+            .json(&json!({"submit_id": submit_id, "jobs": reports, "results": endings}))?;
+    }
+    Ok(code)
+}
+
+fn show(files: &[FileJobs], context: &Context) -> anyhow::Result<()> {
+    if context.json {
+        let jobs: Vec<_> = files.iter().flat_map(|file| &file.jobs).collect();
+        context.output.json(&jobs)?;
+        return Ok(());
+    }
+    for file in files {
+        for (n, job) in file.jobs.iter().enumerate() {
+            let head = format!("# {}: job {} of {}", file.file, n + 1, file.jobs.len());
+            context
+                .output
+                .line(&format!("{head}\n{}", yaml_text::of(job)));
+        }
+    }
+    Ok(())
+}
+
+fn write(files: &[FileJobs], folder: &Path, context: &Context) -> Result<(), Failure> {
+    let failed = |path: &Path, error: &std::io::Error| {
+        Failure::local(
+            format!("cannot write {}: {error}", path.display()),
+            "choose another -o DIR",
+        )
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    let digits = files
+        .iter()
+        .map(|file| file.jobs.len())
+        .max()
+        .unwrap_or(1)
+        .to_string()
+        .len();
+    let mut written = Vec::new();
+    for file in files {
+        let stem = Path::new(&file.file)
+            .file_stem()
+            .map_or("job".into(), |s| s.to_string_lossy());
+        let stem = if stem == "-" { "stdin".into() } else { stem };
+        for (n, job) in file.jobs.iter().enumerate() {
+            let mut name = format!("{stem}-{:0digits$}.yaml", n + 1);
+            // Two files of one name from different folders.
+            for again in 2.. {
+                if !written.contains(&name) {
+                    break;
+                }
+                name = format!("{stem}-{:0digits$}-{again}.yaml", n + 1);
+            }
+            let path = folder.join(&name);
+            fs::write(&path, yaml_text::of(job)).map_err(|error| failed(&path, &error))?;
+            if !context.json {
+                context
+                    .output
+                    .line(&format!("{} => {}", file.file, path.display()));
+            }
+            written.push(name);
+        }
+    }
+    if context.json {
+        let paths: Vec<PathBuf> = written.iter().map(|name| folder.join(name)).collect();
+        context
+            .output
+            .json(&paths)
+            .map_err(|error| Failure::local(error.to_string(), ""))?;
+    }
+    Ok(())
+}
+
+/// Follows the accepted jobs until all are done or somebody presses Ctrl-C; the jobs then go on.
+async fn follow(
+    entries: &[Entry],
+    reports: &[Report],
+    client: &Client,
+    context: &Context,
+) -> anyhow::Result<(Vec<Ending>, u8)> {
+    let tracked: Vec<Tracked> = entries
+        .iter()
+        .zip(reports)
+        .filter(|(_, report)| report.accepted())
+        .map(|(entry, report)| {
+            let item = &report.item;
+            Tracked::new(
+                &item.job_id,
+                &entry.file,
+                entry.params.clone(),
+                &item.result_root,
+            )
+        })
+        .collect();
+    let mut progress = Progress::new(context, tracked.len());
+    let mut tails = Tails::default();
+    let mut follower = Follower::new(tracked, submission::submit_ids(entries));
+    let mut signals = Signals::catch()?;
+    let interrupted = loop {
+        tokio::select! {
+            () = signals.next() => break true,
+            looked = look(&mut follower, client, &mut progress, &mut tails) => looked?,
+        }
+        if follower.done() {
+            break false;
+        }
+        tokio::select! {
+            () = signals.next() => break true,
+            () = clock::pause(follower.pause()) => {}
+        }
+    };
+    progress.end();
+    let endings: Vec<Ending> = follower
+        .jobs()
+        .iter()
+        .map(|job| Ending::of(job, str::to_owned))
+        .collect();
+    if !context.json {
+        context
+            .output
+            .line(&results::table(&endings, context.output.is_terminal()));
+    }
+    if interrupted {
+        context
+            .output
+            .remark("stopped following; the jobs go on, `fairlead jobs` shows them");
+        return Ok((endings, exit::INTERRUPTED));
+    }
+    let code = results::code(&endings);
+    Ok((endings, code))
+}
+
+/// One look. A scheduler that is away for a while is waited for: it will come back, the jobs go on.
+async fn look(
+    follower: &mut Follower,
+    client: &Client,
+    progress: &mut Progress<'_>,
+    tails: &mut Tails,
+) -> Result<(), Failure> {
+    match follower.look(client).await {
+        Ok(()) => {
+            progress.show(follower.jobs());
+            tails.look(client, progress).await;
+            follower.check_missing()
+        }
+        Err(error) if error.may_pass() => {
+            progress.remark(&format!("{error}; trying again"));
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

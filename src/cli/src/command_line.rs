@@ -1,0 +1,95 @@
+//! The command line: every command and the options that all have. Owns no behaviour.
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_log, cmd_queues,
+    cmd_stop, cmd_submit, cmd_version, context::Context, exit, settings::Flags,
+};
+
+/// Dispatches the jobs of a test lab: people submit job files, testboxes ask for work
+#[derive(Debug, Parser)]
+#[command(name = "fairlead", version, after_help = exit::HELP, max_term_width = 100)]
+#[command(
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+    /// Prints JSON for programs instead of tables for people
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Submits the jobs of job files
+    Submit(cmd_submit::SubmitArgs),
+    /// Lists jobs
+    Jobs(cmd_jobs::JobsArgs),
+    /// Shows one job: stages with their times, results, and what it was submitted with
+    Job(cmd_job::JobArgs),
+    /// Prints a job's output
+    Log(cmd_log::LogArgs),
+    /// Says why a job waits, or where it is
+    Explain(cmd_explain::ExplainArgs),
+    /// Cancels jobs that wait
+    Cancel(cmd_stop::StopArgs),
+    /// Stops jobs that a testbox has
+    Terminate(cmd_stop::StopArgs),
+    /// Lists queues, or changes their policy
+    Queues(cmd_queues::QueuesArgs),
+    /// Lists hosts, or shows one and why it is idle
+    Hosts(cmd_hosts::HostsArgs),
+    /// Accounts and their tokens
+    Account(cmd_account::AccountArgs),
+    /// Settings, and where each came from
+    Config(cmd_config::ConfigArgs),
+    /// Prints a completion script for a shell
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Prints the version
+    Version(cmd_version::VersionArgs),
+}
+
+impl Command {
+    pub(crate) async fn run(self, context: &Context) -> anyhow::Result<u8> {
+        match self {
+            Self::Submit(args) => cmd_submit::run(&args, context).await,
+            Self::Jobs(args) => cmd_jobs::run(&args, context).await,
+            Self::Job(args) => cmd_job::run(&args, context).await,
+            Self::Log(args) => cmd_log::run(&args, context).await,
+            Self::Explain(args) => cmd_explain::run(&args, context).await,
+            Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
+            Self::Terminate(args) => cmd_stop::terminate(&args, context).await,
+            Self::Queues(args) => cmd_queues::run(args, context).await,
+            Self::Hosts(args) => cmd_hosts::run(&args, context).await,
+            Self::Account(args) => cmd_account::run(args, context).await,
+            Self::Config(args) => cmd_config::run(&args, context),
+            Self::Completions { shell } => {
+                let mut script = Vec::new();
+                let mut command = <CommandLine as clap::CommandFactory>::command();
+                clap_complete::generate(shell, &mut command, "fairlead", &mut script);
+                context.output.bytes(&script);
+                Ok(exit::OK)
+            }
+            Self::Version(args) => cmd_version::run(&args, context).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,152 @@
+//! Exit codes, and the one error type that carries one. Owns the mapping from every library's errors to
+//! a code; prints nothing.
+
+use std::fmt;
+
+use fairlead_api::client::ClientError;
+use fairlead_job::file::JobFileError;
+
+/// All is well; for `run` and `submit -m`: every job succeeded.
+pub(crate) const OK: u8 = 0;
+/// A job did not succeed.
+pub(crate) const JOB_FAILED: u8 = 1;
+/// The command line, the configuration or a job file is wrong. Nothing was done.
+pub(crate) const USAGE: u8 = 2;
+/// The scheduler refused the request, or a part of it.
+pub(crate) const REFUSED: u8 = 3;
+/// No scheduler answers.
+pub(crate) const UNREACHABLE: u8 = 4;
+/// Something on this machine: a folder, a port, a full disk.
+pub(crate) const LOCAL: u8 = 5;
+/// Stopped by Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The codes as `--help` shows them.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    done; with run and submit -m: every job succeeded
+  1    a job did not succeed
+  2    the command line, the configuration or a job file is wrong; nothing was done
+  3    the scheduler refused the request or a part of it
+  4    no scheduler answers
+  5    something on this machine: a folder, a port, a full disk
+  130  stopped by Ctrl-C";
+
+/// Why a command ends, with its exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// One of the constants of this module.
+    pub(crate) code: u8,
+    /// What is wrong, lowercase, with the value and the limit. May have several lines.
+    pub(crate) message: String,
+    /// What to do about it; empty when the message says it all.
+    pub(crate) hint: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The user's mistake.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(USAGE, message, hint)
+    }
+
+    /// This machine's.
+    pub(crate) fn local(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(LOCAL, message, hint)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if !self.hint.is_empty() {
+            write!(f, "\nhint: {}", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<JobFileError> for Failure {
+    fn from(error: JobFileError) -> Self {
+        // Its text has place, snippet and hint already.
+        Self::usage(error.to_string(), "")
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused { status, body } => {
+                let message = format!("{} ({}, {status})", body.message, body.code.as_str());
+                Self::new(REFUSED, message, body.hint)
+            }
+            ClientError::Unreachable { tried, cause, hint } => {
+                let message = format!("no scheduler answers at {}: {cause}", tried.join(", "));
+                Self::new(UNREACHABLE, message, hint)
+            }
+            ClientError::OutcomeUnknown { url, cause } => Self::new(
+                UNREACHABLE,
+                format!("{url} gave no answer: {cause}"),
+                "the request may have been done or not: look before you repeat it",
+            ),
+            error @ ClientError::BadAnswer { .. } => Self::new(
+                UNREACHABLE,
+                error.to_string(),
+                "is this the address of a fairlead scheduler? `fairlead config show` says where it comes from",
+            ),
+            error @ ClientError::BadUrl { .. } => Self::usage(
+                error.to_string(),
+                "`fairlead config show` says where each setting comes from",
+            ),
+            error => Self::local(error.to_string(), ""),
+        }
+    }
+}
+
+/// The code and the text for whatever a command returned.
+pub(crate) fn describe(error: &anyhow::Error) -> (u8, String) {
+    let code = error
+        .downcast_ref::<Failure>()
+        .map_or(LOCAL, |failure| failure.code);
+    (code, format!("{error:#}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_in_the_help() {
+        for code in [
+            OK,
+            JOB_FAILED,
+            USAGE,
+            REFUSED,
+            UNREACHABLE,
+            LOCAL,
+            INTERRUPTED,
+        ] {
+            assert!(
+                HELP.lines()
+                    .any(|line| line.split_whitespace().next() == Some(&code.to_string())),
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_failure_keeps_its_code_under_context() {
+        let error = anyhow::Error::new(Failure::usage("bad", "do this")).context("while reading");
+        assert_eq!(describe(&error).0, USAGE);
+        assert!(describe(&error).1.contains("hint: do this"));
+    }
+}

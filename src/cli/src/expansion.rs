@@ -1,0 +1,157 @@
+//! From the words of a command line to expanded jobs. Reads job files and stdin; submits nothing.
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use fairlead_job::{
+    Spec,
+    file::{ExpandOptions, FsSource, Setting, Source, expand_file, expand_text, limits},
+};
+
+use crate::{
+    exit::Failure,
+    words::{FileWords, Word, Words},
+};
+
+/// The options of `run` and `submit` that say which jobs are meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobsArgs {
+    #[command(flatten)]
+    pub(crate) words: Words,
+    /// A folder to search for included files; repeatable
+    #[arg(short = 'I', long = "include-dir", value_name = "DIR")]
+    pub(crate) include_dirs: Vec<PathBuf>,
+    /// How often each job is wanted
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) repeat: u32,
+}
+
+/// The jobs of one file.
+#[derive(Debug)]
+pub(crate) struct FileJobs {
+    /// The file as it was named.
+    pub(crate) file: String,
+    /// Its jobs, never empty.
+    pub(crate) jobs: Vec<Spec>,
+}
+
+impl JobsArgs {
+    /// Expands every file, or fails with the first that cannot be. `more_dirs` are searched last.
+    pub(crate) fn expand(&self, more_dirs: &[String]) -> Result<Vec<FileJobs>, Failure> {
+        let mut include_dirs = self.include_dirs.clone();
+        include_dirs.extend(more_dirs.iter().map(PathBuf::from));
+        let files = self.words.files()?;
+        files
+            .into_iter()
+            .map(|words| self.expand_one(&words, &include_dirs))
+            .collect()
+    }
+
+    fn expand_one(&self, words: &FileWords, include_dirs: &[PathBuf]) -> Result<FileJobs, Failure> {
+        let mut source = WithTexts::default();
+        let options = ExpandOptions {
+            include_dirs: include_dirs.to_vec(),
+            defaults: settings(&words.before, include_dirs, &mut source)?,
+            overrides: settings(&words.after, include_dirs, &mut source)?,
+            repeat: self.repeat,
+            ..ExpandOptions::default()
+        };
+        let jobs = if words.file.as_os_str() == "-" {
+            expand_text("stdin", &stdin()?, &options, &source)?
+        } else {
+            expand_file(&words.file, &options, &source)?
+        };
+        Ok(FileJobs {
+            file: words.file.to_string_lossy().into_owned(),
+            jobs,
+        })
+    }
+}
+
+fn settings(
+    words: &[Word],
+    include_dirs: &[PathBuf],
+    source: &mut WithTexts,
+) -> Result<Vec<Setting>, Failure> {
+    let setting = |word: &Word| match word {
+        Word::Assign(text) => Ok(Setting::parse(text)?),
+        Word::Set(text) => Ok(Setting::file(source.add(text))),
+        Word::Include(path) => Ok(Setting::file(found(path, include_dirs))),
+        Word::File(path) => Err(Failure::usage(
+            format!("{} is a job file, not a setting", path.display()),
+            "",
+        )),
+    };
+    words.iter().map(setting).collect()
+}
+
+/// The include as named, or else in the first folder that has it.
+fn found(path: &Path, include_dirs: &[PathBuf]) -> PathBuf {
+    let places = include_dirs.iter().map(|dir| dir.join(path));
+    std::iter::once(path.to_owned())
+        .chain(places)
+        .find(|place| place.is_file())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+fn stdin() -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    let read = io::stdin()
+        .take(limits::FILE_BYTES_MAX + 1)
+        .read_to_end(&mut text);
+    read.map_err(|error| Failure::local(format!("cannot read stdin: {error}"), ""))?;
+    if u64::try_from(text.len()).map_or(true, |bytes| bytes > limits::FILE_BYTES_MAX) {
+        let limit = limits::FILE_BYTES_MAX;
+        return Err(Failure::usage(
+            format!("stdin is larger than {limit} bytes"),
+            "split the file",
+        ));
+    }
+    Ok(text)
+}
+
+/// The disk, and beside it the texts of `-s`, each as a file of its own, so that its errors have a
+/// place and a snippet like all others.
+#[derive(Debug, Default)]
+struct WithTexts {
+    texts: Vec<(PathBuf, String)>,
+}
+
+impl WithTexts {
+    /// Keeps a text and gives it a name that no file on a disk has.
+    fn add(&mut self, text: &str) -> PathBuf {
+        let name = PathBuf::from(format!("-s (number {})", self.texts.len() + 1));
+        self.texts.push((name.clone(), text.to_owned()));
+        name
+    }
+
+    fn text(&self, path: &Path) -> Option<&str> {
+        self.texts
+            .iter()
+            .find(|(name, _)| name == path)
+            .map(|(_, text)| text.as_str())
+    }
+}
+
+impl Source for WithTexts {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.text(path) {
+            Some(text) => Ok(text.as_bytes().to_vec()),
+            None => FsSource.read(path),
+        }
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        FsSource.is_file(path)
+    }
+
+    fn folders(&self, path: &Path) -> Vec<PathBuf> {
+        FsSource.folders(path)
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        FsSource.absolute(path)
+    }
+}

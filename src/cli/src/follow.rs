@@ -1,0 +1,215 @@
+//! Follows submitted jobs to their ends by asking the scheduler for its list. Owns what is known of each
+//! job; shows nothing itself.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use fairlead_api::{
+    JobSummary,
+    client::{Client, ClientError, JobQuery},
+};
+use fairlead_job::{DataReadiness, Stage};
+
+use crate::{clock, exit::Failure};
+
+/// Jobs of one page.
+const PAGE_JOBS: u32 = 500;
+/// How often the list is looked at, for each page that it took.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// How long results may come in after the end before the job counts as done all the same.
+const RESULTS_MAX: Duration = Duration::from_secs(30);
+/// How long the list may miss jobs: searches lag behind writes, but not that much.
+const MISSING_MAX: Duration = Duration::from_mins(1);
+
+/// One job that is followed.
+#[derive(Debug, Clone)]
+pub(crate) struct Tracked {
+    pub(crate) job_id: String,
+    pub(crate) file: String,
+    pub(crate) params: Vec<(String, String)>,
+    /// As the submit answered.
+    pub(crate) result_root: String,
+    /// As last seen.
+    pub(crate) seen: Option<JobSummary>,
+    ended: Option<Instant>,
+    done: bool,
+}
+
+impl Tracked {
+    pub(crate) fn new(
+        job_id: &str,
+        file: &str,
+        params: Vec<(String, String)>,
+        result_root: &str,
+    ) -> Self {
+        Self {
+            job_id: job_id.to_owned(),
+            file: file.to_owned(),
+            params,
+            result_root: result_root.to_owned(),
+            seen: None,
+            ended: None,
+            done: false,
+        }
+    }
+
+    /// The parameters as one text; `-` without any.
+    pub(crate) fn label(&self) -> String {
+        let pairs: Vec<String> = self
+            .params
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        crate::table::or_dash(&pairs.join(" "))
+    }
+
+    /// How far it is, as last seen.
+    pub(crate) fn stage(&self) -> Stage {
+        let stage = self
+            .seen
+            .as_ref()
+            .and_then(|seen| seen.job_stage.parse().ok());
+        stage.unwrap_or(Stage::Submit)
+    }
+
+    /// Whether it ended and nothing more is to come.
+    pub(crate) fn done(&self) -> bool {
+        self.done
+    }
+
+    /// How it ended, or `unknown`.
+    pub(crate) fn health(&self) -> &str {
+        self.seen
+            .as_ref()
+            .map_or("unknown", |seen| seen.job_health.as_str())
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.done && self.stage() == Stage::Finish && self.health() == "success"
+    }
+
+    /// Takes news of the job.
+    fn see(&mut self, seen: JobSummary, now: Instant) {
+        let results_are_in = matches!(
+            seen.job_data_readiness.parse(),
+            Ok(DataReadiness::Complete
+                | DataReadiness::Uploaded
+                | DataReadiness::Incomplete
+                | DataReadiness::Norun)
+        );
+        self.seen = Some(seen);
+        if self.stage().is_terminal() {
+            let ended = *self.ended.get_or_insert(now);
+            self.done = results_are_in || now.duration_since(ended) >= RESULTS_MAX;
+        } else {
+            (self.ended, self.done) = (None, false);
+        }
+    }
+}
+
+/// All jobs that are followed.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    jobs: Vec<Tracked>,
+    places: BTreeMap<String, usize>,
+    submit_ids: Vec<String>,
+    /// Before here, every job of the list is done.
+    from: Option<String>,
+    pages: u32,
+    missing_since: Option<Instant>,
+}
+
+impl Follower {
+    pub(crate) fn new(jobs: Vec<Tracked>, submit_ids: Vec<String>) -> Self {
+        let places = jobs
+            .iter()
+            .enumerate()
+            .map(|(n, job)| (job.job_id.clone(), n))
+            .collect();
+        Self {
+            jobs,
+            places,
+            submit_ids,
+            from: None,
+            pages: 1,
+            missing_since: None,
+        }
+    }
+
+    pub(crate) fn jobs(&self) -> &[Tracked] {
+        &self.jobs
+    }
+
+    pub(crate) fn done(&self) -> bool {
+        self.jobs.iter().all(Tracked::done)
+    }
+
+    /// How long to wait before the next look: long lists are looked at less often.
+    pub(crate) fn pause(&self) -> Duration {
+        LOOK_EVERY * self.pages.clamp(1, 20)
+    }
+
+    /// Asks for news. May be dropped half-way and called again.
+    pub(crate) async fn look(&mut self, client: &Client) -> Result<(), ClientError> {
+        let mut query = JobQuery {
+            submit_id: self.submit_ids.clone(),
+            order: Some("oldest".to_owned()),
+            limit: Some(PAGE_JOBS),
+            after: self.from.clone(),
+            ..JobQuery::default()
+        };
+        let mut all_done_so_far = true;
+        let mut pages = 0;
+        loop {
+            let page = client.jobs(&query).await?;
+            pages += 1;
+            let now = clock::monotonic();
+            for seen in page.jobs {
+                let Some(job) = self
+                    .places
+                    .get(&seen.job_id)
+                    .and_then(|n| self.jobs.get_mut(*n))
+                else {
+                    continue;
+                };
+                job.see(seen, now);
+                all_done_so_far &= job.done;
+            }
+            let Some(next) = page.next else { break };
+            if all_done_so_far {
+                self.from = Some(next.clone());
+            }
+            query.after = Some(next);
+        }
+        self.pages = pages;
+        if all_done_so_far && !self.done() {
+            // The list has shown its end, and some jobs were in no page yet: begin anew.
+            self.from = None;
+        }
+        Ok(())
+    }
+
+    /// Fails when the scheduler has not listed some jobs for a long time, although all it lists are done.
+    pub(crate) fn check_missing(&mut self) -> Result<(), Failure> {
+        let missing = self.jobs.iter().filter(|job| job.seen.is_none()).count();
+        let all_seen_done = self.jobs.iter().all(|job| job.seen.is_none() || job.done);
+        if missing == 0 || !all_seen_done {
+            self.missing_since = None;
+            return Ok(());
+        }
+        let now = clock::monotonic();
+        if now.duration_since(*self.missing_since.get_or_insert(now)) < MISSING_MAX {
+            return Ok(());
+        }
+        Err(Failure::new(
+            crate::exit::REFUSED,
+            format!(
+                "the scheduler lists {missing} of {} jobs no more",
+                self.jobs.len()
+            ),
+            "may this account see them? `fairlead job ID` asks for one",
+        ))
+    }
+}

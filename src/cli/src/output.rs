@@ -1,0 +1,180 @@
+//! The one place that writes to stdout and stderr. A reader that went away (`| head`) is no error: what
+//! comes after is dropped, and commands that would go on for ever look at [`Output::closed`].
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::Serialize;
+
+use crate::exit::{self, Failure};
+
+/// Where a command's results and its remarks go.
+pub(crate) struct Output {
+    streams: Mutex<Streams>,
+    terminal: bool,
+    remarks_terminal: bool,
+}
+
+struct Streams {
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
+    closed: bool,
+    problem: Option<io::Error>,
+}
+
+impl Output {
+    /// The process's own stdout and stderr.
+    pub(crate) fn standard() -> Self {
+        let (out, err) = (io::stdout(), io::stderr());
+        Self {
+            terminal: out.is_terminal(),
+            remarks_terminal: err.is_terminal(),
+            streams: Mutex::new(Streams {
+                out: Box::new(out),
+                err: Box::new(err),
+                closed: false,
+                problem: None,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether results go to a person's terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Whether remarks and progress go to a person's terminal.
+    pub(crate) fn remarks_are_seen(&self) -> bool {
+        self.remarks_terminal
+    }
+
+    /// A line, or lines, of the result.
+    pub(crate) fn line(&self, text: &str) {
+        self.bytes(format!("{text}\n").as_bytes());
+    }
+
+    /// Bytes of the result, as they are, at once.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        let mut streams = self.lock();
+        if streams.closed || streams.problem.is_some() {
+            return;
+        }
+        let written = streams
+            .out
+            .write_all(bytes)
+            .and_then(|()| streams.out.flush());
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => streams.closed = true,
+            Err(error) => streams.problem = Some(error),
+        }
+    }
+
+    /// The result for programs.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.line(&text);
+        Ok(())
+    }
+
+    /// A remark for people, on stderr. Nobody reading it is no error.
+    pub(crate) fn remark(&self, text: &str) {
+        let mut streams = self.lock();
+        let _ = writeln!(streams.err, "{text}");
+    }
+
+    /// Whether nobody reads the results any more, or they cannot be written.
+    pub(crate) fn closed(&self) -> bool {
+        let streams = self.lock();
+        streams.closed || streams.problem.is_some()
+    }
+
+    /// What went wrong with writing, other than a reader that went away.
+    pub(crate) fn problem(&self) -> Result<(), Failure> {
+        match self.lock().problem.take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::new(
+                exit::LOCAL,
+                format!("cannot write the result: {error}"),
+                "is the disk full?",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Keeps what is written; fails with `error` when there is one.
+    #[derive(Clone, Default)]
+    pub(crate) struct Kept {
+        pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
+        pub(crate) error: Option<io::ErrorKind>,
+    }
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if let Some(kind) = self.error {
+                return Err(kind.into());
+            }
+            self.bytes.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn output(out: Kept) -> Output {
+        let streams = Streams {
+            out: Box::new(out),
+            err: Box::new(io::sink()),
+            closed: false,
+            problem: None,
+        };
+        Output {
+            streams: Mutex::new(streams),
+            terminal: false,
+            remarks_terminal: false,
+        }
+    }
+
+    #[test]
+    fn lines_are_written_whole() {
+        let kept = Kept::default();
+        output(kept.clone()).line("a\nb");
+        assert_eq!(*kept.bytes.lock().unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_problem() {
+        let output = output(Kept {
+            error: Some(io::ErrorKind::BrokenPipe),
+            ..Kept::default()
+        });
+        output.line("a");
+        assert!(output.closed());
+        assert!(output.problem().is_ok());
+    }
+
+    #[test]
+    fn a_full_disk_is_one() {
+        let output = output(Kept {
+            error: Some(io::ErrorKind::StorageFull),
+            ..Kept::default()
+        });
+        output.line("a");
+        assert!(output.closed());
+        assert_eq!(output.problem().unwrap_err().code, exit::LOCAL);
+    }
+}

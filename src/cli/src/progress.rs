@@ -1,0 +1,230 @@
+//! Live progress of followed jobs, on stderr: bars on a terminal, else a line an event.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use fairlead_job::Stage;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::{
+    clock,
+    context::Context,
+    follow::Tracked,
+    table::{cut, harmless},
+};
+
+/// Lines of running jobs that are shown at most; a terminal is not endless.
+const LINES_MAX: usize = 16;
+/// Characters of a job's parameters in its line.
+const LABEL_CHARS_MAX: usize = 48;
+/// Characters of the last output in a job's line.
+const SAID_CHARS_MAX: usize = 60;
+
+/// Shows how followed jobs go on.
+pub(crate) struct Progress<'a> {
+    context: &'a Context,
+    known: BTreeMap<String, Stage>,
+    bars: Option<Bars>,
+}
+
+struct Bars {
+    multi: MultiProgress,
+    all: ProgressBar,
+    lines: BTreeMap<String, ProgressBar>,
+    said: BTreeMap<String, String>,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(context: &'a Context, jobs: usize) -> Self {
+        let bars = context
+            .output
+            .remarks_are_seen()
+            .then(|| Bars::new(jobs as u64));
+        Self {
+            context,
+            known: BTreeMap::new(),
+            bars,
+        }
+    }
+
+    /// The jobs whose last output is worth asking for: those with a line of their own.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        self.bars
+            .as_ref()
+            .map_or_else(Vec::new, |bars| bars.lines.keys().cloned().collect())
+    }
+
+    /// The last line that a job has written.
+    pub(crate) fn said(&mut self, job_id: &str, line: &str) {
+        if let Some(bars) = &mut self.bars {
+            bars.said
+                .insert(job_id.to_owned(), cut(&harmless(line), SAID_CHARS_MAX));
+        }
+    }
+
+    /// A remark between the lines.
+    pub(crate) fn remark(&self, text: &str) {
+        match &self.bars {
+            Some(bars) => bars.multi.suspend(|| self.context.output.remark(text)),
+            None => self.context.output.remark(text),
+        }
+    }
+
+    /// Shows how things are now.
+    pub(crate) fn show(&mut self, jobs: &[Tracked]) {
+        let ended = jobs.iter().filter(|job| job.done()).count();
+        for job in jobs {
+            let stage = job.stage();
+            let before = self
+                .known
+                .get(&job.job_id)
+                .copied()
+                .unwrap_or(Stage::Submit);
+            let shown = if stage.is_terminal() && !job.done() {
+                before
+            } else {
+                stage
+            };
+            if shown == before {
+                continue;
+            }
+            self.known.insert(job.job_id.clone(), shown);
+            if let Some(text) = news(job, before, shown) {
+                let text = if shown.is_terminal() {
+                    format!("[{ended}/{}] {text}", jobs.len())
+                } else {
+                    text
+                };
+                // On a terminal the lines show what runs; only bad ends are worth a line that stays.
+                if self.bars.is_none() || (shown.is_terminal() && !job.succeeded()) {
+                    self.remark(&text);
+                }
+            }
+        }
+        if let Some(bars) = &mut self.bars {
+            bars.show(jobs, ended as u64);
+        }
+    }
+
+    /// Takes everything off the terminal.
+    pub(crate) fn end(self) {
+        if let Some(bars) = self.bars {
+            for line in bars.lines.values() {
+                line.finish_and_clear();
+            }
+            bars.all.finish_and_clear();
+            // A terminal that cannot be cleared is no reason to fail.
+            let _ = bars.multi.clear();
+        }
+    }
+}
+
+/// What is to say about a job that went from one stage to another; nothing about the small steps.
+fn news(job: &Tracked, before: Stage, now: Stage) -> Option<String> {
+    let head = format!(
+        "job {} ({})",
+        job.job_id,
+        cut(&job.label(), LABEL_CHARS_MAX)
+    );
+    let seen = job.seen.as_ref()?;
+    if now.is_terminal() {
+        let begin = if seen.running_ms > 0 {
+            seen.running_ms
+        } else {
+            seen.end_ms
+        };
+        let took = clock::length(seen.end_ms.saturating_sub(begin));
+        return Some(harmless(&format!("{head}: {} after {took}", job.health())));
+    }
+    if now >= Stage::Running && before < Stage::Running {
+        return Some(harmless(&format!("{head}: running on {}", seen.host)));
+    }
+    if now == Stage::Submit {
+        return Some(harmless(&format!(
+            "{head}: waits again, attempt {}",
+            seen.attempt
+        )));
+    }
+    None
+}
+
+impl Bars {
+    fn new(jobs: u64) -> Self {
+        let multi = MultiProgress::new();
+        let all = multi.add(ProgressBar::new(jobs));
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} jobs, {msg} [{elapsed}]");
+        all.set_style(
+            style
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("=> "),
+        );
+        all.enable_steady_tick(Duration::from_millis(200));
+        Self {
+            multi,
+            all,
+            lines: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    fn show(&mut self, jobs: &[Tracked], ended: u64) {
+        let held = |job: &&Tracked| !job.done() && job.stage() != Stage::Submit;
+        let running: Vec<&Tracked> = jobs.iter().filter(held).collect();
+        let bad = jobs
+            .iter()
+            .filter(|job| job.done() && !job.succeeded())
+            .count();
+        let waiting = jobs
+            .len()
+            .saturating_sub(running.len())
+            .saturating_sub(usize::try_from(ended).unwrap_or(0));
+        let part = if running.len() > LINES_MAX {
+            format!(" ({LINES_MAX} shown)")
+        } else {
+            String::new()
+        };
+        let failed = if bad > 0 {
+            format!(", {bad} failed")
+        } else {
+            String::new()
+        };
+        self.all.set_position(ended);
+        self.all.set_message(format!(
+            "{} running{part}, {waiting} waiting{failed}",
+            running.len()
+        ));
+
+        let shown: Vec<&Tracked> = running.into_iter().take(LINES_MAX).collect();
+        self.lines.retain(|id, line| {
+            let stays = shown.iter().any(|job| job.job_id == *id);
+            if !stays {
+                line.finish_and_clear();
+                self.multi.remove(line);
+            }
+            stays
+        });
+        let now_ms = clock::now_ms();
+        for job in shown {
+            let line = self.lines.entry(job.job_id.clone()).or_insert_with(|| {
+                let line = self.multi.add(ProgressBar::new_spinner());
+                let style = ProgressStyle::with_template("  {wide_msg}");
+                line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+                line
+            });
+            let begin = job.seen.as_ref().map_or(0, |seen| seen.running_ms);
+            let state = if begin == 0 {
+                job.stage().to_string()
+            } else {
+                clock::length(now_ms.saturating_sub(begin))
+            };
+            let label = harmless(&cut(&job.label(), LABEL_CHARS_MAX));
+            let said = self
+                .said
+                .get(&job.job_id)
+                .map(String::as_str)
+                .unwrap_or_default();
+            line.set_message(format!("{label}  {state:>6}  {said}"));
+        }
+        let lines = &self.lines;
+        self.said.retain(|id, _| lines.contains_key(id));
+    }
+}

@@ -1,0 +1,173 @@
+//! The table at the end of `run` and `submit -m`: one row a job.
+
+use serde::Serialize;
+
+use crate::{
+    exit,
+    follow::Tracked,
+    table::{Grid, cut, or_dash},
+};
+
+/// Characters of the parameters in the table.
+const PARAMS_CHARS_MAX: usize = 80;
+
+/// How one job ended. The field names are part of the CLI's interface for programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Ending {
+    pub(crate) job_id: String,
+    pub(crate) file: String,
+    /// Parameters that differ between the jobs, in the job's order; of a single job all.
+    pub(crate) params: serde_json::Map<String, serde_json::Value>,
+    pub(crate) job_stage: String,
+    pub(crate) job_health: String,
+    /// How long its script ran; absent when it did not.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) exit_code: Option<i32>,
+    /// Why, where it did not succeed.
+    pub(crate) reason: String,
+    /// The host that had it.
+    pub(crate) host: String,
+    /// A folder of this machine, or the place at the scheduler.
+    pub(crate) result: String,
+    pub(crate) success: bool,
+}
+
+impl Ending {
+    /// `place` turns a result root into what people can open.
+    pub(crate) fn of(job: &Tracked, place: impl Fn(&str) -> String) -> Self {
+        let seen = job.seen.as_ref();
+        let ran_ms = seen
+            .filter(|seen| seen.running_ms > 0 && seen.end_ms > 0)
+            .map(|seen| seen.end_ms.saturating_sub(seen.running_ms));
+        let root = seen.map_or("", |seen| seen.result_root.as_str());
+        let root = if root.is_empty() {
+            &job.result_root
+        } else {
+            root
+        };
+        Self {
+            job_id: job.job_id.clone(),
+            file: job.file.clone(),
+            params: job
+                .params
+                .iter()
+                .map(|(k, v)| (k.clone(), v.as_str().into()))
+                .collect(),
+            job_stage: job.stage().to_string(),
+            job_health: job.health().to_owned(),
+            seconds: ran_ms.map(seconds),
+            exit_code: seen.and_then(|seen| seen.exit_code),
+            reason: seen.map(|seen| seen.reason.clone()).unwrap_or_default(),
+            host: seen.map(|seen| seen.host.clone()).unwrap_or_default(),
+            result: if root.is_empty() {
+                String::new()
+            } else {
+                place(root)
+            },
+            success: job.succeeded(),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds of one job are far below 2^52"
+)]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+/// All endings as a table, and what they add up to.
+pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
+    let mut grid = Grid::new(&["job", "parameters", "health", ">seconds", "result folder"]);
+    for ending in endings {
+        let params: Vec<String> = ending
+            .params
+            .iter()
+            .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+            .collect();
+        grid.row([
+            ending.job_id.clone(),
+            or_dash(&cut(&params.join(" "), PARAMS_CHARS_MAX)),
+            health(ending),
+            ending
+                .seconds
+                .map_or_else(|| "-".to_owned(), |s| format!("{s:.1}")),
+            or_dash(&ending.result),
+        ]);
+    }
+    let good = endings.iter().filter(|ending| ending.success).count();
+    let all = endings.len();
+    let mut lines = vec![grid.render(terminal), String::new()];
+    for ending in endings
+        .iter()
+        .filter(|ending| !ending.success && !ending.reason.is_empty())
+    {
+        lines.push(crate::table::harmless(&format!(
+            "job {}: {}",
+            ending.job_id, ending.reason
+        )));
+    }
+    lines.push(match all - good {
+        0 => format!("{good} of {all} jobs succeeded"),
+        bad => format!("{good} of {all} jobs succeeded, {bad} did not"),
+    });
+    lines.join("\n")
+}
+
+/// The health, with the exit code where it says more.
+fn health(ending: &Ending) -> String {
+    match ending.exit_code {
+        Some(code) if ending.job_health == "fail" => format!("fail ({code})"),
+        _ if ending.job_health == "unknown" => ending.job_stage.clone(),
+        _ => ending.job_health.clone(),
+    }
+}
+
+/// The exit code that says whether every job succeeded.
+pub(crate) fn code(endings: &[Ending]) -> u8 {
+    if endings.iter().all(|ending| ending.success) {
+        exit::OK
+    } else {
+        exit::JOB_FAILED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(id: &str, health: &str) -> Ending {
+        Ending {
+            job_id: id.into(),
+            file: "f.yaml".into(),
+            params: [("nr".to_owned(), "8".into())].into_iter().collect(),
+            job_stage: "finish".into(),
+            job_health: health.into(),
+            seconds: Some(1.25),
+            exit_code: Some(i32::from(health == "fail")),
+            reason: if health == "fail" {
+                "exit code 1".into()
+            } else {
+                String::new()
+            },
+            host: "h".into(),
+            result: "/data/result/1".into(),
+            success: health == "success",
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_row_a_job_and_a_sum() {
+        let endings = [ending("1", "success"), ending("2", "fail")];
+        assert_eq!(
+            table(&endings, false),
+            "job  parameters  health    seconds  result folder\n\
+             1    nr=8        success       1.2  /data/result/1\n\
+             2    nr=8        fail (1)      1.2  /data/result/1\n\n\
+             job 2: exit code 1\n1 of 2 jobs succeeded, 1 did not"
+        );
+        assert_eq!(code(&endings), exit::JOB_FAILED);
+        assert_eq!(code(&endings[..1]), exit::OK);
+    }
+}

@@ -1,0 +1,326 @@
+//! Reads the configuration file, and compass-ci's account file where it is. Unknown keys are errors
+//! that name the nearest known one.
+
+use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, path::Path};
+
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use super::{Origin, Setting};
+use crate::exit::Failure;
+
+/// Largest configuration file, bytes: a mistake otherwise.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Every key of the configuration file, and what it says.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    (
+        "server",
+        "URL of the scheduler, or a list of several replicas' URLs",
+    ),
+    ("account", "who submits, where a job file does not say"),
+    (
+        "token",
+        "the account's token; better in a file of its own, see token_file",
+    ),
+    ("token_file", "a file that holds the token and nothing else"),
+    ("testbox", "testbox of submitted jobs that name none"),
+    ("arch", "architecture of submitted jobs that name none"),
+    (
+        "include_dirs",
+        "folders that are searched for included job files, after -I",
+    ),
+];
+
+/// A configuration file's values, as written.
+#[derive(Debug, Default)]
+pub(super) struct ConfigFile {
+    values: BTreeMap<String, Setting<Value>>,
+}
+
+type Document = BTreeMap<String, Spanned<Value>>;
+
+impl ConfigFile {
+    /// Reads `path`. A file that is not there has no values, unless it was asked for by name.
+    pub(super) fn read(path: &Path, asked_for: bool) -> Result<Self, Failure> {
+        let Some(text) = read_text(path, asked_for)? else {
+            return Ok(Self::default());
+        };
+        Self::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
+        let document: Document = if text.trim().is_empty() {
+            Document::new()
+        } else {
+            yaml(path, text)?
+        };
+        let mut values = BTreeMap::new();
+        for (key, value) in document {
+            let line = value.referenced.line();
+            if !KEYS.iter().any(|(known, _)| *known == key) {
+                return Err(unknown(path, line, &key));
+            }
+            values.insert(
+                key,
+                Setting::new(value.value, Origin::File(path.to_owned(), line)),
+            );
+        }
+        Ok(Self { values })
+    }
+
+    /// A text, or nothing when the key is absent, empty or null.
+    pub(super) fn text(&self, key: &str) -> Result<Option<Setting<String>>, Failure> {
+        let Some(found) = self.values.get(key) else {
+            return Ok(None);
+        };
+        let text = match &found.value {
+            Value::Null => return Ok(None),
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            other => return Err(wrong_type(&found.origin, key, other, "a text")),
+        };
+        Ok((!text.is_empty()).then(|| Setting::new(text, found.origin.clone())))
+    }
+
+    /// A list of texts; a single text is a list of one, and commas divide it where `commas` says so.
+    pub(super) fn list(
+        &self,
+        key: &str,
+        commas: bool,
+    ) -> Result<Option<Setting<Vec<String>>>, Failure> {
+        let Some(found) = self.values.get(key) else {
+            return Ok(None);
+        };
+        let mut texts = Vec::new();
+        let items = match &found.value {
+            Value::Null => return Ok(None),
+            Value::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for item in items {
+            let Value::String(text) = item else {
+                return Err(wrong_type(
+                    &found.origin,
+                    key,
+                    item,
+                    "a text or a list of texts",
+                ));
+            };
+            if commas {
+                texts.extend(super::resolve::divided(text));
+            } else {
+                texts.push(text.clone());
+            }
+        }
+        Ok((!texts.is_empty()).then(|| Setting::new(texts, found.origin.clone())))
+    }
+}
+
+/// `my_account` and `my_token` of compass-ci's own account file. Whatever else it holds is ignored, and
+/// so is a file that cannot be read: it belongs to another program.
+pub(super) fn compass_ci(path: &Path) -> (Option<Setting<String>>, Option<Setting<String>>) {
+    let Ok(Some(text)) = read_text(path, false) else {
+        return (None, None);
+    };
+    let Ok(document) = yaml(path, &text) else {
+        tracing::warn!(path = %path.display(), "compass-ci account file is not readable as YAML, ignored");
+        return (None, None);
+    };
+    let get = |key: &str| {
+        let found = document.get(key)?;
+        let text = match &found.value {
+            Value::String(text) if !text.is_empty() => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        Some(Setting::new(
+            text,
+            Origin::File(path.to_owned(), found.referenced.line()),
+        ))
+    };
+    (get("my_account"), get("my_token"))
+}
+
+/// The token that a file holds: its only line.
+pub(super) fn token_file(path: &Path, asked_for: bool) -> Result<Option<Setting<String>>, Failure> {
+    let Some(text) = read_text(path, asked_for)? else {
+        return Ok(None);
+    };
+    let token = text.trim();
+    if token.is_empty() || token.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err(Failure::usage(
+            format!(
+                "{}: expected one line with a token and nothing else",
+                path.display()
+            ),
+            "write the token that `fairlead account add` printed into it",
+        ));
+    }
+    Ok(Some(Setting::new(
+        token.to_owned(),
+        Origin::File(path.to_owned(), 0),
+    )))
+}
+
+/// The name of the user that runs this process: where the environment has no `USER`, as in containers.
+pub(super) fn user_of_process() -> Option<String> {
+    let uid = fs::metadata("/proc/self").ok()?.uid().to_string();
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == uid).then(|| name.to_owned())
+    });
+    Some(name.unwrap_or_else(|| format!("uid{uid}")))
+}
+
+fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        Failure::usage(
+            format!("{}: {}", path.display(), error.to_string().trim_end()),
+            "the configuration file is one YAML map; `fairlead config keys` lists its keys",
+        )
+    })
+}
+
+fn read_text(path: &Path, asked_for: bool) -> Result<Option<String>, Failure> {
+    let problem = match fs::metadata(path) {
+        Ok(about) if !about.is_file() => "is not a regular file".to_owned(),
+        Ok(about) if about.len() > FILE_BYTES_MAX => {
+            format!("is larger than {FILE_BYTES_MAX} bytes")
+        }
+        Ok(_) => match fs::read_to_string(path) {
+            Ok(text) => return Ok(Some(text)),
+            Err(error) => error.to_string(),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !asked_for => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory && !asked_for => {
+            return Ok(None);
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::usage(
+        format!("cannot read {}: {problem}", path.display()),
+        "",
+    ))
+}
+
+fn wrong_type(origin: &Origin, key: &str, value: &Value, expected: &str) -> Failure {
+    Failure::usage(
+        format!("{origin}: {key} is {value}, expected {expected}"),
+        "",
+    )
+}
+
+fn unknown(path: &Path, line: u64, key: &str) -> Failure {
+    let known = KEYS.iter().map(|(known, _)| *known);
+    let hint = nearest(key, known.clone()).map_or_else(
+        || format!("known keys are {}", known.collect::<Vec<_>>().join(", ")),
+        |near| format!("did you mean '{near}'?"),
+    );
+    Failure::usage(
+        format!(
+            "{}:{line}: unknown key '{}'",
+            path.display(),
+            crate::table::harmless(key)
+        ),
+        hint,
+    )
+}
+
+/// The known word that is at most a third of its letters away from `word`.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known
+        .map(|candidate| (distance(word, candidate), candidate))
+        .min()?;
+    (near.0 <= near.1.len().div_ceil(3)).then_some(near.1)
+}
+
+/// How many letters must be put in, left out or changed.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (above, letter) in from.chars().take(64).enumerate() {
+        let mut next = vec![above + 1];
+        for ((pair, other), left) in row.windows(2).zip(&to).zip(0..) {
+            let (&[diagonal, up], Some(&before)) = (pair, next.get::<usize>(left)) else {
+                continue;
+            };
+            let change = diagonal + usize::from(letter != *other);
+            next.push(change.min(up + 1).min(before + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ConfigFile, Failure> {
+        ConfigFile::parse(Path::new("c.yaml"), text)
+    }
+
+    #[test]
+    fn an_unknown_key_names_its_line_and_the_nearest_known() {
+        let error = parse("account: a\nserfer: x\n").unwrap_err();
+        assert_eq!(error.message, "c.yaml:2: unknown key 'serfer'");
+        assert_eq!(error.hint, "did you mean 'server'?");
+        assert!(
+            parse("zzzzzzzz: 1\n")
+                .unwrap_err()
+                .hint
+                .starts_with("known keys are server, ")
+        );
+    }
+
+    #[test]
+    fn a_list_may_be_one_text_with_commas() {
+        for text in ["server: http://a, http://b", "server: [http://a, http://b]"] {
+            let list = parse(text).unwrap().list("server", true).unwrap().unwrap();
+            assert_eq!(list.value, ["http://a", "http://b"]);
+            assert_eq!(list.origin.to_string(), "file c.yaml:1");
+        }
+    }
+
+    #[test]
+    fn wrong_types_and_broken_yaml_are_refused_with_their_place() {
+        let error = parse("\naccount: [a]\n")
+            .unwrap()
+            .text("account")
+            .unwrap_err();
+        assert_eq!(
+            error.message,
+            "file c.yaml:2: account is [\"a\"], expected a text"
+        );
+        for text in ["- a\n", "a: [\n", "account: a\naccount: b\n"] {
+            assert!(
+                parse(text).unwrap_err().message.starts_with("c.yaml: "),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_not_a_value() {
+        let file = parse("account:\nserver: []\ntoken: ''\n").unwrap();
+        assert!(file.text("account").unwrap().is_none());
+        assert!(file.list("server", true).unwrap().is_none());
+        assert!(file.text("token").unwrap().is_none());
+        assert!(parse("# only a remark\n").is_ok_and(|f| f.values.is_empty()));
+    }
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        for (from, to, n) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(from, to), n, "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Puts flags, environment, files and defaults together. Pure but for the files that it reads.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use fairlead_api::client::ClientConfig;
+
+use super::{
+    Origin, Setting,
+    file::{self, ConfigFile},
+};
+use crate::exit::Failure;
+
+/// Where the scheduler is when nothing says otherwise.
+const SERVER: &str = "http://127.0.0.1:3000";
+
+/// How long requests go on trying over all replicas: long enough for a scheduler's restart.
+const RETRY_FOR: Duration = Duration::from_secs(3);
+
+/// The variables that are looked at. Nothing else of the environment has an influence on settings.
+const VARIABLES: &[&str] = &[
+    "FAIRLEAD_SERVER",
+    "FAIRLEAD_TOKEN",
+    "FAIRLEAD_TOKEN_FILE",
+    "FAIRLEAD_ACCOUNT",
+    "FAIRLEAD_CONFIG",
+    "FAIRLEAD_LOG",
+    "RUST_LOG",
+    "XDG_CONFIG_HOME",
+    "HOME",
+    "USER",
+    "LOGNAME",
+];
+
+/// The environment, read once. An empty variable is as good as none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment(BTreeMap<&'static str, String>);
+
+impl Environment {
+    /// The process's own.
+    pub(crate) fn of_process() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place that reads the environment"
+        )]
+        let read = |name: &&'static str| std::env::var(name).ok().map(|value| (*name, value));
+        Self::of(VARIABLES.iter().filter_map(read))
+    }
+
+    /// These variables.
+    pub(crate) fn of(variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self(
+            variables
+                .into_iter()
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, name: &'static str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    fn setting(&self, name: &'static str) -> Option<Setting<String>> {
+        self.get(name)
+            .map(|value| Setting::new(value.to_owned(), Origin::Variable(name)))
+    }
+
+    fn config_home(&self) -> Option<PathBuf> {
+        // The standard says that a relative path here is to be ignored.
+        let xdg = self
+            .get("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        xdg.or_else(|| self.get("HOME").map(|home| Path::new(home).join(".config")))
+    }
+}
+
+/// The flags that have to do with settings.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// URL of the scheduler; several replicas with commas. Also `FAIRLEAD_SERVER`, or server in the configuration file
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        value_delimiter = ',',
+        help_heading = "Connection"
+    )]
+    pub(crate) server: Vec<String>,
+    /// Token of the account; better `FAIRLEAD_TOKEN` or a token file, other users can see command lines
+    #[arg(long, global = true, value_name = "TOKEN", help_heading = "Connection")]
+    pub(crate) token: Option<String>,
+    /// A file with the token. Also `FAIRLEAD_TOKEN_FILE`, or `token_file` in the configuration file
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Who submits, where a job file does not say. Also `FAIRLEAD_ACCOUNT`, or account in the configuration file
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
+    pub(crate) account: Option<String>,
+    /// The configuration file. Also `FAIRLEAD_CONFIG`; default `~/.config/fairlead/config.yaml`
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Every setting with its origin.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// The configuration file that was looked for.
+    pub(crate) config_file: Setting<Option<PathBuf>>,
+    pub(crate) server: Setting<Vec<String>>,
+    pub(crate) account: Setting<Option<String>>,
+    pub(crate) token: Setting<Option<String>>,
+    pub(crate) testbox: Setting<Option<String>>,
+    pub(crate) arch: Setting<Option<String>>,
+    pub(crate) include_dirs: Setting<Vec<String>>,
+}
+
+impl Settings {
+    /// Reads the files and decides.
+    pub(crate) fn resolve(flags: &Flags, env: &Environment) -> Result<Self, Failure> {
+        let home = env.config_home();
+        let config_file = config_path(flags, env, home.as_deref());
+        let config = match &config_file.value {
+            Some(path) => ConfigFile::read(path, config_file.origin != Origin::Default)?,
+            None => ConfigFile::default(),
+        };
+        let compass = home
+            .as_deref()
+            .map(|dir| dir.join("compass-ci/defaults/account.yaml"));
+        let (compass_account, compass_token) =
+            compass.as_deref().map_or((None, None), file::compass_ci);
+        let flag = |name, value: &Option<String>| {
+            value
+                .clone()
+                .map(|value| Setting::new(value, Origin::Flag(name)))
+        };
+
+        let account = flag("--account", &flags.account)
+            .or_else(|| env.setting("FAIRLEAD_ACCOUNT"))
+            .or(config.text("account")?)
+            .or(compass_account)
+            .or_else(|| env.setting("USER"))
+            .or_else(|| env.setting("LOGNAME"))
+            .or_else(|| file::user_of_process().map(|name| Setting::new(name, Origin::Default)));
+        let token = match flag("--token", &flags.token) {
+            Some(token) => Some(token),
+            None => token(flags, env, &config, home.as_deref())?.or(compass_token),
+        };
+        Ok(Self {
+            server: server(flags, env, &config)?,
+            account: optional(account),
+            token: optional(token),
+            testbox: optional(config.text("testbox")?),
+            arch: optional(config.text("arch")?),
+            include_dirs: include_dirs(&config, &config_file)?,
+            config_file,
+        })
+    }
+
+    /// How to reach the scheduler.
+    pub(crate) fn client_config(&self) -> ClientConfig {
+        let mut config = ClientConfig::new(self.server.value.iter().cloned());
+        config.token.clone_from(&self.token.value);
+        // A person waits, and may have mistyped the address.
+        config.retry_for = RETRY_FOR;
+        config
+    }
+}
+
+fn optional(found: Option<Setting<String>>) -> Setting<Option<String>> {
+    match found {
+        Some(Setting { value, origin }) => Setting::new(Some(value), origin),
+        None => Setting::new(None, Origin::Unset),
+    }
+}
+
+fn config_path(flags: &Flags, env: &Environment, home: Option<&Path>) -> Setting<Option<PathBuf>> {
+    if let Some(path) = &flags.config {
+        return Setting::new(Some(path.clone()), Origin::Flag("--config"));
+    }
+    if let Some(path) = env.get("FAIRLEAD_CONFIG") {
+        return Setting::new(Some(path.into()), Origin::Variable("FAIRLEAD_CONFIG"));
+    }
+    Setting::new(
+        home.map(|dir| dir.join("fairlead/config.yaml")),
+        Origin::Default,
+    )
+}
+
+fn server(
+    flags: &Flags,
+    env: &Environment,
+    config: &ConfigFile,
+) -> Result<Setting<Vec<String>>, Failure> {
+    let given: Vec<String> = flags.server.iter().flat_map(|text| divided(text)).collect();
+    if !given.is_empty() {
+        return Ok(Setting::new(given, Origin::Flag("--server")));
+    }
+    if let Some(found) = env.setting("FAIRLEAD_SERVER") {
+        let urls: Vec<String> = divided(&found.value).collect();
+        if !urls.is_empty() {
+            return Ok(Setting::new(urls, found.origin));
+        }
+    }
+    let found = config.list("server", true)?;
+    Ok(found.unwrap_or_else(|| Setting::new(vec![SERVER.to_owned()], Origin::Default)))
+}
+
+/// The token from anywhere but `--token` and compass-ci.
+fn token(
+    flags: &Flags,
+    env: &Environment,
+    config: &ConfigFile,
+    home: Option<&Path>,
+) -> Result<Option<Setting<String>>, Failure> {
+    if let Some(path) = &flags.token_file {
+        return file::token_file(path, true);
+    }
+    if let Some(token) = env.setting("FAIRLEAD_TOKEN") {
+        return Ok(Some(token));
+    }
+    if let Some(path) = env.get("FAIRLEAD_TOKEN_FILE") {
+        return file::token_file(Path::new(path), true);
+    }
+    if let Some(token) = config.text("token")? {
+        return Ok(Some(token));
+    }
+    if let Some(path) = config.text("token_file")? {
+        return file::token_file(&beside(&path.origin, &path.value), true);
+    }
+    home.map_or(Ok(None), |dir| {
+        file::token_file(&dir.join("fairlead/token"), false)
+    })
+}
+
+fn include_dirs(
+    config: &ConfigFile,
+    config_file: &Setting<Option<PathBuf>>,
+) -> Result<Setting<Vec<String>>, Failure> {
+    let Some(mut found) = config.list("include_dirs", false)? else {
+        return Ok(Setting::new(Vec::new(), Origin::Unset));
+    };
+    let origin = Origin::File(config_file.value.clone().unwrap_or_default(), 0);
+    for dir in &mut found.value {
+        *dir = beside(&origin, dir).to_string_lossy().into_owned();
+    }
+    Ok(found)
+}
+
+/// A path of a file is meant from that file's folder.
+fn beside(origin: &Origin, path: &str) -> PathBuf {
+    match origin {
+        Origin::File(file, _) => file.parent().unwrap_or(Path::new("")).join(path),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// The parts of a text between commas, trimmed, without empty ones.
+pub(super) fn divided(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Home(tempfile::TempDir);
+
+    impl Home {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn write(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn env(&self, more: &[(&'static str, &str)]) -> Environment {
+            let home = [("HOME", self.0.path().to_str().unwrap().to_owned())];
+            let more = more
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()));
+            Environment::of(home.into_iter().chain(more))
+        }
+    }
+
+    #[test]
+    fn flag_over_environment_over_file_over_default() {
+        let home = Home::new();
+        let resolve = |flags: &Flags, env| {
+            let found = Settings::resolve(flags, &env).unwrap().server;
+            (found.value.join(" "), found.origin)
+        };
+        let env = [("FAIRLEAD_SERVER", "http://e1, http://e2,")];
+        let flags = Flags {
+            server: vec!["http://f".into()],
+            ..Flags::default()
+        };
+
+        assert_eq!(
+            resolve(&Flags::default(), home.env(&[])),
+            (SERVER.into(), Origin::Default)
+        );
+        let file = home.write(
+            ".config/fairlead/config.yaml",
+            "account: x\nserver: http://c\n",
+        );
+        assert_eq!(
+            resolve(&Flags::default(), home.env(&[])),
+            ("http://c".into(), Origin::File(file, 2))
+        );
+        assert_eq!(
+            resolve(&Flags::default(), home.env(&env)),
+            (
+                "http://e1 http://e2".into(),
+                Origin::Variable("FAIRLEAD_SERVER")
+            )
+        );
+        assert_eq!(
+            resolve(&flags, home.env(&env)),
+            ("http://f".into(), Origin::Flag("--server"))
+        );
+    }
+
+    #[test]
+    fn compass_ci_s_account_file_comes_after_our_own_and_before_the_user() {
+        let home = Home::new();
+        let env = home.env(&[("USER", "u")]);
+        let resolve = || Settings::resolve(&Flags::default(), &env).unwrap();
+        assert_eq!(
+            resolve().account,
+            Setting::new(Some("u".into()), Origin::Variable("USER"))
+        );
+        assert_eq!(resolve().token, Setting::new(None, Origin::Unset));
+        let path = home.write(
+            ".config/compass-ci/defaults/account.yaml",
+            "my_email: a@b\nmy_account: c\nmy_token: t-1\n",
+        );
+        assert_eq!(
+            resolve().account,
+            Setting::new(Some("c".into()), Origin::File(path.clone(), 2))
+        );
+        assert_eq!(
+            resolve().token,
+            Setting::new(Some("t-1".into()), Origin::File(path, 3))
+        );
+        home.write(".config/fairlead/config.yaml", "account: ours\n");
+        home.write(".config/fairlead/token", "t-2\n");
+        assert_eq!(resolve().account.value.as_deref(), Some("ours"));
+        assert_eq!(resolve().token.value.as_deref(), Some("t-2"));
+    }
+
+    #[test]
+    fn paths_in_the_file_are_meant_from_its_folder() {
+        let home = Home::new();
+        home.write("x/secret", "t\n");
+        let config = home.write(
+            "x/c.yaml",
+            "token_file: secret\ninclude_dirs: [inc, /abs]\n",
+        );
+        let flags = Flags {
+            config: Some(config),
+            ..Flags::default()
+        };
+        let settings = Settings::resolve(&flags, &home.env(&[])).unwrap();
+        assert_eq!(settings.token.value.as_deref(), Some("t"));
+        let inc = home.0.path().join("x/inc").to_string_lossy().into_owned();
+        assert_eq!(settings.include_dirs.value, [inc, "/abs".to_owned()]);
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_must_be_there_and_a_relative_xdg_folder_is_ignored() {
+        let home = Home::new();
+        let flags = Flags {
+            config: Some("/nonexistent/c.yaml".into()),
+            ..Flags::default()
+        };
+        assert!(Settings::resolve(&flags, &home.env(&[])).is_err());
+        let flags = Flags {
+            token_file: Some("/nonexistent".into()),
+            ..Flags::default()
+        };
+        assert!(Settings::resolve(&flags, &home.env(&[])).is_err());
+        home.write(".config/fairlead/config.yaml", "account: a\n");
+        let settings =
+            Settings::resolve(&Flags::default(), &home.env(&[("XDG_CONFIG_HOME", "rel")])).unwrap();
+        assert_eq!(settings.account.value.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_token_file_holds_a_token_only() {
+        let home = Home::new();
+        for text in ["", "\n", "a b\n", "a\nb\n"] {
+            let flags = Flags {
+                token_file: Some(home.write("t", text)),
+                ..Flags::default()
+            };
+            assert!(
+                Settings::resolve(&flags, &home.env(&[])).is_err(),
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Sends expanded jobs to a scheduler in bounded requests and reports each one. Owns the filling-in of
+//! what only the submitter knows: account, site's testbox, submit id.
+
+use std::collections::BTreeSet;
+
+use fairlead_api::{SubmitItem, client::Client};
+use fairlead_job::{Spec, varying};
+use serde_json::Value;
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    expansion::FileJobs,
+    settings::Settings,
+    table::harmless,
+};
+
+/// Jobs of one request.
+const CHUNK_JOBS_MAX: usize = 1000;
+/// Bytes of one request, roughly: half of what a scheduler takes by default.
+const CHUNK_BYTES_MAX: usize = 8 << 20;
+
+/// A job about to be submitted, or that was.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The file that it came from.
+    pub(crate) file: String,
+    /// What is sent.
+    pub(crate) spec: Spec,
+    /// Its parameters that differ within the submit.
+    pub(crate) params: Vec<(String, String)>,
+}
+
+/// What became of one job.
+#[derive(Debug, Clone)]
+pub(crate) struct Report {
+    /// The file that it came from.
+    pub(crate) file: String,
+    /// The scheduler's words.
+    pub(crate) item: SubmitItem,
+}
+
+impl Report {
+    pub(crate) fn accepted(&self) -> bool {
+        self.item.job_id != "0"
+    }
+
+    /// The scheduler's item and the file, in one object.
+    pub(crate) fn value(&self) -> Value {
+        let mut value = serde_json::to_value(&self.item).unwrap_or_default();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("file".to_owned(), Value::from(self.file.as_str()));
+        }
+        value
+    }
+}
+
+/// Fills in what a job does not say, and names what differs.
+pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str) -> Vec<Entry> {
+    let fill = |spec: &mut Spec, key: &str, value: Option<&str>| {
+        if let Some(value) = value
+            && spec.get(key).is_none_or(Value::is_null)
+        {
+            spec.insert(key.to_owned(), Value::from(value));
+        }
+    };
+    let mut entries: Vec<Entry> = Vec::new();
+    for FileJobs { file, jobs } in files {
+        for mut spec in jobs {
+            fill(&mut spec, "my_account", settings.account.value.as_deref());
+            if ["testbox", "tbox_group", "tbox_type"]
+                .iter()
+                .all(|key| !spec.contains_key(*key))
+            {
+                fill(&mut spec, "testbox", settings.testbox.value.as_deref());
+            }
+            fill(&mut spec, "arch", settings.arch.value.as_deref());
+            fill(&mut spec, "submit_id", Some(submit_id));
+            entries.push(Entry {
+                file: file.clone(),
+                spec,
+                params: Vec::new(),
+            });
+        }
+    }
+    let specs: Vec<&Spec> = entries.iter().map(|entry| &entry.spec).collect();
+    let params = varying(&specs);
+    for (entry, mut params) in entries.iter_mut().zip(params) {
+        if params.is_empty() {
+            params = fairlead_job::parameters(&entry.spec);
+        }
+        entry.params = params;
+    }
+    entries
+}
+
+/// The submit ids that the jobs have: the one of this submit, or those of their files.
+pub(crate) fn submit_ids(entries: &[Entry]) -> Vec<String> {
+    let ids: BTreeSet<&str> = entries
+        .iter()
+        .filter_map(|entry| entry.spec.get("submit_id")?.as_str())
+        .collect();
+    ids.into_iter().map(str::to_owned).collect()
+}
+
+/// Sends all, calling `tell` for each job in order. A request that fails as a whole ends it: what was
+/// told before is in.
+pub(crate) async fn send(
+    entries: &[Entry],
+    client: &Client,
+    mut tell: impl FnMut(&Report),
+) -> Result<Vec<Report>, Failure> {
+    let mut reports = Vec::with_capacity(entries.len());
+    let mut rest = entries;
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(chunk_length(rest));
+        rest = after;
+        let jobs = chunk
+            .iter()
+            .map(|entry| Value::Object(entry.spec.clone()))
+            .collect();
+        let items = client.submit(&Value::Array(jobs)).await.map_err(|error| {
+            let mut failure = Failure::from(error);
+            if !reports.is_empty() {
+                let (done, all) = (reports.len(), entries.len());
+                let before = format!(" (after {done} of {all} jobs were answered)");
+                failure.message.push_str(&before);
+            }
+            failure
+        })?;
+        for (entry, item) in chunk.iter().zip(one_each(items, chunk.len())?) {
+            let report = Report {
+                file: entry.file.clone(),
+                item,
+            };
+            tell(&report);
+            reports.push(report);
+        }
+    }
+    Ok(reports)
+}
+
+/// How many of the next jobs fit in a request; at least one.
+fn chunk_length(entries: &[Entry]) -> usize {
+    let mut bytes = 0;
+    let fits = |entry: &&Entry| {
+        bytes += serde_json::to_string(&entry.spec).map_or(0, |text| text.len() + 1);
+        bytes <= CHUNK_BYTES_MAX
+    };
+    entries
+        .iter()
+        .take(CHUNK_JOBS_MAX)
+        .take_while(fits)
+        .count()
+        .max(1)
+}
+
+/// An item a job. A request that was refused as a whole may be answered with one item for all.
+fn one_each(items: Vec<SubmitItem>, jobs: usize) -> Result<Vec<SubmitItem>, Failure> {
+    match items.as_slice() {
+        _ if items.len() == jobs => Ok(items),
+        [only] if only.job_id == "0" => Ok(vec![only.clone(); jobs]),
+        _ => Err(Failure::new(
+            exit::UNREACHABLE,
+            format!(
+                "the scheduler answered {} items for {jobs} jobs",
+                items.len()
+            ),
+            "some may be in: look at `fairlead jobs` before you repeat it",
+        )),
+    }
+}
+
+/// Prints accepted jobs as compass-ci does, and refused ones as remarks; equal refusals in a row once.
+pub(crate) struct Teller<'a> {
+    context: &'a Context,
+    last: Option<(String, String)>,
+    more: usize,
+}
+
+impl<'a> Teller<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self {
+            context,
+            last: None,
+            more: 0,
+        }
+    }
+
+    pub(crate) fn tell(&mut self, report: &Report) {
+        let (file, item) = (&report.file, &report.item);
+        if report.accepted() {
+            self.flush();
+            if !self.context.json {
+                let line = format!("submit {file}, got job id={}", item.job_id);
+                self.context.output.line(&line);
+                if !item.hint.is_empty() {
+                    self.context.output.remark(&format!(
+                        "warning: job {}: {}",
+                        item.job_id,
+                        harmless(&item.hint)
+                    ));
+                }
+            }
+            return;
+        }
+        let code = if item.code.is_empty() {
+            &item.errcode
+        } else {
+            &item.code
+        };
+        let refusal = Failure::new(
+            exit::REFUSED,
+            format!("{} ({code})", harmless(&item.message)),
+            harmless(&item.hint),
+        );
+        let text = refusal.to_string();
+        let this = Some((file.clone(), text));
+        if this == self.last {
+            self.more += 1;
+            return;
+        }
+        self.flush();
+        if let Some((file, text)) = &this {
+            self.context
+                .output
+                .remark(&format!("submit {file}: refused: {text}"));
+        }
+        self.last = this;
+    }
+
+    /// Says how many more were refused like the last.
+    pub(crate) fn flush(&mut self) {
+        if let Some((file, _)) = self.last.take()
+            && self.more > 0
+        {
+            self.context.output.remark(&format!(
+                "submit {file}: {} more jobs refused for the same reason",
+                self.more
+            ));
+        }
+        self.more = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(bytes: usize) -> Entry {
+        let mut spec = Spec::new();
+        spec.insert("script".into(), Value::from("x".repeat(bytes)));
+        Entry {
+            file: "f".into(),
+            spec,
+            params: Vec::new(),
+        }
+    }
+
+    fn item(id: &str) -> SubmitItem {
+        SubmitItem {
+            job_id: id.into(),
+            message: String::new(),
+            errcode: String::new(),
+            code: String::new(),
+            hint: String::new(),
+            version: String::new(),
+            job_state: String::new(),
+            result_root: String::new(),
+            submit_id: String::new(),
+        }
+    }
+
+    #[test]
+    fn requests_are_bounded_by_jobs_and_by_bytes() {
+        assert_eq!(chunk_length(&vec![entry(1); 2500]), 1000);
+        assert_eq!(chunk_length(&vec![entry(3 << 20); 5]), 2);
+        assert_eq!(chunk_length(&[entry(9 << 20)]), 1);
+    }
+
+    #[test]
+    fn one_refusal_may_stand_for_all_but_one_acceptance_may_not() {
+        assert_eq!(one_each(vec![item("0")], 3).unwrap().len(), 3);
+        assert!(one_each(vec![item("7")], 3).is_err());
+        assert!(one_each(vec![], 1).is_err());
+        assert_eq!(one_each(vec![item("7"), item("8")], 2).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,102 @@
+//! The last line that each shown job has written, for the progress lines. A nicety: whatever goes wrong
+//! here is left to the next look.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::client::{Client, ClientError};
+
+use crate::progress::Progress;
+
+/// Bytes of one job's log that one look reads at most.
+const LOOK_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of an unfinished line that are kept.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// How far each log was read.
+#[derive(Debug, Default)]
+pub(crate) struct Tails(BTreeMap<String, Tail>);
+
+#[derive(Debug, Default)]
+struct Tail {
+    offset: u64,
+    /// What came after the last newline.
+    open: Vec<u8>,
+    line: String,
+}
+
+impl Tails {
+    /// Reads what is new of the jobs that have a line on the terminal.
+    pub(crate) async fn look(&mut self, client: &Client, progress: &mut Progress<'_>) {
+        let shown = progress.shown();
+        self.0.retain(|id, _| shown.contains(id));
+        for id in shown {
+            let tail = self.0.entry(id.clone()).or_default();
+            // No log yet, or the scheduler is away: the next look will see.
+            let _ = tail.read(&id, client).await;
+            if !tail.line.is_empty() {
+                progress.said(&id, &tail.line);
+            }
+        }
+    }
+}
+
+impl Tail {
+    async fn read(&mut self, id: &str, client: &Client) -> Result<(), ClientError> {
+        let mut stream = client.log(id, None, self.offset, false).await?;
+        let stop = self.offset + LOOK_BYTES_MAX;
+        while let Some(bytes) = stream.chunk().await? {
+            self.offset += bytes.len() as u64;
+            self.take(&bytes);
+            if self.offset >= stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next bytes; the last line that is not blank stays.
+    fn take(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+        while let Some(end) = self
+            .open
+            .iter()
+            .position(|byte| matches!(byte, b'\n' | b'\r'))
+        {
+            let line: Vec<u8> = self.open.drain(..=end).collect();
+            self.keep(&line);
+        }
+        if self.open.len() > LINE_BYTES_MAX {
+            self.open.drain(..self.open.len() - LINE_BYTES_MAX);
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if !text.is_empty() {
+            text.clone_into(&mut self.line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_whole_line_that_is_not_blank_stays() {
+        let mut tail = Tail::default();
+        for (bytes, line) in [
+            (&b"fir"[..], ""),
+            (b"st\nsecond\n\n", "second"),
+            (b" 10%\r 20%\r", "20%"),
+            (b"half", "20%"),
+            (b"\xff\n", "half\u{fffd}"),
+        ] {
+            tail.take(bytes);
+            assert_eq!(tail.line, line);
+        }
+        tail.take(&vec![b'x'; 100_000]);
+        assert!(tail.open.len() <= LINE_BYTES_MAX);
+    }
+}
