@@ -77,9 +77,11 @@ impl Client {
                 None => Err(reply.bad("expected {\"size\": bytes}")),
             };
         }
-        let conflict = reply.status == ErrorCode::Conflict.status();
-        match size.or_else(|| number_in(value.get("hint")?.as_str()?)) {
-            Some(size) if conflict && size < offset => Ok(LogAppend::Gap { size }),
+        let gap = (reply.status == ErrorCode::Conflict.status())
+            .then(|| size.or_else(|| size_said(&value)))
+            .flatten();
+        match gap {
+            Some(size) if size < offset => Ok(LogAppend::Gap { size }),
             _ => Err(reply
                 .checked()
                 .map_or_else(|error| error, |reply| reply.bad("expected a refusal"))),
@@ -87,9 +89,22 @@ impl Client {
     }
 }
 
-/// The first number in a hint such as `go on at offset 4096`.
-fn number_in(hint: &str) -> Option<u64> {
-    hint.split(|c: char| !c.is_ascii_digit())
-        .find(|digits| !digits.is_empty())
-        .and_then(|digits| digits.parse().ok())
+/// How much the server has, where a refusal says so in words: `… leaves a gap: the log has 4096 bytes`,
+/// or a hint such as `go on at 4096`.
+fn size_said(refusal: &Value) -> Option<u64> {
+    let text = |name: &str| {
+        refusal
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let last_number = |text: &str| {
+        text.rsplit(|c: char| !c.is_ascii_digit())
+            .find(|digits| !digits.is_empty())
+            .and_then(|digits| digits.parse().ok())
+    };
+    if !text("message").contains("gap") {
+        return None;
+    }
+    last_number(text("hint")).or_else(|| last_number(text("message")))
 }

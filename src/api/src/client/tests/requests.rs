@@ -135,9 +135,13 @@ async fn an_append_tells_where_the_server_stands() {
             409,
             r#"{"code":"conflict","message":"a gap","hint":"","size":5}"#,
         ),
+        3 => Answer::Say(
+            409,
+            r#"{"code":"conflict","message":"offset 10 leaves a gap: the log has 6 bytes","hint":"append at its size"}"#,
+        ),
         _ => Answer::Say(
             409,
-            r#"{"code":"conflict","message":"not yours","hint":"stop"}"#,
+            r#"{"code":"conflict","message":"attempt 1 is over; attempt 2 counts","hint":"stop"}"#,
         ),
     })
     .await;
@@ -146,6 +150,7 @@ async fn an_append_tells_where_the_server_stands() {
     assert_eq!(append().await.unwrap(), LogAppend::Stored { size: 12 });
     assert_eq!(append().await.unwrap(), LogAppend::Gap { size: 4 });
     assert_eq!(append().await.unwrap(), LogAppend::Gap { size: 5 });
+    assert_eq!(append().await.unwrap(), LogAppend::Gap { size: 6 });
     assert_eq!(
         append().await.unwrap_err().code(),
         Some(ErrorCode::Conflict)

@@ -1,0 +1,324 @@
+//! The agent's one loop. It owns the roster, asks for work as long as there is room, and sends
+//! heartbeats. At most one request for work is open: when the room changes, the open one is dropped
+//! unread before a new number is sent, so what it may have been granted goes back untouched.
+
+use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use fairlead_api::{
+    Client, ClientError, ConsumeAnswer, ConsumeRequest, HeartbeatAnswer, HeartbeatRequest,
+};
+use tokio::{
+    sync::mpsc,
+    task::{Id, JoinSet},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    contact::Contact,
+    roster::{HW_HOLD, Key, Room, Roster},
+};
+use crate::{
+    Kinds,
+    job::{Context, Finished, Over},
+};
+
+/// Most ends of jobs that wait to be noticed; a job whose end waits here only holds its memory longer.
+const OVER_MAX: usize = 256;
+/// How long killed jobs may take to vanish when the agent was told to kill.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send>>;
+
+/// A request for work that is open.
+struct Ask {
+    request: ConsumeRequest,
+    room: Room,
+    sent: Instant,
+    answer: Waiting<ConsumeAnswer>,
+}
+
+/// A heartbeat that is open.
+struct Beat {
+    sent: Instant,
+    answer: Waiting<HeartbeatAnswer>,
+}
+
+pub(super) struct Core {
+    pub(super) context: Arc<Context>,
+    /// Tries each replica once: this loop does the repeating.
+    pub(super) asker: Client,
+    /// The same with a shorter patience.
+    pub(super) beater: Client,
+    pub(super) roster: Roster,
+    pub(super) over: mpsc::Sender<Over>,
+    overs: mpsc::Receiver<Over>,
+    courses: JoinSet<Finished>,
+    names: HashMap<Id, Key>,
+    contact: Contact,
+    session: String,
+    number: u64,
+    ask: Option<Ask>,
+    /// A request whose answer did not arrive: it is sent again as it was while the room is the same.
+    unanswered: Option<(ConsumeRequest, Room)>,
+    ask_at: Instant,
+    beat: Option<Beat>,
+    beat_at: Instant,
+    /// With `once`: the jobs are here, no more are asked for.
+    served: bool,
+}
+
+impl Core {
+    pub(super) fn new(context: Arc<Context>, asker: Client, beater: Client) -> Self {
+        let (over, overs) = mpsc::channel(OVER_MAX);
+        let now = Instant::now();
+        Self {
+            contact: Contact::new(context.events.clone()),
+            context,
+            asker,
+            beater,
+            roster: Roster::default(),
+            over,
+            overs,
+            courses: JoinSet::new(),
+            names: HashMap::new(),
+            session: uuid::Uuid::new_v4().to_string(),
+            number: 0,
+            ask: None,
+            unanswered: None,
+            ask_at: now,
+            beat: None,
+            beat_at: now,
+            served: false,
+        }
+    }
+
+    pub(super) fn spawn(
+        &mut self,
+        key: Key,
+        course: impl Future<Output = Finished> + Send + 'static,
+    ) {
+        let id = self.courses.spawn(course).id();
+        self.names.insert(id, key);
+    }
+
+    /// Works until `stop`, or until served with `once`. Errors: the scheduler refuses this agent.
+    pub(super) async fn work(&mut self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let patience_max = Duration::from_hours(1);
+        loop {
+            if self.served && self.roster.is_empty() {
+                return Ok(());
+            }
+            let now = Instant::now();
+            self.keep_asking(now);
+            let beats = self.beat.is_none() && self.needs_beats();
+            let patience = self.contact.cut_off_patience();
+            let wake = self.roster.wakes_at(now, self.contact.last, patience);
+            let wake = wake.unwrap_or(now + patience_max);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                () = self.context.config.kill_now.cancelled() => return Ok(()),
+                Some(over) = self.overs.recv() => self.is_over(&over),
+                Some(ended) = self.courses.join_next_with_id() => self.has_finished(ended),
+                answer = open(self.ask.as_mut().map(|ask| &mut ask.answer)) => self.answered(answer)?,
+                answer = open(self.beat.as_mut().map(|beat| &mut beat.answer)) => self.beaten(answer),
+                () = sleep_until(self.beat_at), if beats => self.send_beat(),
+                () = sleep_until(wake) => self.cut_off(),
+            }
+        }
+    }
+
+    fn cut_off(&mut self) {
+        let patience = self.contact.cut_off_patience();
+        let grace = self.contact.cut_off_grace(self.context.config.grace);
+        self.roster
+            .cut_off(Instant::now(), self.contact.last, patience, grace);
+    }
+
+    fn is_over(&mut self, over: &Over) {
+        let hw = self.context.config.kinds == Kinds::Hw;
+        let hold = hw.then(|| Instant::now() + HW_HOLD);
+        self.roster.over(&over.job_id, over.attempt, hold);
+    }
+
+    fn has_finished(&mut self, ended: Result<(Id, Finished), tokio::task::JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(key) = self.names.remove(&id) else {
+            return;
+        };
+        if let Err(error) = ended {
+            tracing::error!(job_id = key.0, %error, "a job's course broke off, its end stays in its journal");
+        }
+        self.roster.remove(&key);
+    }
+
+    /// Opens a request where there is room and none is open, or the open one says something else.
+    fn keep_asking(&mut self, now: Instant) {
+        let room = self.roster.room(&self.context.config, now);
+        let Some(room) = room.filter(|_| !self.served) else {
+            self.ask = None;
+            return;
+        };
+        if self.ask.as_ref().is_some_and(|ask| ask.room == room) {
+            return;
+        }
+        self.ask = None;
+        let request = match self.unanswered.take() {
+            Some((request, asked)) if asked == room => request,
+            _ => self.next_request(room),
+        };
+        let (client, host) = (self.asker.clone(), self.context.config.host.clone());
+        let (body, at) = (request.clone(), self.ask_at);
+        self.ask = Some(Ask {
+            request,
+            room,
+            sent: at.max(now),
+            answer: Box::pin(async move {
+                sleep_until(at).await;
+                client.consume(&host, &body).await
+            }),
+        });
+    }
+
+    fn next_request(&mut self, room: Room) -> ConsumeRequest {
+        self.number += 1;
+        let config = &self.context.config;
+        ConsumeRequest {
+            session: self.session.clone(),
+            request: self.number,
+            // Whatever an older request was granted and was not read is dropped.
+            seen: None,
+            kinds: config.kinds.words(),
+            arch: config.arch.clone(),
+            group: config.group.clone(),
+            memory_mb: config.memory_mb,
+            free_memory_mb: room.free_mb,
+            tags: config.tags.clone(),
+            devices: config.devices.clone(),
+            cache_dirs: config.cache_dirs.clone(),
+            jobs_max: room.slots,
+            wait_s: config.wait_s,
+            running: self.roster.named(),
+        }
+    }
+
+    fn answered(&mut self, answer: Result<ConsumeAnswer, ClientError>) -> anyhow::Result<()> {
+        let Some(ask) = self.ask.take() else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        match answer {
+            Ok(answer) => {
+                let url = self.asker.last_good_url();
+                self.contact
+                    .answered(url, ask.sent, answer.lease_ms, answer.heartbeat_ms);
+                self.contact.ask_backoff.reset();
+                self.ask_at = now;
+                self.obey(answer.stop);
+                self.take(answer.jobs);
+                self.served = self.context.config.once && self.roster.running().next().is_some();
+            }
+            Err(error) => {
+                let refused = error.status().is_some_and(|status| {
+                    (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | 429)
+                });
+                if refused && !self.contact.ever {
+                    return Err(error).context("the scheduler refuses this testbox");
+                }
+                self.contact.failed(&error);
+                self.ask_at = now + self.contact.ask_backoff.step();
+                // A conflict says that this number is behind: only a new one can help.
+                if error.status() != Some(409) {
+                    self.unanswered = Some((ask.request, ask.room));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Heartbeats are for leases; an idle agent is heard of by its requests, unless these wait long.
+    fn needs_beats(&self) -> bool {
+        let wait = Duration::from_secs(u64::from(self.context.config.wait_s));
+        !self.roster.is_empty() || (self.contact.ever && wait > self.contact.lease / 2)
+    }
+
+    fn send_beat(&mut self) {
+        let request = HeartbeatRequest {
+            session: self.session.clone(),
+            running: self.roster.named(),
+            free_memory_mb: self.roster.free(&self.context.config).free_mb,
+        };
+        let (client, host) = (self.beater.clone(), self.context.config.host.clone());
+        self.beat = Some(Beat {
+            sent: Instant::now(),
+            answer: Box::pin(async move { client.heartbeat(&host, &request).await }),
+        });
+    }
+
+    fn beaten(&mut self, answer: Result<HeartbeatAnswer, ClientError>) {
+        let Some(beat) = self.beat.take() else {
+            return;
+        };
+        match answer {
+            Ok(answer) => {
+                let url = self.beater.last_good_url();
+                self.contact
+                    .answered(url, beat.sent, answer.lease_ms, answer.heartbeat_ms);
+                self.contact.beat_backoff.reset();
+                self.beat_at = beat.sent + self.contact.heartbeat;
+                self.obey(answer.stop);
+            }
+            Err(error) => {
+                self.contact.failed(&error);
+                let pause = self.contact.beat_backoff.step();
+                self.beat_at = Instant::now() + pause.min(self.contact.heartbeat);
+            }
+        }
+    }
+
+    /// Stops what runs, delivers what can be delivered in time, and leaves the rest to the journal.
+    pub(super) async fn wind_down(mut self) {
+        self.ask = None;
+        let config = &self.context.config;
+        let mut rest = config.report_on_stop;
+        if self.roster.running().next().is_some() {
+            rest += config.grace + KILL_PATIENCE;
+        }
+        self.roster.stop_all(config.grace);
+        let kill = config.kill_now.clone();
+        let mut deadline = Instant::now() + rest;
+        let mut killed = false;
+        while !self.courses.is_empty() {
+            tokio::select! {
+                Some(over) = self.overs.recv() => self.is_over(&over),
+                Some(ended) = self.courses.join_next_with_id() => self.has_finished(ended),
+                () = kill.cancelled(), if !killed => {
+                    killed = true;
+                    deadline = deadline.min(Instant::now() + KILL_PATIENCE);
+                }
+                () = sleep_until(deadline) => break,
+            }
+        }
+        if !self.courses.is_empty() {
+            let left = self.courses.len();
+            tracing::warn!(
+                left,
+                "ends are not delivered yet, the next start of the agent does it"
+            );
+        }
+        self.courses.shutdown().await;
+    }
+}
+
+/// The answer of what is open; never, when nothing is.
+async fn open<T>(waiting: Option<&mut Waiting<T>>) -> Result<T, ClientError> {
+    match waiting {
+        Some(waiting) => waiting.await,
+        None => std::future::pending().await,
+    }
+}

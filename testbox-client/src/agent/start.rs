@@ -1,0 +1,150 @@
+//! Starting and stopping: the work folder and its lock, what an earlier agent left, the loop.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use fairlead_api::{Client, ClientConfig};
+use fairlead_job::Health;
+use rustix::fs::{FlockOperation, flock};
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    core::Core,
+    roster::{Held, LEFTOVER_HOLD},
+};
+use crate::{
+    AgentConfig, AgentEvent,
+    event::Events,
+    executor::{StopHandle, kill_marked},
+    job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
+};
+
+/// How long one replica may take to answer a heartbeat before the next is tried.
+const BEAT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs an agent until `stop` is cancelled.
+///
+/// A stop is polite: no more work is asked for; running jobs get SIGTERM, after `grace` SIGKILL, and
+/// end with health `abort_provider`; ends are delivered for up to `report_on_stop`, the rest is
+/// delivered by the next agent that starts in the same `work_dir`. Nothing is left running.
+/// `config.kill_now` skips the politeness. `events` may be full or closed: the agent does not care.
+///
+/// Errors: a configuration that cannot work, a `work_dir` that cannot be used or is in use, a first
+/// answer of the scheduler that refuses this testbox (a wrong token). An unreachable scheduler is none:
+/// the agent waits for it.
+pub async fn run(
+    mut config: AgentConfig,
+    stop: CancellationToken,
+    events: Option<mpsc::Sender<AgentEvent>>,
+) -> anyhow::Result<()> {
+    config.check()?;
+    let client = |retry_for: Duration, request_timeout: Duration| {
+        Client::new(ClientConfig {
+            token: config.token.clone(),
+            retry_for,
+            request_timeout,
+            ..ClientConfig::new(config.servers.clone())
+        })
+    };
+    let whole = ClientConfig::default();
+    let reporter = client(whole.retry_for, whole.request_timeout)?;
+    let asker = client(Duration::ZERO, whole.request_timeout)?;
+    let beater = client(Duration::ZERO, BEAT_TIMEOUT)?;
+    let work_dir = config.work_dir.clone();
+    let shown = work_dir.display().to_string();
+    let keep = config.keep;
+    let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
+    let (lock, work_dir, left) = opened.with_context(|| format!("cannot work in '{shown}'"))?;
+    config.work_dir = work_dir;
+    let context = Arc::new(Context {
+        config,
+        client: reporter,
+        events: Events(events),
+    });
+    let mut core = Core::new(context, asker, beater);
+    core.adopt(left);
+    let worked = core.work(&stop).await;
+    core.wind_down().await;
+    drop(lock);
+    worked
+}
+
+type Leftover = (JobFolder, Journal);
+
+/// Makes and locks the work folder, and settles what an earlier agent left in it. Blocks.
+fn open(work_dir: &Path, keep: bool) -> io::Result<(File, std::path::PathBuf, Vec<Leftover>)> {
+    fs::create_dir_all(work_dir)?;
+    // Jobs run in folders of their own: relative paths would mean something else there.
+    let work_dir = fs::canonicalize(work_dir)?;
+    let lock = File::create(work_dir.join("lock"))?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+        if error == rustix::io::Errno::WOULDBLOCK {
+            io::Error::other("another agent works there (hint: give each its own --work-dir)")
+        } else {
+            error.into()
+        }
+    })?;
+    let mut open = Vec::new();
+    for (folder, mut journal) in leftovers(&work_dir, keep)? {
+        let killed = kill_marked(&journal.run)?;
+        if killed > 0 {
+            let job_id = &journal.job_id;
+            tracing::warn!(
+                job_id,
+                killed,
+                "killed processes of a job that an earlier agent left"
+            );
+        }
+        if journal.end.is_none() && !journal.started {
+            // Never begun: the scheduler hands it out again when it is not named.
+            folder.remove()?;
+            continue;
+        }
+        if journal.end.is_none() {
+            journal.end = Some(End {
+                health: Health::AbortProvider.as_str().to_owned(),
+                exit_code: None,
+                reason: "agent restarted".to_owned(),
+                ran: true,
+            });
+            folder.save(&journal)?;
+        }
+        open.push((folder, journal));
+    }
+    Ok((lock, work_dir, open))
+}
+
+impl Core {
+    /// Goes on delivering what an earlier agent left.
+    fn adopt(&mut self, left: Vec<Leftover>) {
+        for (folder, journal) in left {
+            tracing::info!(
+                job_id = journal.job_id,
+                attempt = journal.attempt,
+                "delivering what an earlier agent left"
+            );
+            let (stop_handle, stop) = StopHandle::new();
+            let gone = CancellationToken::new();
+            gone.cancel();
+            self.roster.insert(Held {
+                named: journal.held(),
+                memory_mb: 0,
+                running: false,
+                hold_until: Some(Instant::now() + LEFTOVER_HOLD),
+                stop: stop_handle,
+                gone,
+                cut_off_since: None,
+            });
+            let key = (journal.job_id.clone(), journal.attempt);
+            let context = Arc::clone(&self.context);
+            self.spawn(key, deliver_leftover(context, folder, journal, stop));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What an agent is started with. The only place that reads the environment.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+/// Where programs are looked for when the agent itself was started without a `PATH`.
+const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Most jobs that one request may ask for, a limit of the wire.
+const JOBS_MAX: u32 = 256;
+/// Longest long poll, seconds, a limit of the wire.
+const WAIT_S_MAX: u32 = 600;
+
+/// What kinds of testbox a host offers. A host is either hw or a provider of vm and dc, never both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    /// The machine itself: one job at a time, on the whole of it.
+    Hw,
+    /// Many jobs at once within the host's memory.
+    Host {
+        /// Virtual machines.
+        vm: bool,
+        /// Containers.
+        dc: bool,
+    },
+}
+
+impl Kinds {
+    /// The words on the wire.
+    pub fn words(self) -> Vec<String> {
+        let words: &[&str] = match self {
+            Self::Hw => &["hw"],
+            Self::Host { vm: true, dc: true } => &["vm", "dc"],
+            Self::Host {
+                vm: true,
+                dc: false,
+            } => &["vm"],
+            Self::Host {
+                vm: false,
+                dc: true,
+            } => &["dc"],
+            Self::Host { .. } => &[],
+        };
+        words.iter().copied().map(str::to_owned).collect()
+    }
+}
+
+impl FromStr for Kinds {
+    type Err = BadConfig;
+
+    /// Reads `hw`, `vm`, `dc` or `vm,dc`.
+    fn from_str(text: &str) -> Result<Self, BadConfig> {
+        let words: Vec<_> = text.split(',').map(str::trim).collect();
+        let has = |word| words.contains(&word);
+        if words == ["hw"] {
+            Ok(Self::Hw)
+        } else if words.iter().all(|word| matches!(*word, "vm" | "dc")) {
+            Ok(Self::Host {
+                vm: has("vm"),
+                dc: has("dc"),
+            })
+        } else {
+            Err(BadConfig(format!(
+                "kind '{text}' is none (hint: hw alone, or vm, dc or vm,dc)"
+            )))
+        }
+    }
+}
+
+/// The agent cannot be started like this. Never retryable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadConfig(pub(crate) String);
+
+/// How an agent works. Begin with [`AgentConfig::new`] and change what differs.
+#[derive(Debug, Clone)]
+pub struct AgentConfig {
+    /// Base URLs of the scheduler's replicas, at least one.
+    pub servers: Vec<String>,
+    /// Token of the testbox's account; `None` where the scheduler is open.
+    pub token: Option<String>,
+    /// Name of the host, 1 to 128 characters, unique in the lab: a second agent with the same name
+    /// takes over.
+    pub host: String,
+    /// Its group; empty: the host name up to `--`, as the scheduler derives it.
+    pub group: String,
+    /// What it offers.
+    pub kinds: Kinds,
+    /// Its architecture, for example `x86_64`. Default: this program's.
+    pub arch: String,
+    /// Memory that jobs may take together, MB, at least 1. It is counted, not enforced: jobs run as
+    /// plain processes.
+    pub memory_mb: u32,
+    /// Tags that it has.
+    pub tags: Vec<String>,
+    /// Devices that it has.
+    pub devices: Vec<String>,
+    /// Cache directories that it holds.
+    pub cache_dirs: Vec<String>,
+    /// Where jobs have their folders. One agent at a time uses it.
+    pub work_dir: PathBuf,
+    /// The command for jobs that have program sections and no `script`: run by `/bin/sh` with the path
+    /// of the job's `job.yaml` as its argument. `None`: such jobs end with health `abort_invalid`.
+    pub runner: Option<String>,
+    /// Most jobs at once, 1 to 256; a hw box runs one. Default 64.
+    pub jobs_max: u32,
+    /// How long the scheduler holds a request for work, seconds, 0 to 600. Default 30.
+    pub wait_s: u32,
+    /// Returns when the first answer that holds jobs is run to its end and delivered. Default false.
+    pub once: bool,
+    /// Keeps job folders after delivery. Default false.
+    pub keep: bool,
+    /// How long a job may take to end by itself after the polite signal, where no order says
+    /// otherwise. Default 10 s.
+    pub grace: Duration,
+    /// How long a stopping agent tries to deliver ends before it leaves them to its next start.
+    /// Default 10 s.
+    pub report_on_stop: Duration,
+    /// Most output that is kept and sent for one job, bytes; then comes a line that says so.
+    /// Default 64 MiB.
+    pub log_bytes_max: u64,
+    /// Most files that one job's results may have. Default 10,000.
+    pub result_files_max: usize,
+    /// Most bytes that one job's results may have. Default 4 GiB.
+    pub result_bytes_max: u64,
+    /// Where jobs look for programs. Default: the agent's own `PATH`.
+    pub path: String,
+    /// Cancelled by the owner to kill all jobs without grace, after or instead of a polite stop.
+    pub kill_now: CancellationToken,
+}
+
+impl AgentConfig {
+    /// The defaults for this host.
+    pub fn new(
+        servers: Vec<String>,
+        host: impl Into<String>,
+        kinds: Kinds,
+        memory_mb: u32,
+        work_dir: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            servers,
+            token: None,
+            host: host.into(),
+            group: String::new(),
+            kinds,
+            arch: std::env::consts::ARCH.to_owned(),
+            memory_mb,
+            tags: Vec::new(),
+            devices: Vec::new(),
+            cache_dirs: Vec::new(),
+            work_dir: work_dir.into(),
+            runner: None,
+            jobs_max: 64,
+            wait_s: 30,
+            once: false,
+            keep: false,
+            grace: Duration::from_secs(10),
+            report_on_stop: Duration::from_secs(10),
+            log_bytes_max: 64 * 1024 * 1024,
+            result_files_max: 10_000,
+            result_bytes_max: 4 * 1024 * 1024 * 1024,
+            path: path_of_agent(),
+            kill_now: CancellationToken::new(),
+        }
+    }
+
+    /// Checks what can be checked without a scheduler.
+    pub fn check(&self) -> Result<(), BadConfig> {
+        let bad = |text: String| Err(BadConfig(text));
+        let chars = self.host.chars().count();
+        if !(1..=128).contains(&chars) || self.host.contains(['/', '\0']) {
+            return bad(format!(
+                "host name '{}' cannot be used (hint: 1 to 128 characters, no '/')",
+                self.host.chars().take(140).collect::<String>()
+            ));
+        }
+        if self.kinds.words().is_empty() {
+            return bad("a host that offers nothing (hint: --kind hw, or vm,dc)".to_owned());
+        }
+        if self.memory_mb == 0 {
+            return bad("memory of 0 MB (hint: at least 1, as in --memory 20g)".to_owned());
+        }
+        if !(1..=JOBS_MAX).contains(&self.jobs_max) {
+            return bad(format!(
+                "{} jobs at once (hint: 1 to {JOBS_MAX})",
+                self.jobs_max
+            ));
+        }
+        if self.wait_s > WAIT_S_MAX {
+            return bad(format!(
+                "a wait of {} s (hint: 0 to {WAIT_S_MAX})",
+                self.wait_s
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many jobs may run at once.
+    pub(crate) fn slots(&self) -> u32 {
+        match self.kinds {
+            Kinds::Hw => 1,
+            Kinds::Host { .. } => self.jobs_max,
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the agent's one place that reads the environment"
+)]
+fn path_of_agent() -> String {
+    std::env::var("PATH").unwrap_or_else(|_| PATH_DEFAULT.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_hw_alone_or_vm_and_dc() {
+        for (text, words) in [
+            ("hw", vec!["hw"]),
+            ("vm", vec!["vm"]),
+            ("dc, vm", vec!["vm", "dc"]),
+        ] {
+            assert_eq!(text.parse::<Kinds>().unwrap().words(), words);
+        }
+        for text in ["", "hw,vm", "qemu", "vm,,dc"] {
+            assert!(text.parse::<Kinds>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_a_hint() {
+        let good = AgentConfig::new(vec!["x".to_owned()], "h", Kinds::Hw, 1, "/tmp");
+        assert_eq!(good.check(), Ok(()));
+        let broken: [fn(&mut AgentConfig); 6] = [
+            |c| c.host = String::new(),
+            |c| c.host = "a/b".to_owned(),
+            |c| {
+                c.kinds = Kinds::Host {
+                    vm: false,
+                    dc: false,
+                }
+            },
+            |c| c.memory_mb = 0,
+            |c| c.jobs_max = 257,
+            |c| c.wait_s = 601,
+        ];
+        for break_it in broken {
+            let mut config = good.clone();
+            break_it(&mut config);
+            assert!(config.check().unwrap_err().to_string().contains("hint"));
+        }
+    }
+}

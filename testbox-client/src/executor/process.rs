@@ -1,0 +1,220 @@
+//! Runs a workload as processes of this host: a process group of its own, stdin empty, stdout and
+//! stderr in one pipe, a minimal environment. When it is over nothing of it runs any more, however
+//! it ended; dropping a [`Workload`] kills it.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt},
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    net::unix::pipe,
+    process::{Child, Command},
+    sync::watch,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Stop, Why, kill_marked, marked::MARK, oom::OomKills};
+
+/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+const LIMIT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
+/// The exit code by which a shell says that its child died of SIGKILL.
+const SHELL_SIGKILL: i32 = 128 + 9;
+
+/// What to run.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    pub(crate) program: OsString,
+    pub(crate) args: Vec<OsString>,
+    /// All of the environment.
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) folder: PathBuf,
+    /// Marks every process of the run.
+    pub(crate) run: String,
+}
+
+/// When to stop a workload that goes on.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// How long it may run.
+    pub(crate) run: Duration,
+    /// Time between the polite signal and the last one when it ran too long.
+    pub(crate) grace: Duration,
+    /// Kills without grace.
+    pub(crate) kill_now: CancellationToken,
+}
+
+/// How a workload ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// By itself.
+    Exited {
+        /// Its exit code, 128 + n after signal n.
+        code: i32,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// The kernel killed for want of memory meanwhile, and it looks as if this was meant.
+        oom: bool,
+    },
+    /// It ran into its own limit.
+    TooLong {
+        /// As in `Exited`.
+        code: i32,
+    },
+    /// It was ordered to stop.
+    Stopped {
+        /// As in `Exited`.
+        code: i32,
+        /// By whom.
+        why: Why,
+    },
+}
+
+/// A workload that runs.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    child: Child,
+    group: Group,
+    run: String,
+    oom_before: OomKills,
+}
+
+/// A process group, killed when dropped.
+#[derive(Debug)]
+struct Group(Option<Pid>);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // The only error that can come is that nobody is left.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+impl Workload {
+    /// Starts it; its output comes out of the pipe.
+    pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
+        let (reader, writer) = io::pipe()?;
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .env_clear()
+            .envs(launch.env)
+            .env(MARK, &launch.run)
+            .current_dir(&launch.folder)
+            .stdin(Stdio::null())
+            .stdout(OwnedFd::from(writer.try_clone()?))
+            .stderr(OwnedFd::from(writer))
+            .process_group(0)
+            .kill_on_drop(true);
+        let oom_before = OomKills::now();
+        let child = command.spawn()?;
+        // The command holds the writing ends: with it they close here, so that the reader sees the end.
+        drop(command);
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let workload = Self {
+            group: Group(pid.and_then(Pid::from_raw)),
+            child,
+            run: launch.run,
+            oom_before,
+        };
+        let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        Ok((workload, output))
+    }
+
+    /// Watches it to its end, then kills what is left of it.
+    pub(crate) async fn supervise(
+        mut self,
+        limits: &Limits,
+        stop: &mut watch::Receiver<Option<Stop>>,
+    ) -> io::Result<Verdict> {
+        let (status, cause) = self.watch(limits, stop).await?;
+        // The group's number stays taken while anything of it lives, and otherwise was free for
+        // microseconds: no other group can be meant.
+        self.group.signal(Signal::KILL);
+        self.group.0 = None;
+        let run = std::mem::take(&mut self.run);
+        let sweep = tokio::task::spawn_blocking(move || (kill_marked(&run), OomKills::now()));
+        let (swept, oom_after) = sweep.await.map_err(io::Error::other)?;
+        if let Err(error) = swept {
+            tracing::warn!(%error, "cannot look for processes that a job left behind");
+        }
+        let signal = status.signal();
+        let code = status
+            .code()
+            .unwrap_or_else(|| 128 + signal.unwrap_or_default());
+        Ok(match cause {
+            Some(Cause::TooLong) => Verdict::TooLong { code },
+            Some(Cause::Stopped(why)) => Verdict::Stopped { code, why },
+            None => Verdict::Exited {
+                code,
+                signal,
+                oom: code == SHELL_SIGKILL && oom_after.since(self.oom_before),
+            },
+        })
+    }
+
+    async fn watch(
+        &mut self,
+        limits: &Limits,
+        stop: &mut watch::Receiver<Option<Stop>>,
+    ) -> io::Result<(ExitStatus, Option<Cause>)> {
+        let deadline = Instant::now() + limits.run.min(LIMIT_MAX);
+        let mut cause = None;
+        let mut kill_at = None;
+        let mut orders = true;
+        stop.mark_changed();
+        loop {
+            let kill_time = kill_at.unwrap_or(deadline);
+            tokio::select! {
+                biased;
+                status = self.child.wait() => return Ok((status?, cause)),
+                () = limits.kill_now.cancelled(), if cause.as_ref().is_none_or(|_| kill_at.is_some()) => {
+                    cause.get_or_insert(Cause::Stopped(Why::Agent));
+                    kill_at = None;
+                    self.group.signal(Signal::KILL);
+                }
+                changed = stop.changed(), if orders => {
+                    orders = changed.is_ok();
+                    let order = stop.borrow_and_update().clone();
+                    if let Some(order) = order {
+                        if cause.is_none() {
+                            self.group.signal(Signal::TERM);
+                            kill_at = Some(Instant::now() + order.grace.min(LIMIT_MAX));
+                        }
+                        // A later, stronger order changes what is reported, not when it dies.
+                        cause = Some(Cause::Stopped(order.why));
+                    }
+                }
+                () = tokio::time::sleep_until(kill_time), if kill_at.is_some() => {
+                    self.group.signal(Signal::KILL);
+                    kill_at = None;
+                }
+                () = tokio::time::sleep_until(deadline), if cause.is_none() => {
+                    cause = Some(Cause::TooLong);
+                    self.group.signal(Signal::TERM);
+                    kill_at = Some(Instant::now() + limits.grace.min(LIMIT_MAX));
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Cause {
+    TooLong,
+    Stopped(Why),
+}

@@ -1,0 +1,506 @@
+//! One job from its grant to its confirmed end: folder, boot, setup, workload, post run, delivery.
+//!
+//! Three things run side by side while it runs: the workload, the reports of its stages, and its
+//! output on the way to the scheduler. None of them waits for the network but the start, which waits
+//! a little for the first answer: so a grant that is no longer ours is seldom begun.
+
+use std::{io, sync::Arc, time::Duration};
+
+use fairlead_api::{Client, Grant};
+use fairlead_job::{DataReadiness, Health, Stage};
+use serde_json::Value;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    deliver::deliver,
+    environment,
+    folder::{End, JobFolder, Journal},
+    launch::{Unrunnable, prepare},
+    log::LogShipper,
+    output::pump,
+    report::{Report, report_all, update_of},
+};
+use crate::{
+    AgentConfig, AgentEvent,
+    event::Events,
+    executor::{Launch, Limits, Stop, StopHandle, Verdict, Why, Workload, forgotten},
+    timer::pause,
+};
+
+/// How long a start waits for the scheduler to confirm the stage boot.
+const BOOT_ANSWER: Duration = Duration::from_secs(5);
+/// How long output is still read when the workload is over and somebody who escaped holds the pipe.
+const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
+/// Most reports that wait to be sent: a job makes four.
+const REPORTS_MAX: usize = 8;
+
+/// What all jobs of an agent share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) config: AgentConfig,
+    pub(crate) client: Client,
+    pub(crate) events: Events,
+}
+
+/// Nothing of this job runs any more: its memory is free.
+#[derive(Debug)]
+pub(crate) struct Over {
+    pub(crate) job_id: String,
+    pub(crate) attempt: u16,
+}
+
+/// What became of a job, seen from the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// The scheduler has confirmed its end.
+    Delivered,
+    /// It was not this agent's any more.
+    Dropped,
+}
+
+/// A job on its way.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub(crate) context: Arc<Context>,
+    pub(crate) grant: Grant,
+    pub(crate) folder: JobFolder,
+    /// Mark of its processes.
+    pub(crate) run: String,
+    pub(crate) stop_handle: StopHandle,
+    pub(crate) stop: watch::Receiver<Option<Stop>>,
+    /// Told when nothing of it runs any more.
+    pub(crate) over: mpsc::Sender<Over>,
+    /// Cancelled at the same time.
+    pub(crate) gone: CancellationToken,
+    /// An earlier attempt of the same job that must be gone first.
+    pub(crate) after: Option<CancellationToken>,
+}
+
+impl Course {
+    /// Runs the job and delivers its end.
+    pub(crate) async fn run(mut self) -> Finished {
+        if let Some(earlier) = self.after.take() {
+            earlier.cancelled().await;
+        }
+        let mut journal = Journal::new(&self.grant, std::mem::take(&mut self.run));
+        let context = Arc::clone(&self.context);
+        let client = context.client.clone();
+        let mut shipper = LogShipper::new(client, &journal, self.folder.output());
+        let (reports, reported) = mpsc::channel(REPORTS_MAX);
+        let (size, sizes) = watch::channel(0);
+        let over = CancellationToken::new();
+        let job_id = journal.job_id.clone();
+        let stop_handle = self.stop_handle.clone();
+        let grace = context.config.grace;
+        let reporting = report_all(
+            &context.client,
+            &job_id,
+            reported,
+            &over,
+            &stop_handle,
+            grace,
+        );
+        let shipping = async {
+            tokio::select! {
+                () = shipper.follow(sizes) => {}
+                () = over.cancelled() => {}
+            }
+        };
+        let working = async {
+            let end = self.work(&mut journal, reports, size).await;
+            over.cancel();
+            self.is_over(&journal).await;
+            end
+        };
+        let (end, (), ()) = tokio::join!(working, reporting, shipping);
+        finish(
+            &context,
+            &self.folder,
+            journal,
+            end,
+            &mut self.stop,
+            shipper,
+        )
+        .await
+    }
+
+    /// Does the work and notes its end in the journal. `None`: the job is to be forgotten.
+    async fn work(
+        &mut self,
+        journal: &mut Journal,
+        reports: mpsc::Sender<Report>,
+        size: watch::Sender<u64>,
+    ) -> Option<End> {
+        let started = Instant::now();
+        let mut ran_since = None;
+        let end = match self.prepare(journal, &reports).await {
+            Ok(Some(launch)) => {
+                ran_since = Some(Instant::now());
+                self.workload(journal, launch, &reports, &size).await
+            }
+            Ok(None) => None,
+            Err(end) => Some(end),
+        };
+        let end = end?;
+        let run_ms = ran_since.map_or(0, |since: Instant| since.elapsed().as_millis());
+        tracing::info!(
+            job_id = journal.job_id,
+            attempt = journal.attempt,
+            health = end.health,
+            exit_code = end.exit_code,
+            reason = end.reason,
+            run_ms,
+            all_ms = started.elapsed().as_millis(),
+            "job ended"
+        );
+        self.context.events.send(AgentEvent::Ended {
+            job_id: journal.job_id.clone(),
+            attempt: journal.attempt,
+            health: end.health.parse().unwrap_or(Health::Abort),
+            exit_code: end.exit_code,
+            reason: end.reason.clone(),
+            run_ms: u64::try_from(run_ms).unwrap_or(u64::MAX),
+            results: self.folder.result(),
+        });
+        journal.end = Some(end.clone());
+        if let Err(error) = save(&self.folder, journal).await {
+            tracing::error!(job_id = journal.job_id, %error, "the journal cannot be written: a restart would lose this job's end");
+        }
+        if end.ran {
+            let mut update = update_of(journal, Stage::PostRun);
+            update.job_data_readiness = Some(DataReadiness::Uploading.as_str().to_owned());
+            self.report(&reports, update, Stage::PostRun, None);
+        }
+        Some(end)
+    }
+
+    /// Stages boot and setup. `Ok(None)`: to be forgotten; errors: how the job ends unrun.
+    async fn prepare(
+        &mut self,
+        journal: &mut Journal,
+        reports: &mpsc::Sender<Report>,
+    ) -> Result<Option<Launch>, End> {
+        let (folder, grant, first) = (self.folder.clone(), self.grant.clone(), journal.clone());
+        blocking(move || folder.create(&grant).and_then(|()| folder.save(&first)))
+            .await
+            .map_err(|error| {
+                unrun(
+                    Health::AbortProvider,
+                    format!("its folder cannot be made: {error}"),
+                )
+            })?;
+        let (answered, answer) = oneshot::channel();
+        let update = update_of(journal, Stage::Boot);
+        self.report(reports, update, Stage::Boot, Some(answered));
+        tokio::select! {
+            // Without an answer in time it begins all the same: the lease says it is ours.
+            _ = tokio::time::timeout(BOOT_ANSWER, answer) => {}
+            _ = self.stop.wait_for(Option::is_some) => {}
+        }
+        let stop = self.stop.borrow().clone();
+        if let Some(stop) = stop {
+            return stopped(stop.why, None).map_or(Ok(None), Err);
+        }
+        self.report(
+            reports,
+            update_of(journal, Stage::Setup),
+            Stage::Setup,
+            None,
+        );
+        let (folder, grant) = (self.folder.clone(), self.grant.clone());
+        let runner = self.context.config.runner.clone();
+        let prepared =
+            tokio::task::spawn_blocking(move || prepare(&grant, &folder, runner.as_deref()));
+        let invocation = match prepared.await {
+            Ok(Ok(invocation)) => invocation,
+            Ok(Err(Unrunnable::Job(reason))) => return Err(unrun(Health::AbortInvalid, reason)),
+            Ok(Err(error)) => return Err(unrun(Health::AbortProvider, error.to_string())),
+            Err(error) => return Err(unrun(Health::AbortProvider, error.to_string())),
+        };
+        journal.started = true;
+        save(&self.folder, journal).await.map_err(|error| {
+            unrun(
+                Health::AbortProvider,
+                format!("its journal cannot be written: {error}"),
+            )
+        })?;
+        let config = &self.context.config;
+        Ok(Some(Launch {
+            program: invocation.program,
+            args: invocation.args,
+            env: environment::of(&self.grant, &self.folder, &config.host, &config.path),
+            folder: self.folder.path().to_owned(),
+            run: journal.run.clone(),
+        }))
+    }
+
+    /// Stage running. `None`: to be forgotten.
+    async fn workload(
+        &mut self,
+        journal: &Journal,
+        launch: Launch,
+        reports: &mpsc::Sender<Report>,
+        size: &watch::Sender<u64>,
+    ) -> Option<End> {
+        let program = launch.program.to_string_lossy().into_owned();
+        let (workload, pipe) = match Workload::start(launch) {
+            Ok(started) => started,
+            Err(error) => return Some(not_started(&program, &error)),
+        };
+        self.report(
+            reports,
+            update_of(journal, Stage::Running),
+            Stage::Running,
+            None,
+        );
+        let config = &self.context.config;
+        let limits = Limits {
+            run: Duration::from_secs(self.grant.timeout_s.max(1)),
+            grace: config.grace,
+            kill_now: config.kill_now.clone(),
+        };
+        let dead = CancellationToken::new();
+        let output = self.folder.output();
+        let supervising = async {
+            let verdict = workload.supervise(&limits, &mut self.stop).await;
+            dead.cancel();
+            verdict
+        };
+        let pumping = async {
+            let drained = async {
+                dead.cancelled().await;
+                pause(OUTPUT_DRAIN).await;
+            };
+            tokio::select! {
+                pumped = pump(pipe, &output, config.log_bytes_max, size) => pumped,
+                () = drained => Ok(()),
+            }
+        };
+        let (verdict, pumped) = tokio::join!(supervising, pumping);
+        if let Err(error) = pumped {
+            tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
+        }
+        match verdict {
+            Ok(verdict) => ended(verdict, limits.run),
+            Err(error) => Some(End {
+                ran: true,
+                ..unrun(
+                    Health::AbortProvider,
+                    format!("it could not be watched: {error}"),
+                )
+            }),
+        }
+    }
+
+    fn report(
+        &self,
+        reports: &mpsc::Sender<Report>,
+        update: fairlead_api::JobUpdate,
+        stage: Stage,
+        answered: Option<oneshot::Sender<()>>,
+    ) {
+        self.context.events.send(AgentEvent::Stage {
+            job_id: self.grant.job_id.clone(),
+            attempt: self.grant.attempt,
+            stage,
+        });
+        // Never full (four reports a job); closed once the job is no longer ours.
+        let _ = reports.try_send(Report { update, answered });
+    }
+
+    async fn is_over(&self, journal: &Journal) {
+        self.gone.cancel();
+        let over = Over {
+            job_id: journal.job_id.clone(),
+            attempt: journal.attempt,
+        };
+        // Nobody listens when the agent has gone already.
+        let _ = self.over.send(over).await;
+    }
+}
+
+/// Delivers an end and closes the folder; `end` `None`: only closes it.
+pub(super) async fn finish(
+    context: &Context,
+    folder: &JobFolder,
+    mut journal: Journal,
+    end: Option<End>,
+    stop: &mut watch::Receiver<Option<Stop>>,
+    mut shipper: LogShipper,
+) -> Finished {
+    let refused = match &end {
+        None => Some("it is no longer this testbox's".to_owned()),
+        Some(end) => tokio::select! {
+            delivered = deliver(context, folder, &journal, end, &mut shipper) => {
+                delivered.err().map(|error| error.to_string())
+            }
+            reason = forgotten(stop) => Some(reason),
+        },
+    };
+    let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
+    journal.closed = true;
+    let remove = refused.is_none() && !context.config.keep;
+    let closing = folder.clone();
+    let closed = blocking(move || {
+        if remove {
+            closing.remove()
+        } else if closing.path().exists() {
+            closing.save(&journal)
+        } else {
+            Ok(())
+        }
+    });
+    if let Err(error) = closed.await {
+        tracing::warn!(job_id, %error, "a job's folder cannot be closed");
+    }
+    if let Some(reason) = refused {
+        tracing::warn!(
+            job_id,
+            attempt,
+            reason,
+            "job dropped, its local results are kept"
+        );
+        context.events.send(AgentEvent::Dropped {
+            job_id,
+            attempt,
+            reason,
+        });
+        return Finished::Dropped;
+    }
+    context
+        .events
+        .send(AgentEvent::Delivered { job_id, attempt });
+    Finished::Delivered
+}
+
+/// Delivers the end of a job that an earlier agent left open.
+pub(crate) async fn deliver_leftover(
+    context: Arc<Context>,
+    folder: JobFolder,
+    journal: Journal,
+    mut stop: watch::Receiver<Option<Stop>>,
+) -> Finished {
+    let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
+    let end = journal.end.clone();
+    finish(&context, &folder, journal, end, &mut stop, shipper).await
+}
+
+async fn save(folder: &JobFolder, journal: &Journal) -> io::Result<()> {
+    let (folder, journal) = (folder.clone(), journal.clone());
+    blocking(move || folder.save(&journal)).await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)?
+}
+
+fn unrun(health: Health, reason: String) -> End {
+    End {
+        health: health.as_str().to_owned(),
+        exit_code: None,
+        reason,
+        ran: false,
+    }
+}
+
+/// A missing interpreter or an endless environment is the job's mistake, all else this machine's.
+fn not_started(program: &str, error: &io::Error) -> End {
+    use io::ErrorKind::{ArgumentListTooLong, InvalidInput, NotFound, PermissionDenied};
+    let of_job = matches!(
+        error.kind(),
+        NotFound | PermissionDenied | ArgumentListTooLong | InvalidInput
+    );
+    let health = if of_job {
+        Health::AbortInvalid
+    } else {
+        Health::AbortProvider
+    };
+    unrun(health, format!("cannot start '{program}': {error}"))
+}
+
+/// How a job ends that was told to stop; `None`: it is to be forgotten.
+fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
+    let (health, reason) = match why {
+        Why::Forget { .. } => return None,
+        Why::Agent => {
+            let health = Health::AbortProvider.as_str().to_owned();
+            (health, "the testbox agent was stopped".to_owned())
+        }
+        Why::Order { health, reason } => (health, reason),
+    };
+    Some(End {
+        health,
+        reason,
+        exit_code,
+        ran: exit_code.is_some(),
+    })
+}
+
+fn ended(verdict: Verdict, limit: Duration) -> Option<End> {
+    let end = |health: Health, code, reason| {
+        Some(End {
+            health: health.as_str().to_owned(),
+            exit_code: Some(code),
+            reason,
+            ran: true,
+        })
+    };
+    match verdict {
+        Verdict::Stopped { code, why } => stopped(why, Some(code)),
+        Verdict::TooLong { code } => end(
+            Health::SoftTimeout,
+            code,
+            format!("it ran longer than its limit of {} s", limit.as_secs()),
+        ),
+        Verdict::Exited {
+            code, oom: true, ..
+        } => end(
+            Health::Oom,
+            code,
+            "the kernel killed it for want of memory".to_owned(),
+        ),
+        Verdict::Exited {
+            code,
+            signal: Some(signal),
+            ..
+        } => end(
+            Health::Fail,
+            code,
+            format!("killed by signal {signal} ({})", signal_name(signal)),
+        ),
+        Verdict::Exited { code: 0, .. } => end(Health::Success, 0, String::new()),
+        Verdict::Exited { code, .. } => end(Health::Fail, code, format!("exit code {code}")),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => "another",
+    }
+}
+
+/// The suite that a grant's job names, empty when it names none.
+pub(crate) fn suite_of(grant: &Grant) -> String {
+    let suite = grant.job.get("suite").and_then(Value::as_str);
+    suite.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,83 @@
+//! Bringing a job's end home: the rest of its output, its files, and then, in one last update, stage,
+//! health and data readiness, so that nobody sees a job finished whose results are missing. Each step
+//! may be repeated from the start, by a restarted agent too.
+
+use fairlead_api::{ClientError, UploadBody};
+use fairlead_job::{DataReadiness, Stage};
+
+use super::{
+    course::Context,
+    folder::{End, JobFolder, Journal},
+    log::LogShipper,
+    report::{until_answered, update_of},
+    results::{Results, collect},
+};
+
+/// Longest reason that is reported, characters.
+const REASON_CHARS_MAX: usize = 1000;
+
+/// Delivers an end. Returns once the scheduler has confirmed or refused it; errors are its refusal.
+pub(crate) async fn deliver(
+    context: &Context,
+    folder: &JobFolder,
+    journal: &Journal,
+    end: &End,
+    shipper: &mut LogShipper,
+) -> Result<(), ClientError> {
+    let mut readiness = DataReadiness::Norun;
+    let mut reason = end.reason.clone();
+    if end.ran {
+        shipper.rest().await;
+        let left_out = upload_all(context, folder, journal).await;
+        readiness = DataReadiness::Uploaded;
+        if !left_out.is_empty() {
+            readiness = DataReadiness::Incomplete;
+            let separator = if reason.is_empty() { "" } else { "; " };
+            reason = format!(
+                "{reason}{separator}results were left out: {}",
+                left_out.join("; ")
+            );
+        }
+    }
+    let mut update = update_of(journal, Stage::Finish);
+    update.job_health = Some(end.health.clone());
+    update.exit_code = end.exit_code;
+    update.job_data_readiness = Some(readiness.as_str().to_owned());
+    if !reason.is_empty() {
+        update.reason = Some(reason.chars().take(REASON_CHARS_MAX).collect());
+    }
+    let job_id = &journal.job_id;
+    let report = || context.client.update(job_id, &update);
+    until_answered(job_id, "end", report).await.map(drop)
+}
+
+/// Uploads all results. Returns what is missing, and why.
+async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) -> Vec<String> {
+    let root = folder.result();
+    let (files_max, bytes_max) = (
+        context.config.result_files_max,
+        context.config.result_bytes_max,
+    );
+    let collected = tokio::task::spawn_blocking(move || collect(&root, files_max, bytes_max)).await;
+    let mut results = collected.unwrap_or_else(|error| Results {
+        files: Vec::new(),
+        left_out: vec![error.to_string()],
+    });
+    let (job_id, token) = (&journal.job_id, &journal.job_token);
+    let result_root = journal.result_root.trim_end_matches('/');
+    for (path, name) in std::mem::take(&mut results.files) {
+        let remote = format!("{result_root}/{name}");
+        let upload = || {
+            let body = UploadBody::File(path.clone());
+            context.client.upload(&remote, job_id, token, body)
+        };
+        if let Err(error) = until_answered(job_id, "upload", upload).await {
+            results.leave_out(format!("'{name}': {error}"));
+            // No file of this job will be taken any more.
+            if matches!(error.status(), Some(401 | 403 | 404 | 423)) {
+                break;
+            }
+        }
+    }
+    results.left_out
+}

@@ -1,0 +1,103 @@
+//! The environment of a job's processes: small and known, the same on every host.
+
+use fairlead_api::Grant;
+use serde_json::Value;
+
+use super::folder::JobFolder;
+
+/// Longest value that one variable may have: the kernel's own limit for `NAME=value` is 128 KiB.
+const VALUE_BYTES_MAX: usize = 120 * 1024;
+
+/// Everything that a job's processes find in their environment. The job's parameters come first and
+/// the agent's own names win, so no job file can move `PATH` or `RESULT_ROOT` by accident.
+pub(crate) fn of(
+    grant: &Grant,
+    folder: &JobFolder,
+    host: &str,
+    path: &str,
+) -> Vec<(String, String)> {
+    let text = |name: &str| {
+        grant
+            .job
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let here = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let own = [
+        ("PATH", path.to_owned()),
+        ("HOME", here(folder.path())),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TMPDIR", here(&folder.tmp())),
+        ("JOB_ID", grant.job_id.clone()),
+        ("ATTEMPT", grant.attempt.to_string()),
+        ("RESULT_ROOT", here(&folder.result())),
+        ("SUITE", text("suite")),
+        ("TESTBOX", text("testbox")),
+        ("HOST", host.to_owned()),
+    ];
+    let mut all: Vec<_> = fairlead_job::environment(&grant.job)
+        .into_iter()
+        .filter(|(name, value)| can_be_set(name, value))
+        .collect();
+    all.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    all
+}
+
+fn can_be_set(name: &str, value: &str) -> bool {
+    !name.is_empty()
+        && !name.contains(['=', '\0'])
+        && !value.contains('\0')
+        && value.len() <= VALUE_BYTES_MAX
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
+        let Value::Object(job) = job else {
+            panic!("not an object")
+        };
+        Grant {
+            job_id: job_id.to_owned(),
+            attempt: 1,
+            claim_token: "claim".to_owned(),
+            job_token: "token".to_owned(),
+            tbox_type: "dc".to_owned(),
+            memory_mb: 100,
+            timeout_s: 60,
+            result_root: format!("/result/x/{job_id}"),
+            stop_when_cut_off: false,
+            job,
+        }
+    }
+
+    #[test]
+    fn parameters_are_there_and_cannot_move_what_is_the_agent_s() {
+        let grant = grant(
+            "7",
+            serde_json::json!({"suite": "s", "testbox": "dc", "PATH": "/evil", "hackbench": {"nr_threads": 8}}),
+        );
+        let folder = JobFolder::new(std::path::Path::new("/w"), "7", 1).unwrap();
+        let all = of(&grant, &folder, "h", "/bin");
+        let last = |name: &str| {
+            let found = all.iter().rev().find(|(n, _)| n == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        for (name, value) in [
+            ("PATH", "/bin"),
+            ("JOB_ID", "7"),
+            ("ATTEMPT", "1"),
+            ("SUITE", "s"),
+            ("TESTBOX", "dc"),
+            ("HOST", "h"),
+            ("RESULT_ROOT", "/w/7-1/result"),
+            ("nr_threads", "8"),
+        ] {
+            assert_eq!(last(name), Some(value), "{name}");
+        }
+        assert!(!can_be_set("a=b", "") && !can_be_set("", "") && !can_be_set("a", "\0"));
+    }
+}

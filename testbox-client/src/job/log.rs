@@ -1,0 +1,117 @@
+//! Bringing a job's output to the scheduler while it runs: from the file, by offset, in batches. The
+//! file is the buffer, so memory is bounded however far the scheduler is behind, and a restarted agent
+//! goes on where the scheduler stands.
+
+use std::{path::PathBuf, time::Duration};
+
+use bytes::Bytes;
+use fairlead_api::{Client, LogAppend};
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncSeekExt, SeekFrom},
+    sync::watch,
+};
+
+use super::{folder::Journal, report::until_answered};
+use crate::timer::pause;
+
+/// Most that is sent at once; the server takes at most 1 MiB.
+const BATCH_BYTES_MAX: u64 = 256 * 1024;
+/// How long output is collected before it is sent, unless there is a whole batch.
+const BATCH_DELAY: Duration = Duration::from_millis(200);
+
+/// Sends one job's output.
+#[derive(Debug)]
+pub(crate) struct LogShipper {
+    client: Client,
+    job_id: String,
+    attempt: u16,
+    job_token: String,
+    output: PathBuf,
+    /// The scheduler has all before this.
+    sent: u64,
+    /// The scheduler wants no more of it.
+    refused: bool,
+}
+
+impl LogShipper {
+    pub(crate) fn new(client: Client, journal: &Journal, output: PathBuf) -> Self {
+        Self {
+            client,
+            job_id: journal.job_id.clone(),
+            attempt: journal.attempt,
+            job_token: journal.job_token.clone(),
+            output,
+            sent: 0,
+            refused: false,
+        }
+    }
+
+    /// Sends what comes, as `size` tells how much is in the file. Returns when nothing more will come;
+    /// may be dropped at any moment.
+    pub(crate) async fn follow(&mut self, mut size: watch::Receiver<u64>) {
+        loop {
+            let sent = self.sent;
+            if size.wait_for(|size| *size > sent).await.is_err() || self.refused {
+                return;
+            }
+            let whole_batch = size.wait_for(|size| *size >= sent + BATCH_BYTES_MAX);
+            // Either way there is something to send.
+            let _ = tokio::time::timeout(BATCH_DELAY, whole_batch).await;
+            if !self.batch().await {
+                return;
+            }
+        }
+    }
+
+    /// Sends everything that is in the file and not sent yet.
+    pub(crate) async fn rest(&mut self) {
+        while self.batch().await {}
+    }
+
+    /// Sends one batch. Returns whether there was one and the scheduler wants more.
+    async fn batch(&mut self) -> bool {
+        if self.refused {
+            return false;
+        }
+        let bytes = match self.read().await {
+            Ok(bytes) if bytes.is_empty() => return false,
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tracing::warn!(job_id = self.job_id, %error, "the output cannot be read back");
+                return false;
+            }
+        };
+        let append = || {
+            let (attempt, token) = (self.attempt, &self.job_token);
+            let bytes = bytes.clone();
+            self.client
+                .append_log(&self.job_id, attempt, token, self.sent, bytes)
+        };
+        match until_answered(&self.job_id, "output", append).await {
+            Ok(LogAppend::Stored { size }) => self.sent = size.max(self.sent + bytes.len() as u64),
+            Ok(LogAppend::Gap { size }) => {
+                tracing::warn!(
+                    job_id = self.job_id,
+                    size,
+                    "the scheduler lost output, sending it again"
+                );
+                self.sent = size;
+                pause(BATCH_DELAY).await;
+            }
+            Err(error) => {
+                tracing::warn!(job_id = self.job_id, %error, "the scheduler takes no more output");
+                self.refused = true;
+            }
+        }
+        !self.refused
+    }
+
+    async fn read(&self) -> std::io::Result<Bytes> {
+        let mut file = File::open(&self.output).await?;
+        file.seek(SeekFrom::Start(self.sent)).await?;
+        let mut bytes = Vec::new();
+        file.take(BATCH_BYTES_MAX).read_to_end(&mut bytes).await?;
+        Ok(bytes.into())
+    }
+}

@@ -1,0 +1,14 @@
+//! One job on this testbox, from its grant to the scheduler's confirmation of its end.
+
+mod course;
+mod deliver;
+mod environment;
+mod folder;
+mod launch;
+mod log;
+mod output;
+mod report;
+mod results;
+
+pub(crate) use course::{Context, Course, Finished, Over, deliver_leftover, suite_of};
+pub(crate) use folder::{End, JobFolder, Journal, leftovers};

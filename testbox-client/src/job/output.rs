@@ -1,0 +1,100 @@
+//! From a workload's pipe to the file `output`: always emptied, so a job never blocks on a slow disk
+//! limit or network, and never more than the limit on disk.
+
+use std::{io, path::Path};
+
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::unix::pipe,
+    sync::watch,
+};
+
+/// How much is read at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Copies until all writers are gone; `size` always tells how much is in the file.
+///
+/// A disk that takes no more does not stop the job: the rest is read and thrown away, and the error is
+/// returned at the end.
+pub(crate) async fn pump(
+    mut pipe: pipe::Receiver,
+    output: &Path,
+    bytes_max: u64,
+    size: &watch::Sender<u64>,
+) -> io::Result<()> {
+    let mut file = File::create_new(output).await?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut written = 0;
+    let mut result = Ok(());
+    let mut full = false;
+    loop {
+        let read = pipe.read(&mut buffer).await?;
+        if read == 0 {
+            return result;
+        }
+        if full || result.is_err() {
+            continue;
+        }
+        let room = usize::try_from(bytes_max - written).unwrap_or(usize::MAX);
+        let (kept, rest) = buffer[..read].split_at(read.min(room));
+        result = append(&mut file, kept).await;
+        written += kept.len() as u64;
+        if !rest.is_empty() && result.is_ok() {
+            full = true;
+            let line = cut_line(bytes_max);
+            result = append(&mut file, line.as_bytes()).await;
+            written += line.len() as u64;
+        }
+        if result.is_ok() {
+            size.send_replace(written);
+        }
+    }
+}
+
+/// What is in the file in place of all that came after the limit.
+fn cut_line(bytes_max: u64) -> String {
+    format!("\n[fairlead: the output was cut here, at its limit of {bytes_max} bytes]\n")
+}
+
+async fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes).await?;
+    // tokio's file writes behind: without this the size would be told before the bytes are there.
+    file.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    async fn pumped(said: &'static [u8], bytes_max: u64) -> (Vec<u8>, u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("output");
+        let (reader, mut writer) = io::pipe().unwrap();
+        let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).unwrap();
+        let (size, seen) = watch::channel(0);
+        let write = tokio::task::spawn_blocking(move || io::Write::write_all(&mut writer, said));
+        pump(reader, &path, bytes_max, &size).await.unwrap();
+        write.await.unwrap().unwrap();
+        let size = *seen.borrow();
+        (std::fs::read(path).unwrap(), size)
+    }
+
+    #[tokio::test]
+    async fn all_is_kept_up_to_the_limit_and_then_a_line_says_so() {
+        assert_eq!(pumped(b"hello", 5).await, (b"hello".to_vec(), 5));
+        let (text, size) = pumped(b"hello world", 5).await;
+        assert_eq!(text.len() as u64, size);
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text, format!("hello{}", cut_line(5)));
+    }
+
+    #[tokio::test]
+    async fn much_output_does_not_stop() {
+        static MUCH: [u8; 1 << 20] = [b'x'; 1 << 20];
+        let (text, _) = pumped(&MUCH, 1000).await;
+        assert!(text.starts_with(&[b'x'; 1000]) && text.len() < 1200);
+    }
+}

@@ -1,0 +1,130 @@
+//! Which files of a result folder are brought home.
+
+use std::{fs, path::Path, path::PathBuf};
+
+/// How many entries are looked at for each file that may be uploaded, so that a tree of empty folders
+/// ends too.
+const ENTRIES_PER_FILE: usize = 10;
+
+/// The files of one result folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Results {
+    /// Local path and name below the result root.
+    pub(crate) files: Vec<(PathBuf, String)>,
+    /// Files that are results and are not among `files`: why, by the first of each kind.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Walks `root`, in order of names. Symbolic links are not followed; they, sockets, pipes and devices
+/// are no results. Blocks.
+pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results {
+    let mut results = Results::default();
+    let mut bytes = 0_u64;
+    let mut entries = 0;
+    let mut folders = vec![(root.to_owned(), String::new())];
+    while let Some((folder, prefix)) = folders.pop() {
+        let mut names = match names_in(&folder) {
+            Ok(names) => names,
+            Err(error) => {
+                results.leave_out(format!("'{prefix}' cannot be read: {error}"));
+                continue;
+            }
+        };
+        names.sort();
+        for name in names {
+            entries += 1;
+            if entries > files_max.saturating_mul(ENTRIES_PER_FILE) {
+                results.leave_out(format!("there are more than {entries} entries"));
+                return results;
+            }
+            let path = folder.join(&name);
+            let Ok(about) = fs::symlink_metadata(&path) else {
+                continue;
+            };
+            let Some(name) = name.to_str() else {
+                results.leave_out(format!("{} is no UTF-8 name", path.display()));
+                continue;
+            };
+            let relative = format!("{prefix}{name}");
+            if about.is_dir() {
+                folders.push((path, format!("{relative}/")));
+            } else if about.is_file() {
+                bytes = bytes.saturating_add(about.len());
+                if results.files.len() >= files_max {
+                    results.leave_out(format!("there are more than {files_max} files"));
+                    return results;
+                }
+                if bytes > bytes_max {
+                    bytes -= about.len();
+                    results.leave_out(format!("'{relative}' is beyond {bytes_max} bytes in all"));
+                    continue;
+                }
+                results.files.push((path, relative));
+            }
+        }
+    }
+    results
+}
+
+fn names_in(folder: &Path) -> std::io::Result<Vec<std::ffi::OsString>> {
+    fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect()
+}
+
+impl Results {
+    /// Notes that something is missing; a few reasons are enough for a sentence.
+    pub(crate) fn leave_out(&mut self, why: String) {
+        const REASONS_MAX: usize = 3;
+        if self.left_out.len() < REASONS_MAX {
+            self.left_out.push(why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::{ffi::OsStrExt, fs::symlink};
+
+    use super::*;
+
+    fn names(results: &Results) -> Vec<&str> {
+        let names = results.files.iter().map(|(_, name)| name.as_str());
+        names.collect()
+    }
+
+    #[test]
+    fn files_are_found_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        for name in ["a/b/deep", "z", "a/x"] {
+            fs::write(root.join(name), name).unwrap();
+        }
+        symlink("/etc/passwd", root.join("link")).unwrap();
+        symlink("/etc", root.join("a/folder")).unwrap();
+        let results = collect(root, 10, 1000);
+        let mut found = names(&results);
+        found.sort_unstable();
+        assert_eq!(found, ["a/b/deep", "a/x", "z"]);
+        assert!(results.left_out.is_empty());
+    }
+
+    #[test]
+    fn what_is_beyond_a_limit_is_left_out_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for name in ["a", "b", "c"] {
+            fs::write(root.join(name), "12345").unwrap();
+        }
+        let few = collect(root, 2, 1000);
+        assert_eq!(names(&few), ["a", "b"]);
+        assert!(few.left_out[0].contains("more than 2 files"));
+        let small = collect(root, 10, 12);
+        assert_eq!(names(&small), ["a", "b"]);
+        assert!(small.left_out[0].contains("'c' is beyond 12 bytes"));
+        fs::write(root.join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+        assert!(collect(root, 10, 1000).left_out[0].contains("UTF-8"));
+        assert_eq!(collect(&root.join("none"), 10, 10).left_out.len(), 1);
+    }
+}

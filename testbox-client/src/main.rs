@@ -1,0 +1,233 @@
+//! `fairlead-testbox`: the testbox agent as a program.
+//!
+//! Exit code 0: stopped in order (SIGTERM, SIGINT, `--once` done). 1: could not work, the reason is on
+//! stderr. 2: bad arguments. A second signal kills all jobs at once.
+
+use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Context;
+use clap::Parser;
+use fairlead_testbox::{AgentConfig, Kinds};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// Offers this machine to a fairlead scheduler, and runs the jobs that it is given.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Args {
+    /// Scheduler URLs, comma separated or repeated; all are replicas of one.
+    #[arg(
+        long,
+        env = "FAIRLEAD_SERVER",
+        value_delimiter = ',',
+        default_value = "http://127.0.0.1:3000"
+    )]
+    server: Vec<String>,
+    /// Name of this host, unique in the lab [default: the machine's own].
+    #[arg(long)]
+    host: Option<String>,
+    /// What it offers: hw (the whole machine, one job at a time), or vm, dc or vm,dc (many jobs at
+    /// once within its memory).
+    #[arg(long, default_value = "hw")]
+    kind: Kinds,
+    /// Architecture.
+    #[arg(long, default_value = std::env::consts::ARCH)]
+    arch: String,
+    /// Group of machines that it belongs to [default: the host name up to '--'].
+    #[arg(long, default_value = "", hide_default_value = true)]
+    group: String,
+    /// Memory that jobs may take together: 20g, 512m; a bare number is GB [default: all of the machine].
+    #[arg(long, value_parser = memory_mb)]
+    memory: Option<u32>,
+    /// A tag that it has; repeat or separate by commas.
+    #[arg(long = "tag", value_delimiter = ',')]
+    tags: Vec<String>,
+    /// A device that it has; repeat or separate by commas.
+    #[arg(long = "device", value_delimiter = ',')]
+    devices: Vec<String>,
+    /// A cache directory that it holds; repeat or separate by commas.
+    #[arg(long = "cache-dir", value_delimiter = ',')]
+    cache_dirs: Vec<String>,
+    /// Where jobs have their folders; one agent at a time uses it [default: ./fairlead-testbox-HOST].
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    /// Command for jobs with program sections and no script; gets the path of the job's YAML.
+    #[arg(long)]
+    runner: Option<String>,
+    /// Token of the testbox's account.
+    #[arg(
+        long,
+        env = "FAIRLEAD_TOKEN",
+        hide_env_values = true,
+        conflicts_with = "token_file"
+    )]
+    token: Option<String>,
+    /// A file with the token: others cannot read it off the command line.
+    #[arg(long)]
+    token_file: Option<PathBuf>,
+    /// Most jobs at once, 1 to 256; hw runs one.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs_max: u32,
+    /// How long the scheduler may hold a request for work, seconds, 0 to 600.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=600))]
+    wait: u32,
+    /// How long a job may take to end after SIGTERM before it is killed, seconds.
+    #[arg(long, default_value_t = 10)]
+    grace: u32,
+    /// Keep job folders after their results are delivered.
+    #[arg(long)]
+    keep: bool,
+    /// Take one answer's jobs, run them, deliver, exit.
+    #[arg(long)]
+    once: bool,
+}
+
+fn memory_mb(text: &str) -> Result<u32, String> {
+    fairlead_job::units::memory_mb(&text.into()).map_err(|error| error.to_string())
+}
+
+impl Args {
+    fn config(self) -> anyhow::Result<AgentConfig> {
+        let host = match self.host {
+            Some(host) => host,
+            None => own_name().context("cannot read this machine's name (hint: --host NAME)")?,
+        };
+        let memory_mb = match self.memory {
+            Some(memory_mb) => memory_mb,
+            None => {
+                own_memory_mb().context("cannot read this machine's memory (hint: --memory 20g)")?
+            }
+        };
+        let token = match self.token_file {
+            None => self.token,
+            Some(file) => {
+                let text = fs::read_to_string(&file)
+                    .with_context(|| format!("cannot read the token file '{}'", file.display()))?;
+                Some(text.trim().to_owned())
+            }
+        };
+        let work_dir = self
+            .work_dir
+            .unwrap_or_else(|| PathBuf::from(format!("fairlead-testbox-{host}")));
+        Ok(AgentConfig {
+            token: token.filter(|token| !token.is_empty()),
+            group: self.group,
+            arch: self.arch,
+            tags: self.tags,
+            devices: self.devices,
+            cache_dirs: self.cache_dirs,
+            runner: self.runner,
+            jobs_max: self.jobs_max,
+            wait_s: self.wait,
+            grace: Duration::from_secs(u64::from(self.grace)),
+            keep: self.keep,
+            once: self.once,
+            ..AgentConfig::new(self.server, host, self.kind, memory_mb, work_dir)
+        })
+    }
+}
+
+fn own_name() -> anyhow::Result<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
+    Ok(name.trim().to_owned())
+}
+
+fn own_memory_mb() -> anyhow::Result<u32> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kb = total.and_then(|kb| kb.trim().strip_suffix("kB"));
+    let kb: u64 = kb.context("no MemTotal")?.trim().parse()?;
+    Ok(u32::try_from(kb / 1024)?.max(1))
+}
+
+async fn serve(config: AgentConfig) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let kill_now = config.kill_now.clone();
+    let agent = fairlead_testbox::run(config, stop.clone(), None);
+    tokio::pin!(agent);
+    loop {
+        tokio::select! {
+            ended = &mut agent => return ended,
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if stop.is_cancelled() {
+            tracing::warn!("told to stop twice: killing all jobs");
+            kill_now.cancel();
+        } else {
+            tracing::info!("stopping: running jobs are asked to end");
+            stop.cancel();
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    let served = args.config().and_then(|config| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(serve(config))
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(line: &str) -> Result<AgentConfig, String> {
+        let args = Args::try_parse_from(line.split(' ')).map_err(|error| error.to_string())?;
+        args.config().map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn arguments_become_a_configuration() {
+        let config = config(
+            "x --server http://a:1,http://b:2 --host h --kind vm,dc --memory 20g --tag a,b --tag c --wait 5",
+        )
+        .unwrap();
+        assert_eq!(config.servers, ["http://a:1", "http://b:2"]);
+        assert_eq!(config.memory_mb, 20 * 1024);
+        assert_eq!(config.tags, ["a", "b", "c"]);
+        assert_eq!(config.kinds, Kinds::Host { vm: true, dc: true });
+        assert_eq!(config.wait_s, 5);
+        assert_eq!(config.work_dir, PathBuf::from("fairlead-testbox-h"));
+        assert_eq!(config.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_said_is_read_off_the_machine() {
+        let config = config("x").unwrap();
+        assert!(!config.host.is_empty() && config.memory_mb > 0);
+        assert_eq!(config.kinds, Kinds::Hw);
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        for line in [
+            "x --kind hw,vm",
+            "x --memory much",
+            "x --jobs-max 0",
+            "x --wait 601",
+            "x --host h --token-file /nowhere/at/all",
+        ] {
+            assert!(config(line).is_err(), "{line}");
+        }
+    }
+}
