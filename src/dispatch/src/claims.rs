@@ -1,11 +1,12 @@
 //! From a decision to a running job and to its end: claims, their outcome, jobs held and ended.
 
 use crate::atoms::Atom;
-use crate::engine::{Engine, charged_mb};
-use crate::event::{Decision, JobKey, OfferKey, Refusal, Running, Version};
+use crate::charges::{Charge, SHARE_MIN, WHOLE};
+use crate::engine::Engine;
+use crate::event::{Decision, JobKey, Kind, OfferKey, Refusal, Running, Version};
 use crate::hosts::{Load, Standing};
 use crate::index::Removed;
-use crate::ledger::{Charge, Owner, WHOLE};
+use crate::ledger::Owner;
 use crate::runs::{Flight, News, Run};
 use crate::shape::{Env, Gate, Shape, View};
 use std::sync::Arc;
@@ -66,12 +67,16 @@ impl Engine {
     }
 
     fn charge(&self, owner: Owner, load: Load, total_mb: u32, suite: &str, group: &str) -> Charge {
-        let charged_mb = charged_mb(load.kind, load.memory_mb, total_mb);
-        let share = u64::from(charged_mb).saturating_mul(WHOLE) / u64::from(total_mb.max(1));
+        let share = if load.kind == Kind::Hw {
+            WHOLE
+        } else {
+            u64::from(load.memory_mb).saturating_mul(WHOLE) / u64::from(total_mb.max(1))
+        };
+        let share = share.clamp(SHARE_MIN, WHOLE);
         Charge {
             owner,
-            price: self.ledger.price(charged_mb, group),
-            share: share.min(WHOLE),
+            price: self.ledger.price(share, group),
+            share,
             expected_ms: self.ledger.expect_ms(suite, group),
             since: None,
             overrun: false,
@@ -243,7 +248,6 @@ impl Engine {
             memory_mb: facts.memory_mb,
         };
         let charge = self.charge(owner, load, total_mb, &suite, &group);
-        self.ledger.host_seen(total_mb);
         let since = running.since.0.min(self.now);
         self.ledger.begin(
             key,

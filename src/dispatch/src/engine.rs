@@ -5,7 +5,7 @@
 //! says so is taken as happening now.
 
 use crate::atoms::{Atom, Atoms, Numbers};
-use crate::event::{Decision, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey};
+use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
 use crate::hosts::{Arrival, Hosts, Standing};
 use crate::index::{BucketId, Index, Job};
 use crate::ledger::Ledger;
@@ -283,7 +283,6 @@ impl Engine {
             jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
             waits_until: offer.waits_until.0,
         };
-        self.ledger.host_seen(total_mb);
         self.hosts.open(offer.key, &name, arrival, self.now);
         self.dirty.insert((self.now, offer.key));
     }
@@ -424,13 +423,4 @@ pub(crate) fn could_ever_run(shape: &Shape, host: &View) -> bool {
         ..host.clone()
     };
     crate::shape::lacks(shape, &idle).next().is_none()
-}
-
-/// What a job of this kind is charged for, MB.
-pub(crate) fn charged_mb(kind: Kind, memory_mb: u32, total_mb: u32) -> u32 {
-    if kind == Kind::Hw {
-        total_mb
-    } else {
-        memory_mb
-    }
 }

@@ -1,15 +1,15 @@
 //! Hosts, their open offers, and which of them wait under which host key.
 //!
-//! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
-//! free memory first: who takes a new job is found without looking at every host. Never knows queues.
+//! What a host has free is what it said, less what was claimed since, and never more than what the jobs known
+//! here leave of it. Never knows queues.
 
 use crate::atoms::{Atom, Fixed, Numbers};
 use crate::event::{JobKey, Kind, Millis, OfferKey};
-use crate::shape::{Env, View};
+use crate::shape::View;
+use crate::waiting::{Group, Slot};
 use indexmap::IndexMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// Most hosts remembered; beyond it the one longest unseen, with nothing open or running, makes room.
 const HOSTS_MAX: usize = 65_536;
@@ -132,7 +132,8 @@ pub(crate) struct OpenOffer {
     pub committed: Vec<(u64, JobKey)>,
     /// Tries made after its time was up, because a claim was refused.
     pub late_tries: u32,
-    listed: Option<(Group, Slot)>,
+    /// Where it is listed.
+    pub listed: Option<(Group, Slot)>,
 }
 
 impl OpenOffer {
@@ -149,17 +150,6 @@ impl OpenOffer {
         self.in_flight == 0 && self.committed.is_empty()
     }
 }
-
-/// Offers that no check but that of memory tells apart.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Group {
-    pub env: Arc<Env>,
-    pub hw_open: bool,
-    pub shared_open: bool,
-}
-
-/// A waiting offer in order: most free memory, longest waiting.
-pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);
 
 /// What is new about a host that offers.
 #[derive(Debug)]
@@ -312,87 +302,6 @@ impl Hosts {
         if let Some(open) = open.filter(|_| listed) {
             self.list(open);
         }
-    }
-
-    /// An offer waits: jobs that come may be given to it.
-    pub(crate) fn list(&mut self, key: OfferKey) {
-        let Some(offer) = self
-            .offers
-            .get_mut(&key)
-            .filter(|offer| offer.listed.is_none())
-        else {
-            return;
-        };
-        let Some(host) = self.known.get(&offer.host) else {
-            return;
-        };
-        let view = &host.view;
-        let group = Group {
-            env: Arc::clone(&view.env),
-            hw_open: view.hw_open,
-            shared_open: view.shared_open,
-        };
-        let slot = (Reverse(view.free_mb), offer.since, key);
-        for name in &view.keys {
-            self.waiting
-                .entry(Atom::clone(name))
-                .or_default()
-                .entry(group.clone())
-                .or_default()
-                .insert(slot);
-        }
-        for dir in &view.caches {
-            self.waiting_with
-                .entry(Atom::clone(dir))
-                .or_default()
-                .insert(slot);
-        }
-        offer.listed = Some((group, slot));
-        self.listed = self.listed.saturating_add(1);
-    }
-
-    /// An offer takes no new jobs.
-    pub(crate) fn unlist(&mut self, key: OfferKey) {
-        let Some(offer) = self.offers.get_mut(&key) else {
-            return;
-        };
-        let Some((group, slot)) = offer.listed.take() else {
-            return;
-        };
-        self.listed = self.listed.saturating_sub(1);
-        let Some(host) = self.known.get(&offer.host) else {
-            return;
-        };
-        for name in &host.view.keys {
-            let Some(groups) = self.waiting.get_mut(name) else {
-                continue;
-            };
-            if let Some(slots) = groups.get_mut(&group) {
-                slots.remove(&slot);
-                if slots.is_empty() {
-                    groups.remove(&group);
-                }
-            }
-            if groups.is_empty() {
-                self.waiting.remove(name);
-            }
-        }
-        for dir in &host.view.caches {
-            let Some(slots) = self.waiting_with.get_mut(dir) else {
-                continue;
-            };
-            slots.remove(&slot);
-            if slots.is_empty() {
-                self.waiting_with.remove(dir);
-            }
-        }
-    }
-
-    /// Whether an offer is listed.
-    pub(crate) fn is_listed(&self, key: OfferKey) -> bool {
-        self.offers
-            .get(&key)
-            .is_some_and(|offer| offer.listed.is_some())
     }
 
     /// Takes an offer away: it is answered, or nobody waits for it.

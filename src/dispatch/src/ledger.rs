@@ -1,10 +1,11 @@
 //! Queues, their accounts, and what they are charged: who is next (I4, I5).
 //!
-//! A queue's virtual time is its charge over its weight; inside a class the queue that is least far is next, and
+//! A queue's virtual time is its charge (share of a host × time × rate) over its weight; inside a class the queue that is least far is next, and
 //! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
 //! on with what it really takes. Never knows hosts or shapes.
 
 use crate::atoms::{Atom, Numbers};
+use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
 use crate::learned::{Learned, UNKNOWN_MS};
 use crate::meter::{Meter, PRICE_MAX, Pass};
@@ -25,9 +26,6 @@ pub(crate) const CLASS_MAX: u8 = 9;
 
 /// Queues kept although nothing of theirs waits or runs; beyond it those without debt are forgotten.
 const IDLE_QUEUES_MAX: usize = 10_000;
-
-/// A whole host, in the unit of `share`.
-pub(crate) const WHOLE: u64 = 1_000_000;
 
 /// Who is charged for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,11 +61,11 @@ pub(crate) struct Queue {
     pub tally: Tally,
     pub members: BTreeMap<Atom, MemberId>,
     /// Virtual time of its largest recent job: no limit on lag may be smaller than one step.
-    step: Pass,
+    pub step: Pass,
     /// Where the account stood that was served last.
-    last: Pass,
+    pub last: Pass,
     /// Host share × ms, as `flat + rate × now`, in millionths.
-    busy: (i128, i128),
+    pub busy: (i128, i128),
 }
 
 impl Queue {
@@ -93,32 +91,6 @@ pub(crate) struct Member {
     pub tally: Tally,
 }
 
-/// What a job in flight or running is charged.
-#[derive(Debug, Clone)]
-pub(crate) struct Charge {
-    pub owner: Owner,
-    /// Charge a millisecond: memory × rate.
-    pub price: i128,
-    /// Its part of the host, in millionths.
-    pub share: u64,
-    pub expected_ms: u64,
-    /// Since when it runs; none: in flight.
-    pub since: Option<u64>,
-    /// It runs longer than expected, and is charged as time passes.
-    pub overrun: bool,
-}
-
-impl Charge {
-    fn terms(&self) -> (i128, i128) {
-        match self.since {
-            Some(since) if self.overrun => {
-                (-self.price.saturating_mul(i128::from(since)), self.price)
-            }
-            _ => (self.price.saturating_mul(i128::from(self.expected_ms)), 0),
-        }
-    }
-}
-
 /// The order of queues: class, virtual time, those that have nothing yet, age.
 pub(crate) type QueueRank = (std::cmp::Reverse<u8>, Pass, u64, QueueId);
 
@@ -135,14 +107,12 @@ pub(crate) struct Ledger {
     pub learned: Learned,
     pub policy: Policy,
     /// When running jobs will have run for as long as expected.
-    overruns: BTreeSet<(u64, JobKey)>,
+    pub overruns: BTreeSet<(u64, JobKey)>,
     /// Where the queue stood that was served last, by class.
-    last: [Pass; CLASS_MAX as usize + 1],
+    pub last: [Pass; CLASS_MAX as usize + 1],
     /// Present virtual time by class, computed at most once an event.
     present: [Option<Pass>; CLASS_MAX as usize + 1],
     lag_max_ms: u64,
-    /// Largest host seen, MB: what "a whole host" means for the lag.
-    host_mb: u32,
 }
 
 impl Ledger {
@@ -158,7 +128,6 @@ impl Ledger {
             last: [0; CLASS_MAX as usize + 1],
             present: [None; CLASS_MAX as usize + 1],
             lag_max_ms,
-            host_mb: 1,
         }
     }
 
@@ -169,10 +138,6 @@ impl Ledger {
             self.overruns.remove(&(at, job));
             self.retime(job, |charge| charge.overrun = true);
         }
-    }
-
-    pub(crate) fn host_seen(&mut self, total_mb: u32) {
-        self.host_mb = self.host_mb.max(total_mb);
     }
 
     /// The queue and account of these names, made if they are new.
@@ -324,12 +289,10 @@ impl Ledger {
 
     fn lag_charge(&self) -> i128 {
         // A thousand thousandths: the normal rate.
-        i128::from(self.lag_max_ms)
-            .saturating_mul(i128::from(self.host_mb))
-            .saturating_mul(1_000)
+        i128::from(self.lag_max_ms).saturating_mul(i128::from(WHOLE) * 1_000)
     }
 
-    fn tally(&mut self, owner: Owner, change: impl Fn(&mut Tally)) {
+    pub(crate) fn tally(&mut self, owner: Owner, change: impl Fn(&mut Tally)) {
         if let Some(queue) = self.queues.get_mut(owner.queue) {
             change(&mut queue.tally);
         }
@@ -338,10 +301,10 @@ impl Ledger {
         }
     }
 
-    /// What a job of `memory_mb` costs a millisecond in a host group.
-    pub(crate) fn price(&self, memory_mb: u32, group: &str) -> i128 {
+    /// What a job with this share of a host costs a millisecond in a host group.
+    pub(crate) fn price(&self, share: u64, group: &str) -> i128 {
         let rate = self.policy.group_rates.get(group).copied().unwrap_or(1_000);
-        i128::from(memory_mb)
+        i128::from(share)
             .saturating_mul(i128::from(rate))
             .min(PRICE_MAX)
     }
@@ -349,136 +312,6 @@ impl Ledger {
     /// How long a job of this suite will take on this group, as far as is known, ms.
     pub(crate) fn expect_ms(&self, suite: &str, group: &str) -> u64 {
         self.learned.expect_ms(suite, group).unwrap_or(UNKNOWN_MS)
-    }
-
-    /// Charges a job that is claimed now. It runs since `since`, or is in flight.
-    pub(crate) fn begin(&mut self, job: JobKey, charge: &Charge, now: u64) {
-        let owner = charge.owner;
-        if let (Some(queue), Some(member)) = (
-            self.queues.get_mut(owner.queue),
-            self.members.get_mut(owner.member),
-        ) {
-            let (pass, class) = (queue.meter.pass(now), usize::from(queue.class()));
-            queue.last = member.meter.pass(now);
-            let cost = charge.price.saturating_mul(i128::from(charge.expected_ms));
-            queue.step = queue.meter.cost(cost).max(queue.step.saturating_mul(7) / 8);
-            if let Some(last) = self.last.get_mut(class) {
-                *last = pass;
-            }
-        }
-        self.tally(owner, |tally| {
-            tally.in_flight = tally.in_flight.saturating_add(1);
-        });
-        let in_flight = Charge {
-            since: None,
-            overrun: false,
-            ..charge.clone()
-        };
-        self.add(&in_flight, 1);
-        self.charges.insert(job, in_flight);
-        if let Some(since) = charge.since {
-            self.start(job, since, now);
-        }
-    }
-
-    /// A job in flight runs since `since`.
-    pub(crate) fn start(&mut self, job: JobKey, since: u64, now: u64) {
-        let Some(charge) = self
-            .charges
-            .get(&job)
-            .filter(|charge| charge.since.is_none())
-        else {
-            return;
-        };
-        let (owner, share) = (charge.owner, i128::from(charge.share));
-        let due = since.saturating_add(charge.expected_ms);
-        self.tally(owner, |tally| {
-            tally.in_flight = tally.in_flight.saturating_sub(1);
-            tally.running = tally.running.saturating_add(1);
-        });
-        self.busy(owner, -share.saturating_mul(i128::from(since)), share);
-        self.retime(job, |charge| {
-            charge.since = Some(since);
-            charge.overrun = due <= now;
-        });
-        if due > now {
-            self.overruns.insert((due, job));
-        }
-    }
-
-    /// Takes back what a job in flight was charged.
-    pub(crate) fn cancel(&mut self, job: JobKey) -> Option<Charge> {
-        let charge = self
-            .charges
-            .get(&job)
-            .filter(|charge| charge.since.is_none())?
-            .clone();
-        self.charges.swap_remove(&job);
-        self.add(&charge, -1);
-        self.tally(charge.owner, |tally| {
-            tally.in_flight = tally.in_flight.saturating_sub(1);
-        });
-        Some(charge)
-    }
-
-    /// A running job is over: it is charged what it took. Answers how long that was, ms.
-    pub(crate) fn end(&mut self, job: JobKey, now: u64) -> Option<u64> {
-        let charge = self.charges.get(&job)?.clone();
-        let since = charge.since?;
-        self.charges.swap_remove(&job);
-        self.overruns
-            .remove(&(since.saturating_add(charge.expected_ms), job));
-        self.add(&charge, -1);
-        let took = now.saturating_sub(since);
-        let cost = charge.price.saturating_mul(i128::from(took));
-        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
-            queue.meter.settle(cost);
-            queue.step = queue.step.max(queue.meter.cost(cost));
-        }
-        if let Some(member) = self.members.get_mut(charge.owner.member) {
-            member.meter.settle(cost);
-        }
-        self.tally(charge.owner, |tally| {
-            tally.running = tally.running.saturating_sub(1);
-        });
-        let share = i128::from(charge.share);
-        self.busy(
-            charge.owner,
-            share.saturating_mul(i128::from(now.max(since))),
-            -share,
-        );
-        Some(took)
-    }
-
-    fn busy(&mut self, owner: Owner, flat: i128, rate: i128) {
-        if let Some(queue) = self.queues.get_mut(owner.queue) {
-            queue.busy = (
-                queue.busy.0.saturating_add(flat),
-                queue.busy.1.saturating_add(rate),
-            );
-        }
-    }
-
-    fn retime(&mut self, job: JobKey, change: impl Fn(&mut Charge)) {
-        let Some(charge) = self.charges.get_mut(&job) else {
-            return;
-        };
-        let before = charge.clone();
-        change(charge);
-        let after = charge.clone();
-        self.add(&before, -1);
-        self.add(&after, 1);
-    }
-
-    fn add(&mut self, charge: &Charge, times: i128) {
-        let (flat, rate) = charge.terms();
-        let (flat, rate) = (flat.saturating_mul(times), rate.saturating_mul(times));
-        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
-            queue.meter.add(flat, rate);
-        }
-        if let Some(member) = self.members.get_mut(charge.owner.member) {
-            member.meter.add(flat, rate);
-        }
     }
 
     /// Where a queue stands in the order of all, unless it is paused.
@@ -582,7 +415,7 @@ impl Ledger {
         });
     }
 
-    /// How far a queue is ahead of its class, ms of the largest host at weight 1 and the normal rate.
+    /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.
     pub(crate) fn lag_ms(&self, queue: &Queue, now: u64) -> i64 {
         let of_class = self
             .queues
@@ -597,9 +430,7 @@ impl Ledger {
             .map(|other| other.meter.pass(now))
             .min()
             .unwrap_or(last);
-        let unit = Meter::new(1, 0)
-            .cost(i128::from(self.host_mb).saturating_mul(1_000))
-            .max(1);
+        let unit = Meter::new(1, 0).cost(i128::from(WHOLE) * 1_000).max(1);
         let lag = queue.meter.pass(now).saturating_sub(present) / unit;
         i64::try_from(lag).unwrap_or(if lag < 0 { i64::MIN } else { i64::MAX })
     }

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod atoms;
+mod charges;
 mod claims;
 mod engine;
 pub mod event;
 pub mod explain;
+mod explaining;
 mod hosts;
 mod index;
 mod learned;
@@ -27,6 +29,7 @@ mod reserve;
 mod runs;
 mod serve;
 mod shape;
+mod waiting;
 
 pub use engine::Engine;
 

@@ -31,7 +31,7 @@ pub struct QueueReport {
     pub charged_ms: u64,
     /// Its weight's part among the queues of its class that have jobs, in thousandths. 0: it has no jobs.
     pub share_per_mille: u32,
-    /// How far its virtual time is behind (negative) or ahead of its class, ms of the largest host at weight 1
+    /// How far its virtual time is behind (negative) or ahead of its class, ms of a whole host at weight 1
     /// and the normal rate.
     pub lag_ms: i64,
 }

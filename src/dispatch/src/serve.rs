@@ -3,12 +3,13 @@
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
 use crate::event::{Decision, JobKey, Kind, OfferKey};
-use crate::hosts::{Host, Slot, Standing};
+use crate::hosts::{Host, Standing};
 use crate::index::{BucketId, Place};
 use crate::ledger::{MemberRank, QueueRank};
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
 use crate::shape::{Gate, Lack, Shape, lacks};
+use crate::waiting::Slot;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

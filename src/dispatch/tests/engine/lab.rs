@@ -164,6 +164,23 @@ impl Lab {
         })
     }
 
+    pub(crate) fn offer_unchecked(&mut self, offer: Offer) -> OfferKey {
+        let key = OfferKey(self.next_offer);
+        self.next_offer += 1;
+        self.on_unchecked(Event::HostOffers(Offer { key, ..offer }));
+        key
+    }
+
+    pub(crate) fn commit_unchecked(&mut self, job: JobKey, offer: OfferKey) -> &[Decision] {
+        self.seq_no += 1;
+        let version = version(self.seq_no);
+        self.on_unchecked(Event::ClaimCommitted {
+            job,
+            offer,
+            version,
+        })
+    }
+
     pub(crate) fn refuse(&mut self, job: JobKey, offer: OfferKey, refusal: Refusal) -> &[Decision] {
         self.on(Event::ClaimRefused {
             job,

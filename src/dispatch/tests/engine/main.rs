@@ -3,3 +3,4 @@ mod claims;
 mod lab;
 mod order;
 mod placing;
+mod shares;

@@ -1,0 +1,171 @@
+//! What jobs are charged: from the claim with what was learned, from then on with what they really take.
+//!
+//! The charge is the job's share of its host × time × the rate of the host group; hw jobs have the whole host.
+//! Part of [`Ledger`]: changes the meters of a job's queue and account, always by the same amounts (I5).
+
+use crate::event::JobKey;
+use crate::ledger::{Ledger, Owner};
+
+/// A whole host, in the unit of `share`.
+pub(crate) const WHOLE: u64 = 1_000_000;
+
+/// The least share of a host that a job is charged for: nobody runs for nothing.
+pub(crate) const SHARE_MIN: u64 = WHOLE / 1_000;
+
+/// What a job in flight or running is charged.
+#[derive(Debug, Clone)]
+pub(crate) struct Charge {
+    pub owner: Owner,
+    /// Charge a millisecond: share × rate.
+    pub price: i128,
+    /// Its part of the host, in millionths.
+    pub share: u64,
+    pub expected_ms: u64,
+    /// Since when it runs; none: in flight.
+    pub since: Option<u64>,
+    /// It runs longer than expected, and is charged as time passes.
+    pub overrun: bool,
+}
+
+impl Charge {
+    pub(crate) fn terms(&self) -> (i128, i128) {
+        match self.since {
+            Some(since) if self.overrun => {
+                (-self.price.saturating_mul(i128::from(since)), self.price)
+            }
+            _ => (self.price.saturating_mul(i128::from(self.expected_ms)), 0),
+        }
+    }
+}
+
+impl Ledger {
+    /// Charges a job that is claimed now. It runs since `since`, or is in flight.
+    pub(crate) fn begin(&mut self, job: JobKey, charge: &Charge, now: u64) {
+        let owner = charge.owner;
+        if let (Some(queue), Some(member)) = (
+            self.queues.get_mut(owner.queue),
+            self.members.get_mut(owner.member),
+        ) {
+            let (pass, class) = (queue.meter.pass(now), usize::from(queue.class()));
+            queue.last = member.meter.pass(now);
+            let cost = charge.price.saturating_mul(i128::from(charge.expected_ms));
+            queue.step = queue.meter.cost(cost).max(queue.step.saturating_mul(7) / 8);
+            if let Some(last) = self.last.get_mut(class) {
+                *last = pass;
+            }
+        }
+        self.tally(owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_add(1);
+        });
+        let in_flight = Charge {
+            since: None,
+            overrun: false,
+            ..charge.clone()
+        };
+        self.add(&in_flight, 1);
+        self.charges.insert(job, in_flight);
+        if let Some(since) = charge.since {
+            self.start(job, since, now);
+        }
+    }
+
+    /// A job in flight runs since `since`.
+    pub(crate) fn start(&mut self, job: JobKey, since: u64, now: u64) {
+        let Some(charge) = self
+            .charges
+            .get(&job)
+            .filter(|charge| charge.since.is_none())
+        else {
+            return;
+        };
+        let (owner, share) = (charge.owner, i128::from(charge.share));
+        let due = since.saturating_add(charge.expected_ms);
+        self.tally(owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_sub(1);
+            tally.running = tally.running.saturating_add(1);
+        });
+        self.busy(owner, -share.saturating_mul(i128::from(since)), share);
+        self.retime(job, |charge| {
+            charge.since = Some(since);
+            charge.overrun = due <= now;
+        });
+        if due > now {
+            self.overruns.insert((due, job));
+        }
+    }
+
+    /// Takes back what a job in flight was charged.
+    pub(crate) fn cancel(&mut self, job: JobKey) -> Option<Charge> {
+        let charge = self
+            .charges
+            .get(&job)
+            .filter(|charge| charge.since.is_none())?
+            .clone();
+        self.charges.swap_remove(&job);
+        self.add(&charge, -1);
+        self.tally(charge.owner, |tally| {
+            tally.in_flight = tally.in_flight.saturating_sub(1);
+        });
+        Some(charge)
+    }
+
+    /// A running job is over: it is charged what it took. Answers how long that was, ms.
+    pub(crate) fn end(&mut self, job: JobKey, now: u64) -> Option<u64> {
+        let charge = self.charges.get(&job)?.clone();
+        let since = charge.since?;
+        self.charges.swap_remove(&job);
+        self.overruns
+            .remove(&(since.saturating_add(charge.expected_ms), job));
+        self.add(&charge, -1);
+        let took = now.saturating_sub(since);
+        let cost = charge.price.saturating_mul(i128::from(took));
+        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
+            queue.meter.settle(cost);
+            queue.step = queue.step.max(queue.meter.cost(cost));
+        }
+        if let Some(member) = self.members.get_mut(charge.owner.member) {
+            member.meter.settle(cost);
+        }
+        self.tally(charge.owner, |tally| {
+            tally.running = tally.running.saturating_sub(1);
+        });
+        let share = i128::from(charge.share);
+        self.busy(
+            charge.owner,
+            share.saturating_mul(i128::from(now.max(since))),
+            -share,
+        );
+        Some(took)
+    }
+
+    fn busy(&mut self, owner: Owner, flat: i128, rate: i128) {
+        if let Some(queue) = self.queues.get_mut(owner.queue) {
+            queue.busy = (
+                queue.busy.0.saturating_add(flat),
+                queue.busy.1.saturating_add(rate),
+            );
+        }
+    }
+
+    pub(crate) fn retime(&mut self, job: JobKey, change: impl Fn(&mut Charge)) {
+        let Some(charge) = self.charges.get_mut(&job) else {
+            return;
+        };
+        let before = charge.clone();
+        change(charge);
+        let after = charge.clone();
+        self.add(&before, -1);
+        self.add(&after, 1);
+    }
+
+    fn add(&mut self, charge: &Charge, times: i128) {
+        let (flat, rate) = charge.terms();
+        let (flat, rate) = (flat.saturating_mul(times), rate.saturating_mul(times));
+        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
+            queue.meter.add(flat, rate);
+        }
+        if let Some(member) = self.members.get_mut(charge.owner.member) {
+            member.meter.add(flat, rate);
+        }
+    }
+}

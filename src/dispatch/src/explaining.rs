@@ -1,0 +1,396 @@
+//! Why a job waits, and why a host is idle.
+//!
+//! The checks are those of matching ([`crate::shape::lacks`]); nothing is judged twice in different ways. Takes
+//! time in proportion to the hosts that are known, never to the jobs, and every list in an answer is bounded.
+
+use crate::atoms::Atom;
+use crate::engine::{Engine, could_ever_run};
+use crate::event::{JobFacts, JobKey, Kind, Millis};
+use crate::explain::{
+    Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
+    JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
+};
+use crate::hosts::Host;
+use crate::index::Job;
+use crate::ledger::{MemberId, Owner, QueueId};
+use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Why a job that waits here, is in flight or runs is where it is. None: the engine does not know it.
+    pub fn explain_job(&self, now: Millis, job: JobKey) -> Option<JobExplanation> {
+        let now = self.now.max(now.0);
+        if let Some(cached) = self.index.jobs.get(&job) {
+            let (shape, owner) = self.index.shape_of(cached)?;
+            let mut explained = self.explain(job, shape, self.standing(owner.queue, owner.member));
+            explained.state = JobState::Waiting;
+            explained.ahead = self.ahead(owner, Some((job, cached)), now);
+            self.add_gate(&mut explained.reasons, job, shape);
+            return Some(explained);
+        }
+        let run = self.runs.get(&job)?;
+        let host = run.host.to_string();
+        let since = self
+            .ledger
+            .charges
+            .get(&job)
+            .and_then(|charge| charge.since);
+        let state = match &run.flight {
+            Some(flight) => JobState::InFlight {
+                host,
+                offer: flight.offer,
+            },
+            None => JobState::Running {
+                host,
+                since: Millis(since.unwrap_or(now)),
+            },
+        };
+        Some(JobExplanation {
+            job,
+            state,
+            standing: self.standing(run.owner.queue, run.owner.member),
+            ahead: Ahead::default(),
+            reasons: Vec::new(),
+            reserved_host: None,
+            hosts_known: self.hosts.known.len() as u64,
+            hosts_able: 0,
+            hosts_ready: 0,
+            hosts: Vec::new(),
+            hosts_more: 0,
+        })
+    }
+
+    /// How any job would fare, in memory here or not: for example whether any known host could ever run it.
+    pub fn explain_facts(&self, now: Millis, facts: &JobFacts) -> JobExplanation {
+        if let Some(known) = self.explain_job(now, facts.key) {
+            return known;
+        }
+        let now = self.now.max(now.0);
+        let shape = plain_shape(facts);
+        let owner = self.ledger.by_name.get(&*facts.queue).and_then(|id| {
+            let member = self.ledger.queues.get(*id)?.members.get(&*facts.account)?;
+            Some(Owner {
+                queue: *id,
+                member: *member,
+            })
+        });
+        let policy = self
+            .ledger
+            .policy
+            .queues
+            .get(&facts.queue)
+            .copied()
+            .unwrap_or_default();
+        let standing = owner.map_or_else(
+            || QueueStanding {
+                queue: facts.queue.clone(),
+                account: facts.account.clone(),
+                class: policy.priority.min(crate::ledger::CLASS_MAX),
+                weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
+                paused: policy.paused,
+                share_per_mille: 0,
+            },
+            |owner| self.standing(owner.queue, owner.member),
+        );
+        let mut explained = self.explain(facts.key, &shape, standing);
+        explained.ahead = owner
+            .map(|owner| self.ahead(owner, None, now))
+            .unwrap_or_default();
+        explained
+    }
+
+    fn explain(&self, job: JobKey, shape: &Shape, standing: QueueStanding) -> JobExplanation {
+        let mut verdicts: Vec<(bool, usize, &Atom, &Host)> =
+            Vec::with_capacity(self.hosts.known.len());
+        let (mut able, mut ready) = (0, 0);
+        for (name, host) in &self.hosts.known {
+            let could = could_ever_run(
+                &Shape {
+                    gate: Gate::Open,
+                    ..shape.clone()
+                },
+                &host.view,
+            );
+            let lacking = lacks(shape, &host.view).count();
+            able += u64::from(could);
+            ready += u64::from(lacking == 0 && host.open.is_some());
+            verdicts.push((!could, lacking, name, host));
+        }
+        verdicts.sort_unstable_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
+        let hosts_more = verdicts.len().saturating_sub(EXPLAIN_LIST_MAX) as u64;
+        let named = verdicts.into_iter().take(EXPLAIN_LIST_MAX);
+        let hosts = named.map(|(unable, _, name, host)| {
+            let mut reasons = reasons(shape, &host.view);
+            self.add_host_reasons(&mut reasons, job, name, host);
+            HostVerdict {
+                host: name.to_string(),
+                able: !unable,
+                reasons,
+            }
+        });
+        let reserved = self.reservations.values().find(|r| r.job == job);
+        JobExplanation {
+            job,
+            state: JobState::NotCached,
+            reasons: standing
+                .paused
+                .then_some(Reason::QueuePaused)
+                .into_iter()
+                .collect(),
+            standing,
+            ahead: Ahead::default(),
+            reserved_host: reserved.map(|r| r.host.to_string()),
+            hosts_known: self.hosts.known.len() as u64,
+            hosts_able: able,
+            hosts_ready: ready,
+            hosts: hosts.collect(),
+            hosts_more,
+        }
+    }
+
+    fn add_host_reasons(&self, reasons: &mut Vec<Reason>, job: JobKey, name: &Atom, host: &Host) {
+        if host.open.is_none() {
+            reasons.push(Reason::NotAsking {
+                last_seen: Millis(host.last_seen),
+            });
+        }
+        let reserved = self
+            .reservations
+            .values()
+            .find(|r| r.host == *name && r.job != job);
+        reasons.extend(reserved.map(|r| Reason::ReservedFor(r.job)));
+    }
+
+    fn add_gate(&self, reasons: &mut Vec<Reason>, job: JobKey, shape: &Shape) {
+        let Some(until) = self.gates.until.get(&job).copied().map(Millis) else {
+            return;
+        };
+        match shape.gate {
+            Gate::Open => {}
+            Gate::Affine(_) => reasons.push(Reason::WaitingForAffinity { until }),
+            Gate::Blocked => reasons.push(Reason::WaitingForStore { until }),
+        }
+    }
+
+    fn standing(&self, queue: QueueId, member: MemberId) -> QueueStanding {
+        let account = self
+            .ledger
+            .members
+            .get(member)
+            .map(|member| member.account.to_string());
+        let (name, policy) = self
+            .ledger
+            .queues
+            .get(queue)
+            .map(|q| (q.name.to_string(), q.policy))
+            .unwrap_or_default();
+        let class = policy.priority.min(crate::ledger::CLASS_MAX);
+        QueueStanding {
+            queue: name,
+            account: account.unwrap_or_default(),
+            class,
+            weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
+            paused: policy.paused,
+            share_per_mille: self
+                .ledger
+                .queues
+                .get(queue)
+                .map_or(0, |queue| self.share_per_mille(queue)),
+        }
+    }
+
+    fn ahead(&self, owner: Owner, job: Option<(JobKey, &Job)>, now: u64) -> Ahead {
+        let mut ahead = Ahead {
+            in_account: self.ahead_in_account(owner, job),
+            ..Ahead::default()
+        };
+        if let (Some(queue), Some(own)) = (
+            self.ledger.queues.get(owner.queue),
+            self.ledger.member_rank(owner.member, now),
+        ) {
+            let waits = |id: &&MemberId| {
+                self.ledger
+                    .members
+                    .get(**id)
+                    .is_some_and(|member| member.tally.waiting > 0)
+            };
+            let ranks = queue
+                .members
+                .values()
+                .filter(waits)
+                .filter_map(|id| self.ledger.member_rank(*id, now));
+            ahead.accounts = ranks.filter(|rank| *rank < own).count() as u64;
+        }
+        let Some(own) = self.ledger.queue_rank(owner.queue, now) else {
+            return ahead;
+        };
+        for (id, queue) in &self.ledger.queues {
+            let Some(rank) = self
+                .ledger
+                .queue_rank(id, now)
+                .filter(|_| queue.tally.waiting > 0)
+            else {
+                continue;
+            };
+            if rank.0 < own.0 {
+                ahead.higher_classes += 1;
+            } else if rank < own {
+                ahead.queues += 1;
+            }
+        }
+        ahead
+    }
+
+    fn ahead_in_account(&self, owner: Owner, job: Option<(JobKey, &Job)>) -> Count {
+        let mut counted = 0;
+        for (_, bucket) in self.index.buckets_of(owner.member) {
+            let place = job.map(|(key, job)| (Reverse(job.priority), key));
+            let left = usize::try_from(EXPLAIN_COUNT_MAX.saturating_sub(counted))
+                .unwrap_or(0)
+                .saturating_add(1);
+            let before = bucket
+                .jobs
+                .iter()
+                .take_while(|other| place.is_none_or(|place| **other < place));
+            counted += before.take(left).count() as u64;
+            if counted > EXPLAIN_COUNT_MAX {
+                return Count {
+                    counted: EXPLAIN_COUNT_MAX,
+                    more: true,
+                };
+            }
+        }
+        Count {
+            counted,
+            more: false,
+        }
+    }
+
+    /// Why a host is idle, or how busy it is. None: it has neither asked nor has it jobs.
+    /// Time plays no part so far; it is taken for the day it does.
+    pub fn explain_host(&self, _now: Millis, host: &str) -> Option<HostExplanation> {
+        let (_, name, known) = self.hosts.known.get_full(host)?;
+        let offer = known
+            .open
+            .and_then(|key| Some((key, Millis(self.hosts.offers.get(&key)?.since))));
+        let (shapes, shapes_more) = self.shapes_for(known);
+        let cells = known
+            .view
+            .keys
+            .iter()
+            .filter_map(|key| self.index.keys.get(key));
+        Some(HostExplanation {
+            host: name.to_string(),
+            asking: offer,
+            last_seen: Millis(known.last_seen),
+            jobs: known.runs.len() as u64,
+            free_memory_mb: known.view.free_mb,
+            reserved_for: self
+                .reservations
+                .values()
+                .find(|r| r.host == *name)
+                .map(|r| r.job),
+            jobs_under_keys: cells.map(|cells| cells.jobs).sum(),
+            shapes,
+            shapes_more,
+        })
+    }
+
+    fn shapes_for(&self, host: &Host) -> (Vec<ShapeVerdict>, bool) {
+        let cells = host
+            .view
+            .keys
+            .iter()
+            .filter_map(|key| self.index.keys.get(key));
+        let listed = cells
+            .flat_map(|cells| cells.shapes.values())
+            .flatten()
+            .map(|(_, id)| *id);
+        let mut found: BTreeMap<ShapeId, ShapeVerdict> = BTreeMap::new();
+        for id in listed {
+            if found.contains_key(&id) {
+                continue;
+            }
+            if found.len() >= EXPLAIN_LIST_MAX {
+                return (found.into_values().collect(), true);
+            }
+            let Some(verdict) = self.shape_verdict(id, host) else {
+                continue;
+            };
+            found.insert(id, verdict);
+        }
+        (found.into_values().collect(), false)
+    }
+
+    fn shape_verdict(&self, id: ShapeId, host: &Host) -> Option<ShapeVerdict> {
+        let entry = self.index.shapes.get(id)?;
+        let buckets = entry
+            .holders
+            .iter()
+            .take(EXPLAIN_LIST_MAX)
+            .filter_map(|id| self.index.buckets.get(*id));
+        let counted: u64 = buckets.clone().map(|bucket| bucket.jobs.len() as u64).sum();
+        let example = buckets.filter_map(|bucket| bucket.jobs.first()).min()?.1;
+        let jobs = Count {
+            counted: counted.min(EXPLAIN_COUNT_MAX),
+            more: counted > EXPLAIN_COUNT_MAX || entry.holders.len() > EXPLAIN_LIST_MAX,
+        };
+        let mut reasons = reasons(&entry.shape, &host.view);
+        self.add_gate(&mut reasons, example, &entry.shape);
+        Some(ShapeVerdict {
+            jobs,
+            example,
+            reasons,
+        })
+    }
+}
+
+/// The facts' shape, its names shared with nobody.
+fn plain_shape(facts: &JobFacts) -> Shape {
+    let mut atoms = crate::atoms::Atoms::default();
+    crate::engine::shape_of(&mut atoms, facts)
+}
+
+/// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
+fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
+    let missing = |needs: &[Atom], has: &[Atom]| {
+        needs
+            .iter()
+            .filter(|name| has.binary_search(name).is_err())
+            .map(ToString::to_string)
+            .collect()
+    };
+    let reason = |lack| match lack {
+        Lack::Key => Some(Reason::MissingKey {
+            wants: shape
+                .keys
+                .iter()
+                .take(EXPLAIN_LIST_MAX)
+                .map(ToString::to_string)
+                .collect(),
+        }),
+        Lack::Arch => Some(Reason::Arch {
+            needs: shape.arch.to_string(),
+            has: host.env.arch.to_string(),
+        }),
+        Lack::Busy => Some(Reason::BusyHw),
+        Lack::Memory => Some(Reason::Memory {
+            needs_mb: shape.memory_mb,
+            free_mb: if shape.kind == Kind::Hw {
+                host.total_mb
+            } else {
+                host.free_mb
+            },
+            total_mb: host.total_mb,
+        }),
+        Lack::Tags => Some(Reason::Tags {
+            missing: missing(&shape.tags, &host.env.tags),
+        }),
+        Lack::Devices => Some(Reason::Devices {
+            missing: missing(&shape.devices, &host.env.devices),
+        }),
+        Lack::Caches | Lack::Blocked => None,
+    };
+    lacks(shape, host).filter_map(reason).collect()
+}

@@ -1,0 +1,105 @@
+//! Which offers wait under which host key. Part of [`Hosts`].
+//!
+//! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
+//! free memory first: who takes a new job is found without looking at every host.
+
+use crate::atoms::Atom;
+use crate::event::OfferKey;
+use crate::hosts::Hosts;
+use crate::shape::Env;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// Offers that no check but that of memory tells apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Group {
+    pub env: Arc<Env>,
+    pub hw_open: bool,
+    pub shared_open: bool,
+}
+
+/// A waiting offer in order: most free memory, longest waiting.
+pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);
+
+impl Hosts {
+    /// An offer waits: jobs that come may be given to it.
+    pub(crate) fn list(&mut self, key: OfferKey) {
+        let Some(offer) = self
+            .offers
+            .get_mut(&key)
+            .filter(|offer| offer.listed.is_none())
+        else {
+            return;
+        };
+        let Some(host) = self.known.get(&offer.host) else {
+            return;
+        };
+        let view = &host.view;
+        let group = Group {
+            env: Arc::clone(&view.env),
+            hw_open: view.hw_open,
+            shared_open: view.shared_open,
+        };
+        let slot = (Reverse(view.free_mb), offer.since, key);
+        for name in &view.keys {
+            self.waiting
+                .entry(Atom::clone(name))
+                .or_default()
+                .entry(group.clone())
+                .or_default()
+                .insert(slot);
+        }
+        for dir in &view.caches {
+            self.waiting_with
+                .entry(Atom::clone(dir))
+                .or_default()
+                .insert(slot);
+        }
+        offer.listed = Some((group, slot));
+        self.listed = self.listed.saturating_add(1);
+    }
+
+    /// An offer takes no new jobs.
+    pub(crate) fn unlist(&mut self, key: OfferKey) {
+        let Some(offer) = self.offers.get_mut(&key) else {
+            return;
+        };
+        let Some((group, slot)) = offer.listed.take() else {
+            return;
+        };
+        self.listed = self.listed.saturating_sub(1);
+        let Some(host) = self.known.get(&offer.host) else {
+            return;
+        };
+        for name in &host.view.keys {
+            let Some(groups) = self.waiting.get_mut(name) else {
+                continue;
+            };
+            if let Some(slots) = groups.get_mut(&group) {
+                slots.remove(&slot);
+                if slots.is_empty() {
+                    groups.remove(&group);
+                }
+            }
+            if groups.is_empty() {
+                self.waiting.remove(name);
+            }
+        }
+        for dir in &host.view.caches {
+            let Some(slots) = self.waiting_with.get_mut(dir) else {
+                continue;
+            };
+            slots.remove(&slot);
+            if slots.is_empty() {
+                self.waiting_with.remove(dir);
+            }
+        }
+    }
+
+    /// Whether an offer is listed.
+    pub(crate) fn is_listed(&self, key: OfferKey) -> bool {
+        self.offers
+            .get(&key)
+            .is_some_and(|offer| offer.listed.is_some())
+    }
+}
