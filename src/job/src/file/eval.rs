@@ -1,17 +1,18 @@
 //! Computes a `{{ }}` against one combination.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::{Map, Value};
 
 use super::{
+    limits::{TEMPLATE_OPERAND_BYTES_MAX, TEMPLATE_RESULT_BYTES_MAX},
     template::{Expr, Piece, Template},
     tree::At,
 };
 
 /// What a template is computed against.
 pub(crate) struct Scope<'a> {
-    /// The job, lists before this place already chosen.
+    /// The job, all its lists chosen.
     pub(crate) job: &'a Map<String, Value>,
     /// Paths of templates that are not computed yet, dotted.
     pub(crate) later: &'a BTreeSet<String>,
@@ -24,28 +25,39 @@ pub(crate) struct NoValue {
     pub(crate) message: String,
 }
 
-impl Scope<'_> {
+/// Values are borrowed: looking at a large one costs nothing.
+type Computed<'a> = Result<Cow<'a, Value>, NoValue>;
+
+impl<'a> Scope<'a> {
     /// The value of a template; `None` is nil. A template that is the whole text keeps its type.
-    pub(crate) fn value(&self, template: &Template) -> Result<Option<Value>, NoValue> {
+    pub(crate) fn value(&self, template: &'a Template) -> Result<Option<Value>, NoValue> {
         if let [Piece::Expr(expr, at)] = template.pieces.as_slice() {
-            let value = self.scalar(expr, *at)?;
+            let value = self.scalar(expr, *at)?.into_owned();
             return Ok(Some(value).filter(|v| !v.is_null()));
         }
         let mut text = String::new();
         for piece in &template.pieces {
             match piece {
                 Piece::Text(part) => text.push_str(part),
-                Piece::Expr(expr, at) => match self.scalar(expr, *at)? {
-                    Value::Null => return Ok(None),
-                    Value::String(part) => text.push_str(&part),
-                    other => text.push_str(&other.to_string()),
-                },
+                Piece::Expr(expr, at) => {
+                    match self.scalar(expr, *at)?.as_ref() {
+                        Value::Null => return Ok(None),
+                        Value::String(part) => text.push_str(part),
+                        other => text.push_str(&other.to_string()),
+                    }
+                    if text.len() > TEMPLATE_RESULT_BYTES_MAX {
+                        let message = format!(
+                            "the text becomes longer than {TEMPLATE_RESULT_BYTES_MAX} bytes"
+                        );
+                        return Err(NoValue { at: *at, message });
+                    }
+                }
             }
         }
         Ok(Some(Value::String(text)))
     }
 
-    fn scalar(&self, expr: &Expr, at: At) -> Result<Value, NoValue> {
+    fn scalar(&self, expr: &'a Expr, at: At) -> Computed<'a> {
         let value = self.eval(expr)?;
         if value.is_array() || value.is_object() {
             let message =
@@ -55,15 +67,16 @@ impl Scope<'_> {
         Ok(value)
     }
 
-    fn eval(&self, expr: &Expr) -> Result<Value, NoValue> {
+    fn eval(&self, expr: &'a Expr) -> Computed<'a> {
         match expr {
-            Expr::Literal(value) => Ok(value.clone()),
+            Expr::Literal(value) => Ok(Cow::Borrowed(value)),
             Expr::Path(path, at) => self.look_up(path, *at),
             Expr::Equal(left, right) => {
-                Ok(Value::Bool(same(&self.eval(left)?, &self.eval(right)?)))
+                let equal = same(&*self.eval(left)?, &*self.eval(right)?);
+                Ok(Cow::Owned(Value::Bool(equal)))
             }
             Expr::Or(all) => {
-                let mut last = Value::Null;
+                let mut last = NIL;
                 for expr in all {
                     last = self.eval(expr)?;
                     if truthy(&last) {
@@ -74,7 +87,7 @@ impl Scope<'_> {
             }
             Expr::If(arms, otherwise) => {
                 for (condition, value) in arms {
-                    if truthy(&self.eval(condition)?) {
+                    if truthy(&*self.eval(condition)?) {
                         return self.eval(value);
                     }
                 }
@@ -84,7 +97,7 @@ impl Scope<'_> {
                 let subject = self.eval(subject)?;
                 for (alternatives, value) in arms {
                     for alternative in alternatives {
-                        if same(&subject, &self.eval(alternative)?) {
+                        if same(&subject, &*self.eval(alternative)?) {
                             return self.eval(value);
                         }
                     }
@@ -96,7 +109,7 @@ impl Scope<'_> {
 
     /// The value at a path; nil when there is none. A path through text or a number is an error, because
     /// it is a method call such as `fs.upcase`.
-    fn look_up(&self, path: &[String], at: At) -> Result<Value, NoValue> {
+    fn look_up(&self, path: &[String], at: At) -> Computed<'a> {
         let dotted = path.join(".");
         if self.later.contains(&dotted) {
             let message =
@@ -104,41 +117,48 @@ impl Scope<'_> {
             return Err(NoValue { at, message });
         }
         let Some((first, rest)) = path.split_first() else {
-            return Ok(Value::Null);
+            return Ok(NIL);
         };
         let Some(mut found) = self.job.get(first) else {
-            return Ok(Value::Null);
+            return Ok(NIL);
         };
         for key in rest {
             found = match found {
                 Value::Object(map) => match map.get(key) {
                     Some(inner) => inner,
-                    None => return Ok(Value::Null),
+                    None => return Ok(NIL),
                 },
-                Value::Null => return Ok(Value::Null),
+                Value::Null => return Ok(NIL),
                 Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                     let message = format!("there is no '{key}' in '{dotted}': only maps have keys");
                     return Err(NoValue { at, message });
                 }
             };
         }
-        Ok(found.clone())
+        match found.as_str() {
+            Some(text) if text.len() > TEMPLATE_OPERAND_BYTES_MAX => {
+                let message =
+                    format!("'{dotted}' is longer than {TEMPLATE_OPERAND_BYTES_MAX} bytes");
+                Err(NoValue { at, message })
+            }
+            _ => Ok(Cow::Borrowed(found)),
+        }
     }
 }
+
+const NIL: Cow<'_, Value> = Cow::Owned(Value::Null);
 
 fn truthy(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Equal as values: numbers by size, all else by type and content.
+/// Equal as values: numbers by size, all else by type and content. Maps and lists equal nothing.
 fn same(left: &Value, right: &Value) -> bool {
-    if left == right {
-        return true;
-    }
     match (left, right) {
-        (Value::Number(l), Value::Number(r)) if l.is_f64() != r.is_f64() => {
-            l.as_f64() == r.as_f64()
+        (Value::Number(l), Value::Number(r)) => {
+            l == r || (l.is_f64() != r.is_f64() && l.as_f64() == r.as_f64())
         }
-        _ => false,
+        (Value::Array(_) | Value::Object(_), _) => false,
+        _ => left == right,
     }
 }

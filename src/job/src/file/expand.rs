@@ -16,7 +16,7 @@ use super::{
     merge,
     setting::{Meaning, Setting},
     source::Source,
-    tree::{At, Entry},
+    tree::{At, Entry, Key},
 };
 use crate::{JobFileError, Spec};
 
@@ -67,6 +67,16 @@ pub fn expand_file(
 
 /// Expands `text`, any bytes, as if it were the file `name`.
 ///
+/// ```
+/// use fairlead_job::{ExpandOptions, NoFiles, expand_text};
+///
+/// let text = b"suite: hackbench\nnr_threads: [1, 8]\nhackbench: {mode: [process, threads]}\n";
+/// let jobs = expand_text("job.yaml", text, &ExpandOptions::default(), &NoFiles)?;
+/// assert_eq!(jobs.len(), 4);
+/// assert_eq!(jobs[3]["hackbench"]["mode"], "threads");
+/// # Ok::<(), fairlead_job::JobFileError>(())
+/// ```
+///
 /// # Errors
 /// As [`expand_file`].
 pub fn expand_text(
@@ -105,9 +115,12 @@ fn expand(
         for entry in &overrides {
             put_setting(&mut document.entries, entry, files)?;
         }
+        document
+            .entries
+            .retain(|entry| merge::removed(entry).is_none());
     }
     check_size(&documents, name, options, files)?;
-    let jobs = unfold(&documents, name, files)?;
+    let jobs = unfold(&documents, name, options.bytes_max, files)?;
     Ok(repeated(jobs, options.repeat))
 }
 
@@ -143,7 +156,7 @@ fn put_setting(entries: &mut Vec<Entry>, entry: &Entry, files: &Files) -> Result
             merge::put_path(entries, key, value, files)
         }
         Entry::One(..) | Entry::Zip(_) => {
-            merge::put(entries, entry.clone());
+            merge::put_top(entries, entry.clone());
             Ok(())
         }
     }
@@ -151,11 +164,13 @@ fn put_setting(entries: &mut Vec<Entry>, entry: &Entry, files: &Files) -> Result
 
 /// Sets an entry where nothing is set.
 fn put_default(entries: &mut Vec<Entry>, entry: &Entry, files: &Files) -> Result<(), JobFileError> {
-    if entry
-        .keys()
-        .iter()
-        .any(|key| merge::has_path(entries, &key.text))
-    {
+    let is_set = |key: &Key| {
+        let is_removed = entries
+            .iter()
+            .any(|e| merge::removed(e) == Some(key.text.as_str()));
+        is_removed || merge::has_path(entries, &key.text)
+    };
+    if entry.keys().iter().any(is_set) {
         return Ok(());
     }
     put_setting(entries, entry, files)
@@ -222,20 +237,36 @@ fn check_size(
 }
 
 /// Every job of every document, each once. [`check_size`] was asked before.
-fn unfold(documents: &[Document], name: &str, files: &Files) -> Result<Vec<Spec>, JobFileError> {
+fn unfold(
+    documents: &[Document],
+    name: &str,
+    bytes_max: u64,
+    files: &Files,
+) -> Result<Vec<Spec>, JobFileError> {
     let mut jobs: Vec<Spec> = Vec::new();
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut dropped: Option<At> = None;
+    let mut computed = 0;
     for document in documents {
         let matrix = Matrix::new(document);
         for n in 0..matrix.count() {
-            let mut job = match matrix.job(n, files)? {
+            let mut job = match matrix.job(n, &mut computed, files)? {
                 Made::Job(job) => job,
                 Made::Dropped(at) => {
                     dropped = Some(at);
                     continue;
                 }
             };
+            if computed > bytes_max {
+                let message =
+                    format!("the file's templates make more than {bytes_max} bytes of text");
+                return Err(JobFileError::whole(
+                    "too_large",
+                    name,
+                    message,
+                    "split the file",
+                ));
+            }
             if job.get("cluster").is_some_and(|c| !c.is_null()) && !job.contains_key("node_roles") {
                 job.insert("node_roles".to_owned(), Value::from("server client"));
             }

@@ -10,6 +10,10 @@ pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub const NESTING_MAX: usize = 32;
 /// YAML nodes of one file, before aliases are followed.
 pub const NODES_MAX: usize = 250_000;
+/// Keys of one map. Putting maps over each other costs the product of their sizes.
+pub const KEYS_MAX: usize = 1_000;
+/// Top-level keys copied in one call while documents and includes are put over each other.
+pub const KEYS_COPIED_MAX: usize = 300_000;
 /// Nodes looked at in one call while counting jobs, aliases followed: stops alias bombs.
 pub const VISITS_MAX: u64 = 4_000_000;
 /// Files that include each other in a row.
@@ -22,6 +26,10 @@ pub const DOCUMENTS_MAX: usize = 10_000;
 pub const PATH_SEGMENTS_MAX: usize = 16;
 /// Bytes of one `{{ }}`.
 pub const TEMPLATE_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of a text that a `{{ }}` may look at.
+pub const TEMPLATE_OPERAND_BYTES_MAX: usize = 4 * 1024;
+/// Bytes that one text with `{{ }}` in it may become.
+pub const TEMPLATE_RESULT_BYTES_MAX: usize = 64 * 1024;
 /// Levels of `if`, `case` and `? :` inside each other in one `{{ }}`.
 pub const TEMPLATE_NESTING_MAX: usize = 32;
 /// Folders looked into below a `jobs/` folder while searching for an included file.

@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use super::{
     error::{Files, not_utf8, printable},
-    limits::{DOCUMENTS_MAX, FILES_MAX, INCLUDE_DEPTH_MAX, SEARCH_FOLDERS_MAX},
-    merge, shapes,
+    limits::{
+        DOCUMENTS_MAX, FILES_MAX, INCLUDE_DEPTH_MAX, KEYS_COPIED_MAX, KEYS_MAX, SEARCH_FOLDERS_MAX,
+    },
+    merge,
     source::Source,
     tree::{At, Entry, Kind, Node},
     yaml,
@@ -35,6 +37,8 @@ pub(crate) struct Loader<'a> {
     open: Vec<PathBuf>,
     /// Documents made so far, of all files.
     made: usize,
+    /// Top-level keys copied so far.
+    copied: usize,
     /// Whether dotted keys stay as they are: in files of settings, which set paths later.
     keep_paths: bool,
 }
@@ -47,6 +51,7 @@ impl<'a> Loader<'a> {
             include_dirs,
             open: Vec::new(),
             made: 0,
+            copied: 0,
             keep_paths: false,
         }
     }
@@ -73,15 +78,35 @@ impl<'a> Loader<'a> {
         documents
     }
 
-    /// Puts entries over others.
-    fn put_all(&self, under: &mut Vec<Entry>, over: &[Entry]) -> Result<(), JobFileError> {
+    /// Puts entries over others, within [`KEYS_MAX`] and [`KEYS_COPIED_MAX`].
+    fn put_all(
+        &mut self,
+        under: &mut Vec<Entry>,
+        over: &[Entry],
+        at: At,
+    ) -> Result<(), JobFileError> {
+        self.copied = self
+            .copied
+            .saturating_add(under.len())
+            .saturating_add(over.len());
+        if self.copied > KEYS_COPIED_MAX {
+            let message = format!("more than {KEYS_COPIED_MAX} keys in all documents together");
+            return Err(self
+                .files
+                .error(at, "too_large", message, "use fewer documents"));
+        }
         if self.keep_paths {
             for entry in over {
-                merge::put(under, entry.clone());
+                merge::put_top(under, entry.clone());
             }
-            return Ok(());
+        } else {
+            merge::put_all(under, over, &self.files)?;
         }
-        merge::put_all(under, over, &self.files)
+        if under.len() > KEYS_MAX {
+            let message = format!("more than {KEYS_MAX} keys in one document");
+            return Err(self.files.error(at, "too_large", message, "split the file"));
+        }
+        Ok(())
     }
 
     /// The documents of `bytes`, which are the file `path`.
@@ -124,7 +149,7 @@ impl<'a> Loader<'a> {
                         .files
                         .error(root.at, "too_large", message, "split the file"));
                 }
-                self.put_all(&mut entries, &own)?;
+                self.put_all(&mut entries, &own, root.at)?;
                 documents.push(Document {
                     at: root.at,
                     entries,
@@ -165,7 +190,7 @@ impl<'a> Loader<'a> {
                 for head in &heads {
                     for document in &included {
                         let mut entries = head.clone();
-                        self.put_all(&mut entries, document)?;
+                        self.put_all(&mut entries, document, key.at)?;
                         next.push(entries);
                     }
                 }
@@ -188,9 +213,7 @@ impl<'a> Loader<'a> {
                 let is_file = |e: &Entry| e.sets("file");
                 let file = entries.iter().find(|e| is_file(e));
                 let Some(file) = file else {
-                    let mut merged = Vec::new();
-                    let _ = shapes::merge_under(&mut merged, item);
-                    return Ok(vec![merged]);
+                    return Ok(vec![entries.clone()]);
                 };
                 let changes = entries.iter().filter(|e| !is_file(e)).cloned().collect();
                 match file {
@@ -207,7 +230,7 @@ impl<'a> Loader<'a> {
         let documents = self.include(&found, at)?;
         let mut included = Vec::with_capacity(documents.len());
         for mut document in documents {
-            self.put_all(&mut document.entries, &changes)?;
+            self.put_all(&mut document.entries, &changes, at)?;
             included.push(document.entries);
         }
         Ok(included)

@@ -290,9 +290,29 @@ impl Scanner {
             .any(|&m| self.at(0) == m && self.at(1) == m && self.at(2) == m && self.blank(3))
     }
 
+    /// Characters of the text that begins here with a template: more text and templates may follow it.
+    fn text_length(&self) -> Option<usize> {
+        let rest = self.chars.get(self.i..).unwrap_or_default();
+        let mut end = 0;
+        loop {
+            let mut next = end;
+            while matches!(self.at(next), ' ' | '\t') {
+                next += 1;
+            }
+            end = match self.at(next) {
+                '\n' | '\r' => return Some(end),
+                '#' if next > end => return Some(end),
+                ':' if self.blank(next + 1) => return Some(end),
+                ',' | ']' | '}' if self.flow > 0 => return Some(end),
+                '{' if self.at(next + 1) == '{' => next + template_length(rest.get(next..)?)?,
+                _ => next + 1,
+            };
+        }
+    }
+
     fn template(&mut self) -> Result<(), (u32, u32)> {
         let place = (self.line, self.column);
-        let length = template_length(self.chars.get(self.i..).unwrap_or_default()).ok_or(place)?;
+        let length = self.text_length().ok_or(place)?;
         let raw: String = self.chars.iter().skip(self.i).take(length).collect();
         let first_line = raw.chars().take_while(|&c| c != '\n').count();
         for (n, c) in raw.chars().enumerate() {
@@ -368,6 +388,11 @@ mod tests {
         );
         assert_eq!(hidden("x: {{ '}}' }}"), one(1, 4, "{{ '}}' }}"));
         assert_eq!(hidden("x: {{ don't }}"), one(1, 4, "{{ don't }}"));
+        assert_eq!(
+            hidden("x: {{ a }}-{{ b }} c # d"),
+            one(1, 4, "{{ a }}-{{ b }} c")
+        );
+        assert_eq!(hidden("x: [{{ a }} b, c]"), one(1, 5, "{{ a }} b"));
         assert_eq!(hidden("s: |\n  {{ no }}\nx: {{ b }}"), one(3, 4, "{{ b }}"));
         assert_eq!(
             hidden("- s: |\n    {{ no }}\n  x: {{ b }}"),

@@ -147,9 +147,9 @@ impl<'a> Counter<'a> {
                 jobs: 1,
                 bytes: weight(value),
             }),
-            Kind::Template(_) => Ok(Size {
+            Kind::Template(template) => Ok(Size {
                 jobs: 1,
-                bytes: NODE_BYTES,
+                bytes: NODE_BYTES.saturating_add(count(template.bytes)),
             }),
             Kind::Map(entries) => self.map(entries, path, node.at),
             Kind::List(items) if kept => {
@@ -186,7 +186,7 @@ impl<'a> Counter<'a> {
         let mut bytes = NODE_BYTES;
         match &node.kind {
             Kind::Scalar(value) => return Ok(weight(value)),
-            Kind::Template(_) => {}
+            Kind::Template(template) => bytes = bytes.saturating_add(count(template.bytes)),
             Kind::List(items) => {
                 for item in items {
                     bytes = bytes.saturating_add(self.kept(item, depth + 1)?);
@@ -277,8 +277,14 @@ impl Matrix {
         self.all.count
     }
 
-    /// Job number `n` of those that [`Counter::document`] counted.
-    pub(crate) fn job(&self, n: u64, files: &Files) -> Result<Made, JobFileError> {
+    /// Job number `n` of those that [`Counter::document`] counted; adds the bytes of computed texts, which
+    /// were not known then.
+    pub(crate) fn job(
+        &self,
+        n: u64,
+        computed: &mut u64,
+        files: &Files,
+    ) -> Result<Made, JobFileError> {
         let mut later = Vec::new();
         let Value::Object(mut job) = self.all.pick(n, &mut Vec::new(), &mut later) else {
             return Ok(Made::Job(Map::new()));
@@ -294,6 +300,7 @@ impl Matrix {
             let Some(value) = value else {
                 return Ok(Made::Dropped(at));
             };
+            *computed = computed.saturating_add(value.as_str().map_or(0, length));
             waiting.remove(&dotted(&path));
             put(&mut job, &path, value);
         }

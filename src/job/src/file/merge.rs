@@ -19,7 +19,7 @@ pub(crate) fn put_all(
         .iter()
         .partition(|e| matches!(e, Entry::One(key, _) if is_path(&key.text)));
     for entry in whole {
-        put(under, entry.clone());
+        put_top(under, entry.clone());
     }
     for entry in dotted {
         if let Entry::One(key, value) = entry {
@@ -27,6 +27,26 @@ pub(crate) fn put_all(
         }
     }
     Ok(())
+}
+
+/// Puts one top-level entry. `key-:` takes `key` away, until something sets it again.
+pub(crate) fn put_top(entries: &mut Vec<Entry>, entry: Entry) {
+    if let Some(key) = removed(&entry) {
+        take_out(entries, key);
+    } else {
+        entries.retain(|e| removed(e).is_none_or(|key| !entry.sets(key)));
+    }
+    put(entries, entry);
+}
+
+/// The key that an entry takes away: `kmsg` for `kmsg-:`.
+pub(crate) fn removed(entry: &Entry) -> Option<&str> {
+    match entry {
+        Entry::One(key, node) if matches!(node.kind, Kind::Scalar(serde_json::Value::Null)) => {
+            key.text.strip_suffix('-').filter(|key| !key.is_empty())
+        }
+        Entry::One(..) | Entry::Zip(_) => None,
+    }
 }
 
 /// Puts one entry, in the place of what it replaces.

@@ -1,6 +1,6 @@
 //! Job files: the YAML that lkp-tests and compass-ci users have, expanded to one spec a job.
 //!
-//! The way of a file, one module a step: [`source`] reads bytes; `mask` hides unquoted `{{ }}` from the
+//! The way of a file, one module a step: `source` reads bytes; `mask` hides unquoted `{{ }}` from the
 //! YAML parser; `yaml` builds a tree that remembers places; `load` joins documents, includes and
 //! settings; `matrix` counts, then unfolds every combination; `template` and `eval` compute `{{ }}`.
 //!

@@ -21,35 +21,32 @@ pub(crate) fn text_or_template(text: &str, at: At, files: &Files) -> Result<Kind
     })
 }
 
-/// Adds the keys of `node`, a map or a list of maps, that `own` does not set. An error is what it is instead.
-pub(crate) fn merge_under(own: &mut Vec<Entry>, node: &Node) -> Result<(), &'static str> {
-    match &node.kind {
-        Kind::Map(entries) => {
-            for entry in entries {
-                if !entry
-                    .keys()
-                    .iter()
-                    .any(|k| own.iter().any(|e| e.sets(&k.text)))
-                {
-                    own.push(entry.clone());
-                }
-            }
-            Ok(())
+/// Adds the entries of `under` whose keys `own` does not set.
+pub(crate) fn merge_under(own: &mut Vec<Entry>, under: &[Entry]) {
+    for entry in under {
+        if !entry
+            .keys()
+            .iter()
+            .any(|k| own.iter().any(|e| e.sets(&k.text)))
+        {
+            own.push(entry.clone());
         }
-        Kind::List(items) if items.iter().all(|i| matches!(i.kind, Kind::Map(_))) => {
-            items.iter().try_for_each(|item| merge_under(own, item))
-        }
-        other => Err(other.word()),
     }
 }
 
 /// The offset of what is an ERB tag and not, say, a `<%s>` in a shell's printf.
 pub(crate) fn erb_tag(text: &str) -> Option<usize> {
-    text.match_indices("<%").find_map(|(offset, _)| {
-        let rest = text.get(offset + 2..)?;
-        let opens = rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '=' | '-' | '#'));
-        (opens && rest.contains("%>")).then_some(offset)
-    })
+    let last_end = text.rfind("%>")?;
+    let opens = |c: char| c.is_whitespace() || matches!(c, '=' | '-' | '#');
+    let is_tag = |offset: usize| {
+        offset + 2 < last_end
+            && text
+                .get(offset + 2..)
+                .is_some_and(|rest| rest.starts_with(opens))
+    };
+    text.match_indices("<%")
+        .map(|(offset, _)| offset)
+        .find(|&offset| is_tag(offset))
 }
 
 /// The names of `a|b`; `None` for a key that is not zipped.

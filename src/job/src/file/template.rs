@@ -20,6 +20,8 @@ const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, ni
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) pieces: Vec<Piece>,
+    /// Bytes of the text: what computing it costs.
+    pub(crate) bytes: usize,
 }
 
 /// A part of such a text.
@@ -73,7 +75,10 @@ impl Template {
         if pieces.iter().filter(|p| !is_blank(p)).count() == 1 {
             pieces.retain(|p| !is_blank(p));
         }
-        Ok(Some(Self { pieces }))
+        Ok(Some(Self {
+            pieces,
+            bytes: text.len(),
+        }))
     }
 }
 

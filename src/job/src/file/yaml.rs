@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     error::{Files, printable},
-    limits::{NESTING_MAX, NODES_MAX},
+    limits::{KEYS_MAX, NESTING_MAX, NODES_MAX},
     mask, scalar,
     shapes::{entry, erb_tag, merge_under, text_or_template},
     tree::{At, Entry, Key, Kind, Node},
@@ -168,8 +168,8 @@ impl Builder<'_> {
         )
     }
 
-    fn count(&mut self, place: At) -> Result<(), JobFileError> {
-        self.nodes += 1;
+    fn count(&mut self, nodes: usize, place: At) -> Result<(), JobFileError> {
+        self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > NODES_MAX {
             let message = format!("more than {NODES_MAX} keys and values in one file");
             return Err(self.error(place, "too_large", message, "split the file"));
@@ -193,7 +193,7 @@ impl Builder<'_> {
         kind: &str,
         inside: Inside,
     ) -> Result<(), JobFileError> {
-        self.count(place)?;
+        self.count(1, place)?;
         if self.awaits_key() {
             let message = "a list or map where a key was expected".to_owned();
             return Err(self.error(
@@ -260,23 +260,38 @@ impl Builder<'_> {
     }
 
     /// YAML's own merge key inside a document: the keys of `<<: *other` that are not set here.
-    fn merged(&self, entries: Vec<Entry>) -> Result<Vec<Entry>, JobFileError> {
+    fn merged(&mut self, entries: Vec<Entry>) -> Result<Vec<Entry>, JobFileError> {
         let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
             entries.into_iter().partition(|e| e.sets("<<"));
         for merge in &merges {
-            if let Entry::One(key, node) = merge {
-                merge_under(&mut own, node).map_err(|word| {
-                    let message = format!("'<<' inside a map takes a map, not {word}");
-                    self.error(
-                        key.at,
-                        "include_place",
-                        message,
-                        "a file is included at the top of a document",
-                    )
-                })?;
+            let Entry::One(key, node) = merge else {
+                continue;
+            };
+            let items = match &node.kind {
+                Kind::List(items) => items.as_slice(),
+                _ => std::slice::from_ref(node),
+            };
+            for item in items {
+                let Kind::Map(under) = &item.kind else {
+                    let message =
+                        format!("'<<' inside a map takes a map, not {}", item.kind.word());
+                    let hint = "a file is included at the top of a document";
+                    return Err(self.error(key.at, "include_place", message, hint));
+                };
+                self.count(under.len().saturating_add(1), key.at)?;
+                merge_under(&mut own, under);
+                self.check_keys(own.len(), key.at)?;
             }
         }
         Ok(own)
+    }
+
+    fn check_keys(&self, keys: usize, place: At) -> Result<(), JobFileError> {
+        if keys <= KEYS_MAX {
+            return Ok(());
+        }
+        let message = format!("more than {KEYS_MAX} keys in one map");
+        Err(self.error(place, "too_large", message, "split the map"))
     }
 
     fn scalar(
@@ -287,7 +302,7 @@ impl Builder<'_> {
         tag: Option<&Tag>,
         place: At,
     ) -> Result<(), JobFileError> {
-        self.count(place)?;
+        self.count(1, place)?;
         if text.contains('\0') {
             let message = "a NUL character in text".to_owned();
             return Err(self.error(place, "nul", message, "no program can take such a value"));
@@ -387,17 +402,18 @@ impl Builder<'_> {
             at: place,
         };
         let Some(Frame {
-            inside: Inside::Map { key, seen, .. },
+            inside: Inside::Map { key, seen, entries },
             ..
         }) = self.stack.last_mut()
         else {
             return Ok(());
         };
+        let keys = entries.len();
         let before = seen.insert(text.to_owned(), place).filter(|_| !may_repeat);
         *key = Some(found);
         match before {
             Some(before) => Err(self.duplicate(text, before, place)),
-            None => Ok(()),
+            None => self.check_keys(keys + 1, place),
         }
     }
 

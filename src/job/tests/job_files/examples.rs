@@ -38,6 +38,10 @@ fn every_example_gives_the_jobs_that_it_promises() {
             assert_eq!(jobs.len(), *count, "{name}");
         }
     }
-    let here = |name: &&str| folder.join(name).is_file();
-    assert!(promised.iter().map(|(name, _)| name).all(|name| here(name)));
+    assert!(
+        promised
+            .iter()
+            .map(|(name, _)| name)
+            .all(|name| folder.join(name).is_file())
+    );
 }

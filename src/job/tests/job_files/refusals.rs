@@ -325,6 +325,51 @@ fn a_file_of_settings_goes_under_or_over() {
 }
 
 #[test]
+fn a_key_that_the_file_takes_away_gets_no_default() {
+    let options = ExpandOptions {
+        defaults: vec![Setting::parse("kmsg=1").expect("setting")],
+        ..ExpandOptions::default()
+    };
+    let jobs = expand_text("j", b"a: 1\nkmsg-:\n", &options, &NoFiles).expect("jobs");
+    assert_eq!(json!(jobs), json!([{"a": 1}]));
+    let options = ExpandOptions {
+        overrides: options.defaults,
+        ..ExpandOptions::default()
+    };
+    let jobs = expand_text("j", b"a: 1\nkmsg-:\n", &options, &NoFiles).expect("jobs");
+    assert_eq!(json!(jobs), json!([{"a": 1, "kmsg": 1}]));
+}
+
+#[test]
+fn work_is_bounded_and_not_only_size() {
+    let keys = |count: usize| {
+        (0..count)
+            .map(|n| format!("k{n}: 1"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(expand(&keys(1001)).expect_err("keys").code, "too_large");
+    let documents: Vec<String> = (0..400).map(|n| format!("{}\nd: {n}", keys(900))).collect();
+    assert_eq!(
+        expand(&documents.join("\n---\n")).expect_err("nodes").code,
+        "too_large"
+    );
+    let small: Vec<String> = (0..400).map(|n| format!("d: {n}")).collect();
+    let copies = format!("{}\n---\n{}", keys(900), small.join("\n---\n"));
+    assert_eq!(expand(&copies).expect_err("copies").code, "too_large");
+    let long = format!("s: {}\nt: {{{{ s == 'x' }}}}\n", "x".repeat(5000));
+    assert_eq!(expand(&long).expect_err("operand").code, "template_value");
+    let grows = format!("s: {}\nt: {}\n", "x".repeat(4000), "{{ s }} ".repeat(20));
+    assert_eq!(expand(&grows).expect_err("result").code, "template_value");
+    let merges = format!(
+        "a: &a {{{}}}\nb:\n  <<: [{}]\n",
+        keys(900).replace('\n', ", "),
+        "*a, ".repeat(500)
+    );
+    assert_eq!(expand(&merges).expect_err("merges").code, "too_large");
+}
+
+#[test]
 fn repeats_come_after_equal_jobs_are_one() {
     let options = ExpandOptions {
         repeat: 3,
