@@ -1,9 +1,37 @@
 //! One replica: engine, store, HTTP routes, sessions, leases and timers put together.
 //!
-//! Entry point: [`Server::start`].
+//! Entry point: [`Server::start`]. The engine's task decides (`engine_task`), claims are settled in
+//! `claims`, a job's state changes in one place (`jobs`), hosts ask in `consume`, and `http` only translates.
 
+mod accounts;
+mod boot;
+mod claims;
+mod clock;
 pub mod config;
+mod consume;
+mod core;
+mod engine_task;
+mod explain;
+mod hosts;
+mod http;
+mod intake;
+mod jobs;
+mod lease;
+mod mailbox;
+mod queues;
+mod refusal;
+mod results;
+mod secrets;
 pub mod server;
+mod submit;
+mod sync;
+#[cfg(test)]
+mod testing;
+mod update;
+mod view;
+mod wait;
+mod writer;
 
 pub use config::{Access, Config, Limits, StoreChoice};
-pub use server::{Server, StartError};
+pub use intake::{Item, read_submit};
+pub use server::{Server, StartError, add_account};

@@ -1,14 +1,42 @@
 //! Starts and stops a replica.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use crate::Config;
+use fairlead_api::AccountChange;
+use fairlead_store::{ElasticConfig, ElasticStore, EmbeddedStore, JobStore, StoreError};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto::Builder, graceful::GracefulShutdown},
+    service::TowerToHyperService,
+};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Config, StoreChoice,
+    accounts::{Accounts, set_account},
+    clock::Clock,
+    core::Core,
+    engine_task, http,
+    queues::Queues,
+    secrets::Sealer,
+    writer::Writer,
+};
+
+/// How long open connections may take to finish when the replica stops.
+const DRAIN: Duration = Duration::from_secs(10);
+/// How long a client may take to send a request's head.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long to rest when no connection can be accepted (no file descriptor left).
+const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Why a replica did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address could not be bound.
-    #[error("cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop what uses it")]
+    #[error(
+        "cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop what uses it"
+    )]
     Listen {
         /// Which.
         address: SocketAddr,
@@ -17,14 +45,24 @@ pub enum StartError {
     },
     /// The store cannot be used.
     #[error(transparent)]
-    Store(#[from] fairlead_store::StoreError),
+    Store(#[from] StoreError),
     /// The data folder cannot be used.
-    #[error("cannot use the data folder {path}: {cause}\n  hint: choose another --data, or make it writable")]
+    #[error(
+        "cannot use the data folder {path}: {cause}\n  hint: choose another --data, or make it writable"
+    )]
     Data {
         /// Which.
         path: String,
         /// The system's words.
         cause: std::io::Error,
+    },
+    /// An account could not be made.
+    #[error("{message}\n  hint: {hint}")]
+    Account {
+        /// Why.
+        message: String,
+        /// What to do.
+        hint: String,
     },
 }
 
@@ -32,12 +70,58 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    core: Arc<Core>,
+    /// Cancelled second: the engine and the writers end.
+    stop: CancellationToken,
+    accepting: TaskTracker,
 }
 
 impl Server {
     /// Opens the store, restores what runs, and listens. Returns when requests are answered.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        Ok(Self { address: config.listen })
+        let clock = Clock::start();
+        let listener =
+            TcpListener::bind(config.listen)
+                .await
+                .map_err(|cause| StartError::Listen {
+                    address: config.listen,
+                    cause,
+                })?;
+        let address = listener.local_addr().map_err(|cause| StartError::Listen {
+            address: config.listen,
+            cause,
+        })?;
+        let store = open_store(&config).await?;
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let writer = Writer::start(&store, &stop, &tasks);
+        let sealer = Sealer::open(store.as_ref()).await?;
+        let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
+        let core = Arc::new(Core::new(
+            config,
+            clock,
+            store,
+            writer,
+            sealer,
+            tasks,
+            accounts,
+            Queues::default(),
+        ));
+        core.restore().await?;
+        core.tasks
+            .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
+        core.tasks.spawn(Arc::clone(&core).keep_in_sync());
+        core.tasks.spawn(Arc::clone(&core).watch_leases());
+        core.tasks.spawn(Arc::clone(&core).watch_dependants());
+        let accepting = TaskTracker::new();
+        accepting.spawn(accept(listener, Arc::clone(&core)));
+        accepting.close();
+        tracing::info!(%address, replica = core.config.replica, store = core.store.health().name, "ready");
+        Ok(Self {
+            address,
+            core,
+            stop,
+            accepting,
+        })
     }
 
     /// Where it listens (the real port when 0 was asked for).
@@ -51,5 +135,100 @@ impl Server {
     }
 
     /// Stops in order: answers the waiting, finishes claims in flight, flushes, joins every task.
-    pub async fn stop(self) {}
+    pub async fn stop(self) {
+        self.core.draining.cancel();
+        self.accepting.wait().await;
+        self.stop.cancel();
+        self.core.tasks.close();
+        self.core.tasks.wait().await;
+        tracing::info!("stopped");
+    }
+}
+
+/// Creates an account directly in the store (no server must run on an embedded one) and returns its token.
+pub async fn add_account(
+    config: &Config,
+    name: &str,
+    role: &str,
+    vip: bool,
+) -> Result<String, StartError> {
+    let store = open_store(config).await?;
+    let change = AccountChange {
+        role: Some(role.to_owned()),
+        vip: Some(vip),
+        new_token: true,
+    };
+    match set_account(store.as_ref(), name, &change).await {
+        Ok(view) => Ok(view.my_token.unwrap_or_default()),
+        Err(refusal) => Err(StartError::Account {
+            message: refusal.body.message,
+            hint: refusal.body.hint,
+        }),
+    }
+}
+
+async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
+    let data = |cause| StartError::Data {
+        path: config.data_dir.display().to_string(),
+        cause,
+    };
+    tokio::fs::create_dir_all(&config.data_dir)
+        .await
+        .map_err(data)?;
+    Ok(match &config.store {
+        StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
+        StoreChoice::Elasticsearch { urls, index_prefix } => {
+            let elastic = ElasticConfig {
+                urls: urls.clone(),
+                index_prefix: index_prefix.clone(),
+                ..ElasticConfig::default()
+            };
+            Arc::new(ElasticStore::open(elastic).await?)
+        }
+    })
+}
+
+/// Accepts connections until the replica drains, then lets the open ones finish.
+async fn accept(listener: TcpListener, core: Arc<Core>) {
+    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME);
+    builder.http2().timer(TokioTimer::new());
+    let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = core.draining.cancelled() => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                core.clock.sleep(ACCEPT_REST).await;
+                continue;
+            }
+        };
+        // Small answers must not wait for an acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "nodelay could not be set");
+        }
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), service.clone());
+        let watched = graceful.watch(connection.into_owned());
+        connections.spawn(async move {
+            if let Err(error) = watched.await {
+                tracing::debug!(error, "a connection ended badly");
+            }
+        });
+    }
+    drop(listener);
+    connections.close();
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = core.clock.sleep(DRAIN) => tracing::warn!("connections were still open when the replica stopped"),
+    }
 }

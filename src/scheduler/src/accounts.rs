@@ -1,0 +1,361 @@
+//! Who asks, and what they may do.
+//!
+//! Tokens are 256 random bits, so a plain hash of them is stored. With [`Access::Open`] names are taken as
+//! given: who names an account acts for it alone, who names none is the operator of the machine.
+
+use dashmap::DashMap;
+use fairlead_api::{AccountChange, AccountView, ErrorCode};
+use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
+use serde_json::{Value, json};
+
+use crate::{
+    Access,
+    refusal::Refusal,
+    secrets::{new_token, token_hash},
+};
+
+/// What an account is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everything.
+    Admin,
+    /// Its own jobs.
+    User,
+    /// Asks for work and reports on it.
+    Testbox,
+}
+
+impl Role {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+            Self::Testbox => "testbox",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        [Self::Admin, Self::User, Self::Testbox]
+            .into_iter()
+            .find(|role| role.as_str() == text)
+            .ok_or_else(|| {
+                let shown: String = text.chars().take(40).collect();
+                Refusal::new(
+                    ErrorCode::BadField,
+                    format!("role: '{shown}' is none"),
+                    "one of: admin, user, testbox",
+                )
+            })
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Who {
+    /// The account's name; empty: the operator of an open replica.
+    pub(crate) name: String,
+    role: Role,
+    vip: bool,
+    open: bool,
+}
+
+impl Who {
+    fn open(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::Admin,
+            vip: true,
+            open: true,
+        }
+    }
+
+    /// Whether the account may do what admins do.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.role == Role::Admin
+    }
+
+    /// Whether the account may ask for work.
+    pub(crate) fn is_testbox(&self) -> bool {
+        matches!(self.role, Role::Admin | Role::Testbox)
+    }
+
+    /// Whether the account may use queue `vip`.
+    pub(crate) fn may_use_vip(&self) -> bool {
+        self.vip || self.role == Role::Admin
+    }
+
+    /// Whether the account may act on jobs of `account`.
+    pub(crate) fn may_act_for(&self, account: &str) -> bool {
+        if self.open {
+            self.name.is_empty() || self.name == account
+        } else {
+            self.is_admin() || self.name == account
+        }
+    }
+
+    /// Refuses all but admins.
+    pub(crate) fn require_admin(&self) -> Result<(), Refusal> {
+        if self.is_admin() {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{}' is not an admin", self.name),
+            "ask an admin, or use an admin's token",
+        ))
+    }
+
+    /// Refuses all but testboxes and admins.
+    pub(crate) fn require_testbox(&self) -> Result<(), Refusal> {
+        if self.is_testbox() {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{}' is not a testbox", self.name),
+            "make one with: fairlead account add NAME --role testbox",
+        ))
+    }
+}
+
+/// What a request says of its sender.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Credentials {
+    /// From `Authorization: Bearer`, `my_token` or `token=`.
+    pub(crate) token: Option<String>,
+    /// From `my_account`.
+    pub(crate) account: Option<String>,
+}
+
+/// The accounts, as last read.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    access: Access,
+    by_hash: DashMap<String, Who>,
+    built_in: Option<(String, Who)>,
+}
+
+impl Accounts {
+    /// With the built-in admin of the configuration, if it has one.
+    pub(crate) fn new(access: Access, admin: Option<&(String, String)>) -> Self {
+        let built_in = admin.map(|(name, token)| {
+            (
+                token_hash(token),
+                Who {
+                    name: name.clone(),
+                    role: Role::Admin,
+                    vip: true,
+                    open: false,
+                },
+            )
+        });
+        Self {
+            access,
+            by_hash: DashMap::new(),
+            built_in,
+        }
+    }
+
+    /// Reads all accounts anew.
+    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
+        let docs = store.list_docs(DocKind::Account).await?;
+        let mut seen = std::collections::BTreeSet::new();
+        for doc in docs {
+            let Some(hash) = doc.body.get("token_hash").and_then(Value::as_str) else {
+                continue;
+            };
+            seen.insert(hash.to_owned());
+            self.by_hash
+                .insert(hash.to_owned(), who_of(&doc.id, &doc.body));
+        }
+        self.by_hash.retain(|hash, _| seen.contains(hash));
+        Ok(())
+    }
+
+    /// Who sent this.
+    pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, Refusal> {
+        if self.access == Access::Open {
+            return Ok(Who::open(
+                credentials.account.as_deref().unwrap_or_default(),
+            ));
+        }
+        let refuse = |message: &str| {
+            Err(Refusal::new(
+                ErrorCode::Unauthorized,
+                message,
+                "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME",
+            ))
+        };
+        let Some(token) = &credentials.token else {
+            return refuse("no token was sent");
+        };
+        let hash = token_hash(token);
+        let built_in = self
+            .built_in
+            .as_ref()
+            .filter(|(known, _)| *known == hash)
+            .map(|(_, who)| who.clone());
+        let Some(who) = built_in.or_else(|| self.by_hash.get(&hash).map(|who| who.clone())) else {
+            return refuse("the token is not known");
+        };
+        match &credentials.account {
+            Some(account) if *account != who.name && !who.is_admin() => {
+                refuse("the token belongs to another account than my_account says")
+            }
+            _ => Ok(who),
+        }
+    }
+
+    /// Whether tokens are needed.
+    pub(crate) fn tokens_needed(&self) -> bool {
+        self.access == Access::Tokens
+    }
+}
+
+fn who_of(name: &str, body: &Value) -> Who {
+    let role = body
+        .get("role")
+        .and_then(Value::as_str)
+        .and_then(|role| Role::parse(role).ok());
+    Who {
+        name: name.to_owned(),
+        role: role.unwrap_or(Role::User),
+        vip: body.get("vip").and_then(Value::as_bool).unwrap_or(false),
+        open: false,
+    }
+}
+
+/// Checks an account's name: 1 to 128 bytes of what is safe in paths and tables.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
+    let good = |c: char| c.is_alphanumeric() || "._-@+~:".contains(c);
+    if (1..=128).contains(&name.len()) && name.chars().all(good) && name != "." && name != ".." {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).collect();
+    Err(Refusal::new(
+        ErrorCode::BadName,
+        format!("{what}: '{}' is not a name", shown.escape_default()),
+        "1 to 128 bytes of letters, digits and ._-@+~:",
+    ))
+}
+
+/// Creates or changes an account in the store; a new account, or `new_token`, gives a token, shown once.
+pub(crate) async fn set_account(
+    store: &dyn JobStore,
+    name: &str,
+    change: &AccountChange,
+) -> Result<AccountView, Refusal> {
+    check_name("account", name)?;
+    let known = store.get_doc(DocKind::Account, name).await?;
+    let before = known
+        .as_ref()
+        .map(|doc| doc.body.clone())
+        .unwrap_or_else(|| json!({}));
+    let role = match &change.role {
+        Some(role) => Role::parse(role)?,
+        None => who_of(name, &before).role,
+    };
+    let vip = change.vip.unwrap_or_else(|| who_of(name, &before).vip);
+    let token = (known.is_none() || change.new_token).then(new_token);
+    let hash = match &token {
+        Some(token) => Value::String(token_hash(token)),
+        None => before.get("token_hash").cloned().unwrap_or(Value::Null),
+    };
+    let mut body = before;
+    if let Some(fields) = body.as_object_mut() {
+        fields.insert("role".to_owned(), json!(role.as_str()));
+        fields.insert("vip".to_owned(), json!(vip));
+        fields.insert("token_hash".to_owned(), hash);
+    }
+    let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
+    let write = DocWrite {
+        id: name.to_owned(),
+        expect,
+        body: Some(body),
+    };
+    store
+        .put_docs(DocKind::Account, vec![write])
+        .await
+        .pop()
+        .unwrap_or(Ok(fairlead_store::Version::default()))?;
+    Ok(AccountView {
+        my_account: name.to_owned(),
+        role: role.as_str().to_owned(),
+        vip,
+        my_token: token,
+    })
+}
+
+/// All accounts, without tokens.
+pub(crate) async fn list_accounts(store: &dyn JobStore) -> Result<Vec<AccountView>, Refusal> {
+    let docs = store.list_docs(DocKind::Account).await?;
+    Ok(docs
+        .into_iter()
+        .map(|doc| {
+            let who = who_of(&doc.id, &doc.body);
+            AccountView {
+                my_account: doc.id,
+                role: who.role.as_str().to_owned(),
+                vip: who.vip,
+                my_token: None,
+            }
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(token: Option<&str>, account: Option<&str>) -> Credentials {
+        Credentials {
+            token: token.map(str::to_owned),
+            account: account.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn an_open_replica_takes_names_as_given_and_keeps_accounts_apart() {
+        let accounts = Accounts::new(Access::Open, None);
+        let user = accounts.identify(&said(None, Some("user1"))).unwrap();
+        assert!(user.may_act_for("user1") && !user.may_act_for("user2"));
+        assert!(
+            accounts
+                .identify(&said(None, None))
+                .unwrap()
+                .may_act_for("user2")
+        );
+    }
+
+    #[test]
+    fn a_replica_with_tokens_wants_the_right_one() {
+        let admin = ("root".to_owned(), "secret".to_owned());
+        let accounts = Accounts::new(Access::Tokens, Some(&admin));
+        assert_eq!(
+            accounts
+                .identify(&said(None, Some("root")))
+                .unwrap_err()
+                .status,
+            401
+        );
+        assert_eq!(
+            accounts
+                .identify(&said(Some("guess"), None))
+                .unwrap_err()
+                .status,
+            401
+        );
+        let who = accounts
+            .identify(&said(Some("secret"), Some("user1")))
+            .unwrap();
+        assert!(who.may_act_for("user1"));
+    }
+
+    #[test]
+    fn names_are_checked() {
+        for bad in ["", "a/b", "a b", "x\0", "..", &"x".repeat(129)] {
+            assert!(check_name("account", bad).is_err(), "{bad:?}");
+        }
+        assert!(check_name("account", "user1@example.org").is_ok());
+    }
+}

@@ -1,0 +1,440 @@
+//! Machines that boot by themselves: iPXE and grub scripts, native JSON, and the job as an initrd.
+//!
+//! Such a box has no agent and no heartbeats: each boot is a session of its own, a job that was only
+//! dispatched is handed out again, one that had begun is lost (DESIGN section 6).
+
+use std::io::Write;
+
+use fairlead_api::{ConsumeRequest, ErrorCode, Grant};
+use fairlead_job::{JobId, Spec, Stage};
+use serde_json::{Value, json};
+
+use crate::{
+    consume::{Ask, WAIT_S_MAX},
+    core::Core,
+    http::Query,
+    lease::BOOT_SESSION,
+    refusal::Refusal,
+    update::Report,
+};
+
+/// How long a box waits for a job when it does not say, seconds.
+const WAIT_S: u32 = 30;
+/// Memory of a box that nobody registered, MB.
+const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
+
+/// How a box boots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BootType {
+    Ipxe,
+    Grub,
+    Native,
+}
+
+impl BootType {
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+        match text {
+            "ipxe" => Ok(Self::Ipxe),
+            "grub" => Ok(Self::Grub),
+            "native" => Ok(Self::Native),
+            _ => {
+                let shown: String = text.chars().take(40).collect();
+                let message = format!("boot_type: '{}' is none", shown.escape_default());
+                Err(Refusal::new(
+                    ErrorCode::BadQuery,
+                    message,
+                    "one of: ipxe, grub, native",
+                ))
+            }
+        }
+    }
+}
+
+/// The answer to a box: a status and a text (a script or JSON).
+#[derive(Debug)]
+pub(crate) struct BootAnswer {
+    pub(crate) status: u16,
+    pub(crate) json: bool,
+    pub(crate) text: String,
+}
+
+impl Core {
+    /// A box asks what to boot; waits for a job.
+    pub(crate) async fn boot(
+        self: &std::sync::Arc<Self>,
+        boot_type: BootType,
+        query: &Query,
+        here: &str,
+    ) -> Result<BootAnswer, Refusal> {
+        let ask = self.boot_ask(query)?;
+        let host = ask.offerer.host.clone();
+        let answer = self.consume(ask).await?;
+        let sched = scheduler_address(query, here);
+        Ok(match answer.jobs.first() {
+            Some(grant) => BootAnswer {
+                status: 200,
+                json: boot_type == BootType::Native,
+                text: job_script(boot_type, grant, &sched),
+            },
+            None => BootAnswer {
+                status: 404,
+                json: boot_type == BootType::Native,
+                text: idle_script(boot_type, &sched, query, &host),
+            },
+        })
+    }
+
+    fn boot_ask(&self, query: &Query) -> Result<Ask, Refusal> {
+        let wait_s = match query.get("wait") {
+            None => WAIT_S,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|wait| *wait <= WAIT_S_MAX)
+                .ok_or_else(|| {
+                    let shown: String = text.chars().take(40).collect();
+                    let message = format!(
+                        "wait: '{}' is not 0 to {WAIT_S_MAX}",
+                        shown.escape_default()
+                    );
+                    Refusal::new(
+                        ErrorCode::BadQuery,
+                        message,
+                        "whole seconds; 30 when not said",
+                    )
+                })?,
+        };
+        let by_mac = query.get("mac").and_then(|mac| self.hosts.by_mac(mac));
+        let named = query
+            .get("hostname")
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned);
+        let Some(name) = by_mac.or(named) else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                "no host is registered with this MAC address, and no hostname was sent",
+                "register it: POST /scheduler/v1/hosts/NAME {\"mac_addr\": [...]}",
+            ));
+        };
+        let known = self.hosts.get(&name).unwrap_or_default();
+        let text = |given: Option<&str>, known: &str, default: &str| {
+            let text = given.filter(|text| !text.is_empty()).unwrap_or(known);
+            if text.is_empty() {
+                default.to_owned()
+            } else {
+                text.to_owned()
+            }
+        };
+        let memory_mb = match query.get("memory") {
+            Some(text) => fairlead_job::units::memory_mb(&json!(text)).map_err(|error| {
+                Refusal::new(
+                    ErrorCode::BadQuery,
+                    format!("memory: {error}"),
+                    "for example 256g",
+                )
+            })?,
+            None if known.memory_mb > 0 => known.memory_mb,
+            None => UNKNOWN_MEMORY_MB,
+        };
+        let tags = query.get("tags").map(|tags| {
+            tags.split(',')
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned)
+                .collect()
+        });
+        let request = ConsumeRequest {
+            session: format!("{BOOT_SESSION}{}", uuid::Uuid::new_v4().simple()),
+            request: 1,
+            seen: None,
+            kinds: vec!["hw".to_owned()],
+            arch: text(query.get("arch"), &known.arch, &self.config.site.arch),
+            group: known.group.clone(),
+            memory_mb,
+            free_memory_mb: memory_mb,
+            tags: tags.unwrap_or(known.tags),
+            devices: known.devices,
+            cache_dirs: known.cache_dirs,
+            jobs_max: 1,
+            wait_s,
+            running: Vec::new(),
+        };
+        Ask::of(&name, request)
+    }
+
+    /// The job as an initrd. Its first download means that the box boots.
+    pub(crate) async fn job_initrd(
+        &self,
+        id: JobId,
+        token: Option<&str>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let job = self.job(id).await?;
+        let speaker = self.speaker(&job.state, token, None, None)?;
+        if speaker != crate::update::Speaker::Present {
+            return Err(Refusal::new(
+                ErrorCode::Conflict,
+                "this attempt is over",
+                "ask for a new job",
+            ));
+        }
+        let mut bodies = self.store.get_bodies(&[id]).await?;
+        let Some(mut spec) = bodies.pop().flatten() else {
+            return Err(Refusal::no_job(id));
+        };
+        self.sealer.open_secrets(&mut spec);
+        if job.state.stage == Stage::Dispatch {
+            let boot = Report {
+                stage: Some(Stage::Boot),
+                token: token.map(str::to_owned),
+                ..Report::default()
+            };
+            self.report(id, &boot, None).await?;
+        }
+        archive(&spec).map_err(|error| {
+            tracing::error!(job_id = %id, %error, "a job could not be packed");
+            Refusal::new(
+                ErrorCode::Internal,
+                "the job could not be packed",
+                "the replica's log has the reason",
+            )
+        })
+    }
+}
+
+/// How the box reaches us: as it says, else as it just did.
+fn scheduler_address(query: &Query, here: &str) -> String {
+    match (query.get("sched_host"), query.get("sched_port")) {
+        (Some(host), Some(port)) => format!("{}:{}", line(host), line(port)),
+        (Some(host), None) => line(host),
+        _ => here.to_owned(),
+    }
+}
+
+/// A text that cannot break out of its line in a script.
+fn line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn texts(spec: &Spec, name: &str) -> Vec<String> {
+    match spec.get(name) {
+        Some(Value::String(text)) => vec![line(text)],
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(line).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn initrds(grant: &Grant, sched: &str) -> Vec<String> {
+    let mut urls: Vec<String> = ["initrds_uri", "modules_uri"]
+        .iter()
+        .flat_map(|name| texts(&grant.job, name))
+        .collect();
+    urls.push(format!(
+        "http://{sched}/srv/scheduler/pending-jobs/{}/job.cgz?job_token={}",
+        grant.job_id, grant.job_token
+    ));
+    urls
+}
+
+fn kernel_uri(grant: &Grant, sched: &str) -> String {
+    texts(&grant.job, "kernel_uri").pop().unwrap_or_else(|| {
+        let arch = texts(&grant.job, "arch")
+            .pop()
+            .unwrap_or_else(|| "default".to_owned());
+        format!("http://{sched}/srv/boot/{arch}/vmlinuz")
+    })
+}
+
+fn kernel_params(grant: &Grant) -> String {
+    let mut params = "user=lkp job=/lkp/scheduled/job.yaml ip=dhcp rootovl ro".to_owned();
+    for name in ["boot_params", "kernel_custom_params", "ipxe_kernel_params"] {
+        for text in texts(&grant.job, name) {
+            params.push(' ');
+            params.push_str(&text);
+        }
+    }
+    params.push_str(" console=tty0 console=ttyS0,115200");
+    params
+}
+
+fn job_script(boot_type: BootType, grant: &Grant, sched: &str) -> String {
+    let (id, root) = (&grant.job_id, line(&grant.result_root));
+    let (initrds, kernel, params) = (
+        initrds(grant, sched),
+        kernel_uri(grant, sched),
+        kernel_params(grant),
+    );
+    match boot_type {
+        BootType::Ipxe => {
+            let mut script = "#!ipxe\n\n".to_owned();
+            for name in ["nr_nic", "nr_disk", "disk_size"] {
+                for text in texts(&grant.job, name) {
+                    script.push_str(&format!("# {name}={text}\n"));
+                }
+            }
+            let mut names = String::new();
+            for url in &initrds {
+                script.push_str(&format!("initrd {url}\n"));
+                let file = url.split('?').next().unwrap_or(url).rsplit('/').next().unwrap_or("initrd");
+                names.push_str(&format!(" initrd={file}"));
+            }
+            script.push_str(&format!("kernel {kernel} {params}{names}\n"));
+            script.push_str(&format!("echo ipxe will boot job id={id}, ip=${{ip}}, mac=${{mac}}\n"));
+            script.push_str(&format!("echo result_root={root}\n\nboot\n"));
+            script
+        }
+        BootType::Grub => {
+            let grub = |url: &str| match url.strip_prefix("http://").and_then(|rest| rest.split_once('/')) {
+                Some((server, path)) => format!("(http,{server})/{path}"),
+                None => url.to_owned(),
+            };
+            let files: Vec<String> = initrds.iter().map(|url| grub(url)).collect();
+            format!(
+                "#!grub\n\nlinux {} {params}\ninitrd {}\necho grub will boot job id={id}\necho result_root={root}\nboot\n",
+                grub(&kernel),
+                files.join(" ")
+            )
+        }
+        BootType::Native => json!({
+            "job_id": id, "attempt": grant.attempt, "job_token": grant.job_token, "claim_token": grant.claim_token,
+            "initrds": initrds, "kernel_uri": kernel, "kernel_params": params, "result_root": root, "job": grant.job,
+        })
+        .to_string(),
+    }
+}
+
+fn idle_script(boot_type: BootType, sched: &str, query: &Query, host: &str) -> String {
+    let token = query
+        .get("token")
+        .map(|token| format!("&token={}", line(token)))
+        .unwrap_or_default();
+    match boot_type {
+        BootType::Ipxe => format!(
+            "#!ipxe\n\necho ...\necho No job available at the moment\necho ...\n\
+             chain http://{sched}/boot.ipxe/mac/${{mac:hexhyp}}?arch=${{buildarch}}&hostname=${{hostname}}&ip=${{net0/ip}}{token}\n"
+        ),
+        BootType::Grub => format!(
+            "#!grub\n\necho No job available at the moment\nconfigfile (http,{sched})/boot.grub/host/{}\n",
+            line(host)
+        ),
+        BootType::Native => json!({ "code": "no_job", "message": "No job available at the moment", "hint": "ask again" })
+            .to_string(),
+    }
+}
+
+/// `job.yaml` and `job.sh` below `/lkp/scheduled`, as a gzipped cpio archive (newc).
+fn archive(spec: &Spec) -> std::io::Result<Vec<u8>> {
+    let yaml = serde_json::to_vec_pretty(spec)?;
+    let script = spec
+        .get("script")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .as_bytes()
+        .to_vec();
+    let mut cpio = Vec::new();
+    for folder in ["lkp", "lkp/scheduled"] {
+        cpio_entry(&mut cpio, folder, 0o040_755, &[])?;
+    }
+    cpio_entry(&mut cpio, "lkp/scheduled/job.yaml", 0o100_600, &yaml)?;
+    cpio_entry(&mut cpio, "lkp/scheduled/job.sh", 0o100_700, &script)?;
+    cpio_entry(&mut cpio, "TRAILER!!!", 0, &[])?;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&cpio)?;
+    packed.finish()
+}
+
+/// One entry of a newc archive: a header of 8-digit hexadecimal numbers, name and data padded to 4.
+fn cpio_entry(out: &mut Vec<u8>, name: &str, mode: u32, data: &[u8]) -> std::io::Result<()> {
+    let inode = out.len() + 1;
+    write!(
+        out,
+        "070701{inode:08x}{mode:08x}{:08x}{:08x}{:08x}{:08x}",
+        0, 0, 1, 0
+    )?;
+    write!(
+        out,
+        "{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}",
+        data.len(),
+        0,
+        0,
+        0,
+        0,
+        name.len() + 1,
+        0
+    )?;
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    out.resize(out.len().next_multiple_of(4), 0);
+    out.extend_from_slice(data);
+    out.resize(out.len().next_multiple_of(4), 0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant() -> Grant {
+        let Value::Object(job) = json!({
+            "suite": "x", "initrds_uri": ["http://i/a.cgz", "http://i/b.cgz\nreboot"], "kernel_uri": "http://k/vmlinuz-6.1",
+            "boot_params": ["quiet"],
+        }) else {
+            unreachable!()
+        };
+        Grant {
+            job_id: "2611210236110700000".into(),
+            attempt: 1,
+            claim_token: "c".into(),
+            job_token: "t".into(),
+            tbox_type: "hw".into(),
+            memory_mb: 0,
+            timeout_s: 60,
+            result_root: "/result/x".into(),
+            stop_when_cut_off: false,
+            job,
+        }
+    }
+
+    #[test]
+    fn an_ipxe_script_ends_with_the_job_and_boots_once() {
+        let script = job_script(BootType::Ipxe, &grant(), "s:3000");
+        assert!(script.starts_with("#!ipxe\n"));
+        assert!(script.contains("initrd http://i/a.cgz\n"));
+        assert!(script.contains("kernel http://k/vmlinuz-6.1 user=lkp"));
+        assert!(script.contains("initrd=a.cgz initrd=b.cgzreboot initrd=job.cgz"));
+        assert!(script.ends_with("\n\nboot\n"));
+        assert_eq!(
+            script.matches("\nreboot").count(),
+            0,
+            "a job must not add lines of its own"
+        );
+    }
+
+    #[test]
+    fn a_grub_script_names_servers_grub_s_way() {
+        let script = job_script(BootType::Grub, &grant(), "s:3000");
+        assert!(
+            script.contains("linux (http,k)/vmlinuz-6.1 user=lkp"),
+            "{script}"
+        );
+        assert!(script.contains(
+            "(http,s:3000)/srv/scheduler/pending-jobs/2611210236110700000/job.cgz?job_token=t"
+        ));
+    }
+
+    #[test]
+    fn the_initrd_is_a_gzipped_cpio() {
+        let packed = archive(&grant().job).unwrap();
+        let mut cpio = Vec::new();
+        std::io::Read::read_to_end(
+            &mut flate2::read::GzDecoder::new(packed.as_slice()),
+            &mut cpio,
+        )
+        .unwrap();
+        let text = String::from_utf8_lossy(&cpio);
+        assert!(
+            text.starts_with("070701")
+                && text.contains("lkp/scheduled/job.yaml\0")
+                && text.contains("TRAILER!!!")
+        );
+        assert_eq!(cpio.len() % 4, 0);
+    }
+}

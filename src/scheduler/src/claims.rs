@@ -1,0 +1,204 @@
+//! Claims: from "may run here" to "committed in the store".
+//!
+//! The host gets a job only after the store acknowledged the compare-and-set. A conflict, a time-out and a
+//! lost connection are all *unknown*: the job is read back, and only one more acknowledged write decides
+//! (DESIGN section 4, invariant I2).
+
+use std::sync::Arc;
+
+use fairlead_dispatch::{Event, JobKey, Millis, OfferKey, Refusal as ClaimRefusal};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
+
+use crate::{
+    consume::Offerer,
+    core::Core,
+    jobs::{Changed, engine_version},
+};
+
+/// How often one claim is settled by another write before the job is left alone for a while.
+const SETTLE_TRIES_MAX: usize = 5;
+/// How long a job rests when the store could not say, ms.
+const REST_MS: u64 = 2_000;
+
+/// A claim that the engine wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) job: JobId,
+    pub(crate) expect: Version,
+    pub(crate) offer: OfferKey,
+}
+
+/// What came of trying.
+#[derive(Debug)]
+enum Settled {
+    /// Ours, acknowledged.
+    Ours(Box<StoredJob>),
+    /// Not ours, or not now.
+    Not(ClaimRefusal),
+}
+
+impl Core {
+    /// Tries one claim and tells the engine what came of it.
+    pub(crate) async fn claim(self: Arc<Self>, claim: Claim) {
+        let offerer = self
+            .waiters
+            .get(&claim.offer)
+            .map(|waiter| waiter.offerer.clone());
+        let Some(offerer) = offerer else {
+            // Nobody waits any more: the job stays where it is.
+            self.refuse(claim, ClaimRefusal::Moved(engine_version(claim.expect)));
+            return;
+        };
+        match self.settle(claim, &offerer).await {
+            Settled::Ours(stored) => self.claimed(claim, *stored).await,
+            Settled::Not(refusal) => self.refuse(claim, refusal),
+        }
+    }
+
+    fn refuse(&self, claim: Claim, refusal: ClaimRefusal) {
+        self.engine.tell(Event::ClaimRefused {
+            job: JobKey(claim.job.get()),
+            offer: claim.offer,
+            refusal,
+        });
+    }
+
+    async fn claimed(&self, claim: Claim, stored: StoredJob) {
+        let version = engine_version(stored.version);
+        self.live.put(stored.clone(), self.clock.now());
+        self.changes.announce(claim.job);
+        self.engine.tell(Event::ClaimCommitted {
+            job: JobKey(claim.job.get()),
+            offer: claim.offer,
+            version,
+        });
+        // The asker may have hung up while the store was busy: then it was never delivered.
+        if !self.waiters.contains_key(&claim.offer) {
+            self.give_back(
+                claim.job,
+                &stored.state.claim_token,
+                "nobody took the answer",
+            )
+            .await;
+        }
+    }
+
+    async fn settle(&self, claim: Claim, offerer: &Offerer) -> Settled {
+        // The state is read beside the write: what the claim does not change is the same before and after.
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        let set = self.claim_patch(offerer, &token);
+        let ids = [claim.job];
+        let (outcome, read) = tokio::join!(
+            self.writer.patch(Patch {
+                id: claim.job,
+                expect: claim.expect,
+                set: set.clone()
+            }),
+            self.store.get(&ids),
+        );
+        let state = read
+            .ok()
+            .and_then(|mut found| found.pop().flatten())
+            .map(|stored| stored.state);
+        match (outcome, state) {
+            (Ok(version), Some(state)) => match set.apply(&state) {
+                Some(state) => Settled::Ours(Box::new(StoredJob { state, version })),
+                None => Settled::Not(self.rest()),
+            },
+            (Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }), _) => {
+                self.settle_unknown(claim.job, &token).await
+            }
+            (Err(ItemError::Missing), _) => Settled::Not(ClaimRefusal::Gone),
+            (Err(ItemError::Refused { reason }), _) => {
+                tracing::error!(job_id = %claim.job, reason, "the store refused a claim");
+                Settled::Not(ClaimRefusal::Gone)
+            }
+            (Err(ItemError::NotTaken { .. }), _) => Settled::Not(self.rest()),
+        }
+    }
+
+    /// Reads back, and lets only an acknowledged write decide.
+    async fn settle_unknown(&self, job: JobId, token: &str) -> Settled {
+        for _ in 0..SETTLE_TRIES_MAX {
+            let Ok(mut found) = self.store.get(&[job]).await else {
+                return Settled::Not(self.rest());
+            };
+            let Some(stored) = found.pop().flatten() else {
+                return Settled::Not(ClaimRefusal::Gone);
+            };
+            let ours = stored.state.claim_token == token && stored.state.stage == Stage::Dispatch;
+            if !ours && (stored.state.stage != Stage::Submit || !stored.state.ready) {
+                return Settled::Not(ClaimRefusal::Gone);
+            }
+            // Ours as it seems: confirm. Still waiting as it seems: fence, so that a claim of ours that is
+            // still on its way can no longer land.
+            let mut wanted = stored.state.clone();
+            wanted.claim_seq = wanted.claim_seq.wrapping_add(1);
+            let set = StatePatch::between(&stored.state, &wanted);
+            match self
+                .writer
+                .patch(Patch {
+                    id: job,
+                    expect: stored.version,
+                    set,
+                })
+                .await
+            {
+                Ok(version) if ours => {
+                    return Settled::Ours(Box::new(StoredJob {
+                        state: wanted,
+                        version,
+                    }));
+                }
+                Ok(version) => return Settled::Not(ClaimRefusal::Moved(engine_version(version))),
+                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
+                Err(ItemError::Missing | ItemError::Refused { .. }) => {
+                    return Settled::Not(ClaimRefusal::Gone);
+                }
+                Err(ItemError::NotTaken { .. }) => return Settled::Not(self.rest()),
+            }
+        }
+        Settled::Not(self.rest())
+    }
+
+    fn rest(&self) -> ClaimRefusal {
+        ClaimRefusal::Unavailable {
+            until: Millis(self.clock.now().0.saturating_add(REST_MS)),
+        }
+    }
+
+    fn claim_patch(&self, offerer: &Offerer, token: &str) -> StatePatch {
+        let wall_ms = self.clock.wall_ms();
+        StatePatch::claim(&fairlead_store::ClaimFields {
+            host: &offerer.host,
+            host_group: &offerer.group,
+            host_memory_mb: offerer.memory_mb,
+            session: &offerer.session,
+            request: offerer.request,
+            claim_token: token,
+            replica: &self.config.replica,
+            dispatch_ms: wall_ms,
+        })
+    }
+
+    /// Hands a job that was only dispatched to its host's new session: same attempt, new token.
+    pub(crate) async fn claim_again(
+        &self,
+        id: JobId,
+        old_token: &str,
+        offerer: &Offerer,
+    ) -> Option<Changed> {
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        let changed = self
+            .change(id, |state| {
+                if state.stage != Stage::Dispatch || state.claim_token != old_token {
+                    return Ok(None);
+                }
+                Ok(self.claim_patch(offerer, &token).apply(state))
+            })
+            .await
+            .ok()?;
+        (changed.after.state.claim_token == token).then_some(changed)
+    }
+}

@@ -1,0 +1,94 @@
+//! The replica's clocks: the only module that asks the system for the time.
+//!
+//! [`Clock::now`] never goes back and runs on the monotonic clock: everything that decides (leases,
+//! waits, the engine) uses it. [`Clock::wall_ms`] is for people and for documents.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use fairlead_dispatch::Millis;
+
+/// Both clocks of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    started: Instant,
+    started_wall_ms: u64,
+}
+
+impl Clock {
+    /// Starts counting.
+    #[expect(clippy::disallowed_methods, reason = "the clock module")]
+    pub(crate) fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            started_wall_ms: wall_ms(),
+        }
+    }
+
+    /// Monotonic time, as Unix milliseconds counted on from the start of the process.
+    #[expect(clippy::disallowed_methods, reason = "the clock module")]
+    pub(crate) fn now(&self) -> Millis {
+        let elapsed = Instant::now().saturating_duration_since(self.started);
+        Millis(self.started_wall_ms.saturating_add(saturating_ms(elapsed)))
+    }
+
+    /// UTC epoch milliseconds, as the system's clock has them: may step.
+    pub(crate) fn wall_ms(&self) -> u64 {
+        wall_ms()
+    }
+
+    /// UTC epoch seconds.
+    pub(crate) fn wall_s(&self) -> u64 {
+        wall_ms() / 1000
+    }
+
+    /// Waits. The only place of the replica that sleeps; a timer, never a substitute for a condition.
+    #[expect(clippy::disallowed_methods, reason = "the clock module")]
+    pub(crate) async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Waits until `then`, or not at all when it is past.
+    pub(crate) async fn sleep_until(&self, then: Millis) {
+        let left = then.0.saturating_sub(self.now().0);
+        self.sleep(Duration::from_millis(left)).await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock module")]
+fn wall_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, saturating_ms)
+}
+
+fn saturating_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// `2026-11-21T02:36:11+0000`, as compass-ci writes times, but with the true zone.
+pub(crate) fn utc_text(ms: u64) -> String {
+    format_utc(ms, "%Y-%m-%dT%H:%M:%S+0000")
+}
+
+/// `2026-11-21`.
+pub(crate) fn utc_date(ms: u64) -> String {
+    format_utc(ms, "%Y-%m-%d")
+}
+
+fn format_utc(ms: u64, format: &str) -> String {
+    let ms = i64::try_from(ms).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|t| t.strftime(format).to_string())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(utc_text(1_795_228_571_999), "2026-11-21T02:36:11+0000");
+        assert_eq!(utc_date(1_795_228_571_999), "2026-11-21");
+    }
+}

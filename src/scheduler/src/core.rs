@@ -1,0 +1,141 @@
+//! What all parts of a replica share.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use dashmap::DashMap;
+use fairlead_dispatch::OfferKey;
+use fairlead_job::{IdMaker, JobId};
+use fairlead_store::JobStore;
+use tokio::sync::{Semaphore, broadcast};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Config, accounts::Accounts, clock::Clock, consume::Waiter, hosts::Hosts, jobs::LiveJobs,
+    mailbox::Mailbox, queues::Queues, secrets::Sealer, wait::Dependants, writer::Writer,
+};
+
+/// More submits at once gain nothing: their jobs wait in the same batches.
+const SUBMITS_MAX: usize = 256;
+
+/// One replica's shared state. No lock of it is held across an await.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) store: Arc<dyn JobStore>,
+    pub(crate) writer: Writer,
+    pub(crate) engine: Mailbox,
+    pub(crate) live: LiveJobs,
+    /// Requests that wait for an answer of the engine.
+    pub(crate) waiters: DashMap<OfferKey, Waiter>,
+    pub(crate) hosts: Hosts,
+    pub(crate) accounts: Accounts,
+    pub(crate) queues: Queues,
+    pub(crate) changes: Changes,
+    pub(crate) dependants: Dependants,
+    pub(crate) sealer: Sealer,
+    pub(crate) tasks: TaskTracker,
+    /// Submits that are worked on at one time.
+    pub(crate) submits: Semaphore,
+    /// Cancelled first: waiting requests are answered, no new work is taken.
+    pub(crate) draining: CancellationToken,
+    ids: Mutex<IdMaker>,
+    offers: AtomicU64,
+    waiting: AtomicU64,
+}
+
+impl Core {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "made in one place, of parts that are opened one by one"
+    )]
+    pub(crate) fn new(
+        config: Config,
+        clock: Clock,
+        store: Arc<dyn JobStore>,
+        writer: Writer,
+        sealer: Sealer,
+        tasks: TaskTracker,
+        accounts: Accounts,
+        queues: Queues,
+    ) -> Self {
+        Self {
+            ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
+            config,
+            clock,
+            store,
+            writer,
+            engine: Mailbox::default(),
+            live: LiveJobs::default(),
+            waiters: DashMap::new(),
+            hosts: Hosts::default(),
+            accounts,
+            queues,
+            changes: Changes::default(),
+            dependants: Dependants::default(),
+            sealer,
+            tasks,
+            submits: Semaphore::new(SUBMITS_MAX),
+            draining: CancellationToken::new(),
+            offers: AtomicU64::new(1),
+            waiting: AtomicU64::new(0),
+        }
+    }
+
+    /// A new job's id.
+    pub(crate) fn next_id(&self) -> JobId {
+        self.ids
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next(self.clock.wall_s())
+    }
+
+    /// A new offer's key.
+    pub(crate) fn next_offer(&self) -> OfferKey {
+        OfferKey(self.offers.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A place among the waiting requests; `None` when all are taken.
+    pub(crate) fn wait_place(self: &Arc<Self>) -> Option<WaitPlace> {
+        let taken = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let place = WaitPlace(Arc::clone(self));
+        (taken < u64::try_from(self.config.limits.waiters_max).unwrap_or(u64::MAX)).then_some(place)
+    }
+}
+
+/// A place among the waiting requests, free again when dropped.
+#[derive(Debug)]
+pub(crate) struct WaitPlace(Arc<Core>);
+
+impl Drop for WaitPlace {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Tells whoever waits that a job changed.
+#[derive(Debug)]
+pub(crate) struct Changes(broadcast::Sender<JobId>);
+
+/// A slow listener that falls this far behind looks at everything again.
+const CHANGES_KEPT: usize = 4096;
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(CHANGES_KEPT))
+    }
+}
+
+impl Changes {
+    pub(crate) fn announce(&self, id: JobId) {
+        // Nobody listening is fine.
+        let _ = self.0.send(id);
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<JobId> {
+        self.0.subscribe()
+    }
+}

@@ -1,0 +1,77 @@
+//! The task that owns the engine: feeds it events, carries out its decisions.
+//!
+//! It never waits for IO: claims, pulls and finds run in tasks of their own and report back as events.
+
+use std::sync::Arc;
+
+use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
+use fairlead_job::JobId;
+use tokio_util::sync::CancellationToken;
+
+use crate::{claims::Claim, core::Core, jobs::store_version, mailbox::Message};
+
+/// Longest time without a tick, ms.
+const TICK_MS: u64 = 1_000;
+
+/// Runs until `stop`; what has arrived by then is still worked off.
+pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
+    let config = EngineConfig {
+        cache_jobs_max: core.config.cache_jobs_max,
+        ..EngineConfig::default()
+    };
+    let mut engine = Engine::new(config, core.queues.policy());
+    let mut decisions = Vec::new();
+    let mut wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
+    loop {
+        tokio::select! {
+            biased;
+            () = core.engine.arrived() => {}
+            () = core.clock.sleep_until(wake) => {
+                wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
+                engine.on(core.clock.now(), Event::Tick, &mut decisions);
+            }
+            () = stop.cancelled() => return,
+        }
+        for message in core.engine.take() {
+            match message {
+                Message::Event(event) => engine.on(core.clock.now(), event, &mut decisions),
+                Message::Question(question) => question(&engine, core.clock.now()),
+            }
+        }
+        for decision in decisions.drain(..) {
+            if let Some(earlier) = carry_out(&core, decision) {
+                wake = wake.min(earlier);
+            }
+        }
+    }
+}
+
+/// Carries out one decision; returns when the engine wants to be woken, if it says so.
+fn carry_out(core: &Arc<Core>, decision: Decision) -> Option<Millis> {
+    match decision {
+        Decision::Claim {
+            job,
+            version,
+            offer,
+        } => {
+            let claim = Claim {
+                job: JobId::new(job.0),
+                expect: store_version(version),
+                offer,
+            };
+            core.tasks.spawn(Arc::clone(core).claim(claim));
+        }
+        Decision::Answer { offer, jobs } => {
+            let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
+            core.answer_waiter(offer, jobs);
+        }
+        Decision::Pull { dimension, limit } => {
+            core.tasks.spawn(Arc::clone(core).pull(dimension, limit));
+        }
+        Decision::Find { offer, limit } => {
+            core.tasks.spawn(Arc::clone(core).find(offer, limit));
+        }
+        Decision::WakeAt(then) => return Some(then),
+    }
+    None
+}

@@ -1,0 +1,284 @@
+//! Explanations in words: the engine's typed reasons, rendered once for CLI, scripts and people.
+
+use fairlead_api::{ErrorCode, Explanation, HostVerdict};
+use fairlead_dispatch::{
+    Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Millis, Reason,
+};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{JobState, StoredJob};
+use serde_json::Value;
+
+use crate::{clock::utc_text, core::Core, jobs::facts, refusal::Refusal};
+
+/// Why a job waits, or where it is.
+pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, Refusal> {
+    let job = core.job(id).await?;
+    let state = &job.state;
+    if state.stage != Stage::Submit {
+        return Ok(plain(state, where_it_is(state)));
+    }
+    if let Some(waits) = &state.waits {
+        let mut explanation = plain(state, "it waits for other jobs".to_owned());
+        let on = waits.get("wait_on").and_then(Value::as_object);
+        for (parent, what) in on.into_iter().flatten() {
+            let what = if what.is_null() {
+                "its end".to_owned()
+            } else {
+                what.to_string()
+            };
+            explanation
+                .reasons
+                .push(format!("waits for job {parent}: {what}"));
+        }
+        return Ok(explanation);
+    }
+    let explained = ask_engine(core, &job).await?;
+    Ok(render(state, &explained))
+}
+
+async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refusal> {
+    let facts = facts(job);
+    let answer = core
+        .engine
+        .ask(move |engine, now| {
+            engine
+                .explain_job(now, JobKey(facts.key.0))
+                .unwrap_or_else(|| engine.explain_facts(now, &facts))
+        })
+        .await;
+    answer.ok_or_else(|| {
+        Refusal::new(
+            ErrorCode::Unavailable,
+            "the dispatcher is stopping",
+            "ask again",
+        )
+    })
+}
+
+fn plain(state: &JobState, summary: String) -> Explanation {
+    Explanation {
+        job_id: state.job_id.to_string(),
+        job_stage: state.stage.to_string(),
+        summary,
+        reasons: Vec::new(),
+        hosts: Vec::new(),
+        hosts_more: 0,
+    }
+}
+
+fn where_it_is(state: &JobState) -> String {
+    let because = if state.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", state.reason)
+    };
+    if state.stage.is_terminal() {
+        format!(
+            "it ended at {} with {}{because}",
+            utc_text(state.end_ms),
+            state.health
+        )
+    } else {
+        format!(
+            "host {} has it since {} (attempt {})",
+            state.host,
+            utc_text(state.dispatch_ms),
+            state.attempt
+        )
+    }
+}
+
+fn render(state: &JobState, explained: &JobExplanation) -> Explanation {
+    let mut reasons: Vec<String> = explained.reasons.iter().map(words).collect();
+    if !state.reason.is_empty() {
+        reasons.push(state.reason.clone());
+    }
+    reasons.extend(ahead(explained));
+    let standing = &explained.standing;
+    reasons.push(format!(
+        "queue '{}' has priority {} and weight {}: {}.{} % of its class",
+        standing.queue,
+        standing.class,
+        standing.weight,
+        standing.share_per_mille / 10,
+        standing.share_per_mille % 10,
+    ));
+    if let Some(host) = &explained.reserved_host {
+        reasons.push(format!("host {host} is kept for it"));
+    }
+    let hosts = explained.hosts.iter().map(|verdict| HostVerdict {
+        hostname: verdict.host.clone(),
+        could: verdict.able,
+        lacks: verdict.reasons.iter().map(words).collect(),
+    });
+    Explanation {
+        hosts: hosts.collect(),
+        hosts_more: explained.hosts_more,
+        reasons,
+        ..plain(state, summary(state, explained))
+    }
+}
+
+fn summary(state: &JobState, explained: &JobExplanation) -> String {
+    match &explained.state {
+        EngineState::InFlight { host, .. } => return format!("it is being handed to host {host}"),
+        EngineState::Running { host, .. } => return format!("host {host} has it"),
+        EngineState::NotCached | EngineState::Waiting => {}
+    }
+    if let Some(reason) = explained.reasons.first() {
+        return format!("it waits: {}", words(reason));
+    }
+    if explained.hosts_able == 0 {
+        return match explained.hosts_known {
+            0 => "it waits: no host has asked for work yet".to_owned(),
+            known => format!(
+                "it waits: none of the {known} known hosts could ever run it (it wants {})",
+                state.host_keys.join(" or ")
+            ),
+        };
+    }
+    if explained.hosts_ready > 0 {
+        return format!(
+            "it is next in turn: {} hosts ask and lack nothing",
+            explained.hosts_ready
+        );
+    }
+    format!(
+        "it waits for a free host: {} could run it, none of them asks with room for it now",
+        explained.hosts_able
+    )
+}
+
+fn ahead(explained: &JobExplanation) -> Vec<String> {
+    let ahead = &explained.ahead;
+    let mut lines = Vec::new();
+    if ahead.higher_classes > 0 {
+        lines.push(format!(
+            "{} queues of higher priority have waiting jobs",
+            ahead.higher_classes
+        ));
+    }
+    if ahead.queues > 0 {
+        lines.push(format!(
+            "{} queues of the same priority are next before it",
+            ahead.queues
+        ));
+    }
+    if ahead.accounts > 0 {
+        lines.push(format!(
+            "{} accounts of its queue are next before it",
+            ahead.accounts
+        ));
+    }
+    if ahead.in_account.counted > 0 {
+        lines.push(format!(
+            "{} jobs of its own account come first",
+            count(ahead.in_account)
+        ));
+    }
+    lines
+}
+
+fn count(count: Count) -> String {
+    if count.more {
+        format!("more than {}", count.counted)
+    } else {
+        count.counted.to_string()
+    }
+}
+
+fn seen(last_seen: Millis) -> String {
+    if last_seen.0 == 0 {
+        "not asked since this replica started".to_owned()
+    } else {
+        format!("asked last at {}", utc_text(last_seen.0))
+    }
+}
+
+fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
+        Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),
+        Reason::Memory {
+            needs_mb,
+            free_mb,
+            total_mb,
+        } if needs_mb > total_mb => {
+            format!(
+                "{needs_mb} MB are wanted, the host has {total_mb} MB in all ({free_mb} MB free)"
+            )
+        }
+        Reason::Memory {
+            needs_mb, free_mb, ..
+        } => format!("{needs_mb} MB are wanted, {free_mb} MB are free"),
+        Reason::Tags { missing } => format!("it lacks tags: {}", missing.join(", ")),
+        Reason::Devices { missing } => format!("it lacks devices: {}", missing.join(", ")),
+        Reason::BusyHw => {
+            "a whole-machine job and other jobs never share a host, and it has jobs".to_owned()
+        }
+        Reason::NotAsking { last_seen } => {
+            format!("it does not ask for work now: {}", seen(*last_seen))
+        }
+        Reason::ReservedFor(job) => format!("it is kept for job {}", JobId::new(job.0)),
+        Reason::QueuePaused => "its queue is paused".to_owned(),
+        Reason::WaitingForAffinity { until } => {
+            format!(
+                "it waits until {} for a host with its cache directories",
+                utc_text(until.0)
+            )
+        }
+        Reason::WaitingForStore { until } => {
+            format!(
+                "the store could not say who has it: tried again at {}",
+                utc_text(until.0)
+            )
+        }
+    }
+}
+
+/// Why a host is idle, a line a reason.
+pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Refusal> {
+    let name = host.to_owned();
+    let answer = core
+        .engine
+        .ask(move |engine, now| engine.explain_host(now, &name))
+        .await;
+    let explained = answer.ok_or_else(Refusal::stopping)?;
+    Ok(explained.map_or_else(
+        || vec!["it has not asked for work since this replica started".to_owned()],
+        |e| idle_lines(&e),
+    ))
+}
+
+fn idle_lines(explained: &HostExplanation) -> Vec<String> {
+    let mut lines = Vec::new();
+    if explained.asking.is_none() {
+        lines.push(format!(
+            "it does not ask for work now: {}",
+            seen(explained.last_seen)
+        ));
+    }
+    if let Some(job) = explained.reserved_for {
+        lines.push(format!("it is kept for job {}", JobId::new(job.0)));
+    }
+    if explained.shapes.is_empty() {
+        lines.push("no waiting job wants it".to_owned());
+    }
+    for shape in &explained.shapes {
+        let why: Vec<String> = shape.reasons.iter().map(words).collect();
+        let why = if why.is_empty() {
+            "others come first".to_owned()
+        } else {
+            why.join("; ")
+        };
+        lines.push(format!(
+            "{} jobs such as {}: {why}",
+            count(shape.jobs),
+            JobId::new(shape.example.0)
+        ));
+    }
+    if explained.shapes_more {
+        lines.push("and more kinds of jobs that do not fit".to_owned());
+    }
+    lines
+}

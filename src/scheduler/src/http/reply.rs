@@ -1,0 +1,68 @@
+//! Replies.
+
+use fairlead_api::{ErrorBody, ErrorCode};
+use serde::Serialize;
+use warp::{
+    http::{HeaderValue, StatusCode},
+    reply::Response,
+};
+
+use crate::refusal::Refusal;
+
+/// A JSON answer.
+pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
+    match serde_json::to_vec(body) {
+        Ok(bytes) => typed(status, "application/json", bytes),
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            refuse(Refusal::new(
+                ErrorCode::Internal,
+                "the answer could not be written",
+                "the replica's log has the reason",
+            ))
+        }
+    }
+}
+
+/// A text answer.
+pub(super) fn text(status: u16, body: impl Into<String>) -> Response {
+    typed(
+        status,
+        "text/plain; charset=utf-8",
+        body.into().into_bytes(),
+    )
+}
+
+/// Bytes of some type.
+pub(super) fn typed(status: u16, content_type: &'static str, body: Vec<u8>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+        .headers_mut()
+        .insert("content-type", HeaderValue::from_static(content_type));
+    response
+}
+
+/// A refusal, with `retry-after` where trying again helps.
+pub(super) fn refuse(refusal: Refusal) -> Response {
+    let Refusal { body, status } = refusal;
+    let again = matches!(
+        body.code,
+        ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::TooMany
+    );
+    let mut response = json(
+        status,
+        &ErrorBody {
+            code: body.code,
+            message: body.message,
+            hint: body.hint,
+        },
+    );
+    if again {
+        response
+            .headers_mut()
+            .insert("retry-after", HeaderValue::from_static("2"));
+    }
+    response
+}

@@ -1,0 +1,184 @@
+//! A request, taken apart once.
+
+use std::{
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::{Buf, Bytes};
+use fairlead_api::ErrorCode;
+use futures_util::{Stream, StreamExt};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use warp::http::{HeaderMap, Method};
+
+use super::query::{Query, decode_segment};
+use crate::{accounts::Credentials, refusal::Refusal};
+
+/// The body, piece by piece.
+pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
+
+/// Longest path, bytes.
+const PATH_MAX: usize = 4096;
+
+/// One request.
+pub(super) struct Request {
+    pub(super) method: Method,
+    /// Decoded segments of the path.
+    pub(super) path: Vec<String>,
+    pub(super) query: Query,
+    pub(super) headers: HeaderMap,
+    /// Behind a lock only so that a request may be looked at from several places; taken once.
+    body: Mutex<Option<BodyStream>>,
+}
+
+impl Request {
+    pub(super) fn new<S, B>(
+        method: Method,
+        path: &str,
+        query: &str,
+        headers: HeaderMap,
+        body: S,
+    ) -> Result<Self, Refusal>
+    where
+        S: Stream<Item = Result<B, warp::Error>> + Send + 'static,
+        B: Buf,
+    {
+        if path.len() > PATH_MAX {
+            let message = format!("the path has {} bytes; the limit is {PATH_MAX}", path.len());
+            return Err(Refusal::new(ErrorCode::TooLarge, message, "shorten it"));
+        }
+        let segments = path.split('/').filter(|segment| !segment.is_empty());
+        let path = segments.map(decode_segment).collect::<Result<_, _>>()?;
+        let body: BodyStream =
+            Box::pin(body.map(|piece| piece.map(|mut buf| buf.copy_to_bytes(buf.remaining()))));
+        Ok(Self {
+            method,
+            path,
+            query: Query::parse(query)?,
+            headers,
+            body: Mutex::new(Some(body)),
+        })
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The content type, lower case.
+    pub(super) fn content_type(&self) -> Option<String> {
+        self.header("content-type").map(str::to_ascii_lowercase)
+    }
+
+    /// How the client reached us, for addresses in scripts.
+    pub(super) fn host(&self) -> String {
+        let good = |host: &&str| {
+            host.len() < 256
+                && host
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b".-:[]_".contains(&b))
+        };
+        self.header("host")
+            .filter(good)
+            .unwrap_or("localhost")
+            .to_owned()
+    }
+
+    /// The body, once.
+    pub(super) fn take_body(&mut self) -> Option<BodyStream> {
+        self.body
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// The whole body, if it is not larger than `limit`.
+    pub(super) async fn read_body(&mut self, limit: usize) -> Result<Bytes, Refusal> {
+        let over = |bytes: usize| {
+            let message = format!("the body has {bytes} bytes or more; the limit is {limit}");
+            Refusal::new(ErrorCode::TooLarge, message, "send less at once")
+        };
+        let said = self
+            .header("content-length")
+            .and_then(|length| length.parse::<usize>().ok());
+        if let Some(said) = said.filter(|said| *said > limit) {
+            return Err(over(said));
+        }
+        let Some(mut stream) = self.take_body() else {
+            return Ok(Bytes::new());
+        };
+        let mut bytes = Vec::with_capacity(said.unwrap_or(0));
+        while let Some(piece) = stream.next().await {
+            let Ok(piece) = piece else {
+                return Err(Refusal::new(
+                    ErrorCode::BadBody,
+                    "the body broke off",
+                    "send it again",
+                ));
+            };
+            if bytes.len() + piece.len() > limit {
+                return Err(over(bytes.len() + piece.len()));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes.into())
+    }
+
+    /// The body as a JSON object; an empty body is an empty object.
+    pub(super) async fn read_object(
+        &mut self,
+        limit: usize,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let bytes = self.read_body(limit).await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Map::new());
+        }
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(Refusal::new(
+                ErrorCode::BadBody,
+                "the body is not a JSON object",
+                "send {\"name\": value}",
+            )),
+            Err(error) => Err(bad_json(&error)),
+        }
+    }
+
+    /// The body as this type.
+    pub(super) async fn read_json<T: DeserializeOwned>(
+        &mut self,
+        limit: usize,
+    ) -> Result<T, Refusal> {
+        let bytes = self.read_body(limit).await?;
+        serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))
+    }
+
+    /// What the request says of its sender; `body` is where old clients put it.
+    pub(super) fn credentials(&self, body: Option<&Map<String, Value>>) -> Credentials {
+        let bearer = self
+            .header("authorization")
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .map(str::trim);
+        let in_body = |name: &str| body.and_then(|body| body.get(name)).and_then(Value::as_str);
+        let token = bearer
+            .or_else(|| in_body("my_token"))
+            .or_else(|| self.query.get("token"));
+        let account = in_body("my_account").or_else(|| self.query.get("my_account"));
+        Credentials {
+            token: token.map(str::to_owned),
+            account: account.map(str::to_owned),
+        }
+    }
+}
+
+fn bad_json(error: &serde_json::Error) -> Refusal {
+    let (code, hint) = if error.is_data() {
+        (
+            ErrorCode::BadField,
+            "see docs/api.md for the fields and their types",
+        )
+    } else {
+        (ErrorCode::BadBody, "send JSON")
+    };
+    Refusal::new(code, format!("the body cannot be read: {error}"), hint)
+}

@@ -1,0 +1,223 @@
+//! Which handler answers which method and path.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use bytes::Buf;
+use fairlead_api::{ENDPOINTS, ErrorCode};
+use futures_util::{FutureExt, Stream};
+use warp::{
+    Filter,
+    filters::BoxedFilter,
+    http::{HeaderMap, Method},
+    path::FullPath,
+    reply::Response,
+};
+
+use super::{
+    reply::{json, refuse, text},
+    request::Request,
+};
+use crate::{core::Core, refusal::Refusal};
+
+mod admin;
+mod files;
+mod jobs;
+mod testboxes;
+
+/// Everything that the replica answers.
+pub(crate) fn filter(core: Arc<Core>) -> BoxedFilter<(Response,)> {
+    warp::any()
+        .map(move || Arc::clone(&core))
+        .and(warp::method())
+        .and(warp::path::full())
+        .and(warp::query::raw().or(warp::any().map(String::new)).unify())
+        .and(warp::header::headers_cloned())
+        .and(warp::body::stream())
+        .then(answer)
+        .boxed()
+}
+
+async fn answer<S, B>(
+    core: Arc<Core>,
+    method: Method,
+    path: FullPath,
+    query: String,
+    headers: HeaderMap,
+    body: S,
+) -> Response
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send + 'static,
+    B: Buf,
+{
+    let request = match Request::new(method, path.as_str(), &query, headers, body) {
+        Ok(request) => request,
+        Err(refusal) => return refuse(refusal),
+    };
+    match AssertUnwindSafe(route(core, request)).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(refusal)) => refuse(refusal),
+        Err(_) => {
+            tracing::error!(path = path.as_str(), "a handler panicked");
+            refuse(Refusal::new(
+                ErrorCode::Internal,
+                "a bug of ours",
+                "please report it, with the replica's log",
+            ))
+        }
+    }
+}
+
+async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    let path = request.path.clone();
+    let segments: Vec<&str> = path.iter().map(String::as_str).collect();
+    let method = request.method.as_str().to_owned();
+    match (method.as_str(), segments.as_slice()) {
+        ("GET" | "HEAD", [] | ["scheduler", "v1", "health"]) => Ok(admin::health(&core)),
+        ("GET", ["scheduler", "v1", "version"]) => Ok(admin::version(&core)),
+        ("POST", ["scheduler", "v1", "jobs", "submit"] | ["submit_job"]) => {
+            jobs::submit(core, request).await
+        }
+        ("GET", ["scheduler", "v1", "jobs"]) => jobs::list(core, request).await,
+        ("GET", ["scheduler", "v1", "jobs", "dispatch"]) => {
+            testboxes::dispatch(core, request, None).await
+        }
+        ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
+            testboxes::dispatch(core, request, Some((boot, parameter, value))).await
+        }
+        ("POST", ["scheduler", "v1", "jobs", "wait"]) => jobs::wait(core, request).await,
+        ("POST", ["scheduler", "v1", "jobs", "cancel"]) => jobs::cancel_many(core, request).await,
+        ("GET", ["scheduler", "v1", "jobs", id]) => jobs::show(core, request, id).await,
+        ("GET", ["scheduler", "v1", "jobs", id, "explain"]) => {
+            jobs::explain(core, request, id).await
+        }
+        ("GET", ["scheduler", "v1", "jobs", id, "log"]) => files::read_log(core, request, id).await,
+        ("POST", ["scheduler", "v1", "jobs", id, "log"]) => {
+            files::append_log(core, request, id).await
+        }
+        ("POST", ["scheduler", "v1", "jobs", id, "update"]) => {
+            testboxes::update(core, request, id).await
+        }
+        ("POST", ["scheduler", "v1", "jobs", id, "cancel"]) => {
+            jobs::cancel(core, request, id).await
+        }
+        ("POST", ["scheduler", "v1", "jobs", id, "terminate"]) => {
+            jobs::terminate(core, request, id).await
+        }
+        ("GET", ["scheduler", "v1", "queues"]) => admin::queues(core, request).await,
+        ("POST" | "PUT", ["scheduler", "v1", "queues", name]) => {
+            admin::set_queue(core, request, name).await
+        }
+        ("DELETE", ["scheduler", "v1", "queues", name]) => {
+            admin::delete_queue(core, request, name).await
+        }
+        ("GET", ["scheduler", "v1", "hosts"]) => admin::hosts(core, request).await,
+        ("GET", ["scheduler", "v1", "hosts", name]) => admin::host(core, request, name).await,
+        ("POST", ["scheduler", "v1", "hosts", name]) => {
+            admin::register_host(core, request, name).await
+        }
+        ("POST", ["scheduler", "v1", "testboxes", host, "consume"]) => {
+            testboxes::consume(core, request, host).await
+        }
+        ("POST", ["scheduler", "v1", "testboxes", host, "heartbeat"]) => {
+            testboxes::heartbeat(core, request, host).await
+        }
+        ("GET", ["scheduler", "v1", "accounts"]) => admin::accounts(core, request).await,
+        ("POST", ["scheduler", "v1", "accounts", name]) => {
+            admin::set_account(core, request, name).await
+        }
+        ("GET", ["srv", "scheduler", "pending-jobs", id, "job.cgz"]) => {
+            files::job_initrd(core, request, id).await
+        }
+        ("GET", ["srv", "boot", ..]) => files::boot_file(core, &segments).await,
+        ("GET", ["result", ..]) => files::download(core, request).await,
+        ("POST" | "PUT", ["result", ..]) => files::upload(core, request).await,
+        _ => Err(no_route(&method, &segments)),
+    }
+}
+
+/// 405 where the path exists with another method, else 404.
+fn no_route(method: &str, segments: &[&str]) -> Refusal {
+    let others: Vec<&str> = ENDPOINTS
+        .iter()
+        .filter(|row| matches(row.path, segments))
+        .map(|row| row.method)
+        .collect();
+    let path: String = format!("/{}", segments.join("/"))
+        .chars()
+        .take(80)
+        .collect();
+    if others.is_empty() {
+        let message = format!("there is no {}", path.escape_default());
+        return Refusal::new(
+            ErrorCode::NotFound,
+            message,
+            "see docs/api.md for all paths",
+        );
+    }
+    let message = format!("{method} is not for {}", path.escape_default());
+    Refusal::new(
+        ErrorCode::MethodNotAllowed,
+        message,
+        format!("use {}", others.join(" or ")),
+    )
+}
+
+fn matches(pattern: &str, segments: &[&str]) -> bool {
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
+    if let Some((last, head)) = parts.split_last()
+        && last.starts_with('*')
+    {
+        return segments.len() > head.len()
+            && head
+                .iter()
+                .zip(segments)
+                .all(|(part, segment)| part == segment);
+    }
+    parts.len() == segments.len()
+        && parts
+            .iter()
+            .zip(segments)
+            .all(|(part, segment)| match part.split_once(':') {
+                Some((prefix, _)) => segment.starts_with(prefix),
+                None => part == segment,
+            })
+}
+
+/// A job id from a path.
+fn job_id(text: &str) -> Result<fairlead_job::JobId, Refusal> {
+    text.parse()
+        .map_err(|error: fairlead_job::ParseJobIdError| {
+            Refusal::new(
+                ErrorCode::NotFound,
+                error.to_string(),
+                "list jobs with GET /scheduler/v1/jobs",
+            )
+        })
+}
+
+/// An acknowledgement.
+fn done() -> Response {
+    text(200, "Success")
+}
+
+/// A JSON answer of a handler that cannot be refused any more.
+fn ok<T: serde::Serialize>(body: &T) -> Response {
+    json(200, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_path_with_a_wrong_method_is_405_and_an_unknown_one_404() {
+        assert_eq!(no_route("PUT", &["scheduler", "v1", "jobs"]).status, 405);
+        assert_eq!(
+            no_route("GET", &["scheduler", "v1", "jobs", "1", "update"]).status,
+            405
+        );
+        assert_eq!(no_route("DELETE", &["result", "a", "b"]).status, 405);
+        assert_eq!(no_route("POST", &["boot.ipxe", "mac", "x"]).status, 405);
+        assert_eq!(no_route("GET", &["scheduler", "v2"]).status, 404);
+    }
+}

@@ -1,0 +1,145 @@
+//! Health, queues, hosts and accounts.
+
+use std::sync::Arc;
+
+use fairlead_api::{AccountChange, QueueChange, Version};
+use serde_json::Value;
+use warp::reply::Response;
+
+use super::{done, json, ok, text};
+use crate::{
+    accounts::{check_name, list_accounts, set_account as store_account},
+    core::Core,
+    http::request::Request,
+    refusal::Refusal,
+};
+
+/// Largest body of an admin's request, bytes.
+const BODY_MAX: usize = 1 << 20;
+
+pub(super) fn health(core: &Core) -> Response {
+    let store = core.store.health();
+    let status = if store.available && !core.draining.is_cancelled() {
+        200
+    } else {
+        503
+    };
+    let mut lines = format!(
+        "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
+        crate::clock::utc_text(core.clock.wall_ms()),
+        env!("CARGO_PKG_VERSION"),
+        core.config.replica,
+        store.name,
+    );
+    if !store.problem.is_empty() {
+        lines.push_str(&format!("The store has a problem: {}\n", store.problem));
+    }
+    if core.draining.is_cancelled() {
+        lines.push_str("This replica is stopping.\n");
+    }
+    text(status, lines)
+}
+
+pub(super) fn version(core: &Core) -> Response {
+    let capabilities = [
+        "submit",
+        "consume",
+        "dispatch",
+        "explain",
+        "queues",
+        "wait",
+        "log-follow",
+        "results",
+    ];
+    ok(&Version {
+        name: "fairlead".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        capabilities: capabilities.map(str::to_owned).to_vec(),
+        replica: core.config.replica.clone(),
+        store: core.store.health().name,
+    })
+}
+
+pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.queue_views().await?))
+}
+
+pub(super) async fn set_queue(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    let change: QueueChange = request.read_json(BODY_MAX).await?;
+    Ok(ok(&core.set_queue(name, &change).await?))
+}
+
+pub(super) async fn delete_queue(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    core.delete_queue(name).await?;
+    Ok(done())
+}
+
+pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.host_views().await?))
+}
+
+pub(super) async fn host(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    core.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.host_view(name, true).await?))
+}
+
+pub(super) async fn register_host(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_testbox()?;
+    check_name("hostname", name)?;
+    let body = request.read_object(BODY_MAX).await?;
+    Ok(ok(&core.register_host(name, &body).await?))
+}
+
+pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    Ok(ok(&list_accounts(core.store.as_ref()).await?))
+}
+
+pub(super) async fn set_account(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    let body = request.read_object(BODY_MAX).await?;
+    let change: AccountChange = serde_json::from_value(Value::Object(body)).map_err(|error| {
+        Refusal::new(
+            fairlead_api::ErrorCode::BadField,
+            format!("the body cannot be read: {error}"),
+            "role, vip, new_token",
+        )
+    })?;
+    let view = store_account(core.store.as_ref(), name, &change).await?;
+    core.accounts.reload(core.store.as_ref()).await?;
+    Ok(json(200, &view))
+}

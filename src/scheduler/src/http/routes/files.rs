@@ -1,0 +1,186 @@
+//! Logs, results and initrds.
+
+use std::sync::Arc;
+
+use fairlead_api::ErrorCode;
+use fairlead_job::JobId;
+use serde_json::json;
+use warp::reply::Response;
+
+use super::{job_id, ok};
+use crate::{
+    core::Core,
+    http::{reply::typed, request::Request, streams},
+    refusal::Refusal,
+    results::{Found, LOG_APPEND_MAX},
+    update::Speaker,
+};
+
+pub(super) async fn read_log(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let id = job_id(id)?;
+    let who = core.accounts.identify(&request.credentials(None))?;
+    let job = core.job(id).await?;
+    may_read(&core, &who, &job.state.account)?;
+    let attempt = request.query.number(
+        "attempt",
+        1..=u64::from(u16::MAX),
+        u64::from(job.state.attempt),
+    )?;
+    let attempt = u16::try_from(attempt).unwrap_or(u16::MAX);
+    let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
+    let follow = request.query.switch("follow")?;
+    Ok(streams::log(core, id, attempt, offset, follow))
+}
+
+/// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
+fn may_read(core: &Core, who: &crate::accounts::Who, account: &str) -> Result<(), Refusal> {
+    if !core.accounts.tokens_needed() || who.may_act_for(account) {
+        return Ok(());
+    }
+    let message = format!("this belongs to account '{account}', not to '{}'", who.name);
+    Err(Refusal::new(
+        ErrorCode::Forbidden,
+        message,
+        "its owner or an admin can read it",
+    ))
+}
+
+pub(super) async fn append_log(
+    core: Arc<Core>,
+    mut request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let id = job_id(id)?;
+    let attempt = speaks_for(&core, &request, id).await?;
+    let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
+    let bytes = request.read_body(LOG_APPEND_MAX).await?;
+    let size = core.append_log(id, attempt, offset, &bytes).await?;
+    core.live.renew(id, core.clock.now());
+    Ok(ok(&json!({ "size": size })))
+}
+
+/// Which attempt the request may write for.
+async fn speaks_for(core: &Core, request: &Request, id: JobId) -> Result<u16, Refusal> {
+    let (job, speaker) = speaker(core, request, id).await?;
+    Ok(match speaker {
+        Speaker::Present => job.attempt,
+        Speaker::Earlier(attempt) => attempt,
+    })
+}
+
+async fn speaker(
+    core: &Core,
+    request: &Request,
+    id: JobId,
+) -> Result<(fairlead_store::JobState, Speaker), Refusal> {
+    let token = request.query.get("job_token");
+    let who = match token {
+        Some(_) => None,
+        None => Some(core.accounts.identify(&request.credentials(None))?),
+    };
+    let attempt = request
+        .query
+        .number("attempt", 1..=u64::from(u16::MAX), 0)?;
+    let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
+    let job = core.job(id).await?;
+    let speaker = core.speaker(&job.state, token, attempt, who.as_ref())?;
+    Ok((job.state, speaker))
+}
+
+pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let Some(id) = request.query.get("job_id") else {
+        return Err(Refusal::new(
+            ErrorCode::BadQuery,
+            "job_id: not said",
+            "job_id and job_token of the grant",
+        ));
+    };
+    let id = job_id(id)?;
+    let (state, speaker) = speaker(&core, &request, id).await?;
+    let complete = fairlead_job::DataReadiness::Complete;
+    if speaker == Speaker::Present && state.stage.is_terminal() && state.data_readiness == complete
+    {
+        return Err(Refusal::new(
+            ErrorCode::Closed,
+            format!("the results of job {id} are complete"),
+            "nothing more is taken",
+        ));
+    }
+    let path = request.path.get(1..).unwrap_or_default().join("/");
+    let target = core.upload_target(&state, speaker, &path)?;
+    let Some(body) = request.take_body() else {
+        return Err(Refusal::new(
+            ErrorCode::BadBody,
+            "no body",
+            "send the file's bytes",
+        ));
+    };
+    let size = core.store_upload(&target, body).await?;
+    core.live.renew(id, core.clock.now());
+    Ok(ok(&json!({ "size": size })))
+}
+
+pub(super) async fn download(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    let who = core.accounts.identify(&request.credentials(None))?;
+    let segments = request.path.get(1..).unwrap_or_default();
+    if core.accounts.tokens_needed() && !who.is_admin() {
+        let ids = segments
+            .iter()
+            .filter_map(|segment| segment.split('.').next()?.parse::<JobId>().ok());
+        let Some(id) = ids.last() else {
+            let message = "folders above a job's own are for admins";
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                message,
+                "list the result_root of one of your jobs",
+            ));
+        };
+        let job = core.job(id).await?;
+        may_read(&core, &who, &job.state.account)?;
+        let path = format!("/result/{}", segments.join("/"));
+        let root = crate::results::attempt_root(&job.state.result_root, job.state.attempt, 1);
+        if !path.starts_with(&root) {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                "no such file",
+                "look below the job's result_root",
+            ));
+        }
+    }
+    Ok(match core.open_result(&segments.join("/")).await? {
+        Found::File(file, size) => streams::file(file, size),
+        Found::Folder(names) => ok(&names),
+    })
+}
+
+pub(super) async fn job_initrd(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let Some(token) = request.query.get("job_token") else {
+        return Err(Refusal::new(
+            ErrorCode::Unauthorized,
+            "no job_token was sent",
+            "use the address of the boot script",
+        ));
+    };
+    let archive = core.job_initrd(job_id(id)?, Some(token)).await?;
+    Ok(typed(200, "application/octet-stream", archive))
+}
+
+/// Kernels that the operator put below `srv/boot` in the data folder.
+pub(super) async fn boot_file(core: Arc<Core>, segments: &[&str]) -> Result<Response, Refusal> {
+    match core.open_boot_file(&segments.join("/")).await? {
+        Found::File(file, size) => Ok(streams::file(file, size)),
+        Found::Folder(_) => Err(Refusal::new(
+            ErrorCode::NotFound,
+            "no such file",
+            "put kernels below srv/boot of the data folder",
+        )),
+    }
+}

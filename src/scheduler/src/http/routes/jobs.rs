@@ -1,0 +1,343 @@
+//! What accounts do with jobs.
+
+use std::sync::Arc;
+
+use fairlead_api::{CancelItem, CancelRequest, ErrorCode, JobList};
+use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_store::{JobState, Search, SearchOrder};
+use serde_json::{Map, Value};
+use warp::reply::Response;
+
+use super::{done, job_id, json, ok};
+use crate::{
+    accounts::Who,
+    core::Core,
+    explain::explain_job,
+    http::{Query, request::Request},
+    intake::read_submit,
+    lease::ended,
+    refusal::Refusal,
+    submit::refused_item,
+    view::{flat, summary},
+    wait::Wait,
+};
+
+/// Most jobs in one cancel.
+const CANCEL_MAX: usize = 10_000;
+
+pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    if core.draining.is_cancelled() {
+        return Err(Refusal::stopping());
+    }
+    let content_type = request.content_type();
+    let said = request.credentials(None);
+    let read = match request.read_body(core.config.limits.body_bytes_max).await {
+        Ok(body) => {
+            read_submit(content_type.as_deref(), &body, &core.config.limits).map_err(Refusal::from)
+        }
+        Err(refusal) => Err(refusal),
+    };
+    // A submit is always answered by an array, as compass-ci's clients expect.
+    let submitted = match read {
+        Ok(items) => core.submit(items, &said).await,
+        Err(refusal) => Err(refusal),
+    };
+    Ok(match submitted {
+        Ok(submitted) => json(submitted.status, &submitted.items),
+        Err(refusal) => json(refusal.status, &[refused_item(refusal.body)]),
+    })
+}
+
+pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.accounts.identify(&without_account(&request))?;
+    let search = read_search(&request.query)?;
+    let page = core.store.search(&search).await?;
+    let next = page
+        .jobs
+        .last()
+        .filter(|_| page.more)
+        .map(|job| job.state.job_id.to_string());
+    let jobs = page
+        .jobs
+        .into_iter()
+        .map(|job| summary(job.state))
+        .collect();
+    Ok(ok(&JobList {
+        jobs,
+        total: page.total,
+        next,
+    }))
+}
+
+/// `my_account` in a query of a list is a filter, not a claim of who asks.
+fn without_account(request: &Request) -> crate::accounts::Credentials {
+    crate::accounts::Credentials {
+        account: None,
+        ..request.credentials(None)
+    }
+}
+
+fn read_search(query: &Query) -> Result<Search, Refusal> {
+    let either = |a: &str, b: &str| {
+        let mut list = query.list(a);
+        list.extend(query.list(b));
+        list
+    };
+    let words = |error: fairlead_job::stage::UnknownWord| {
+        Refusal::new(
+            ErrorCode::BadQuery,
+            error.to_string(),
+            "several with commas between",
+        )
+    };
+    let after = match query.get("after") {
+        None | Some("") => None,
+        Some(text) => Some(text.parse::<JobId>().map_err(|error| {
+            Refusal::new(
+                ErrorCode::BadQuery,
+                format!("after: {error}"),
+                "use 'next' of the page before",
+            )
+        })?),
+    };
+    let order = match query.get("order") {
+        None | Some("newest") => SearchOrder::NewestFirst,
+        Some("oldest") => SearchOrder::OldestFirst,
+        Some(other) => {
+            let shown: String = other.chars().take(40).collect();
+            let message = format!("order: '{}' is none", shown.escape_default());
+            return Err(Refusal::new(
+                ErrorCode::BadQuery,
+                message,
+                "newest or oldest",
+            ));
+        }
+    };
+    let limit = query.number("limit", 0..=1000, 100)?;
+    let bound = |name: &str| -> Result<Option<u64>, Refusal> {
+        Ok(if query.get(name).is_some() {
+            Some(query.number(name, 0..=u64::MAX, 0)?)
+        } else {
+            None
+        })
+    };
+    Ok(Search {
+        ready: None,
+        stages: either("stage", "job_stage")
+            .iter()
+            .map(|w| w.parse::<Stage>())
+            .collect::<Result<_, _>>()
+            .map_err(words)?,
+        healths: either("health", "job_health")
+            .iter()
+            .map(|w| w.parse::<Health>())
+            .collect::<Result<_, _>>()
+            .map_err(words)?,
+        accounts: either("account", "my_account"),
+        queues: query.list("queue"),
+        hosts: either("host", "host_machine"),
+        suites: query.list("suite"),
+        submit_ids: query.list("submit_id"),
+        group_ids: query.list("group_id"),
+        tbox_groups: query.list("tbox_group"),
+        since_ms: bound("since_ms")?,
+        until_ms: bound("until_ms")?,
+        order,
+        after,
+        limit: u32::try_from(limit).unwrap_or(100),
+    })
+}
+
+pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
+    core.accounts.identify(&request.credentials(None))?;
+    let id = job_id(id)?;
+    let job = core.job(id).await?;
+    let spec = core.store.get_bodies(&[id]).await?.pop().flatten();
+    let mut view = flat(&job.state, spec);
+    let fields = request.query.list("fields");
+    if !fields.is_empty() {
+        view.retain(|name, _| fields.contains(name));
+    }
+    Ok(ok(&view))
+}
+
+pub(super) async fn explain(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    core.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&explain_job(&core, job_id(id)?).await?))
+}
+
+pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let body = request
+        .read_object(core.config.limits.body_bytes_max)
+        .await?;
+    core.accounts.identify(&request.credentials(Some(&body)))?;
+    let wait = Wait::of(&body)?;
+    let Some(_place) = core.wait_place() else {
+        let limit = core.config.limits.waiters_max;
+        return Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("{limit} requests wait already"),
+            "ask again in a few seconds",
+        ));
+    };
+    Ok(ok(&core.wait_for(&wait).await?))
+}
+
+async fn read_actor(
+    core: &Core,
+    request: &mut Request,
+) -> Result<(Who, Map<String, Value>), Refusal> {
+    let body = request
+        .read_object(core.config.limits.body_bytes_max)
+        .await?;
+    let who = core.accounts.identify(&request.credentials(Some(&body)))?;
+    Ok((who, body))
+}
+
+fn not_yours(who: &Who, state: &JobState) -> Result<(), Refusal> {
+    if who.may_act_for(&state.account) {
+        return Ok(());
+    }
+    let message = format!(
+        "job {} is of account '{}', not of '{}'",
+        state.job_id, state.account, who.name
+    );
+    Err(Refusal::new(
+        ErrorCode::Forbidden,
+        message,
+        "its owner or an admin can do this",
+    ))
+}
+
+pub(super) async fn cancel(
+    core: Arc<Core>,
+    mut request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let (who, _) = read_actor(&core, &mut request).await?;
+    cancel_one(&core, &who, job_id(id)?).await?;
+    Ok(done())
+}
+
+async fn cancel_one(core: &Core, who: &Who, id: JobId) -> Result<(), Refusal> {
+    let now_ms = core.clock.wall_ms();
+    let reason = format!(
+        "cancelled by {}",
+        if who.name.is_empty() {
+            "the operator"
+        } else {
+            &who.name
+        }
+    );
+    core.change(id, |state| {
+        not_yours(who, state)?;
+        if state.stage == Stage::Cancel {
+            return Ok(None);
+        }
+        if state.stage != Stage::Submit {
+            let message = format!(
+                "job {id} is in stage {} and cannot be cancelled",
+                state.stage
+            );
+            let hint = if state.stage.is_held() {
+                "stop a running job with terminate"
+            } else {
+                "it has ended"
+            };
+            return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
+        }
+        let next = ended(state, Stage::Cancel, Health::Cancel, now_ms, &reason);
+        Ok(Some(JobState {
+            data_readiness: DataReadiness::Norun,
+            ..next
+        }))
+    })
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn cancel_many(
+    core: Arc<Core>,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let (who, body) = read_actor(&core, &mut request).await?;
+    let wanted: CancelRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
+        Refusal::new(
+            ErrorCode::BadField,
+            format!("the body cannot be read: {error}"),
+            "{\"job_ids\": [\"…\"]}",
+        )
+    })?;
+    if wanted.job_ids.is_empty() || wanted.job_ids.len() > CANCEL_MAX {
+        let message = format!(
+            "job_ids: {} ids; 1 to {CANCEL_MAX} can be cancelled at once",
+            wanted.job_ids.len()
+        );
+        return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
+    }
+    let mut items = Vec::with_capacity(wanted.job_ids.len());
+    for text in wanted.job_ids {
+        let outcome = match job_id(&text) {
+            Ok(id) => cancel_one(&core, &who, id).await,
+            Err(refusal) => Err(refusal),
+        };
+        items.push(match outcome {
+            Ok(()) => CancelItem {
+                job_id: text,
+                result: "success".to_owned(),
+                message: String::new(),
+            },
+            Err(refusal) => {
+                let Refusal { body, .. } = refusal;
+                CancelItem {
+                    job_id: text,
+                    result: body.code.as_str().to_owned(),
+                    message: body.message,
+                }
+            }
+        });
+    }
+    Ok(ok(&serde_json::json!({ "results": items })))
+}
+
+pub(super) async fn terminate(
+    core: Arc<Core>,
+    mut request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let (who, _) = read_actor(&core, &mut request).await?;
+    let id = job_id(id)?;
+    let reason = format!(
+        "stopped by {}",
+        if who.name.is_empty() {
+            "the operator"
+        } else {
+            &who.name
+        }
+    );
+    let changed = core
+        .change(id, |state| {
+            not_yours(&who, state)?;
+            if !state.stage.is_held() {
+                let message = format!("job {id} is in stage {} and does not run", state.stage);
+                let hint = if state.stage == Stage::Submit {
+                    "cancel a waiting job"
+                } else {
+                    "it has ended"
+                };
+                return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
+            }
+            Ok((!state.stop_asked).then(|| JobState {
+                stop_asked: true,
+                reason: reason.clone(),
+                ..state.clone()
+            }))
+        })
+        .await?;
+    core.tell_to_stop(&changed.after.state);
+    Ok(done())
+}

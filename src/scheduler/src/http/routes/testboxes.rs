@@ -1,0 +1,94 @@
+//! What testboxes ask and report.
+
+use std::sync::Arc;
+
+use fairlead_api::{ConsumeRequest, HeartbeatRequest};
+use warp::reply::Response;
+
+use super::{job_id, ok};
+use crate::{
+    boot::BootType,
+    consume::Ask,
+    core::Core,
+    http::{
+        reply::{text, typed},
+        request::Request,
+    },
+    refusal::Refusal,
+    update::Report,
+};
+
+pub(super) async fn consume(
+    core: Arc<Core>,
+    mut request: Request,
+    host: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_testbox()?;
+    let body: ConsumeRequest = request.read_json(core.config.limits.body_bytes_max).await?;
+    let ask = Ask::of(host, body)?;
+    Ok(ok(&core.consume(ask).await?))
+}
+
+pub(super) async fn heartbeat(
+    core: Arc<Core>,
+    mut request: Request,
+    host: &str,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_testbox()?;
+    let beat: HeartbeatRequest = request.read_json(core.config.limits.body_bytes_max).await?;
+    Ok(ok(&core.heartbeat(host, beat).await?))
+}
+
+pub(super) async fn dispatch(
+    core: Arc<Core>,
+    request: Request,
+    boot: Option<(&str, &str, &str)>,
+) -> Result<Response, Refusal> {
+    core.accounts
+        .identify(&request.credentials(None))?
+        .require_testbox()?;
+    let mut query = request.query.clone();
+    let boot_type = match boot {
+        Some((kind, parameter, value)) => {
+            let name = if parameter == "host" {
+                "hostname"
+            } else {
+                parameter
+            };
+            query.set(name, value);
+            BootType::parse(kind.strip_prefix("boot.").unwrap_or(kind))?
+        }
+        None => BootType::parse(query.get("boot_type").unwrap_or("ipxe"))?,
+    };
+    let answer = core.boot(boot_type, &query, &request.host()).await?;
+    let kind = if answer.json {
+        "application/json"
+    } else {
+        "text/plain; charset=utf-8"
+    };
+    Ok(typed(answer.status, kind, answer.text.into_bytes()))
+}
+
+pub(super) async fn update(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let id = job_id(id)?;
+    let report = Report::of(request.query.pairs())?;
+    let who = if report.token.is_none() {
+        Some(core.accounts.identify(&request.credentials(None))?)
+    } else {
+        None
+    };
+    let changed = core.report(id, &report, who.as_ref()).await?;
+    let answer = match report.renew_s {
+        Some(_) => crate::clock::utc_text(changed.after.state.deadline_ms),
+        None => "Success".to_owned(),
+    };
+    Ok(text(200, answer))
+}

@@ -1,0 +1,269 @@
+//! The jobs that testboxes hold, and the one way in which a job's state changes.
+//!
+//! [`Core::change`] reads, computes and writes by compare-and-set; what follows from a change (engine,
+//! waiters, dependants) follows in [`Core::changed`], once, whoever made it. Stages only move forward
+//! within an attempt (I9): the closures that compute a change check it, the store's version enforces it.
+
+use std::collections::BTreeSet;
+
+use dashmap::DashMap;
+use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
+use fairlead_job::{Health, JobId, Stage, TboxType};
+use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
+
+use crate::{core::Core, refusal::Refusal};
+
+/// How often a change is tried again when somebody else was faster.
+const CHANGE_TRIES_MAX: usize = 16;
+
+/// A job that a testbox holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    /// Its state, as last known.
+    pub(crate) stored: StoredJob,
+    /// When its agent was last heard to have it, on this replica's own clock.
+    pub(crate) renewed: Millis,
+}
+
+/// All jobs that testboxes hold, also by host.
+#[derive(Debug, Default)]
+pub(crate) struct LiveJobs {
+    jobs: DashMap<JobId, Live>,
+    by_host: DashMap<String, BTreeSet<JobId>>,
+}
+
+impl LiveJobs {
+    pub(crate) fn get(&self, id: JobId) -> Option<Live> {
+        self.jobs.get(&id).map(|live| live.clone())
+    }
+
+    /// Adds it or brings it up to date; an older state than the known one is ignored.
+    pub(crate) fn put(&self, stored: StoredJob, now: Millis) {
+        let (id, host) = (stored.state.job_id, stored.state.host.clone());
+        let known = self.get(id);
+        if let Some(known) = &known {
+            if known.stored.version > stored.version {
+                return;
+            }
+            if known.stored.state.host != host {
+                self.unlink(&known.stored.state.host, id);
+            }
+        }
+        self.jobs.insert(
+            id,
+            Live {
+                stored,
+                renewed: now,
+            },
+        );
+        self.by_host.entry(host).or_default().insert(id);
+    }
+
+    pub(crate) fn remove(&self, id: JobId) {
+        if let Some((_, live)) = self.jobs.remove(&id) {
+            self.unlink(&live.stored.state.host, id);
+        }
+    }
+
+    fn unlink(&self, host: &str, id: JobId) {
+        let mut empty = false;
+        if let Some(mut ids) = self.by_host.get_mut(host) {
+            ids.remove(&id);
+            empty = ids.is_empty();
+        }
+        if empty {
+            self.by_host.remove_if(host, |_, ids| ids.is_empty());
+        }
+    }
+
+    /// Marks it as heard of.
+    pub(crate) fn renew(&self, id: JobId, now: Millis) {
+        if let Some(mut live) = self.jobs.get_mut(&id) {
+            live.renewed = live.renewed.max(now);
+        }
+    }
+
+    /// Time passed that must not count against anybody.
+    pub(crate) fn forgive(&self, ms: u64) {
+        for mut live in self.jobs.iter_mut() {
+            live.renewed.0 = live.renewed.0.saturating_add(ms);
+        }
+    }
+
+    /// What a host holds, oldest first.
+    pub(crate) fn of_host(&self, host: &str) -> Vec<Live> {
+        let ids: Vec<JobId> = self
+            .by_host
+            .get(host)
+            .map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default();
+        ids.into_iter().filter_map(|id| self.get(id)).collect()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Live> {
+        self.jobs.iter().map(|live| live.clone()).collect()
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+}
+
+/// What a change came to.
+#[derive(Debug, Clone)]
+pub(crate) struct Changed {
+    /// The state before.
+    pub(crate) before: StoredJob,
+    /// The state after; the same when nothing had to change.
+    pub(crate) after: StoredJob,
+}
+
+impl Core {
+    /// A job's state: the live one, else the store's, read in real time.
+    pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
+        if let Some(live) = self.live.get(id) {
+            return Ok(live.stored);
+        }
+        self.stored_job(id).await
+    }
+
+    /// A job's state from the store, in real time.
+    pub(crate) async fn stored_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
+        let mut found = self.store.get(&[id]).await?;
+        found.pop().flatten().ok_or_else(|| Refusal::no_job(id))
+    }
+
+    /// Changes a job's state by compare-and-set. `compute` sees the present state and returns the wanted
+    /// one, `None` to leave it, or a refusal; it may be called again when somebody else was faster.
+    pub(crate) async fn change(
+        &self,
+        id: JobId,
+        mut compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
+    ) -> Result<Changed, Refusal> {
+        let mut before = self.job(id).await?;
+        for _ in 0..CHANGE_TRIES_MAX {
+            let Some(wanted) = compute(&before.state)? else {
+                return Ok(Changed {
+                    after: before.clone(),
+                    before,
+                });
+            };
+            let set = StatePatch::between(&before.state, &wanted);
+            if set.is_empty() {
+                return Ok(Changed {
+                    after: before.clone(),
+                    before,
+                });
+            }
+            match self
+                .writer
+                .patch(Patch {
+                    id,
+                    expect: before.version,
+                    set,
+                })
+                .await
+            {
+                Ok(version) => {
+                    let changed = Changed {
+                        before,
+                        after: StoredJob {
+                            state: wanted,
+                            version,
+                        },
+                    };
+                    self.changed(&changed);
+                    return Ok(changed);
+                }
+                Err(ItemError::Conflict { .. }) => before = self.stored_job(id).await?,
+                Err(ItemError::Missing) => return Err(Refusal::no_job(id)),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(Refusal::from(ItemError::Conflict { current: None }))
+    }
+
+    /// What follows from an acknowledged change of a state.
+    pub(crate) fn changed(&self, changed: &Changed) {
+        let (before, after) = (&changed.before.state, &changed.after.state);
+        let id = after.job_id;
+        let waits = |state: &JobState| state.stage == Stage::Submit && state.ready;
+        if after.stage.is_held() {
+            self.live.put(changed.after.clone(), self.clock.now());
+        } else {
+            self.live.remove(id);
+        }
+        if before.stage.is_held() && !after.stage.is_held() {
+            let ran = matches!(after.health, Health::Success | Health::Fail)
+                && after.stage == Stage::Finish;
+            self.engine.tell(Event::JobEnded {
+                job: JobKey(id.get()),
+                ran,
+            });
+        }
+        if waits(before) && !waits(after) && !after.stage.is_held() {
+            self.engine.tell(Event::JobGone(JobKey(id.get())));
+        }
+        if waits(after) {
+            self.engine
+                .tell(Event::JobsLearned(vec![facts(&changed.after)]));
+        }
+        self.changes.announce(id);
+    }
+}
+
+/// The engine's view of a waiting job.
+pub(crate) fn facts(job: &StoredJob) -> JobFacts {
+    let state = &job.state;
+    JobFacts {
+        key: JobKey(state.job_id.get()),
+        version: engine_version(job.version),
+        account: state.account.clone(),
+        queue: state.queue.clone(),
+        suite: state.suite.clone(),
+        priority: state.priority,
+        kind: match state.tbox_type {
+            TboxType::Hw => Kind::Hw,
+            TboxType::Vm => Kind::Vm,
+            TboxType::Dc => Kind::Dc,
+        },
+        arch: state.arch.clone(),
+        host_keys: state.host_keys.clone(),
+        memory_mb: state.memory_mb,
+        tags: state.tags.clone(),
+        devices: state.devices.clone(),
+        cache_dirs: state.cache_dirs.clone(),
+        timeout_s: state.timeout_s,
+        submitted: Millis(state.ready_ms),
+    }
+}
+
+/// The engine's view of a job that a host holds.
+pub(crate) fn running(job: &StoredJob) -> Running {
+    let state = &job.state;
+    Running {
+        facts: facts(job),
+        host: state.host.clone(),
+        group: state.host_group.clone(),
+        total_memory_mb: state.host_memory_mb,
+        since: Millis(state.dispatch_ms),
+    }
+}
+
+/// The same version in the engine's words.
+pub(crate) fn engine_version(version: Version) -> fairlead_dispatch::Version {
+    fairlead_dispatch::Version {
+        primary_term: version.primary_term,
+        seq_no: version.seq_no,
+    }
+}
+
+/// The same version in the store's words.
+pub(crate) fn store_version(version: fairlead_dispatch::Version) -> Version {
+    Version {
+        primary_term: version.primary_term,
+        seq_no: version.seq_no,
+    }
+}

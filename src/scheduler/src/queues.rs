@@ -1,0 +1,269 @@
+//! Queue policies: what admins set, stored as small documents, told to the engine.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_api::{ErrorCode, QueueChange, QueueView};
+use fairlead_dispatch::{Event, Policy, QueuePolicy};
+use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
+use serde_json::{Value, json};
+
+use crate::{accounts::check_name, core::Core, refusal::Refusal};
+
+/// The queue that only those use who may.
+pub(crate) const VIP: &str = "vip";
+/// Highest class.
+const PRIORITY_MAX: u8 = 9;
+/// Largest weight.
+const WEIGHT_MAX: u32 = 10_000;
+
+/// Policies as last read.
+#[derive(Debug, Default)]
+pub(crate) struct Queues(Mutex<BTreeMap<String, QueuePolicy>>);
+
+impl Queues {
+    /// The policies of all named queues: the site's own over the built-in ones.
+    pub(crate) fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        policy.queues.extend(self.set().into_iter());
+        policy
+    }
+
+    /// Class of a queue.
+    pub(crate) fn class(&self, queue: &str) -> u8 {
+        self.policy_of(queue).priority
+    }
+
+    fn policy_of(&self, queue: &str) -> QueuePolicy {
+        let set = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(queue)
+            .copied();
+        set.or_else(|| Policy::default().queues.get(queue).copied())
+            .unwrap_or_default()
+    }
+
+    fn set(&self) -> BTreeMap<String, QueuePolicy> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Reads all policies anew; says whether any changed.
+    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<bool, StoreError> {
+        let docs = store.list_docs(DocKind::Queue).await?;
+        let read: BTreeMap<_, _> = docs
+            .into_iter()
+            .map(|doc| (doc.id, policy_from(&doc.body)))
+            .collect();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != read;
+        *known = read;
+        Ok(changed)
+    }
+}
+
+fn policy_from(body: &Value) -> QueuePolicy {
+    let default = QueuePolicy::default();
+    let number = |name: &str| body.get(name).and_then(Value::as_u64);
+    QueuePolicy {
+        priority: number("priority")
+            .and_then(|p| u8::try_from(p).ok())
+            .filter(|p| *p <= PRIORITY_MAX)
+            .unwrap_or(default.priority),
+        weight: number("weight")
+            .and_then(|w| u32::try_from(w).ok())
+            .filter(|w| (1..=WEIGHT_MAX).contains(w))
+            .unwrap_or(default.weight),
+        paused: body
+            .get("paused")
+            .and_then(Value::as_bool)
+            .unwrap_or(default.paused),
+    }
+}
+
+fn check(change: &QueueChange) -> Result<(), Refusal> {
+    if let Some(priority) = change.priority.filter(|p| *p > PRIORITY_MAX) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("priority: {priority} is over {PRIORITY_MAX}"),
+            "0 to 9; 9 is served first, 3 is the default",
+        ));
+    }
+    if let Some(weight) = change.weight.filter(|w| !(1..=WEIGHT_MAX).contains(w)) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("weight: {weight} is not 1 to {WEIGHT_MAX}"),
+            "to stop a queue set paused: true",
+        ));
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Sets what is given of a queue's policy. It acts at once.
+    pub(crate) async fn set_queue(
+        &self,
+        name: &str,
+        change: &QueueChange,
+    ) -> Result<QueueView, Refusal> {
+        check_name("queue", name)?;
+        check(change)?;
+        let known = self.store.get_doc(DocKind::Queue, name).await?;
+        let present = known
+            .as_ref()
+            .map_or_else(|| self.queues.policy_of(name), |doc| policy_from(&doc.body));
+        let wanted = QueuePolicy {
+            priority: change.priority.unwrap_or(present.priority),
+            weight: change.weight.unwrap_or(present.weight),
+            paused: change.paused.unwrap_or(present.paused),
+        };
+        let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
+        let body = json!({ "priority": wanted.priority, "weight": wanted.weight, "paused": wanted.paused });
+        self.write_queue(name, expect, Some(body)).await?;
+        self.queues
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), wanted);
+        self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+        self.queue_view(name).await
+    }
+
+    /// Back to the default policy.
+    pub(crate) async fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
+        check_name("queue", name)?;
+        let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                format!("nobody set a policy for queue '{name}'"),
+                "queues with work exist by themselves and cannot be deleted",
+            ));
+        };
+        self.write_queue(name, Expect::Version(doc.version), None)
+            .await?;
+        self.queues
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
+        self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+        Ok(())
+    }
+
+    async fn write_queue(
+        &self,
+        name: &str,
+        expect: Expect,
+        body: Option<Value>,
+    ) -> Result<(), Refusal> {
+        let write = DocWrite {
+            id: name.to_owned(),
+            expect,
+            body,
+        };
+        self.store
+            .put_docs(DocKind::Queue, vec![write])
+            .await
+            .pop()
+            .unwrap_or(Ok(Version::default()))?;
+        Ok(())
+    }
+
+    async fn queue_view(&self, name: &str) -> Result<QueueView, Refusal> {
+        let found = self
+            .queue_views()
+            .await?
+            .into_iter()
+            .find(|view| view.name == name);
+        found.ok_or_else(|| {
+            Refusal::new(
+                ErrorCode::NotFound,
+                format!("no queue '{name}'"),
+                "list them with GET queues",
+            )
+        })
+    }
+
+    /// All queues: those with a policy and those with work.
+    pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
+        let waiting: BTreeMap<_, _> = self.store.counts().await?.queues.into_iter().collect();
+        let reports = self
+            .engine
+            .ask(|engine, now| engine.queues(now))
+            .await
+            .ok_or_else(Refusal::stopping)?;
+        let set = self.queues.set();
+        let mut views = BTreeMap::new();
+        let names = Policy::default()
+            .queues
+            .into_keys()
+            .chain(set.keys().cloned())
+            .chain(waiting.keys().cloned());
+        for name in names.chain(reports.iter().map(|report| report.name.clone())) {
+            let policy = self.queues.policy_of(&name);
+            views.entry(name.clone()).or_insert_with(|| QueueView {
+                priority: policy.priority,
+                weight: policy.weight,
+                paused: policy.paused,
+                waiting: waiting.get(&name).copied().unwrap_or(0),
+                running: 0,
+                share_permille: 0,
+                set: set.contains_key(&name),
+                name,
+            });
+        }
+        for report in reports {
+            if let Some(view) = views.get_mut(&report.name) {
+                view.running = report.running;
+                view.share_permille = report.share_per_mille;
+            }
+        }
+        Ok(views.into_values().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_and_weights_have_limits() {
+        assert!(
+            check(&QueueChange {
+                priority: Some(10),
+                ..QueueChange::default()
+            })
+            .is_err()
+        );
+        assert!(
+            check(&QueueChange {
+                weight: Some(0),
+                ..QueueChange::default()
+            })
+            .is_err()
+        );
+        assert!(
+            check(&QueueChange {
+                weight: Some(50),
+                priority: Some(9),
+                paused: None
+            })
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_damaged_policy_reads_as_the_default() {
+        assert_eq!(
+            policy_from(&json!({"priority": 99, "weight": -1})),
+            QueuePolicy::default()
+        );
+        assert_eq!(policy_from(&json!({"priority": 9})).priority, 9);
+    }
+}

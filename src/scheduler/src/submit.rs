@@ -1,0 +1,390 @@
+//! Submitting: a spec becomes a job when the store said yes for *that* job, and not before (I1).
+
+use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
+use fairlead_dispatch::Event;
+use fairlead_job::{DataReadiness, Health, JobId, JobPlan, Spec, Stage, parameters};
+use fairlead_store::{ItemError, JobState, NewJob, StoredJob, Version};
+use serde_json::{Value, json};
+
+use crate::{
+    accounts::{Credentials, Who, check_name},
+    core::Core,
+    intake::Item,
+    jobs::facts,
+    queues::VIP,
+    refusal::Refusal,
+    results::result_root,
+    wait::Condition,
+};
+
+/// How often a create is repeated while the store does not say whether it is in.
+const TRIES_MAX: usize = 4;
+/// Longest text of parameters kept in a state, bytes.
+const PARAMS_MAX: usize = 200;
+/// What is never stored of who submits.
+const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
+
+/// The answer to a submit.
+pub(crate) struct Submitted {
+    pub(crate) items: Vec<SubmitItem>,
+    /// 200 if any was accepted, else the status of the first refusal.
+    pub(crate) status: u16,
+}
+
+impl Core {
+    /// Submits jobs; each has its own outcome, in order.
+    pub(crate) async fn submit(
+        &self,
+        items: Vec<Item>,
+        said: &Credentials,
+    ) -> Result<Submitted, Refusal> {
+        let Ok(_permit) = self.submits.acquire().await else {
+            return Err(Refusal::stopping());
+        };
+        let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
+        for item in items {
+            made.push(match item {
+                Ok(spec) => self.make_job(spec, said),
+                Err(body) => Err(body.into()),
+            });
+        }
+        self.check_parents(&mut made).await?;
+        let outcomes = self.create(made).await;
+        self.learn_submitted(&outcomes).await;
+        let accepted = outcomes.iter().any(Result::is_ok);
+        let first_refusal = outcomes
+            .iter()
+            .find_map(|outcome| outcome.as_ref().err())
+            .map_or(400, |r| r.status);
+        let items = outcomes.into_iter().map(answer).collect();
+        Ok(Submitted {
+            items,
+            status: if accepted { 200 } else { first_refusal },
+        })
+    }
+
+    /// A job of a spec: who, what, where; checked, but not stored.
+    fn make_job(&self, mut spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
+        let who = self.submitter(&spec, said)?;
+        for name in SENSITIVE {
+            spec.shift_remove(name);
+        }
+        let plan = JobPlan::of(&spec, &self.config.site).map_err(|error| {
+            Refusal::from(ErrorBody::new(
+                ErrorCode::BadField,
+                error.to_string(),
+                error.hint,
+            ))
+        })?;
+        let account = if plan.account.is_empty() {
+            who.name.clone()
+        } else {
+            plan.account.clone()
+        };
+        if account.is_empty() {
+            let hint = "say my_account in the job, or configure it: fairlead config";
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                "my_account: not said",
+                hint,
+            ));
+        }
+        check_name("my_account", &account)?;
+        if !who.may_act_for(&account) {
+            let message = format!("account '{}' may not submit for '{account}'", who.name);
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                message,
+                "submit as yourself, or ask an admin",
+            ));
+        }
+        let queue = if plan.queue.is_empty() {
+            account.clone()
+        } else {
+            plan.queue.clone()
+        };
+        check_name("queue", &queue)?;
+        if queue == VIP && !who.may_use_vip() && !self.config.vip_for_all {
+            let message = format!("account '{}' may not use queue 'vip'", who.name);
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                message,
+                "ask an admin: fairlead account add NAME --vip",
+            ));
+        }
+        let waits = waits_of(&spec)?;
+        spec.insert("my_account".to_owned(), json!(account));
+        let mut state = self.new_state(plan, account, queue, waits, &spec);
+        state.principal = if who.name == state.account {
+            String::new()
+        } else {
+            who.name
+        };
+        self.sealer.seal(&mut spec);
+        Ok(NewJob { state, body: spec })
+    }
+
+    fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, Refusal> {
+        let text = |name: &str| spec.get(name).and_then(Value::as_str).map(str::to_owned);
+        let credentials = Credentials {
+            token: said.token.clone().or_else(|| text("my_token")),
+            account: text("my_account").or_else(|| said.account.clone()),
+        };
+        self.accounts.identify(&credentials)
+    }
+
+    fn new_state(
+        &self,
+        plan: JobPlan,
+        account: String,
+        queue: String,
+        waits: Option<Value>,
+        spec: &Spec,
+    ) -> JobState {
+        let now_ms = self.clock.wall_ms();
+        let id = self.next_id();
+        let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
+        let text = |name: &str| {
+            spec.get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        JobState {
+            format: JobState::FORMAT,
+            job_id: id,
+            stage: Stage::Submit,
+            health: Health::Unknown,
+            data_readiness: DataReadiness::None,
+            ready: waits.is_none(),
+            ready_ms: now_ms,
+            class: self.queues.class(&queue),
+            account,
+            principal: String::new(),
+            queue,
+            priority: plan.priority,
+            submit_ms: now_ms,
+            submit_id: plan.submit_id,
+            group_id: plan.group_id,
+            result_root: result_root(&plan.suite, &plan.tbox_group, spec, now_ms, id),
+            suite: plan.suite,
+            category: plan.category,
+            params: params_text(spec),
+            testbox: plan.testbox,
+            tbox_group: plan.tbox_group,
+            tbox_type: plan.tbox_type,
+            arch: plan.arch,
+            host_keys: plan.host_keys,
+            memory_mb: plan.memory_mb,
+            tags_n: count(&plan.tags),
+            tags: plan.tags,
+            devices_n: count(&plan.devices),
+            devices: plan.devices,
+            cache_dirs: plan.cache_dirs,
+            timeout_s: plan.timeout_s,
+            attempt: 1,
+            retry_lost_left: plan.retry_lost_max,
+            retry_fail_left: plan.retry_fail_max,
+            stop_when_cut_off: plan.stop_when_cut_off,
+            host: String::new(),
+            host_group: String::new(),
+            host_memory_mb: 0,
+            session: String::new(),
+            request: 0,
+            claim_token: String::new(),
+            claim_seq: 0,
+            replica: String::new(),
+            dispatch_ms: 0,
+            boot_ms: 0,
+            setup_ms: 0,
+            running_ms: 0,
+            post_run_ms: 0,
+            end_ms: 0,
+            deadline_ms: 0,
+            last_success_stage: None,
+            exit_code: None,
+            reason: String::new(),
+            stop_asked: false,
+            milestones: Vec::new(),
+            waits,
+            lab: text("lab"),
+            project: text("project"),
+            labels: Vec::new(),
+            attempts: Vec::new(),
+        }
+    }
+
+    /// Refuses jobs that wait for jobs that are not there.
+    async fn check_parents(&self, made: &mut [Result<NewJob, Refusal>]) -> Result<(), Refusal> {
+        for outcome in made.iter_mut() {
+            let Some(waits) = outcome
+                .as_ref()
+                .ok()
+                .and_then(|job| job.state.waits.clone())
+            else {
+                continue;
+            };
+            let conditions = Condition::read_all(waits.get("wait_on").unwrap_or(&Value::Null))?;
+            let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
+            let found = self.store.get(&ids).await?;
+            if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
+                let message = format!("wait_on: there is no job {missing}");
+                *outcome = Err(Refusal::new(
+                    ErrorCode::BadField,
+                    message,
+                    "submit what is waited for first",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates what was made; repeats while the store does not say.
+    async fn create(
+        &self,
+        mut made: Vec<Result<NewJob, Refusal>>,
+    ) -> Vec<Result<StoredJob, Refusal>> {
+        let mut outcomes: Vec<Option<Result<StoredJob, Refusal>>> =
+            made.iter().map(|_| None).collect();
+        for attempt in 1..=TRIES_MAX {
+            let (slots, batch): (Vec<usize>, Vec<NewJob>) = made
+                .iter()
+                .enumerate()
+                .filter(|(slot, _)| outcomes.get(*slot).is_some_and(Option::is_none))
+                .filter_map(|(slot, job)| job.as_ref().ok().map(|job| (slot, job.clone())))
+                .unzip();
+            if batch.is_empty() {
+                break;
+            }
+            let results = self.writer.submit(batch).await;
+            for (slot, result) in slots.into_iter().zip(results) {
+                let Some(Ok(job)) = made.get_mut(slot) else {
+                    continue;
+                };
+                let outcome = match self.created(job, result) {
+                    Err(ItemError::Unknown { .. } | ItemError::Conflict { .. })
+                        if attempt < TRIES_MAX =>
+                    {
+                        None
+                    }
+                    other => Some(other.map_err(Refusal::from)),
+                };
+                if let Some(place) = outcomes.get_mut(slot) {
+                    *place = outcome;
+                }
+            }
+        }
+        let unsaid = || {
+            Refusal::from(ItemError::Unknown {
+                reason: "no outcome".to_owned(),
+            })
+        };
+        outcomes
+            .into_iter()
+            .zip(made)
+            .map(|(outcome, made)| match (outcome, made) {
+                (_, Err(refusal)) => Err(refusal),
+                (Some(outcome), Ok(_)) => outcome,
+                (None, Ok(_)) => Err(unsaid()),
+            })
+            .collect()
+    }
+
+    /// Reads one outcome. An id that another job has is given up for a new one.
+    fn created(
+        &self,
+        job: &mut NewJob,
+        result: Result<Version, ItemError>,
+    ) -> Result<StoredJob, ItemError> {
+        match result {
+            Ok(version) => Ok(StoredJob {
+                state: job.state.clone(),
+                version,
+            }),
+            Err(ItemError::Conflict { current }) => {
+                let (old, new) = (job.state.job_id, self.next_id());
+                tracing::error!(job_id = %old, "an id was made twice");
+                job.state.result_root = job
+                    .state
+                    .result_root
+                    .replace(&old.to_string(), &new.to_string());
+                job.state.job_id = new;
+                Err(ItemError::Conflict { current })
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn learn_submitted(&self, outcomes: &[Result<StoredJob, Refusal>]) {
+        let (ready, parked): (Vec<_>, Vec<_>) =
+            outcomes.iter().flatten().partition(|job| job.state.ready);
+        if !ready.is_empty() {
+            self.engine
+                .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
+        }
+        for job in parked {
+            self.dependants.add(&job.state);
+            // Its parent may have ended meanwhile.
+            if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
+                tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job is looked at later");
+            }
+        }
+    }
+}
+
+fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
+    let Some(wait_on) = spec.get("wait_on").filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    Condition::read_all(wait_on)?;
+    let options = spec.get("wait_options").and_then(Value::as_object);
+    let fail_fast = options
+        .and_then(|options| options.get("fail_fast"))
+        .is_some_and(|value| value != &json!(false));
+    Ok(Some(json!({ "wait_on": wait_on, "fail_fast": fail_fast })))
+}
+
+fn params_text(spec: &Spec) -> String {
+    let mut text = String::new();
+    for (name, value) in parameters(spec) {
+        let more = format!("{}{name}={value}", if text.is_empty() { "" } else { " " });
+        if text.len() + more.len() > PARAMS_MAX {
+            break;
+        }
+        text.push_str(&more);
+    }
+    text
+}
+
+fn answer(outcome: Result<StoredJob, Refusal>) -> SubmitItem {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    match outcome {
+        Ok(job) => SubmitItem {
+            job_id: job.state.job_id.to_string(),
+            message: String::new(),
+            errcode: String::new(),
+            code: String::new(),
+            hint: String::new(),
+            version,
+            job_state: Stage::Submit.to_string(),
+            result_root: job.state.result_root,
+            submit_id: job.state.submit_id,
+        },
+        Err(refusal) => refused_item(refusal.body),
+    }
+}
+
+/// A refused job in the answer to a submit.
+pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
+    SubmitItem {
+        job_id: "0".to_owned(),
+        message: body.message,
+        errcode: body.code.as_str().to_owned(),
+        code: body.code.as_str().to_owned(),
+        hint: body.hint,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        job_state: String::new(),
+        result_root: String::new(),
+        submit_id: String::new(),
+    }
+}

@@ -1,0 +1,192 @@
+//! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_dispatch::{Dimension, DimensionCounts, Event, OfferKey};
+use fairlead_job::Stage;
+use fairlead_store::{
+    Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
+};
+
+use crate::{
+    core::Core,
+    jobs::{facts, running},
+};
+
+/// How often the waiting jobs are counted, ms.
+const COUNT_MS: u64 = 1_000;
+/// How often queues, accounts and hosts are read anew (other replicas and people change them), in counts.
+const RELOAD_EVERY: u64 = 2;
+/// How often jobs that wait for others are looked at whatever was announced, in counts.
+const SWEEP_EVERY: u64 = 10;
+/// Page of the searches at start.
+const PAGE: u32 = 1_000;
+
+/// Stages in which a testbox holds a job.
+const HELD: [Stage; 8] = [
+    Stage::Dispatch,
+    Stage::Boot,
+    Stage::Setup,
+    Stage::WaitPeer,
+    Stage::Running,
+    Stage::PostRun,
+    Stage::ManualCheck,
+    Stage::Renew,
+];
+
+impl Core {
+    /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
+    /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
+    pub(crate) async fn restore(&self) -> Result<(), StoreError> {
+        self.store.refresh().await?;
+        self.reload().await?;
+        self.hosts.load(self.store.as_ref()).await?;
+        let now = self.clock.now();
+        for job in self
+            .search_all(Search {
+                stages: HELD.to_vec(),
+                ..Search::default()
+            })
+            .await?
+        {
+            self.engine.tell(Event::JobHeld(running(&job)));
+            self.live.put(job, now);
+        }
+        let parked = Search {
+            stages: vec![Stage::Submit],
+            ready: Some(false),
+            ..Search::default()
+        };
+        for job in self.search_all(parked).await? {
+            self.dependants.add(&job.state);
+        }
+        self.count().await?;
+        tracing::info!(held = self.live.len(), "restored what runs");
+        Ok(())
+    }
+
+    async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {
+        search.order = SearchOrder::OldestFirst;
+        search.limit = PAGE;
+        let mut found = Vec::new();
+        loop {
+            let page = self.store.search(&search).await?;
+            search.after = page.jobs.last().map(|job| job.state.job_id);
+            found.extend(page.jobs);
+            if !page.more || search.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn reload(&self) -> Result<(), StoreError> {
+        self.accounts.reload(self.store.as_ref()).await?;
+        if self.queues.reload(self.store.as_ref()).await? {
+            self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+        }
+        Ok(())
+    }
+
+    async fn count(&self) -> Result<(), StoreError> {
+        let counts = self.store.counts().await?;
+        self.engine
+            .tell(Event::CountsRefreshed(dimension_counts(counts)));
+        Ok(())
+    }
+
+    /// Counts each second, and reads settings now and then, until the replica stops.
+    pub(crate) async fn keep_in_sync(self: Arc<Self>) {
+        let mut round: u64 = 0;
+        loop {
+            tokio::select! {
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(COUNT_MS)) => {}
+            }
+            round = round.wrapping_add(1);
+            let mut outcome = self.count().await;
+            if outcome.is_ok() && round.is_multiple_of(RELOAD_EVERY) {
+                outcome = self.reload().await;
+            }
+            if let Err(error) = outcome {
+                tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
+            }
+            if round.is_multiple_of(SWEEP_EVERY) {
+                self.sweep_dependants().await;
+            }
+        }
+    }
+
+    /// Pulls a page for the engine.
+    pub(crate) async fn pull(self: Arc<Self>, dimension: Dimension, limit: u32) {
+        let by = match &dimension {
+            Dimension::All => PullBy::All,
+            Dimension::Account(name) => PullBy::Account(name.clone()),
+            Dimension::Queue(name) => PullBy::Queue(name.clone()),
+            Dimension::HostKey(name) => PullBy::HostKey(name.clone()),
+        };
+        let pages = self
+            .store
+            .pull(&[Pull {
+                by,
+                limit,
+                after: None,
+            }])
+            .await;
+        let more = self.learn(pages);
+        self.engine.tell(Event::PullEnded { dimension, more });
+    }
+
+    /// Finds jobs for an offer, for the engine.
+    pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32) {
+        let requirement = self.waiters.get(&offer).map(|waiter| Find {
+            keys: waiter.offer.keys.clone(),
+            arch: waiter.offer.arch.clone(),
+            free_memory_mb: waiter.offer.free_memory_mb,
+            tags: waiter.offer.tags.clone(),
+            devices: waiter.offer.devices.clone(),
+            limit,
+        });
+        if let Some(find) = requirement {
+            let pages = self.store.find(&[find]).await;
+            self.learn(pages);
+        }
+        self.engine.tell(Event::FindEnded(offer));
+    }
+
+    /// Tells the engine what was read; says whether the store holds more.
+    fn learn(&self, pages: Result<Vec<Page>, StoreError>) -> bool {
+        let pages = pages.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the store could not be asked for waiting jobs");
+            Vec::new()
+        });
+        let more = pages.iter().any(|page| page.more);
+        let jobs: Vec<_> = pages
+            .iter()
+            .flat_map(|page| &page.jobs)
+            .map(facts)
+            .collect();
+        if !jobs.is_empty() {
+            self.engine.tell(Event::JobsLearned(jobs));
+        }
+        more
+    }
+}
+
+fn dimension_counts(counts: Counts) -> DimensionCounts {
+    let accounts = counts
+        .accounts
+        .into_iter()
+        .map(|(name, n)| (Dimension::Account(name), n));
+    let queues = counts
+        .queues
+        .into_iter()
+        .map(|(name, n)| (Dimension::Queue(name), n));
+    let keys = counts
+        .host_keys
+        .into_iter()
+        .map(|(name, n)| (Dimension::HostKey(name), n));
+    DimensionCounts {
+        total: counts.total,
+        by: accounts.chain(queues).chain(keys).collect(),
+    }
+}

@@ -1,0 +1,507 @@
+//! What testboxes report of their jobs: stage, health, data readiness, milestones; renewals.
+//!
+//! Reports are idempotent: the same one again changes nothing. Stages only move forward (I9), an attempt
+//! ends once (I8), and the token of an earlier attempt is refused once the next one was claimed.
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_store::JobState;
+
+use crate::{
+    accounts::Who,
+    core::Core,
+    jobs::Changed,
+    lease::{attempt_over, ended},
+    refusal::Refusal,
+};
+
+/// Longest renewal, seconds: 30 days, as compass-ci has it.
+const RENEW_S_MAX: u64 = 30 * 86_400;
+/// Most milestones of a job.
+const MILESTONES_MAX: usize = 100;
+/// Longest reason kept, bytes.
+const REASON_MAX: usize = 300;
+
+/// A checked report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) stage: Option<Stage>,
+    pub(crate) health: Option<Health>,
+    pub(crate) readiness: Option<DataReadiness>,
+    pub(crate) milestones: Vec<String>,
+    pub(crate) renew_s: Option<u64>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) reason: String,
+    pub(crate) attempt: Option<u16>,
+    pub(crate) token: Option<String>,
+}
+
+impl Report {
+    /// Reads a query's parameters.
+    pub(crate) fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Refusal> {
+        let mut report = Self::default();
+        for (name, value) in pairs {
+            let bad = |expected: &str| {
+                let shown: String = value.chars().take(40).collect();
+                Refusal::new(
+                    ErrorCode::BadQuery,
+                    format!("{name}: '{}' is not {expected}", shown.escape_default()),
+                    "see docs/api.md, update",
+                )
+            };
+            match name {
+                "job_stage" => {
+                    report.stage = Some(value.parse().map_err(|_| bad(&words(Stage::ALL)))?)
+                }
+                "job_health" => {
+                    report.health = Some(value.parse().map_err(|_| bad(&words(Health::ALL)))?)
+                }
+                "job_state" => {
+                    read_state(&mut report, value).ok_or_else(|| bad("a stage or a health"))?
+                }
+                "job_data_readiness" => {
+                    report.readiness =
+                        Some(value.parse().map_err(|_| bad(&words(DataReadiness::ALL)))?);
+                }
+                "milestones" => {
+                    report.milestones = value
+                        .split(',')
+                        .filter(|m| !m.is_empty())
+                        .map(str::to_owned)
+                        .collect();
+                    if report.milestones.len() > MILESTONES_MAX || value.len() > 4096 {
+                        return Err(bad("a list of at most 100 words"));
+                    }
+                }
+                "renew_seconds" => {
+                    let seconds = value.parse().ok().filter(|s| (1..=RENEW_S_MAX).contains(s));
+                    report.renew_s = Some(seconds.ok_or_else(|| bad("1 to 2592000 seconds"))?);
+                }
+                "exit_code" => {
+                    report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?)
+                }
+                "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
+                "reason" => report.reason = cut(value, REASON_MAX).to_owned(),
+                "job_token" => report.token = Some(value.to_owned()),
+                // job_step, ssh_port and others are for watchers; old clients send what they like.
+                _ => {}
+            }
+        }
+        Ok(report)
+    }
+}
+
+fn read_state(report: &mut Report, value: &str) -> Option<()> {
+    if let Ok(stage) = value.parse() {
+        report.stage = Some(stage);
+    } else if let Ok(health) = value.parse() {
+        report.health = Some(health);
+    } else if value == "finished" {
+        report.stage = Some(Stage::Finish);
+    } else {
+        return None;
+    }
+    Some(())
+}
+
+fn words<W: Copy + std::fmt::Display>(all: &[W]) -> String {
+    format!(
+        "one of {}",
+        all.iter().map(W::to_string).collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let end = (0..=bytes_max.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+/// Which attempt a sender speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// The present one.
+    Present,
+    /// An earlier one, whose lease was lost.
+    Earlier(u16),
+}
+
+/// The state after a report; `None` when it changes nothing.
+pub(crate) fn after_report(
+    state: &JobState,
+    speaker: Speaker,
+    report: &Report,
+    now_ms: u64,
+) -> Result<Option<JobState>, Refusal> {
+    if let Speaker::Earlier(attempt) = speaker {
+        return late_report(state, attempt, report, now_ms);
+    }
+    let mut next = state.clone();
+    if state.stage.is_terminal() {
+        return after_the_end(next, report);
+    }
+    if state.stage == Stage::Submit && (report.stage.is_some() || report.health.is_some()) {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!("job {} waits: no testbox has it", state.job_id),
+            "it was put back; its next attempt is another testbox's",
+        ));
+    }
+    for milestone in &report.milestones {
+        if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
+            next.milestones.push(milestone.clone());
+        }
+    }
+    if let Some(health) = report.health {
+        next.health = health;
+    }
+    if let Some(code) = report.exit_code {
+        next.exit_code = Some(code);
+    }
+    if !report.reason.is_empty() {
+        next.reason.clone_from(&report.reason);
+    }
+    if let Some(seconds) = report.renew_s {
+        next.deadline_ms = now_ms
+            .max(state.deadline_ms)
+            .saturating_add(seconds.saturating_mul(1000));
+    }
+    advance_readiness(&mut next, report.readiness)?;
+    match report.stage {
+        Some(stage) if stage != state.stage => enter(next, stage, now_ms).map(Some),
+        _ => Ok(Some(next)),
+    }
+}
+
+/// Moves on to `stage`.
+fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refusal> {
+    if !next.stage.may_become(stage) || stage == Stage::Cancel {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "job {} is in stage {} and cannot go to {stage}",
+                next.job_id, next.stage
+            ),
+            "stages only move forward",
+        ));
+    }
+    if stage.is_terminal() {
+        return Ok(finish(&next, stage, now_ms));
+    }
+    let began = match stage {
+        Stage::Boot => Some(&mut next.boot_ms),
+        Stage::Setup => Some(&mut next.setup_ms),
+        Stage::Running => Some(&mut next.running_ms),
+        Stage::PostRun => Some(&mut next.post_run_ms),
+        _ => None,
+    };
+    if let Some(began) = began {
+        *began = now_ms;
+    }
+    if stage == Stage::Running {
+        next.deadline_ms = next
+            .deadline_ms
+            .max(now_ms.saturating_add(next.timeout_s.saturating_mul(1000)));
+    }
+    next.stage = stage;
+    Ok(next)
+}
+
+fn finish(state: &JobState, stage: Stage, now_ms: u64) -> JobState {
+    let health = match (stage, state.health) {
+        (Stage::AbortInvalid, Health::Unknown) => Health::AbortInvalid,
+        (Stage::AbortWait, Health::Unknown) => Health::AbortWait,
+        (Stage::AbortProvider, Health::Unknown) => Health::AbortProvider,
+        (_, Health::Unknown) if state.exit_code.unwrap_or(0) == 0 => Health::Success,
+        (_, Health::Unknown) => Health::Fail,
+        (_, health) => health,
+    };
+    if health == Health::AbortProvider && state.retry_lost_left > 0 && !state.stop_asked {
+        let mut next = attempt_over(state, health, true, now_ms, &state.reason);
+        next.retry_lost_left = state.retry_lost_left - 1;
+        return next;
+    }
+    if health == Health::Fail && state.retry_fail_left > 0 && !state.stop_asked {
+        let mut next = attempt_over(state, health, true, now_ms, &state.reason);
+        next.retry_fail_left = state.retry_fail_left - 1;
+        return next;
+    }
+    ended(state, stage, health, now_ms, &state.reason)
+}
+
+fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, Refusal> {
+    let same_stage = report.stage.is_none_or(|stage| stage == next.stage);
+    let same_health = report.health.is_none_or(|health| health == next.health);
+    if !same_stage || !same_health || report.renew_s.is_some() {
+        return Err(Refusal::new(
+            ErrorCode::Closed,
+            format!(
+                "job {} has ended: stage {}, health {}",
+                next.job_id, next.stage, next.health
+            ),
+            "nothing more can be reported of it but data readiness",
+        ));
+    }
+    advance_readiness(&mut next, report.readiness)?;
+    Ok(Some(next))
+}
+
+fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> Result<(), Refusal> {
+    let Some(wanted) = readiness.filter(|wanted| *wanted != next.data_readiness) else {
+        return Ok(());
+    };
+    // A job that seemed to leave nothing behind may still deliver.
+    let open = matches!(
+        next.data_readiness,
+        DataReadiness::Norun | DataReadiness::Incomplete
+    );
+    if wanted < next.data_readiness && !(open && wanted >= DataReadiness::Uploaded) {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "data readiness is {} and cannot go back to {wanted}",
+                next.data_readiness
+            ),
+            "it only moves forward",
+        ));
+    }
+    next.data_readiness = wanted;
+    Ok(())
+}
+
+/// A former owner reports: its end counts if the next attempt was not claimed yet.
+fn late_report(
+    state: &JobState,
+    attempt: u16,
+    report: &Report,
+    now_ms: u64,
+) -> Result<Option<JobState>, Refusal> {
+    let over = || {
+        Err(Refusal::new(
+            ErrorCode::Conflict,
+            format!(
+                "attempt {attempt} of job {} is over; attempt {} counts",
+                state.job_id, state.attempt
+            ),
+            "stop it; its results are kept under its own attempt",
+        ))
+    };
+    let unclaimed = state.stage == Stage::Submit && state.attempt == attempt.saturating_add(1);
+    let ends = report.stage.is_some_and(Stage::is_terminal);
+    let Some(record) = state.attempts.last().filter(|last| last.attempt == attempt) else {
+        return over();
+    };
+    if !unclaimed || !ends {
+        return over();
+    }
+    let mut again = state.clone();
+    again.attempts.pop();
+    again.attempt = attempt;
+    again.result_root = crate::results::attempt_root(&state.result_root, state.attempt, attempt);
+    again.host.clone_from(&record.host);
+    again.session.clone_from(&record.session);
+    again.claim_token.clone_from(&record.claim_token);
+    again.dispatch_ms = record.dispatch_ms;
+    again.running_ms = record.dispatch_ms;
+    again.stage = record.stage;
+    again.retry_lost_left = state.retry_lost_left.saturating_add(1);
+    after_report(&again, Speaker::Present, report, now_ms)
+}
+
+impl Core {
+    /// A testbox (or an admin) reports. Answers the text for the reporter.
+    pub(crate) async fn report(
+        &self,
+        id: JobId,
+        report: &Report,
+        who: Option<&Who>,
+    ) -> Result<Changed, Refusal> {
+        let now_ms = self.clock.wall_ms();
+        let changed = self
+            .change(id, |state| {
+                let speaker = self.speaker(state, report.token.as_deref(), report.attempt, who)?;
+                after_report(state, speaker, report, now_ms)
+            })
+            .await?;
+        self.live.renew(id, self.clock.now());
+        Ok(changed)
+    }
+
+    /// Which attempt the sender of a token speaks for; refuses strangers.
+    pub(crate) fn speaker(
+        &self,
+        state: &JobState,
+        token: Option<&str>,
+        attempt: Option<u16>,
+        who: Option<&Who>,
+    ) -> Result<Speaker, Refusal> {
+        let id = state.job_id;
+        if let Some(token) = token {
+            if !state.claim_token.is_empty()
+                && token == self.sealer.job_token(id, state.attempt, &state.claim_token)
+            {
+                return Ok(Speaker::Present);
+            }
+            let earlier = state.attempts.iter().rev().find(|a| {
+                !a.claim_token.is_empty()
+                    && token == self.sealer.job_token(id, a.attempt, &a.claim_token)
+            });
+            if let Some(earlier) = earlier {
+                return Ok(Speaker::Earlier(earlier.attempt));
+            }
+            // The token of a claim that was taken back: right once, over now.
+            if attempt.is_some() && token.len() == 64 && !state.stage.is_terminal() {
+                return Err(Refusal::new(
+                    ErrorCode::Conflict,
+                    format!("this token's claim of job {id} is over"),
+                    "stop the job; it is no longer this host's",
+                ));
+            }
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!("the token is not one of job {id}"),
+                "use the job_token of the grant",
+            ));
+        }
+        let trusted = who.is_some_and(|who| {
+            if self.accounts.tokens_needed() {
+                who.is_testbox()
+            } else {
+                who.may_act_for(&state.account)
+            }
+        });
+        if !trusted {
+            return Err(Refusal::new(
+                ErrorCode::Unauthorized,
+                "no job_token was sent",
+                "use the job_token of the grant",
+            ));
+        }
+        match attempt {
+            Some(attempt) if attempt < state.attempt => Ok(Speaker::Earlier(attempt)),
+            _ => Ok(Speaker::Present),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::state;
+
+    fn report(pairs: &[(&str, &str)]) -> Report {
+        Report::of(pairs.iter().copied()).unwrap()
+    }
+
+    fn apply(state: &JobState, pairs: &[(&str, &str)]) -> Result<JobState, ErrorCode> {
+        after_report(state, Speaker::Present, &report(pairs), 1_000)
+            .map(|next| next.unwrap_or_else(|| state.clone()))
+            .map_err(|refusal| refusal.body.code)
+    }
+
+    #[test]
+    fn stages_move_forward_and_an_end_is_an_end() {
+        let held = JobState {
+            stage: Stage::Dispatch,
+            ..state(1)
+        };
+        let running = apply(&held, &[("job_stage", "running")]).unwrap();
+        assert_eq!((running.stage, running.running_ms), (Stage::Running, 1_000));
+        assert_eq!(
+            apply(&running, &[("job_stage", "boot")]),
+            Err(ErrorCode::WrongStage)
+        );
+        assert_eq!(
+            apply(&running, &[("job_stage", "running")]),
+            Ok(running.clone())
+        );
+        let end = apply(&running, &[("job_stage", "finish"), ("exit_code", "0")]).unwrap();
+        assert_eq!((end.stage, end.health), (Stage::Finish, Health::Success));
+        assert_eq!(
+            apply(&end, &[("job_stage", "running")]),
+            Err(ErrorCode::Closed)
+        );
+        assert_eq!(apply(&end, &[("job_stage", "finish")]), Ok(end.clone()));
+        assert_eq!(
+            apply(&end, &[("job_health", "fail")]),
+            Err(ErrorCode::Closed)
+        );
+        assert_eq!(
+            apply(&end, &[("job_data_readiness", "uploaded")])
+                .unwrap()
+                .data_readiness,
+            DataReadiness::Uploaded
+        );
+    }
+
+    #[test]
+    fn a_failure_is_tried_again_while_the_job_says_so() {
+        let held = JobState {
+            stage: Stage::Running,
+            retry_fail_left: 1,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let again = apply(&held, &[("job_stage", "finish"), ("exit_code", "3")]).unwrap();
+        assert_eq!(
+            (again.stage, again.attempt, again.retry_fail_left),
+            (Stage::Submit, 2, 0)
+        );
+        let end = apply(
+            &JobState {
+                stage: Stage::Running,
+                ..again
+            },
+            &[("job_stage", "finish"), ("exit_code", "3")],
+        );
+        let end = end.unwrap();
+        assert_eq!(
+            (end.stage, end.health, end.exit_code),
+            (Stage::Finish, Health::Fail, Some(3))
+        );
+    }
+
+    #[test]
+    fn a_late_end_counts_until_the_next_attempt_is_claimed() {
+        let held = JobState {
+            stage: Stage::Running,
+            claim_token: "t".into(),
+            retry_lost_left: 1,
+            ..state(1)
+        };
+        let waiting = crate::lease::lost(&held, 500, "silent");
+        let late = report(&[("job_stage", "finish"), ("job_health", "success")]);
+        let end = after_report(&waiting, Speaker::Earlier(1), &late, 900)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (end.stage, end.health, end.attempt),
+            (Stage::Finish, Health::Success, 1)
+        );
+        assert_eq!(end.result_root, held.result_root);
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            ..waiting
+        };
+        let refused = after_report(&claimed, Speaker::Earlier(1), &late, 900).unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+
+    #[test]
+    fn unknown_words_are_refused_by_name() {
+        for pair in [
+            ("job_stage", "started"),
+            ("job_health", "good"),
+            ("renew_seconds", "-1"),
+            ("exit_code", "x"),
+        ] {
+            let refusal = Report::of([pair].into_iter()).unwrap_err();
+            assert!(
+                refusal.status == 400 && refusal.body.message.contains(pair.0),
+                "{refusal:?}"
+            );
+        }
+    }
+}

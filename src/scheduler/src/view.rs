@@ -1,0 +1,179 @@
+//! Jobs as clients see them: compass-ci's flat names, never a secret.
+
+use fairlead_api::JobSummary;
+use fairlead_job::{Spec, Stage};
+use fairlead_store::JobState;
+use serde_json::{Map, Value, json};
+
+use crate::{clock::utc_text, secrets::Sealer};
+
+/// Fields of a spec that nobody is shown (compass-ci's list).
+const HIDDEN: [&str; 8] = [
+    "my_email",
+    "my_token",
+    "my_name",
+    "job_token",
+    "my_ssh_pubkey",
+    "pkg_data",
+    "stats",
+    "secrets",
+];
+
+/// A job as `jobs/:id` answers it: its spec, and over it what the scheduler knows.
+pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
+    let mut view = spec.unwrap_or_default();
+    Sealer::strip(&mut view);
+    for name in HIDDEN {
+        view.shift_remove(name);
+    }
+    view.extend(known(state));
+    view
+}
+
+/// One field by compass-ci's name, from the state alone.
+pub(crate) fn field_of(state: &JobState, name: &str) -> Option<Value> {
+    known(state).shift_remove(name)
+}
+
+fn known(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
+    put("id", json!(state.job_id));
+    put("job_id", json!(state.job_id));
+    put("job_stage", json!(state.stage));
+    put("job_state", json!(state.stage));
+    put("job_health", json!(state.health));
+    put("job_data_readiness", json!(state.data_readiness));
+    put("istage", json!(state.stage.istage()));
+    put("idata_readiness", json!(state.data_readiness.number()));
+    put("my_account", json!(state.account));
+    put("queue", json!(state.queue));
+    put("priority", json!(state.priority));
+    put("suite", json!(state.suite));
+    put("testbox", json!(state.testbox));
+    put("tbox_group", json!(state.tbox_group));
+    put("tbox_type", json!(state.tbox_type));
+    put("memory_mb", json!(state.memory_mb));
+    put("host_keys", json!(state.host_keys));
+    put("timeout_seconds", json!(state.timeout_s));
+    put("attempt", json!(state.attempt));
+    put("result_root", json!(state.result_root));
+    put("submit_time", json!(utc_text(state.submit_ms)));
+    let texts = [
+        ("category", &state.category),
+        ("params", &state.params),
+        ("arch", &state.arch),
+        ("submit_id", &state.submit_id),
+        ("group_id", &state.group_id),
+        ("host_machine", &state.host),
+        ("reason", &state.reason),
+    ];
+    for (name, text) in texts {
+        if !text.is_empty() {
+            put(name, json!(text));
+        }
+    }
+    let end_name = match state.stage {
+        Stage::Cancel => "cancel_time",
+        Stage::AbortInvalid | Stage::AbortWait | Stage::AbortProvider => "abort_time",
+        _ => "finish_time",
+    };
+    let times = [
+        ("dispatch_time", state.dispatch_ms),
+        ("boot_time", state.boot_ms),
+        ("setup_time", state.setup_ms),
+        ("running_time", state.running_ms),
+        ("post_run_time", state.post_run_ms),
+        (end_name, state.end_ms),
+        ("deadline_utc", state.deadline_ms),
+    ];
+    for (name, ms) in times.into_iter().filter(|(_, ms)| *ms > 0) {
+        put(name, json!(utc_text(ms)));
+    }
+    if state.running_ms > 0 && state.end_ms >= state.running_ms {
+        put(
+            "run_seconds",
+            json!((state.end_ms - state.running_ms) / 1000),
+        );
+    }
+    if let Some(stage) = state.last_success_stage {
+        put("last_success_stage", json!(stage));
+    }
+    if let Some(code) = state.exit_code {
+        put("exit_code", json!(code));
+    }
+    if !state.milestones.is_empty() {
+        put("milestones", json!(state.milestones));
+    }
+    if let Some(waits) = &state.waits {
+        put("waits", waits.clone());
+    }
+    if !state.attempts.is_empty() {
+        let attempts: Vec<_> = state
+            .attempts
+            .iter()
+            .map(|a| {
+                json!({
+                    "attempt": a.attempt, "host_machine": a.host, "job_stage": a.stage, "job_health": a.health,
+                    "dispatch_time": utc_text(a.dispatch_ms), "end_time": utc_text(a.end_ms), "reason": a.reason,
+                })
+            })
+            .collect();
+        put("attempts", json!(attempts));
+    }
+    view
+}
+
+/// A job as a line of a list.
+pub(crate) fn summary(state: JobState) -> JobSummary {
+    JobSummary {
+        job_id: state.job_id.to_string(),
+        job_stage: state.stage.to_string(),
+        job_health: state.health.to_string(),
+        job_data_readiness: state.data_readiness.to_string(),
+        my_account: state.account,
+        queue: state.queue,
+        priority: state.priority,
+        suite: state.suite,
+        params: state.params,
+        testbox: state.testbox,
+        tbox_group: state.tbox_group,
+        host: state.host,
+        attempt: state.attempt,
+        submit_id: state.submit_id,
+        memory_mb: state.memory_mb,
+        submit_ms: state.submit_ms,
+        dispatch_ms: state.dispatch_ms,
+        running_ms: state.running_ms,
+        end_ms: state.end_ms,
+        exit_code: state.exit_code,
+        reason: state.reason,
+        result_root: state.result_root,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::state;
+
+    #[test]
+    fn nobody_is_shown_a_secret() {
+        let Value::Object(spec) = json!({
+            "suite": "x", "my_token": "hush", "my_email": "hush", "secrets": {"a": "hush"}, "secrets_sealed": "hush",
+            "job_stage": "forged", "nr_run": 1,
+        }) else {
+            unreachable!()
+        };
+        let held = JobState {
+            claim_token: "hush".into(),
+            session: "hush".into(),
+            ..state(1)
+        };
+        let text = Value::Object(flat(&held, Some(spec))).to_string();
+        assert!(!text.contains("hush") && text.contains("nr_run"), "{text}");
+        assert!(text.contains(r#""job_stage":"submit""#), "{text}");
+    }
+}

@@ -1,0 +1,517 @@
+//! Waiting for jobs: scripts (`jobs/wait`) and jobs (`wait_on`).
+//!
+//! Both read the same conditions. A job that waits for others is stored with `ready: false` and its
+//! condition; any number of jobs may wait for one. What is in memory only finds the ones to look at: the
+//! store has the truth, and a sweep repeats what was missed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_store::{JobState, StoredJob};
+use serde_json::{Map, Value, json};
+
+use crate::{core::Core, lease::ended, refusal::Refusal, view::field_of};
+
+/// How long `jobs/wait` holds a request; the client asks again.
+const WAIT_MS: u64 = 10_000;
+/// Most jobs in one wait.
+const JOBS_MAX: usize = 1_000;
+
+/// What is waited for, of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) job: JobId,
+    /// All of these; none: that the job ends.
+    fields: Vec<(String, String)>,
+}
+
+/// How a condition stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It holds.
+    Met,
+    /// It may yet hold.
+    Open,
+    /// The job ended, and it can hold no more.
+    Never,
+}
+
+impl Condition {
+    /// Reads `wait_on: {id: {field: value} | null}`.
+    pub(crate) fn read_all(value: &Value) -> Result<Vec<Self>, Refusal> {
+        let bad = |message: String| {
+            Refusal::new(
+                ErrorCode::BadField,
+                message,
+                "wait_on: {JOB_ID: {job_stage: finish}}, or {JOB_ID: null} for its end",
+            )
+        };
+        let Some(map) = value.as_object() else {
+            return Err(bad("wait_on: not a map".to_owned()));
+        };
+        if map.is_empty() || map.len() > JOBS_MAX {
+            return Err(bad(format!(
+                "wait_on: {} jobs; 1 to {JOBS_MAX} can be waited for",
+                map.len()
+            )));
+        }
+        map.iter()
+            .map(|(id, fields)| {
+                let job = id
+                    .parse()
+                    .map_err(|error| bad(format!("wait_on: {error}")))?;
+                let fields = match fields {
+                    Value::Null => Vec::new(),
+                    Value::Object(fields) => fields
+                        .iter()
+                        .map(|(name, value)| (name.clone(), text_of(value)))
+                        .collect(),
+                    Value::String(stage) => vec![("job_stage".to_owned(), stage.clone())],
+                    _ => {
+                        return Err(bad(format!(
+                            "wait_on: what is waited for of {id} is neither a map nor null"
+                        )));
+                    }
+                };
+                for (name, value) in &fields {
+                    check_field(name, value).map_err(bad)?;
+                }
+                Ok(Self { job, fields })
+            })
+            .collect()
+    }
+
+    /// How it stands with this state of the job.
+    pub(crate) fn standing(&self, state: &JobState) -> Standing {
+        if self.fields.is_empty() {
+            return if state.stage.is_terminal() {
+                Standing::Met
+            } else {
+                Standing::Open
+            };
+        }
+        if self
+            .fields
+            .iter()
+            .all(|(name, value)| holds(state, name, value))
+        {
+            return Standing::Met;
+        }
+        let readiness_open = self
+            .fields
+            .iter()
+            .any(|(name, _)| name == "job_data_readiness")
+            && state.data_readiness < DataReadiness::Complete;
+        if state.stage.is_terminal() && !readiness_open {
+            Standing::Never
+        } else {
+            Standing::Open
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn check_field(name: &str, value: &str) -> Result<(), String> {
+    let known = match name {
+        "job_stage" => value
+            .parse::<Stage>()
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
+        "job_health" => value
+            .parse::<Health>()
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
+        "job_data_readiness" => value
+            .parse::<DataReadiness>()
+            .map(|_| ())
+            .map_err(|error| error.to_string()),
+        _ => Ok(()),
+    };
+    known.map_err(|error| format!("wait_on: {error}"))
+}
+
+fn holds(state: &JobState, name: &str, value: &str) -> bool {
+    match name {
+        "job_stage" => value.parse::<Stage>().is_ok_and(|stage| {
+            // Cancelled or aborted is beyond running, but it never got there.
+            if stage.is_terminal() {
+                state.stage.is_terminal()
+            } else {
+                state.stage >= stage && state.stage <= Stage::Finish
+            }
+        }),
+        "job_data_readiness" => value
+            .parse::<DataReadiness>()
+            .is_ok_and(|wanted| state.data_readiness >= wanted),
+        "milestones" => value
+            .split(',')
+            .all(|wanted| state.milestones.iter().any(|m| m == wanted.trim())),
+        _ => field_of(state, name).is_some_and(|present| text_of(&present) == value),
+    }
+}
+
+/// A request of `jobs/wait`.
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    conditions: Vec<Condition>,
+    fail_fast: bool,
+    get_fields: Vec<String>,
+}
+
+impl Wait {
+    pub(crate) fn of(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        let conditions = Condition::read_all(body.get("wait_on").unwrap_or(&Value::Null))?;
+        let options = body.get("wait_options").and_then(Value::as_object);
+        let get_fields = options
+            .and_then(|options| options.get("get_fields"))
+            .and_then(Value::as_object);
+        Ok(Self {
+            conditions,
+            fail_fast: options.is_some_and(|options| {
+                options.get("fail_fast").is_some_and(|v| v != &json!(false))
+            }),
+            get_fields: get_fields
+                .map(|fields| fields.keys().take(100).cloned().collect())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+/// Jobs that wait for others, by what they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Dependants(Mutex<BTreeMap<JobId, BTreeSet<JobId>>>);
+
+impl Dependants {
+    /// Remembers a job that waits, if it does.
+    pub(crate) fn add(&self, child: &JobState) {
+        let Some(conditions) = conditions_of(child) else {
+            return;
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for condition in conditions {
+            known.entry(condition.job).or_default().insert(child.job_id);
+        }
+    }
+
+    fn of(&self, parent: JobId) -> Vec<JobId> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(&parent)
+            .map(|children| children.iter().copied().collect())
+            .unwrap_or_default()
+    }
+
+    fn parents(&self) -> Vec<JobId> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys()
+            .copied()
+            .collect()
+    }
+
+    fn forget(&self, parent: JobId) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&parent);
+    }
+}
+
+fn conditions_of(child: &JobState) -> Option<Vec<Condition>> {
+    let waits = child.waits.as_ref()?;
+    Condition::read_all(waits.get("wait_on")?).ok()
+}
+
+/// What becomes of a waiting job: `None`, it waits on.
+fn decide(
+    child: &JobState,
+    parents: &BTreeMap<JobId, Option<StoredJob>>,
+    now_ms: u64,
+) -> Option<JobState> {
+    let conditions = conditions_of(child)?;
+    let fail_fast = child
+        .waits
+        .as_ref()
+        .and_then(|w| w.get("fail_fast"))
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    let mut all_met = true;
+    for condition in &conditions {
+        let Some(parent) = parents.get(&condition.job) else {
+            return None;
+        };
+        let Some(parent) = parent else {
+            return Some(aborted(
+                child,
+                now_ms,
+                &format!("job {} does not exist", condition.job),
+            ));
+        };
+        let state = &parent.state;
+        let failed = state.stage.is_terminal() && state.health != Health::Success;
+        match condition.standing(state) {
+            Standing::Never => {
+                let reason = format!(
+                    "job {} ended ({}) without what was waited for",
+                    condition.job, state.health
+                );
+                return Some(aborted(child, now_ms, &reason));
+            }
+            _ if fail_fast && failed => {
+                return Some(aborted(
+                    child,
+                    now_ms,
+                    &format!("job {} ended with {}", condition.job, state.health),
+                ));
+            }
+            Standing::Open => all_met = false,
+            Standing::Met => {}
+        }
+    }
+    all_met.then(|| JobState {
+        ready: true,
+        ready_ms: now_ms,
+        waits: None,
+        reason: String::new(),
+        ..child.clone()
+    })
+}
+
+fn aborted(child: &JobState, now_ms: u64, reason: &str) -> JobState {
+    ended(child, Stage::AbortWait, Health::AbortWait, now_ms, reason)
+}
+
+impl Core {
+    /// Looks after jobs that wait for others, until the replica stops.
+    pub(crate) async fn watch_dependants(self: Arc<Self>) {
+        let mut changes = self.changes.listen();
+        loop {
+            let changed = tokio::select! {
+                changed = changes.recv() => changed,
+                () = self.draining.cancelled() => return,
+            };
+            match changed {
+                Ok(parent) => {
+                    if let Err(refusal) = self.parent_changed(parent).await {
+                        let error = refusal.body.message;
+                        tracing::warn!(job_id = %parent, error, "its dependants are looked at later");
+                    }
+                }
+                // Too many to tell: look at all of them.
+                Err(_) => self.sweep_dependants().await,
+            }
+        }
+    }
+
+    /// Looks again at all jobs that wait for `parent`.
+    async fn parent_changed(&self, parent: JobId) -> Result<(), Refusal> {
+        let children = self.dependants.of(parent);
+        if children.is_empty() {
+            return Ok(());
+        }
+        let mut left = false;
+        for child in children {
+            left |= self.look_at_dependant(child).await?;
+        }
+        if !left {
+            self.dependants.forget(parent);
+        }
+        Ok(())
+    }
+
+    /// Decides about one waiting job; says whether it still waits.
+    pub(crate) async fn look_at_dependant(&self, child: JobId) -> Result<bool, Refusal> {
+        let Ok(stored) = self.job(child).await else {
+            return Ok(false);
+        };
+        let Some(conditions) =
+            conditions_of(&stored.state).filter(|_| stored.state.stage == Stage::Submit)
+        else {
+            return Ok(false);
+        };
+        let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
+        let found = self.store.get(&ids).await?;
+        let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
+        let now_ms = self.clock.wall_ms();
+        let changed = self
+            .change(child, |state| {
+                Ok((state.stage == Stage::Submit && !state.ready)
+                    .then(|| decide(state, &parents, now_ms))
+                    .flatten())
+            })
+            .await?;
+        Ok(!changed.after.state.ready && changed.after.state.stage == Stage::Submit)
+    }
+
+    /// Repeats what an announcement may have missed.
+    pub(crate) async fn sweep_dependants(&self) {
+        for parent in self.dependants.parents() {
+            if let Err(refusal) = self.parent_changed(parent).await {
+                tracing::warn!(
+                    error = refusal.body.message,
+                    "jobs that wait for others could not be looked at"
+                );
+                return;
+            }
+        }
+    }
+
+    /// Answers when what is waited for holds (or can hold no more), else after a while with what holds.
+    pub(crate) async fn wait_for(&self, wait: &Wait) -> Result<Value, Refusal> {
+        let deadline = self.clock.now().0.saturating_add(WAIT_MS);
+        let mut changes = self.changes.listen();
+        let ids: Vec<JobId> = wait
+            .conditions
+            .iter()
+            .map(|condition| condition.job)
+            .collect();
+        loop {
+            let found = self.store.get(&ids).await?;
+            let mut waited = Map::new();
+            let mut over = true;
+            for (condition, job) in wait.conditions.iter().zip(found) {
+                let state = job.ok_or_else(|| Refusal::no_job(condition.job))?.state;
+                match condition.standing(&state) {
+                    Standing::Open => over = false,
+                    Standing::Met | Standing::Never => {
+                        waited.insert(
+                            condition.job.to_string(),
+                            waited_fields(&state, &wait.get_fields),
+                        );
+                    }
+                }
+                if wait.fail_fast && state.stage.is_terminal() && state.health != Health::Success {
+                    waited.insert(
+                        condition.job.to_string(),
+                        waited_fields(&state, &wait.get_fields),
+                    );
+                    return Ok(json!({ "waited_jobs": waited }));
+                }
+            }
+            let left = deadline.saturating_sub(self.clock.now().0);
+            if over || left == 0 || self.draining.is_cancelled() {
+                return Ok(json!({ "waited_jobs": waited }));
+            }
+            loop {
+                let left = deadline.saturating_sub(self.clock.now().0);
+                tokio::select! {
+                    changed = changes.recv() => match changed {
+                        Ok(id) if !ids.contains(&id) => continue,
+                        // Ours, or too many to tell: look again.
+                        _ => break,
+                    },
+                    () = self.clock.sleep(Duration::from_millis(left)) => break,
+                    () = self.draining.cancelled() => break,
+                }
+            }
+        }
+    }
+}
+
+fn waited_fields(state: &JobState, names: &[String]) -> Value {
+    let mut fields = Map::new();
+    for name in ["job_stage", "job_health"]
+        .into_iter()
+        .chain(names.iter().map(String::as_str))
+    {
+        fields.insert(
+            name.to_owned(),
+            field_of(state, name).unwrap_or(Value::Null),
+        );
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::state;
+
+    fn child(waits: Value) -> JobState {
+        JobState {
+            ready: false,
+            waits: Some(waits),
+            ..state(9)
+        }
+    }
+
+    fn parent(n: u64, stage: Stage, health: Health) -> (JobId, Option<StoredJob>) {
+        let state = JobState {
+            stage,
+            health,
+            ..state(n)
+        };
+        (
+            JobId::new(n),
+            Some(StoredJob {
+                state,
+                version: fairlead_store::Version::default(),
+            }),
+        )
+    }
+
+    #[test]
+    fn a_child_waits_for_all_its_parents_and_then_runs() {
+        let child = child(json!({"wait_on": {"1": {"job_stage": "running"}, "2": null}}));
+        let mut parents = BTreeMap::from([
+            parent(1, Stage::PostRun, Health::Unknown),
+            parent(2, Stage::Running, Health::Unknown),
+        ]);
+        assert_eq!(decide(&child, &parents, 5), None);
+        parents.extend([parent(2, Stage::Finish, Health::Fail)]);
+        let next = decide(&child, &parents, 5).unwrap();
+        assert!(next.ready && next.waits.is_none());
+    }
+
+    #[test]
+    fn what_can_never_be_aborts_the_child() {
+        let waits = child(json!({"wait_on": {"1": {"job_health": "success"}}}));
+        let parents = BTreeMap::from([parent(1, Stage::Finish, Health::Fail)]);
+        assert_eq!(decide(&waits, &parents, 5).unwrap().stage, Stage::AbortWait);
+        let fast = child(json!({"wait_on": {"1": null, "2": null}, "fail_fast": true}));
+        let parents = BTreeMap::from([
+            parent(1, Stage::Cancel, Health::Cancel),
+            parent(2, Stage::Submit, Health::Unknown),
+        ]);
+        assert_eq!(
+            decide(&fast, &parents, 5).unwrap().health,
+            Health::AbortWait
+        );
+        let gone = BTreeMap::from([(JobId::new(1), None)]);
+        assert_eq!(decide(&waits, &gone, 5).unwrap().stage, Stage::AbortWait);
+    }
+
+    #[test]
+    fn a_cancelled_job_never_reached_running() {
+        let condition = &Condition::read_all(&json!({"1": {"job_stage": "running"}})).unwrap()[0];
+        let cancelled = JobState {
+            stage: Stage::Cancel,
+            ..state(1)
+        };
+        assert_eq!(condition.standing(&cancelled), Standing::Never);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in [
+            json!(null),
+            json!({}),
+            json!({"x": null}),
+            json!({"1": 7}),
+            json!({"1": {"job_stage": "started"}}),
+        ] {
+            assert!(Condition::read_all(&bad).is_err(), "{bad}");
+        }
+    }
+}
