@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -50,7 +51,7 @@ impl Agent {
         }
     }
 
-    /// `kill -9`, and reaps it. Its jobs' processes are not its children's children to us: they end by themselves.
+    /// `kill -9`, and reaps it. Its jobs' processes are not reached: they must end by themselves.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -69,6 +70,23 @@ impl Agent {
         }
     }
 
+    /// Stops it with all its jobs, and kills it if that takes too long.
+    fn end(&mut self) {
+        if let Some(child) = &mut self.child {
+            // The second signal kills its jobs at once.
+            for _ in 0..2 {
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
+                for _ in 0..500 {
+                    if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                        return;
+                    }
+                    std::thread::park_timeout(Duration::from_millis(10));
+                }
+            }
+        }
+        self.kill();
+    }
+
     /// What it printed so far.
     pub fn log(&self) -> String {
         let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
@@ -82,7 +100,7 @@ impl Drop for Agent {
         reason = "a failed test shows what the agent said"
     )]
     fn drop(&mut self) {
-        self.kill();
+        self.end();
         if std::thread::panicking() {
             let log = self.log();
             let lines: Vec<_> = log.lines().rev().take(40).collect();

@@ -189,7 +189,8 @@ async fn main_job() {
         .post("/scheduler/v1/queues/heavy", &json!({"weight": 3}))
         .await;
     assert_eq!(weight.status, 200, "{}", weight.text);
-    let submitted = http.submit(&Value::Array(all_jobs(&record))).await;
+    let jobs = all_jobs(&record);
+    let submitted = http.submit(&json!(jobs)).await;
     assert_eq!(submitted.len(), JOBS);
     let mut running = agents(&scheduler, &record);
 
@@ -219,10 +220,16 @@ async fn main_job() {
     })
     .await;
     let runs = record.runs();
-    for id in &submitted {
+    for (id, asked) in submitted.iter().zip(&jobs) {
         let job = http.job(id).await;
         let about = format!("{id}: {job}");
-        assert_eq!(job["job_health"], "success", "{about}");
+        // One job of the examples is there to fail.
+        let fails = asked["suite"] == "fail" && asked["step"] == "second";
+        assert_eq!(
+            job["job_health"],
+            if fails { "fail" } else { "success" },
+            "{about}"
+        );
         assert_eq!(job["attempt"], 1, "{about}");
         assert_eq!(runs.get(id), Some(&(1, 1)), "{about}");
     }

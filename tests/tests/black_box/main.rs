@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod access;
+mod agents;
 mod bad_input;
 mod fairness;
 mod fuzz;
