@@ -106,27 +106,31 @@ pub(crate) fn names(
     bytes_max: usize,
     items_max: usize,
 ) -> Result<Vec<String>, PlanError> {
-    let items: Vec<Value> = match value {
-        None => Vec::new(),
-        Some(Value::Array(items)) => items.clone(),
+    let words: Vec<Value>;
+    let items: &[Value] = match value {
+        None => &[],
+        Some(Value::Array(items)) => items,
         Some(Value::String(text)) => {
-            let parts = text
-                .split(|c: char| c == ',' || c.is_whitespace())
-                .filter(|part| !part.is_empty());
-            parts.map(Value::from).collect()
+            let parts = text.split(|c: char| c == ',' || c.is_whitespace());
+            words = parts
+                .filter(|part| !part.is_empty())
+                .take(items_max + 1)
+                .map(Value::from)
+                .collect();
+            &words
         }
-        Some(number @ Value::Number(_)) => vec![number.clone()],
+        Some(number @ Value::Number(_)) => std::slice::from_ref(number),
         Some(other) => {
             let problem = format!("{} where a list of names was expected", shown(other));
             return refuse(field, problem, "write [a, b], or a,b");
         }
     };
     if items.len() > items_max {
-        let problem = format!("{} items; at most {items_max} are allowed", items.len());
+        let problem = format!("more than {items_max} items");
         return refuse(field, problem, "name fewer");
     }
     let mut names: Vec<String> = Vec::with_capacity(items.len());
-    for item in &items {
+    for item in items {
         let name = checked(field, item, charset, bytes_max)?;
         if !names.contains(&name) {
             names.push(name);

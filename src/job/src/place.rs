@@ -245,7 +245,16 @@ fn memory(
             }
         },
     };
-    Ok(said.max(named).unwrap_or(defaults.memory_mb))
+    let needed = said.max(named).unwrap_or(defaults.memory_mb);
+    if needed == 0 {
+        let problem = "0 MB is no memory for a vm or dc".to_owned();
+        return refuse(
+            "need_memory",
+            problem,
+            "leave it out for the site's default",
+        );
+    }
+    Ok(needed)
 }
 
 /// The memory in a name such as `vm-2p8g` or `dc-8g`: `8g`.

@@ -147,11 +147,13 @@ fn snippet(text: &str, at: At) -> String {
     )
 }
 
-/// A character that may go to a terminal.
+/// A character that may go to a terminal: none that moves the cursor or turns text around.
 fn visible(c: char) -> char {
     if c == '\t' {
         ' '
-    } else if c.is_control() {
+    } else if c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    {
         '\u{fffd}'
     } else {
         c

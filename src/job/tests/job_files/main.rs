@@ -10,5 +10,6 @@ mod corpus;
 mod examples;
 mod fuzz;
 mod golden;
+mod model;
 mod plans;
 mod refusals;

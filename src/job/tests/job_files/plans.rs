@@ -276,6 +276,7 @@ fn what_is_wrong_is_refused_by_its_field() {
         ("cache_dirs", json!(["c\u{7}"])),
         ("need_memory", json!("lots")),
         ("need_memory", json!(-1)),
+        ("need_memory", json!("0g")),
         ("memory_minimum", json!("512Q")),
         ("memory", json!([1])),
         ("runtime", json!("soon")),
