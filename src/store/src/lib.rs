@@ -4,12 +4,14 @@
 //! replicas) pass one conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
 pub mod codec;
+pub mod elasticsearch;
 pub mod embedded;
 pub mod error;
 pub mod job_state;
 pub mod query;
 pub mod store;
 
+pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::EmbeddedStore;
 pub use error::{ItemError, StoreError};
 pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};

@@ -1,0 +1,247 @@
+//! Bulks: many writes in one request, each with its own result.
+//!
+//! A bulk is split by items and bytes; one that is refused whole (a malformed line, too large) is split
+//! in halves until the item at fault stands alone. Items that met overload or a month without an index
+//! are tried again: they were certainly not taken.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use ::elasticsearch::http::Method;
+use futures_util::{StreamExt, stream};
+
+use super::{
+    clock,
+    cluster::{Call, Failure},
+    reply::{self, Bulk, BulkItem},
+    store::ElasticStore,
+};
+use crate::{ItemError, Version, codec::refused};
+
+/// Items of one bulk, at most.
+const BULK_ITEMS: usize = 500;
+/// Bytes of one bulk, about. Elasticsearch bounds all that is in flight to a tenth of its heap.
+const BULK_BYTES: usize = 5 << 20;
+/// Rounds for items that were not taken.
+const ROUNDS: u32 = 4;
+/// Wait before the second round; doubled with each.
+const ROUND_WAIT: Duration = Duration::from_millis(50);
+/// What of the answer is needed.
+const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
+    items.*.error.type,items.*.error.reason,items.*.error.caused_by";
+
+/// One write.
+#[derive(Debug, Clone)]
+pub(super) struct Op {
+    /// Where it goes.
+    pub(super) index: String,
+    /// The action, and the document where there is one: whole lines.
+    pub(super) lines: String,
+}
+
+/// How a batch of writes is sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    /// Whether a bulk may be sent again when it may be in already.
+    pub(super) is_repeatable: bool,
+    /// How many bulks may be in flight; 1 keeps the order of the items.
+    pub(super) in_flight: usize,
+}
+
+/// What became of one item in one round.
+#[derive(Debug)]
+enum Got {
+    Done(Result<Version, ItemError>),
+    Busy(String),
+    NoIndex,
+}
+
+impl ElasticStore {
+    /// Sends all; the results are in the order of `ops`.
+    pub(super) async fn bulk(&self, ops: &[Op], how: How) -> Vec<Result<Version, ItemError>> {
+        let lost = || {
+            Err(ItemError::Unknown {
+                reason: "the bulk was not sent".to_owned(),
+            })
+        };
+        let mut results: Vec<Result<Version, ItemError>> = ops.iter().map(|_| lost()).collect();
+        let mut open: Vec<usize> = (0..ops.len()).collect();
+        for round in 1..=ROUNDS {
+            let got = self.round(ops, &open, how).await;
+            open.clear();
+            let mut missing = BTreeSet::new();
+            for (number, got) in got {
+                let (Some(slot), Some(op)) = (results.get_mut(number), ops.get(number)) else {
+                    continue;
+                };
+                *slot = match got {
+                    Got::Done(result) => result,
+                    Got::Busy(reason) => {
+                        open.push(number);
+                        Err(ItemError::NotTaken { reason })
+                    }
+                    Got::NoIndex => {
+                        open.push(number);
+                        missing.insert(op.index.clone());
+                        Err(ItemError::NotTaken {
+                            reason: format!("index {} is not there", op.index),
+                        })
+                    }
+                };
+            }
+            if open.is_empty() || round == ROUNDS {
+                break;
+            }
+            open.sort_unstable();
+            if missing.is_empty() {
+                clock::pause(self.chance.jitter(ROUND_WAIT * 2_u32.pow(round))).await;
+            } else if let Err(error) = self.make_indices(missing).await {
+                tracing::warn!(%error, "an index could not be made");
+            }
+        }
+        results
+    }
+
+    async fn round(&self, ops: &[Op], open: &[usize], how: How) -> Vec<(usize, Got)> {
+        let sends = split(ops, open)
+            .into_iter()
+            .map(|chunk| self.send_halving(ops, chunk, how));
+        let chunks: Vec<Vec<(usize, Got)>> = stream::iter(sends)
+            .buffered(how.in_flight.max(1))
+            .collect()
+            .await;
+        chunks.into_iter().flatten().collect()
+    }
+
+    /// Sends one chunk, in halves where it is refused whole.
+    async fn send_halving(&self, ops: &[Op], chunk: Vec<usize>, how: How) -> Vec<(usize, Got)> {
+        let mut got = Vec::with_capacity(chunk.len());
+        let mut todo = vec![chunk];
+        while let Some(mut chunk) = todo.pop() {
+            match self.send(ops, &chunk, how.is_repeatable).await {
+                Ok(items) => got.extend(chunk.into_iter().zip(items)),
+                Err(Failure::Status {
+                    status: 400 | 413, ..
+                }) if chunk.len() > 1 => {
+                    // The first half is next: the order of items stays.
+                    let second = chunk.split_off(chunk.len() / 2);
+                    todo.push(second);
+                    todo.push(chunk);
+                }
+                Err(failure) => {
+                    let error = failure.of_write();
+                    got.extend(
+                        chunk
+                            .into_iter()
+                            .map(|n| (n, Got::Done(Err(error.clone())))),
+                    );
+                }
+            }
+        }
+        got
+    }
+
+    async fn send(
+        &self,
+        ops: &[Op],
+        chunk: &[usize],
+        is_repeatable: bool,
+    ) -> Result<Vec<Got>, Failure> {
+        let lines: String = chunk
+            .iter()
+            .filter_map(|n| ops.get(*n))
+            .map(|op| op.lines.as_str())
+            .collect();
+        let path = format!(
+            "/_bulk?timeout={}ms&filter_path={REPLY}",
+            self.request_timeout.as_millis()
+        );
+        let mut call = Call::new(Method::Post, path).lines(lines);
+        call.is_repeatable = is_repeatable;
+        let body = self.cluster.call(&call).await?;
+        // Sent and answered, but not in words that we know: nothing is known of the items.
+        let unknown = |reason: String| Failure::Unknown(reason);
+        let reply: Bulk = reply::parse(body)
+            .await
+            .map_err(|error| unknown(error.to_string()))?;
+        if reply.items.len() != chunk.len() {
+            return Err(unknown(format!(
+                "a bulk of {} items was answered with {}",
+                chunk.len(),
+                reply.items.len()
+            )));
+        }
+        let items = reply.items.into_iter();
+        Ok(items
+            .map(|item| item.into_values().next().unwrap_or_default())
+            .map(judge)
+            .collect())
+    }
+}
+
+fn split(ops: &[Op], open: &[usize]) -> Vec<Vec<usize>> {
+    let mut chunks = Vec::new();
+    let mut chunk = Vec::new();
+    let mut bytes = 0;
+    for number in open {
+        let size = ops.get(*number).map_or(0, |op| op.lines.len());
+        if !chunk.is_empty() && (chunk.len() == BULK_ITEMS || bytes + size > BULK_BYTES) {
+            chunks.push(std::mem::take(&mut chunk));
+            bytes = 0;
+        }
+        chunk.push(*number);
+        bytes += size;
+    }
+    if !chunk.is_empty() {
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+fn judge(item: BulkItem) -> Got {
+    let cause = item.error.unwrap_or_default();
+    let reason = cause.in_words();
+    let result = match (item.status, cause.kind.as_str()) {
+        (200..300, _) => match (item.seq_no, item.primary_term) {
+            (Some(seq_no), Some(primary_term)) => Ok(Version {
+                primary_term,
+                seq_no,
+            }),
+            _ => Err(ItemError::Unknown {
+                reason: "a write was answered without its version".to_owned(),
+            }),
+        },
+        (409, _) => Err(ItemError::Conflict { current: None }),
+        (404, "index_not_found_exception") => return Got::NoIndex,
+        (404, _) => Err(ItemError::Missing),
+        (429, _) => return Got::Busy(reason),
+        // A block set by an operator or a full disk: nothing was written.
+        (403, "cluster_block_exception") => Err(ItemError::NotTaken { reason }),
+        (400..500, _) => Err(refused(reason)),
+        // A copy may hold it although the primary failed.
+        _ => Err(ItemError::Unknown { reason }),
+    };
+    Got::Done(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(bytes: usize) -> Op {
+        Op {
+            index: "i".to_owned(),
+            lines: "x".repeat(bytes),
+        }
+    }
+
+    #[test]
+    fn bulks_are_split_by_items_and_by_bytes() {
+        let small: Vec<Op> = (0..1_200).map(|_| op(10)).collect();
+        let open: Vec<usize> = (0..1_200).collect();
+        let sizes = |chunks: Vec<Vec<usize>>| chunks.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(sizes(split(&small, &open)), [500, 500, 200]);
+        let large: Vec<Op> = [3 << 20, 1 << 20, 2 << 20, 9 << 20, 10].map(op).into();
+        assert_eq!(sizes(split(&large, &[0, 1, 2, 3, 4])), [2, 1, 1, 1]);
+        assert!(split(&large, &[]).is_empty());
+    }
+}

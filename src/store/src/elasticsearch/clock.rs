@@ -1,0 +1,50 @@
+//! The one place of this store that asks for the time, waits, or draws lots.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// Monotonic time.
+#[expect(clippy::disallowed_methods, reason = "the named clock module")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// UTC epoch milliseconds: names the month's index and stamps documents for people, decides nothing.
+#[expect(clippy::disallowed_methods, reason = "the named clock module")]
+pub(super) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Waits between two tries.
+#[expect(clippy::disallowed_methods, reason = "the named timer module")]
+pub(super) async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Random numbers that keep replicas from trying again in step (xorshift; no secret depends on them).
+#[derive(Debug)]
+pub(super) struct Chance(AtomicU64);
+
+impl Chance {
+    /// Differs from process to process.
+    pub(super) fn new() -> Self {
+        let seed = RandomState::new().hash_one(unix_ms());
+        Self(AtomicU64::new(seed | 1))
+    }
+
+    /// Something between half of `time` and `time`.
+    pub(super) fn jitter(&self, time: Duration) -> Duration {
+        let mut x = self.0.load(Ordering::Relaxed);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.0.store(x, Ordering::Relaxed);
+        let half = time / 2;
+        let part = u32::try_from(x % 1024).unwrap_or(0);
+        half + half * part / 1024
+    }
+}

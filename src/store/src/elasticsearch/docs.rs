@@ -1,0 +1,198 @@
+//! Small documents with compare-and-set, and the record of events.
+
+use ::elasticsearch::http::Method;
+use fairlead_job::IdMaker;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    bulk::{How, Op},
+    clock,
+    reply::Got,
+    store::ElasticStore,
+};
+use crate::{Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, StoreError, Version, codec};
+
+/// Documents of one page of a list.
+const LIST_PAGE: usize = 1_000;
+/// The layout of small documents and events.
+const FORMAT: u16 = 1;
+
+/// A small document as it is stored.
+#[derive(Debug, Deserialize)]
+struct StoredDoc {
+    id: String,
+    body: Value,
+}
+
+impl ElasticStore {
+    /// One document, in real time.
+    pub(super) async fn read_doc(
+        &self,
+        kind: DocKind,
+        id: &str,
+    ) -> Result<Option<Doc>, StoreError> {
+        if !codec::is_doc_id(id) {
+            return Ok(None);
+        }
+        let names = [(self.docs_index(kind), id.to_owned())];
+        let got: Vec<Got<StoredDoc>> = self.multi_get(&names).await?;
+        Ok(got.into_iter().next().and_then(|got| {
+            let version = Version {
+                primary_term: got.primary_term,
+                seq_no: got.seq_no,
+            };
+            got.source.map(|doc| Doc {
+                id: doc.id,
+                version,
+                body: doc.body,
+            })
+        }))
+    }
+
+    /// Writes, in order: a later write of a batch finds what an earlier one left.
+    pub(super) async fn write_docs(
+        &self,
+        kind: DocKind,
+        writes: Vec<DocWrite>,
+    ) -> Vec<Result<Version, ItemError>> {
+        let now = clock::unix_ms();
+        let (mut sent, mut ops) = (Vec::new(), Vec::new());
+        let mut results = Vec::with_capacity(writes.len());
+        for (number, write) in writes.iter().enumerate() {
+            match self.doc_op(kind, write, now) {
+                Err(error) => results.push(Err(error)),
+                Ok(op) => {
+                    sent.push(number);
+                    ops.push(op);
+                    results.push(Err(ItemError::Missing));
+                }
+            }
+        }
+        let how = How {
+            is_repeatable: false,
+            in_flight: 1,
+        };
+        for (number, result) in sent.into_iter().zip(self.bulk(&ops, how).await) {
+            if let Some(slot) = results.get_mut(number) {
+                *slot = result;
+            }
+        }
+        results
+    }
+
+    fn doc_op(&self, kind: DocKind, write: &DocWrite, now: u64) -> Result<Op, ItemError> {
+        let body = codec::encode_doc(write)?;
+        let index = self.docs_index(kind);
+        let mut target = json!({"_index": index, "_id": write.id});
+        if let Expect::Version(version) = write.expect {
+            target["if_seq_no"] = json!(version.seq_no);
+            target["if_primary_term"] = json!(version.primary_term.max(1));
+        }
+        let action = match (&body, write.expect) {
+            (None, _) => "delete",
+            (Some(_), Expect::Absent) => "create",
+            (Some(_), Expect::Any | Expect::Version(_)) => "index",
+        };
+        let action = json!({action: target});
+        let lines = match body {
+            None => format!("{action}\n"),
+            Some(body) => format!(
+                "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now},\"body\":{body}}}\n",
+                json!(write.id)
+            ),
+        };
+        Ok(Op { index, lines })
+    }
+
+    /// All of a kind, by id.
+    pub(super) async fn read_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+        let index = self.docs_index(kind);
+        let mut docs: Vec<Doc> = Vec::new();
+        loop {
+            let mut body = json!({
+                "size": LIST_PAGE, "track_total_hits": false, "seq_no_primary_term": true,
+                "sort": [{"id": "asc"}],
+            });
+            if let Some(last) = docs.last() {
+                body["search_after"] = json!([last.id]);
+            }
+            let found = self.search_one(&index, &body).await?;
+            let is_last = found.hits.hits.len() < LIST_PAGE;
+            for hit in found.hits.hits {
+                let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {
+                    StoreError::Refused {
+                        reason: format!("a document of {index} cannot be read: {error}"),
+                    }
+                })?;
+                docs.push(Doc {
+                    id: doc.id,
+                    version: Version {
+                        primary_term: hit.primary_term,
+                        seq_no: hit.seq_no,
+                    },
+                    body: doc.body,
+                });
+            }
+            if is_last {
+                return Ok(docs);
+            }
+        }
+    }
+
+    /// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.
+    pub(super) async fn write_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
+        let ops: Vec<Op> = events
+            .into_iter()
+            .map(|event| {
+                // An id's month is the month of its second.
+                let month = IdMaker::new(0, 0).next(event.at_ms / 1_000).month();
+                let index = self.events_index(&month);
+                let document = json!({
+                    "format": FORMAT, "at_ms": event.at_ms, "who": event.who, "what": event.what,
+                    "subject": event.subject, "detail": event.detail,
+                });
+                Op {
+                    lines: format!("{}\n{document}\n", json!({"create": {"_index": index}})),
+                    index,
+                }
+            })
+            .collect();
+        let how = How {
+            is_repeatable: false,
+            in_flight: 2,
+        };
+        let results = self.bulk(&ops, how).await;
+        match results.into_iter().find_map(Result::err) {
+            None => Ok(()),
+            Some(ItemError::Refused { reason }) => Err(StoreError::Refused { reason }),
+            Some(error) => Err(StoreError::Unavailable {
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    /// Makes all writes visible to searches.
+    pub(super) async fn refresh_all(&self) -> Result<(), StoreError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Refreshed {
+            #[serde(rename = "_shards")]
+            shards: super::reply::Shards,
+        }
+        let kinds: Vec<String> = DocKind::ALL
+            .iter()
+            .map(|kind| self.docs_index(*kind))
+            .collect();
+        let path = format!(
+            "/{},{}/_refresh?ignore_unavailable=true",
+            self.all_jobs(),
+            kinds.join(",")
+        );
+        let call = super::cluster::Call::new(Method::Post, path);
+        let body = self.cluster.call(&call).await;
+        let body = body.map_err(super::cluster::Failure::of_read)?;
+        let refreshed: Refreshed = super::reply::parse(body).await?;
+        refreshed.shards.all_answered()
+    }
+}

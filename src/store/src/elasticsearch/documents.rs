@@ -1,0 +1,63 @@
+//! States as Elasticsearch documents: the stored JSON of the codec with two differences.
+//!
+//! `waits` is a string of JSON, because an update merges objects instead of replacing them. `cell` joins
+//! queue and account, so that one collapsed search gives the best job of each pair; it is derived, and
+//! written whenever either changes.
+
+use serde_json::{Map, Value};
+
+use crate::{JobState, codec};
+
+/// The derived field.
+pub(super) const CELL: &str = "cell";
+
+/// Queue and account in one term.
+pub(super) fn cell(queue: &str, account: &str) -> Value {
+    Value::String(Value::from(vec![queue, account]).to_string())
+}
+
+/// Fields of a state or patch as they are stored.
+pub(super) fn to_stored(mut fields: Map<String, Value>) -> Map<String, Value> {
+    if let Some(waits) = fields.get_mut("waits")
+        && !waits.is_null()
+    {
+        *waits = Value::String(waits.to_string());
+    }
+    fields
+}
+
+/// A whole state as a document.
+pub(super) fn state_document(state: &JobState) -> Result<String, String> {
+    let fields = match serde_json::to_value(state) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return Err("a state is an object".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut fields = to_stored(fields);
+    fields.insert(CELL.to_owned(), cell(&state.queue, &state.account));
+    Ok(Value::Object(fields).to_string())
+}
+
+/// A state as read from a document.
+pub(super) fn state_of(mut source: Map<String, Value>) -> Result<JobState, String> {
+    if let Some(Value::String(text)) = source.get("waits") {
+        let waits = serde_json::from_str(text).map_err(|error| format!("waits: {error}"))?;
+        source.insert("waits".to_owned(), waits);
+    }
+    codec::decode_state(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_from_its_document() {
+        let state = codec::decode_text(include_str!("../../tests/golden/state-1.json")).unwrap();
+        let document: Map<String, Value> =
+            serde_json::from_str(&state_document(&state).unwrap()).unwrap();
+        assert!(document["waits"].is_string());
+        assert_eq!(document[CELL], r#"["ann","ann"]"#);
+        assert_eq!(state_of(document).unwrap(), state);
+    }
+}

@@ -1,0 +1,212 @@
+//! Jobs by id: read, compare-and-set.
+
+use ::elasticsearch::http::Method;
+use fairlead_job::{JobId, Spec};
+use serde_json::{Map, Value, json};
+
+use super::{
+    bulk::{How, Op},
+    cluster::Call,
+    documents,
+    reply::{self, Got, Multi},
+    store::ElasticStore,
+};
+use crate::{
+    ItemError, Patch, StoreError, StoredJob, Version,
+    codec::{self, refused},
+};
+
+/// States asked for in one request.
+const GET_STATES: usize = 1_000;
+/// Bodies asked for in one request; they are larger.
+const GET_BODIES: usize = 100;
+
+/// The result of one item.
+type Item = Result<Version, ItemError>;
+
+/// What a document of a body holds.
+#[derive(Debug, serde::Deserialize)]
+struct StoredBody {
+    body: Spec,
+}
+
+impl ElasticStore {
+    /// States in real time.
+    pub(super) async fn get_states(
+        &self,
+        ids: &[JobId],
+    ) -> Result<Vec<Option<StoredJob>>, StoreError> {
+        let mut jobs = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(GET_STATES) {
+            let names: Vec<_> = ids
+                .iter()
+                .map(|id| (self.jobs_index(*id), id.to_string()))
+                .collect();
+            let got: Vec<Got<Map<String, Value>>> = self.multi_get(&names).await?;
+            for (id, got) in ids.iter().zip(got) {
+                let version = version_of(&got);
+                let state = got.source.map(documents::state_of).transpose();
+                let state = state.map_err(|reason| StoreError::Refused {
+                    reason: format!("job {id} cannot be read: {reason}"),
+                })?;
+                jobs.push(state.map(|state| StoredJob { state, version }));
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// Bodies in real time, with their versions.
+    pub(super) async fn get_job_bodies(
+        &self,
+        ids: &[JobId],
+    ) -> Result<Vec<Option<(Spec, Version)>>, StoreError> {
+        let mut bodies = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(GET_BODIES) {
+            let names: Vec<_> = ids
+                .iter()
+                .map(|id| (self.bodies_index(*id), id.to_string()))
+                .collect();
+            let got: Vec<Got<StoredBody>> = self.multi_get(&names).await?;
+            bodies.extend(got.into_iter().map(|got| {
+                let version = version_of(&got);
+                got.source.map(|source| (source.body, version))
+            }));
+        }
+        Ok(bodies)
+    }
+
+    /// Documents by index and id, in real time, in the order asked for. Such as are not found have no source.
+    pub(super) async fn multi_get<S>(
+        &self,
+        names: &[(String, String)],
+    ) -> Result<Vec<Got<S>>, StoreError>
+    where
+        S: serde::de::DeserializeOwned + Send + 'static,
+    {
+        let docs: Vec<Value> = names
+            .iter()
+            .map(|(index, id)| json!({"_index": index, "_id": id}))
+            .collect();
+        let path =
+            "/_mget?filter_path=docs.found,docs._source,docs._seq_no,docs._primary_term,docs.error";
+        let call = Call::new(Method::Post, path).json(&json!({"docs": docs}));
+        let body = self
+            .cluster
+            .call(&call)
+            .await
+            .map_err(super::cluster::Failure::of_read)?;
+        let mut reply: Multi<S> = reply::parse(body).await?;
+        if reply.docs.len() != names.len() {
+            return Err(StoreError::Refused {
+                reason: format!(
+                    "{} documents were asked for, {} answered",
+                    names.len(),
+                    reply.docs.len()
+                ),
+            });
+        }
+        for got in &mut reply.docs {
+            match &got.error {
+                Some(cause) if cause.kind != "index_not_found_exception" => {
+                    return Err(StoreError::Unavailable {
+                        reason: cause.in_words(),
+                    });
+                }
+                _ if !got.found => got.source = None,
+                _ => {}
+            }
+        }
+        Ok(reply.docs)
+    }
+
+    /// Compare-and-set of states: bulks of updates, each with the version that it expects.
+    pub(super) async fn patch_jobs(&self, patches: Vec<Patch>) -> Vec<Item> {
+        let cells = self.cells_of(&patches).await;
+        let (mut sent, mut ops) = (Vec::new(), Vec::new());
+        let mut results = Vec::with_capacity(patches.len());
+        for (number, (patch, cell)) in patches.iter().zip(cells).enumerate() {
+            match cell.and_then(|cell| self.update(patch, cell)) {
+                Err(error) => results.push(Err(error)),
+                Ok(op) => {
+                    sent.push(number);
+                    ops.push(op);
+                    results.push(Err(ItemError::Missing));
+                }
+            }
+        }
+        let how = How {
+            is_repeatable: false,
+            in_flight: 3,
+        };
+        for (number, result) in sent.into_iter().zip(self.bulk(&ops, how).await) {
+            if let Some(slot) = results.get_mut(number) {
+                *slot = result;
+            }
+        }
+        results
+    }
+
+    fn update(&self, patch: &Patch, cell: Option<Value>) -> Result<Op, ItemError> {
+        let id = patch.id;
+        codec::check_id(id).map_err(|_| ItemError::Missing)?;
+        let mut fields = documents::to_stored(patch.set.fields().clone());
+        if fields.get("job_id").is_some_and(|new| *new != json!(id)) {
+            return Err(refused(format!(
+                "a patch cannot change job {id} into another"
+            )));
+        }
+        if let Some(cell) = cell {
+            fields.insert(documents::CELL.to_owned(), cell);
+        }
+        let index = self.jobs_index(id);
+        // Without `detect_noop` an update that changes nothing is a write too, acknowledged by all copies.
+        let lines = format!(
+            "{}\n{}\n",
+            json!({"update": {
+                "_index": index, "_id": id.to_string(),
+                "if_seq_no": patch.expect.seq_no, "if_primary_term": patch.expect.primary_term.max(1),
+            }}),
+            json!({"doc": fields, "detect_noop": false})
+        );
+        Ok(Op { index, lines })
+    }
+
+    /// The new `cell` of patches that change queue or account; a patch that names only one of them (a
+    /// move by a person: rare) needs the other one read.
+    async fn cells_of(&self, patches: &[Patch]) -> Vec<Result<Option<Value>, ItemError>> {
+        let named = |patch: &Patch, field: &str| {
+            patch
+                .set
+                .fields()
+                .get(field)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let mut cells = Vec::with_capacity(patches.len());
+        for patch in patches {
+            let cell = match (named(patch, "queue"), named(patch, "account")) {
+                (None, None) => Ok(None),
+                (Some(queue), Some(account)) => Ok(Some(documents::cell(&queue, &account))),
+                (queue, account) => match self.get_states(&[patch.id]).await {
+                    Ok(mut read) => read.pop().flatten().map_or(Err(ItemError::Missing), |job| {
+                        let queue = queue.unwrap_or(job.state.queue);
+                        let account = account.unwrap_or(job.state.account);
+                        Ok(Some(documents::cell(&queue, &account)))
+                    }),
+                    Err(error) => Err(ItemError::NotTaken {
+                        reason: error.to_string(),
+                    }),
+                },
+            };
+            cells.push(cell);
+        }
+        cells
+    }
+}
+
+fn version_of<S>(got: &Got<S>) -> Version {
+    Version {
+        primary_term: got.primary_term,
+        seq_no: got.seq_no,
+    }
+}

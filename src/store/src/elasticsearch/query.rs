@@ -1,0 +1,175 @@
+//! Queries as JSON. Pure.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Find, Pull, PullBy, Search, SearchOrder};
+
+/// Jobs that may run now.
+pub(super) fn waiting() -> [Value; 2] {
+    [
+        json!({"term": {"stage": "submit"}}),
+        json!({"term": {"ready": true}}),
+    ]
+}
+
+/// Best first.
+fn best_first() -> Value {
+    json!([{"class": "desc"}, {"priority": "desc"}, {"job_id": "asc"}])
+}
+
+fn all_of(filters: &[Value]) -> Value {
+    json!({"bool": {"filter": filters}})
+}
+
+/// The fields that are counted, and how their counts are called in the answer.
+pub(super) const COUNTED: [&str; 3] = ["account", "queue", "host_keys"];
+
+/// Counts by every counted field, up to `size` terms of each.
+pub(super) fn counts(size: usize) -> Value {
+    let aggs: Map<String, Value> = COUNTED
+        .iter()
+        .map(|field| {
+            let terms = json!({"terms": {"field": field, "size": size}});
+            ((*field).to_owned(), terms)
+        })
+        .collect();
+    json!({
+        "size": 0, "track_total_hits": true, "query": all_of(&waiting()), "aggs": aggs,
+    })
+}
+
+/// One page of counts by `field`, for more terms than one answer holds.
+pub(super) fn counts_page(field: &str, size: usize, after: Option<&Value>) -> Value {
+    let mut composite = json!({
+        "size": size, "sources": [{field: {"terms": {"field": field}}}],
+    });
+    if let Some(after) = after {
+        composite["after"] = after.clone();
+    }
+    json!({
+        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
+        "aggs": {field: {"composite": composite}},
+    })
+}
+
+/// One page of waiting jobs, and one more that tells whether there is more.
+pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
+    let mut filters = waiting().to_vec();
+    match &pull.by {
+        PullBy::All => {}
+        PullBy::Account(name) => filters.push(json!({"term": {"account": name}})),
+        PullBy::Queue(name) => filters.push(json!({"term": {"queue": name}})),
+        PullBy::HostKey(name) => filters.push(json!({"term": {"host_keys": name}})),
+    }
+    let mut body = json!({
+        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "query": all_of(&filters), "sort": best_first(),
+    });
+    if let Some((class, priority, id)) = &pull.after {
+        body["search_after"] = json!([class, priority, id]);
+    }
+    body
+}
+
+/// The best jobs that an offer could take, of each pair of queue and account.
+pub(super) fn find(offer: &Find, groups: u32, limit: u32) -> Value {
+    let mut filters = waiting().to_vec();
+    filters.push(json!({"terms": {"host_keys": offer.keys}}));
+    filters.push(json!({"range": {"memory_mb": {"lte": offer.free_memory_mb}}}));
+    let any_arch = json!({"bool": {"must_not": {"exists": {"field": "arch"}}}});
+    filters.push(either(&[json!({"term": {"arch": offer.arch}}), any_arch]));
+    filters.push(subset("tags", "tags_n", &offer.tags));
+    filters.push(subset("devices", "devices_n", &offer.devices));
+    let mut collapse = json!({"field": super::documents::CELL});
+    if limit > 1 {
+        collapse["inner_hits"] = json!({
+            "name": "best", "size": limit, "sort": best_first(), "seq_no_primary_term": true,
+        });
+    }
+    json!({
+        "size": groups, "track_total_hits": true, "seq_no_primary_term": true,
+        "query": all_of(&filters), "sort": best_first(), "collapse": collapse,
+    })
+}
+
+fn either(sides: &[Value; 2]) -> Value {
+    json!({"bool": {"should": sides, "minimum_should_match": 1}})
+}
+
+/// Whether all that a job asks for is among `offered`. `terms_set` never finds a job that asks for nothing.
+fn subset(field: &str, count: &str, offered: &[String]) -> Value {
+    let nothing = json!({"term": {count: 0}});
+    if offered.is_empty() {
+        return nothing;
+    }
+    let all_offered = json!({"terms_set": {field: {
+        "terms": offered, "minimum_should_match_field": count,
+    }}});
+    either(&[nothing, all_offered])
+}
+
+/// A search for people; one more than its limit tells whether there is more.
+pub(super) fn search(search: &Search, limit: u32) -> Value {
+    let mut filters = Vec::new();
+    any_of(
+        &mut filters,
+        "stage",
+        search.stages.iter().map(|s| s.as_str()),
+    );
+    any_of(
+        &mut filters,
+        "health",
+        search.healths.iter().map(|h| h.as_str()),
+    );
+    for (field, names) in [
+        ("account", &search.accounts),
+        ("queue", &search.queues),
+        ("host", &search.hosts),
+        ("suite", &search.suites),
+        ("submit_id", &search.submit_ids),
+        ("group_id", &search.group_ids),
+        ("tbox_group", &search.tbox_groups),
+    ] {
+        any_of(&mut filters, field, names.iter().map(String::as_str));
+    }
+    if let Some(ready) = search.ready {
+        filters.push(json!({"term": {"ready": ready}}));
+    }
+    if let Some(since) = search.since_ms {
+        filters.push(json!({"range": {"submit_ms": {"gte": since}}}));
+    }
+    if let Some(until) = search.until_ms {
+        filters.push(json!({"range": {"submit_ms": {"lt": until}}}));
+    }
+    let order = match search.order {
+        SearchOrder::NewestFirst => "desc",
+        SearchOrder::OldestFirst => "asc",
+    };
+    let mut body = json!({
+        "size": if limit == 0 { 0 } else { limit + 1 }, "track_total_hits": true,
+        "seq_no_primary_term": true, "query": all_of(&filters), "sort": [{"job_id": order}],
+    });
+    if let Some(after) = search.after
+        && limit > 0
+    {
+        body["search_after"] = json!([after]);
+    }
+    body
+}
+
+/// `field` is one of `wanted`; an empty name means documents without the field, too.
+fn any_of<'a>(filters: &mut Vec<Value>, field: &str, wanted: impl Iterator<Item = &'a str>) {
+    let wanted: Vec<&str> = wanted.collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let named = json!({"terms": {field: wanted}});
+    filters.push(if wanted.contains(&"") {
+        either(&[
+            named,
+            json!({"bool": {"must_not": {"exists": {"field": field}}}}),
+        ])
+    } else {
+        named
+    });
+}

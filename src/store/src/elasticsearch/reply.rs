@@ -1,0 +1,228 @@
+//! Replies, typed. Every field has a default: `filter_path` leaves out what is empty.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::StoreError;
+
+/// Replies larger than this are parsed on a thread for blocking work, bytes.
+const PARSE_BYTES: usize = 64 << 10;
+/// How much of an error's text is kept, characters.
+const REASON_CHARS: usize = 500;
+
+/// Parses a reply.
+pub(super) async fn parse<T>(body: bytes::Bytes) -> Result<T, StoreError>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let parsed = if body.len() < PARSE_BYTES {
+        serde_json::from_slice(&body)
+    } else {
+        tokio::task::spawn_blocking(move || serde_json::from_slice(&body))
+            .await
+            .map_err(|error| StoreError::Unavailable {
+                reason: error.to_string(),
+            })?
+    };
+    parsed.map_err(|error| StoreError::Refused {
+        reason: format!("an answer of Elasticsearch was not understood: {error}"),
+    })
+}
+
+/// `type` and words of an error's body, which may be anything when a proxy made it.
+pub(super) fn error_of(body: &[u8]) -> (String, String) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Wrapped {
+        error: Value,
+    }
+    let wrapped: Wrapped = serde_json::from_slice(body).unwrap_or_default();
+    if let Ok(cause) = serde_json::from_value::<Cause>(wrapped.error.clone()) {
+        return (cause.kind.clone(), cause.in_words());
+    }
+    let text = match wrapped.error {
+        Value::String(text) => text,
+        _ => String::from_utf8_lossy(body).into_owned(),
+    };
+    (String::new(), text.chars().take(REASON_CHARS).collect())
+}
+
+/// Why something was refused.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Cause {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) reason: Option<String>,
+    pub(super) caused_by: Option<Box<Cause>>,
+    #[serde(rename = "root_cause")]
+    pub(super) roots: Vec<Cause>,
+}
+
+impl Cause {
+    /// What happened and what made it happen.
+    pub(super) fn in_words(&self) -> String {
+        let mut words = format!("{}: {}", self.kind, self.reason.as_deref().unwrap_or(""));
+        let inner = self.caused_by.as_deref().or_else(|| self.roots.first());
+        if let Some(reason) = inner.and_then(|cause| cause.reason.as_deref())
+            && !words.contains(reason)
+        {
+            words.push_str("; ");
+            words.push_str(reason);
+        }
+        words.chars().take(REASON_CHARS).collect()
+    }
+}
+
+/// `_bulk`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Bulk {
+    pub(super) items: Vec<BTreeMap<String, BulkItem>>,
+}
+
+/// One item of a `_bulk`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BulkItem {
+    pub(super) status: u16,
+    #[serde(rename = "_seq_no")]
+    pub(super) seq_no: Option<u64>,
+    #[serde(rename = "_primary_term")]
+    pub(super) primary_term: Option<u64>,
+    pub(super) error: Option<Cause>,
+}
+
+/// `_mget`.
+#[derive(Debug, Deserialize)]
+#[serde(bound = "S: DeserializeOwned")]
+pub(super) struct Multi<S> {
+    #[serde(default = "Vec::new")]
+    pub(super) docs: Vec<Got<S>>,
+}
+
+/// One document of an `_mget`.
+#[derive(Debug, Deserialize)]
+#[serde(bound = "S: DeserializeOwned")]
+pub(super) struct Got<S> {
+    #[serde(default)]
+    pub(super) found: bool,
+    #[serde(rename = "_source")]
+    pub(super) source: Option<S>,
+    #[serde(rename = "_seq_no", default)]
+    pub(super) seq_no: u64,
+    #[serde(rename = "_primary_term", default)]
+    pub(super) primary_term: u64,
+    pub(super) error: Option<Cause>,
+}
+
+/// `_search`, and one answer of `_msearch`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Found {
+    pub(super) timed_out: bool,
+    #[serde(rename = "_shards")]
+    pub(super) shards: Shards,
+    pub(super) hits: Hits,
+    pub(super) aggregations: Map<String, Value>,
+    pub(super) status: u16,
+    pub(super) error: Option<Cause>,
+}
+
+impl Found {
+    /// A partial answer looks like an empty queue: it is none.
+    pub(super) fn whole(self) -> Result<Self, StoreError> {
+        if let Some(error) = &self.error {
+            let reason = error.in_words();
+            return Err(if self.status >= 500 || self.status == 429 {
+                StoreError::Unavailable { reason }
+            } else {
+                StoreError::Refused { reason }
+            });
+        }
+        self.shards.all_answered()?;
+        if self.timed_out {
+            return Err(StoreError::Unavailable {
+                reason: "a search was cut off by its time limit".to_owned(),
+            });
+        }
+        Ok(self)
+    }
+}
+
+/// How many shards answered.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shards {
+    failed: u64,
+    failures: Vec<ShardFailure>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ShardFailure {
+    reason: Cause,
+}
+
+impl Shards {
+    pub(super) fn all_answered(&self) -> Result<(), StoreError> {
+        if self.failed == 0 {
+            return Ok(());
+        }
+        let why = self
+            .failures
+            .first()
+            .map(|failure| failure.reason.in_words());
+        Err(StoreError::Unavailable {
+            reason: format!(
+                "{} shards did not answer: {}",
+                self.failed,
+                why.unwrap_or_default()
+            ),
+        })
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Hits {
+    pub(super) total: Option<Total>,
+    pub(super) hits: Vec<Hit>,
+}
+
+/// How many there are in all.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Total {
+    pub(super) value: u64,
+}
+
+/// One document found.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Hit {
+    #[serde(rename = "_source")]
+    pub(super) source: Map<String, Value>,
+    #[serde(rename = "_seq_no")]
+    pub(super) seq_no: u64,
+    #[serde(rename = "_primary_term")]
+    pub(super) primary_term: u64,
+    pub(super) inner_hits: BTreeMap<String, Inner>,
+}
+
+/// Hits collapsed under one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Inner {
+    pub(super) hits: Hits,
+}
+
+/// `_msearch`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MultiFound {
+    pub(super) responses: Vec<Found>,
+}

@@ -1,0 +1,290 @@
+//! Opening: is this a server we can work with, and are our templates and indices there.
+//!
+//! Templates are never downgraded. Fields that a newer template of the same format brings are added to
+//! the indices that exist; Elasticsearch itself refuses a change of a field's type.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::elasticsearch::http::Method;
+use fairlead_job::IdMaker;
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    clock,
+    cluster::{Call, Failure},
+    config::ElasticConfig,
+    reply,
+    store::ElasticStore,
+};
+use crate::{DocKind, StoreError};
+
+/// The oldest major version that is used; 8.19 and 9 are tested.
+const OLDEST_MAJOR: u64 = 8;
+
+/// Name and text of each template. `P-` stands for the prefix.
+const TEMPLATES: [(&str, &str); 4] = [
+    ("jobs", include_str!("../../../../es-mappings/jobs.json")),
+    (
+        "bodies",
+        include_str!("../../../../es-mappings/bodies.json"),
+    ),
+    (
+        "events",
+        include_str!("../../../../es-mappings/events.json"),
+    ),
+    (
+        "documents",
+        include_str!("../../../../es-mappings/documents.json"),
+    ),
+];
+
+/// Asks for the version of every node and gives the lowest.
+pub(super) async fn check_version(store: &ElasticStore, urls: &str) -> Result<String, StoreError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Nodes {
+        nodes: BTreeMap<String, NodeInfo>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct NodeInfo {
+        version: String,
+    }
+    let call = Call::new(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
+    let body = match store.cluster.call(&call).await {
+        Ok(body) => body,
+        Err(failure) => return Err(unreachable(failure, urls)),
+    };
+    let not_elastic = |what: &str| StoreError::Unusable {
+        reason: format!("{urls} does not answer as Elasticsearch: {what}"),
+        hint: "check --elasticsearch; a proxy in between must pass requests on".to_owned(),
+    };
+    let nodes: Nodes =
+        serde_json::from_slice(&body).map_err(|error| not_elastic(&error.to_string()))?;
+    let versions = nodes.nodes.into_values().map(|node| node.version);
+    let lowest = versions
+        .min_by_key(|version| numbers(version))
+        .ok_or_else(|| not_elastic("no node says its version"))?;
+    let major = numbers(&lowest).first().copied().unwrap_or(0);
+    if major < OLDEST_MAJOR {
+        return Err(StoreError::Unusable {
+            reason: format!(
+                "Elasticsearch {lowest} at {urls} is too old: {OLDEST_MAJOR}.0 or newer is needed"
+            ),
+            hint: "upgrade every node to 8.19 or 9".to_owned(),
+        });
+    }
+    Ok(lowest)
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    let parts = version.split(['.', '-']);
+    parts.map_while(|part| part.parse().ok()).collect()
+}
+
+fn unreachable(failure: Failure, urls: &str) -> StoreError {
+    match failure {
+        Failure::NotTaken(reason) | Failure::Unknown(reason) => StoreError::Unusable {
+            reason: format!("Elasticsearch at {urls} cannot be reached: {reason}"),
+            hint: "check that it runs and that --elasticsearch names it".to_owned(),
+        },
+        Failure::Status {
+            status: 401 | 403,
+            reason,
+            ..
+        } => StoreError::Unusable {
+            reason: format!("Elasticsearch refuses these credentials: {reason}"),
+            hint: "give a user or API key with the cluster privileges monitor and \
+                manage_index_templates, and all index privileges on the prefix"
+                .to_owned(),
+        },
+        Failure::Status { reason, .. } => StoreError::Unusable {
+            reason: format!("Elasticsearch at {urls} cannot be used: {reason}"),
+            hint: "see its log".to_owned(),
+        },
+    }
+}
+
+/// The months for which indices are made ahead: the present one and the next.
+pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
+    let this = IdMaker::new(0, 0).next(unix_ms / 1_000).month();
+    let number: u32 = this.parse().unwrap_or(0);
+    let next = if number % 100 == 12 {
+        (number / 100 + 1) % 100 * 100 + 1
+    } else {
+        number + 1
+    };
+    [this, format!("{next:04}")]
+}
+
+impl ElasticStore {
+    /// Puts templates, the fields of existing indices, and the indices of now.
+    pub(super) async fn set_up(&self, config: &ElasticConfig) -> Result<(), StoreError> {
+        for (name, text) in TEMPLATES {
+            self.put_template(name, text, config).await?;
+        }
+        let mut indices: BTreeSet<String> = DocKind::ALL
+            .iter()
+            .map(|kind| self.docs_index(*kind))
+            .collect();
+        for month in months_ahead(clock::unix_ms()) {
+            indices.insert(format!("{}-jobs-{month}", self.prefix));
+            indices.insert(format!("{}-bodies-{month}", self.prefix));
+            indices.insert(self.events_index(&month));
+        }
+        self.make_indices(indices).await
+    }
+
+    async fn put_template(
+        &self,
+        name: &str,
+        text: &str,
+        config: &ElasticConfig,
+    ) -> Result<(), StoreError> {
+        let full_name = format!("{}-{name}", self.prefix);
+        let refuse = |reason: String| StoreError::Unusable {
+            reason: format!("template {full_name}: {reason}"),
+            hint: "see docs/elasticsearch, or give another --index-prefix".to_owned(),
+        };
+        let mut template: Value =
+            serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        self.fill_in(&mut template, config);
+        let ours = template["_meta"]["format"].as_u64().unwrap_or(0);
+        let stored = self.stored_template(&full_name).await?;
+        let theirs = stored["_meta"]["format"].as_u64().unwrap_or(0);
+        if theirs > ours {
+            return Err(StoreError::Unusable {
+                reason: format!(
+                    "template {full_name} has format {theirs}, this version knows up to {ours}"
+                ),
+                hint: "start the newer fairlead that wrote it, or give another --index-prefix"
+                    .to_owned(),
+            });
+        }
+        // A newer release of the same format may have added fields: leave its template alone.
+        if stored["version"].as_u64() > template["version"].as_u64() {
+            return Ok(());
+        }
+        let path = format!("/_index_template/{full_name}");
+        let put = Call::new(Method::Put, path).json(&template);
+        self.set_up_call(&put).await.map_err(&refuse)?;
+        let patterns = template["index_patterns"].as_array().into_iter().flatten();
+        let indices: Vec<&str> = patterns.filter_map(Value::as_str).collect();
+        let mapping = json!({"properties": template["template"]["mappings"]["properties"]});
+        let path = format!(
+            "/{}/_mapping?ignore_unavailable=true&allow_no_indices=true",
+            indices.join(",")
+        );
+        match self
+            .set_up_call(&Call::new(Method::Put, path).json(&mapping))
+            .await
+        {
+            Err(reason) if !reason.contains("index_not_found_exception") => {
+                Err(refuse(format!("its indices refuse the mapping: {reason}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fill_in(&self, template: &mut Value, config: &ElasticConfig) {
+        if let Some(patterns) = template["index_patterns"].as_array_mut() {
+            for pattern in patterns {
+                if let Some(rest) = pattern.as_str().and_then(|text| text.strip_prefix("P-")) {
+                    *pattern = json!(format!("{}-{rest}", self.prefix));
+                }
+            }
+        }
+        let settings = &mut template["template"]["settings"];
+        settings["index.number_of_shards"] = json!(config.shards);
+        settings["index.refresh_interval"] = json!(config.refresh_interval);
+        match config.replicas {
+            Some(replicas) => settings["index.number_of_replicas"] = json!(replicas),
+            None => settings["index.auto_expand_replicas"] = json!("0-1"),
+        }
+    }
+
+    /// The template as Elasticsearch has it; null when it has none.
+    async fn stored_template(&self, name: &str) -> Result<Value, StoreError> {
+        let call = Call::new(Method::Get, format!("/_index_template/{name}"));
+        match self.cluster.call(&call).await {
+            Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
+            Err(failure) => Err(unreachable(failure, "its URLs")),
+            Ok(body) => {
+                let mut reply: Value = reply::parse(body).await?;
+                Ok(reply["index_templates"][0]["index_template"].take())
+            }
+        }
+    }
+
+    /// A call whose failure is told in words.
+    async fn set_up_call(&self, call: &Call) -> Result<(), String> {
+        match self.cluster.call(call).await {
+            Ok(_) => Ok(()),
+            Err(
+                Failure::NotTaken(reason)
+                | Failure::Unknown(reason)
+                | Failure::Status { reason, .. },
+            ) => Err(reason),
+        }
+    }
+
+    /// Makes indices that are not there; the template gives each its mapping.
+    pub(super) async fn make_indices(&self, names: BTreeSet<String>) -> Result<(), StoreError> {
+        let made = names.into_iter().map(|name| async move {
+            let call = Call::new(Method::Put, format!("/{name}")).json(&json!({}));
+            match self.cluster.call(&call).await {
+                Ok(_) => Ok(()),
+                Err(Failure::Status { kind, .. })
+                    if kind == "resource_already_exists_exception" =>
+                {
+                    Ok(())
+                }
+                Err(
+                    Failure::NotTaken(reason)
+                    | Failure::Unknown(reason)
+                    | Failure::Status { reason, .. },
+                ) => Err(StoreError::Unusable {
+                    reason: format!("index {name} cannot be made: {reason}"),
+                    hint: "the user needs the privilege create_index on the prefix".to_owned(),
+                }),
+            }
+        });
+        join_all(made).await.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_months_ahead_follow_each_other() {
+        // 2026-11-21, 2026-12-31, 2027-01-31
+        assert_eq!(months_ahead(1_795_228_571_000), ["2611", "2612"]);
+        assert_eq!(months_ahead(1_798_675_200_000), ["2612", "2701"]);
+        assert_eq!(months_ahead(1_801_353_600_000), ["2701", "2702"]);
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(numbers("8.19.8") < numbers("9.0.0"));
+        assert!(numbers("9.10.0") > numbers("9.9.9-SNAPSHOT"));
+        assert!(numbers("nonsense").is_empty());
+    }
+
+    #[test]
+    fn every_field_of_a_state_is_mapped() {
+        let template: Value = serde_json::from_str(TEMPLATES[0].1).unwrap();
+        let mapped = template["template"]["mappings"]["properties"]
+            .as_object()
+            .unwrap();
+        let golden: serde_json::Map<String, Value> =
+            serde_json::from_str(include_str!("../../tests/golden/state-1.json")).unwrap();
+        for field in golden.keys() {
+            assert!(mapped.contains_key(field), "{field}");
+        }
+        assert_eq!(mapped.len(), golden.len() + 1);
+    }
+}

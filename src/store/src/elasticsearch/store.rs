@@ -1,0 +1,141 @@
+//! [`ElasticStore`]: the trait over the parts, and the names of indices.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fairlead_job::{JobId, Spec};
+
+use super::{clock::Chance, cluster::Cluster, config::ElasticConfig, setup};
+use crate::{
+    Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
+    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version,
+};
+
+/// Jobs in Elasticsearch, for any number of replicas at once.
+#[derive(Debug)]
+pub struct ElasticStore {
+    pub(super) cluster: Cluster,
+    pub(super) prefix: String,
+    pub(super) request_timeout: Duration,
+    pub(super) chance: Chance,
+    /// The lowest version among the nodes, as it was at start.
+    version: String,
+}
+
+impl ElasticStore {
+    /// Checks the server, puts templates and makes the indices of this month and the next.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`], with what to do: nobody answers, the server is older than 8.0 or refuses
+    /// the credentials or the mapping, the templates there are from a newer version.
+    pub async fn open(config: ElasticConfig) -> Result<Self, StoreError> {
+        config.check()?;
+        let mut store = Self {
+            cluster: Cluster::new(&config)?,
+            prefix: config.index_prefix.clone(),
+            request_timeout: config.request_timeout,
+            chance: Chance::new(),
+            version: String::new(),
+        };
+        store.version = setup::check_version(&store, &config.shown_urls()).await?;
+        store.set_up(&config).await?;
+        Ok(store)
+    }
+
+    /// Where the state of a job is, for ever.
+    pub(super) fn jobs_index(&self, id: JobId) -> String {
+        format!("{}-jobs-{}", self.prefix, id.month())
+    }
+
+    /// Where its body is.
+    pub(super) fn bodies_index(&self, id: JobId) -> String {
+        format!("{}-bodies-{}", self.prefix, id.month())
+    }
+
+    /// Where the events of a month are.
+    pub(super) fn events_index(&self, month: &str) -> String {
+        format!("{}-events-{month}", self.prefix)
+    }
+
+    /// Where documents of a kind are.
+    pub(super) fn docs_index(&self, kind: DocKind) -> String {
+        format!("{}-{}", self.prefix, kind.as_str())
+    }
+
+    /// The states of every month: for searches only.
+    pub(super) fn all_jobs(&self) -> String {
+        format!("{}-jobs-*", self.prefix)
+    }
+}
+
+#[async_trait]
+impl JobStore for ElasticStore {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+        self.submit_jobs(jobs).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
+        self.get_states(ids).await
+    }
+
+    async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
+        let bodies = self.get_job_bodies(ids).await?;
+        Ok(bodies
+            .into_iter()
+            .map(|body| body.map(|(spec, _)| spec))
+            .collect())
+    }
+
+    async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
+        self.patch_jobs(patches).await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.count().await
+    }
+
+    async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
+        self.pull_pages(requests).await
+    }
+
+    async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
+        self.find_pages(requests).await
+    }
+
+    async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
+        self.search_page(search).await
+    }
+
+    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+        self.read_doc(kind, id).await
+    }
+
+    async fn put_docs(
+        &self,
+        kind: DocKind,
+        writes: Vec<DocWrite>,
+    ) -> Vec<Result<Version, ItemError>> {
+        self.write_docs(kind, writes).await
+    }
+
+    async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+        self.read_docs(kind).await
+    }
+
+    async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
+        self.write_events(events).await
+    }
+
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.refresh_all().await
+    }
+
+    fn health(&self) -> StoreHealth {
+        let problem = self.cluster.problem();
+        StoreHealth {
+            available: problem.is_empty(),
+            name: format!("elasticsearch {}", self.version),
+            problem,
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Submit: two documents a job, and an answer only when both are in.
+//!
+//! Both are `create`, in one bulk. A submit that is sent again therefore repairs a missing half and never
+//! makes a second job; what it then meets is compared, whole, with what it sent.
+
+use std::collections::HashMap;
+
+use fairlead_job::{JobId, Spec};
+
+use super::{
+    bulk::{How, Op},
+    documents,
+    store::ElasticStore,
+};
+use crate::{
+    ItemError, JobState, NewJob, StoreError, StoredJob, Version,
+    codec::{self, refused},
+};
+
+/// The result of one item.
+type Item = Result<Version, ItemError>;
+
+/// A job with its two writes, and what became of them.
+#[derive(Debug)]
+struct Sent<'j> {
+    number: usize,
+    job: &'j NewJob,
+    ops: [Op; 2],
+    state: Item,
+    body: Item,
+}
+
+/// What is stored of a job.
+type Stored = (Option<StoredJob>, Option<(Spec, Version)>);
+
+impl ElasticStore {
+    /// Creates jobs; the results are in their order.
+    pub(super) async fn submit_jobs(&self, jobs: Vec<NewJob>) -> Vec<Item> {
+        let firsts = first_of_each_id(&jobs);
+        let mut results: Vec<Option<Item>> = jobs.iter().map(|_| None).collect();
+        let (mut pairs, mut ops) = (Vec::new(), Vec::new());
+        for (number, (job, first)) in jobs.iter().zip(&firsts).enumerate() {
+            if *first != number {
+                continue;
+            }
+            match self.pair(job) {
+                Ok(pair) => {
+                    ops.extend_from_slice(&pair);
+                    pairs.push((number, job, pair));
+                }
+                Err(error) => set(&mut results, number, Err(error)),
+            }
+        }
+        let how = How {
+            is_repeatable: true,
+            in_flight: 3,
+        };
+        let mut halves = self.bulk(&ops, how).await.into_iter();
+        drop(ops);
+        let mut conflicts = Vec::new();
+        for (number, job, ops) in pairs {
+            let (Some(state), Some(body)) = (halves.next(), halves.next()) else {
+                break;
+            };
+            if is_conflict(&state) || is_conflict(&body) {
+                conflicts.push(Sent {
+                    number,
+                    job,
+                    ops,
+                    state,
+                    body,
+                });
+            } else {
+                let result = self.join_halves(job.state.job_id, state, body).await;
+                set(&mut results, number, result);
+            }
+        }
+        for (number, result) in self.settle_conflicts(conflicts).await {
+            set(&mut results, number, result);
+        }
+        share_repeats(&jobs, &firsts, &results)
+    }
+
+    fn pair(&self, job: &NewJob) -> Result<[Op; 2], ItemError> {
+        let id = job.state.job_id;
+        let text = codec::encode_job(job)?;
+        let state = documents::state_document(&job.state).map_err(refused)?;
+        let body = format!(
+            r#"{{"job_id":"{id}","format":{},"body":{}}}"#,
+            JobState::FORMAT,
+            text.body
+        );
+        let create = |index: String, document: &str| Op {
+            lines: format!(
+                "{{\"create\":{{\"_index\":\"{index}\",\"_id\":\"{id}\"}}}}\n{document}\n"
+            ),
+            index,
+        };
+        Ok([
+            create(self.jobs_index(id), &state),
+            create(self.bodies_index(id), &body),
+        ])
+    }
+
+    /// The result of a job of which no half existed.
+    async fn join_halves(&self, id: JobId, state: Item, body: Item) -> Item {
+        match (state, body) {
+            (Ok(version), Ok(_)) => Ok(version),
+            // Refused for what it holds: do not leave the other half behind.
+            (Err(ItemError::Refused { reason }), other)
+            | (other, Err(ItemError::Refused { reason })) => {
+                if let Ok(version) = other {
+                    self.take_back(id, version).await;
+                }
+                Err(refused(reason))
+            }
+            (Ok(_), Err(error)) | (Err(error), Ok(_)) => {
+                Err(unknown(format!("only half of the job is in: {error}")))
+            }
+            (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
+                Err(ItemError::NotTaken { reason })
+            }
+            (Err(error), Err(_)) => Err(unknown(error.to_string())),
+        }
+    }
+
+    async fn take_back(&self, id: JobId, version: Version) {
+        let delete = |index: String| Op {
+            lines: format!(
+                "{{\"delete\":{{\"_index\":\"{index}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n",
+                version.seq_no, version.primary_term
+            ),
+            index,
+        };
+        // Only the half of this very version goes: of the other one there is nothing.
+        let halves = [delete(self.jobs_index(id)), delete(self.bodies_index(id))];
+        let results = self.bulk(&halves, ONCE).await;
+        if !results.iter().any(Result::is_ok) {
+            tracing::warn!(job_id = %id, "half of a refused job stays behind");
+        }
+    }
+
+    /// Jobs of which a half existed. When both halves are equal to what was sent, they are ours, sent
+    /// twice. To see a write is no proof that it stays: halves that were only seen are written once more.
+    async fn settle_conflicts(&self, conflicts: Vec<Sent<'_>>) -> Vec<(usize, Item)> {
+        let stored = match self.read_halves(&conflicts).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                let error = unknown(error.to_string());
+                let all = conflicts.iter();
+                return all.map(|sent| (sent.number, Err(error.clone()))).collect();
+            }
+        };
+        let mut results = Vec::with_capacity(conflicts.len());
+        let (mut ours, mut again) = (Vec::new(), Vec::new());
+        for (sent, stored) in conflicts.into_iter().zip(stored) {
+            match compare(&sent, stored) {
+                Err(error) => results.push((sent.number, Err(error))),
+                Ok(versions) => {
+                    let id = sent.job.state.job_id;
+                    let [state, body] = &sent.ops;
+                    again.push(rewrite(state, id, versions[0]));
+                    again.push(rewrite(body, id, versions[1]));
+                    ours.push(sent.number);
+                }
+            }
+        }
+        let mut written = self.bulk(&again, ONCE).await.into_iter();
+        for number in ours {
+            let result = match (written.next(), written.next()) {
+                (Some(Ok(version)), Some(Ok(_))) => Ok(version),
+                (Some(Err(error)), _) | (_, Some(Err(error))) => {
+                    Err(unknown(format!("an equal job was seen, but: {error}")))
+                }
+                _ => Err(unknown("no answer".to_owned())),
+            };
+            results.push((number, result));
+        }
+        results
+    }
+
+    async fn read_halves(&self, conflicts: &[Sent<'_>]) -> Result<Vec<Stored>, StoreError> {
+        let ids: Vec<JobId> = conflicts.iter().map(|sent| sent.job.state.job_id).collect();
+        let states = self.get_states(&ids).await?;
+        let bodies = self.get_job_bodies(&ids).await?;
+        Ok(states.into_iter().zip(bodies).collect())
+    }
+}
+
+/// Sent once; nothing but a certain refusal is tried again.
+const ONCE: How = How {
+    is_repeatable: false,
+    in_flight: 1,
+};
+
+fn unknown(reason: String) -> ItemError {
+    ItemError::Unknown { reason }
+}
+
+fn is_conflict(half: &Item) -> bool {
+    matches!(half, Err(ItemError::Conflict { .. }))
+}
+
+fn set(results: &mut [Option<Item>], number: usize, result: Item) {
+    if let Some(slot) = results.get_mut(number) {
+        *slot = Some(result);
+    }
+}
+
+/// The versions of both halves when they are what was sent.
+fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
+    let (Some(state), Some((body, body_version))) = stored else {
+        let halves = [&sent.state, &sent.body];
+        let other = halves.into_iter().find(|half| !is_conflict(half));
+        let why = other.and_then(|half| half.as_ref().err());
+        return Err(unknown(match why {
+            Some(error) => format!("only half of the job is in: {error}"),
+            None => "only half of the job is in".to_owned(),
+        }));
+    };
+    if state.state == sent.job.state && body == sent.job.body {
+        Ok([state.version, body_version])
+    } else {
+        Err(ItemError::Conflict { current: None })
+    }
+}
+
+/// The same document again, over the version that was read.
+fn rewrite(op: &Op, id: JobId, at: Version) -> Op {
+    let document = op.lines.split_once('\n').map_or("", |(_, rest)| rest);
+    Op {
+        index: op.index.clone(),
+        lines: format!(
+            "{{\"index\":{{\"_index\":\"{}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n{document}",
+            op.index, at.seq_no, at.primary_term
+        ),
+    }
+}
+
+/// For each job the number of the first one with its id.
+fn first_of_each_id(jobs: &[NewJob]) -> Vec<usize> {
+    let mut firsts = HashMap::with_capacity(jobs.len());
+    jobs.iter()
+        .enumerate()
+        .map(|(number, job)| *firsts.entry(job.state.job_id).or_insert(number))
+        .collect()
+}
+
+/// The same id twice in one batch: the same job shares the result of the first, another one conflicts.
+fn share_repeats(jobs: &[NewJob], firsts: &[usize], results: &[Option<Item>]) -> Vec<Item> {
+    let not_sent = || Err(unknown("the job was not sent".to_owned()));
+    let each = jobs.iter().zip(firsts).zip(results);
+    each.map(|((job, first), result)| match result {
+        Some(result) => result.clone(),
+        None if jobs.get(*first) == Some(job) => {
+            let shared = results.get(*first).cloned().flatten();
+            shared.unwrap_or_else(not_sent)
+        }
+        None => Err(ItemError::Conflict { current: None }),
+    })
+    .collect()
+}
