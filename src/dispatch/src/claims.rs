@@ -63,6 +63,7 @@ impl Engine {
             requeued: None,
         };
         self.runs.insert(key, run);
+        self.in_flight = self.in_flight.saturating_add(1);
         self.touched.insert(offer);
     }
 
@@ -91,6 +92,7 @@ impl Engine {
         let Some(flight) = run.flight.take_if(|flight| flight.offer == offer) else {
             return;
         };
+        self.in_flight = self.in_flight.saturating_sub(1);
         run.version = run.version.max(version);
         let (host, load, serial) = (Atom::clone(&run.host), run.load, run.serial);
         run.requeued = run
@@ -115,6 +117,7 @@ impl Engine {
             return;
         };
         let Some(flight) = run.flight else { return };
+        self.in_flight = self.in_flight.saturating_sub(1);
         self.ledger.cancel(key);
         self.hosts
             .settle(offer, &run.host, (run.serial, key), run.load, false);

@@ -5,6 +5,7 @@
 //! says so is taken as happening now.
 
 use crate::atoms::{Atom, Atoms, Numbers};
+use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
 use crate::hosts::{Arrival, Hosts, Standing};
 use crate::index::{BucketId, Index, Job};
@@ -37,6 +38,9 @@ pub struct Engine {
     pub(crate) gone: Gone,
     pub(crate) gates: Gates,
     pub(crate) reservations: Reservations,
+    pub(crate) cache: Cache,
+    /// Claims that are not settled.
+    pub(crate) in_flight: u64,
     /// Offers to look for jobs for, longest waiting first.
     pub(crate) dirty: BTreeSet<(u64, OfferKey)>,
     /// Buckets with jobs that no waiting offer was compared with.
@@ -91,6 +95,8 @@ impl Engine {
             gone: Gone::default(),
             gates: Gates::default(),
             reservations: Reservations::new(),
+            cache: Cache::default(),
+            in_flight: 0,
             dirty: BTreeSet::new(),
             fresh: BTreeSet::new(),
             touched: BTreeSet::new(),
@@ -110,12 +116,17 @@ impl Engine {
         self.ledger.advance(self.now);
         self.open_gates();
         self.handle(event, decisions);
+        self.serve_impatient();
+        self.serve_dirty(decisions);
+        self.begin_finds(decisions);
         self.serve_dirty(decisions);
         self.place_fresh(decisions);
+        self.evict();
         self.answer_settled(decisions);
         if self.now.saturating_sub(self.tidied) >= TIDY_EVERY_MS {
             self.tidied = self.now;
             self.ledger.tidy(self.now);
+            self.cache.tidy(self.now);
         }
         self.wake_up(decisions);
         self.decisions_made = self
@@ -143,10 +154,10 @@ impl Engine {
             } => self.refused(job, offer, refusal),
             Event::JobEnded { job, ran } => self.job_ended(job, ran),
             Event::PolicyChanged(policy) => self.policy_changed(policy),
-            Event::PullEnded { .. }
-            | Event::FindEnded(_)
-            | Event::CountsRefreshed(_)
-            | Event::Tick => {}
+            Event::PullEnded { dimension, more } => self.pull_ended(&dimension, more, decisions),
+            Event::FindEnded(offer) => self.find_ended(offer),
+            Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
+            Event::Tick => {}
         }
     }
 
@@ -294,7 +305,7 @@ impl Engine {
         };
         if open.is_untouched() {
             let answer = open.standing != Standing::Withdrawn;
-            self.hosts.close(older);
+            self.drop_offer(older);
             if answer {
                 decisions.push(Decision::Answer {
                     offer: older,
@@ -377,7 +388,7 @@ impl Engine {
     }
 
     fn close(&mut self, offer: OfferKey, decisions: &mut Vec<Decision>) {
-        let Some(mut open) = self.hosts.close(offer) else {
+        let Some(mut open) = self.drop_offer(offer) else {
             return;
         };
         if open.standing != Standing::Withdrawn {
@@ -389,10 +400,14 @@ impl Engine {
 
     fn wake_up(&mut self, decisions: &mut Vec<Decision>) {
         let gate = self.gates.by_time.first().map(|(at, _)| Millis(*at));
-        let next = [gate, self.hosts.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min();
+        let next = [
+            gate,
+            self.hosts.next_deadline(),
+            self.next_fetch().map(Millis),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         if next == self.wake {
             return;
         }

@@ -11,12 +11,14 @@
 #![forbid(unsafe_code)]
 
 mod atoms;
+mod cache;
 mod charges;
 mod claims;
 mod engine;
 pub mod event;
 pub mod explain;
 mod explaining;
+mod fetch;
 mod hosts;
 mod index;
 mod learned;

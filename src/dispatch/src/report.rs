@@ -170,12 +170,6 @@ impl Engine {
 
     /// Counted work and sizes.
     pub fn stats(&self) -> Stats {
-        let in_flight = self
-            .ledger
-            .queues
-            .values()
-            .map(|queue| queue.tally.in_flight)
-            .sum::<u64>();
         Stats {
             shapes_checked: self.work.shapes_checked,
             entries_visited: self.work.entries_visited,
@@ -183,8 +177,8 @@ impl Engine {
             cached_jobs: self.index.jobs.len() as u64,
             shapes: self.index.shapes.len() as u64,
             buckets: self.index.buckets.len() as u64,
-            in_flight,
-            running: (self.runs.len() as u64).saturating_sub(in_flight),
+            in_flight: self.in_flight,
+            running: (self.runs.len() as u64).saturating_sub(self.in_flight),
             hosts: self.hosts.known.len() as u64,
             offers: self.hosts.offers.len() as u64,
             queues: self.ledger.queues.len() as u64,
@@ -204,6 +198,15 @@ impl Engine {
         self.hosts.sanity_check();
         assert!(self.dirty.is_empty() && self.fresh.is_empty() && self.touched.is_empty());
         assert_eq!(self.runs.len(), self.ledger.charges.len());
+        let flights = self.runs.values().filter(|run| run.flight.is_some());
+        assert_eq!(flights.count() as u64, self.in_flight);
+        for (since, offer) in &self.cache.gated {
+            let open = self.hosts.offers.get(offer);
+            assert!(
+                open.is_some_and(|open| open.since == *since && open.is_untouched()),
+                "a gate for no offer"
+            );
+        }
         for (key, run) in &self.runs {
             assert!(
                 !self.index.jobs.contains_key(key),

@@ -42,6 +42,9 @@ impl Engine {
                 return;
             }
         }
+        if !self.may_serve(offer) {
+            return;
+        }
         while self.takes_more(offer) {
             let Some(job) = self.next_for(offer) else {
                 break;
@@ -56,6 +59,7 @@ impl Engine {
         {
             self.hosts.list(offer);
         }
+        self.served(offer);
     }
 
     fn takes_more(&self, offer: OfferKey) -> bool {

@@ -1,4 +1,5 @@
 //! What the engine promises, seen from outside.
+mod cache;
 mod claims;
 mod lab;
 mod order;

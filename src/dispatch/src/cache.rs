@@ -1,0 +1,130 @@
+//! What is known of the jobs that are not in memory: counts, pulls and finds under way.
+//!
+//! Only bookkeeping; when to pull, find and evict is decided in `fetch`. Counts steer, they never decide: a
+//! job that is in memory is dispatched whatever was counted.
+
+use crate::atoms::Atom;
+use crate::event::{Dimension, DimensionCounts, OfferKey};
+use crate::shape::Env;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Cells that were refreshed this long ago are fresh enough to serve from, ms (C3).
+pub(crate) const FRESH_MS: u64 = 1_000;
+
+/// An offer whose find does not come to its turn is served from what there is after this, ms (C2).
+pub(crate) const PATIENCE_MS: u64 = 1_000;
+
+/// A find that brought nothing is not repeated for this long, if counts do not change: equal counts can hide
+/// news.
+const IN_VAIN_MS: u64 = 10_000;
+
+/// Time over which begun finds are counted, ms.
+pub(crate) const FINDS_WINDOW_MS: u64 = 1_000;
+
+/// Most jobs that one find brings.
+pub(crate) const FIND_JOBS_MAX: u32 = 64;
+
+/// Fewest jobs that a pull asks for.
+const PAGE_MIN: u32 = 4;
+
+/// What a find asks for: offers that agree in it share one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    /// The host's keys under which jobs wait in the store.
+    pub keys: Box<[Atom]>,
+    pub env: Arc<Env>,
+    pub free_mb: u32,
+    pub total_mb: u32,
+}
+
+/// The state of the partial cache.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    /// Jobs that wait in the store and not here, as far as is known. 0: everything is here.
+    pub missing: u64,
+    /// Evicted since the last pull of everything began.
+    pub evicted: u64,
+    /// What the store counted last.
+    pub counts: BTreeMap<Dimension, u64>,
+    /// What it had counted when the dimension was pulled last.
+    pub pulled_at: BTreeMap<Dimension, u64>,
+    pub pulling: BTreeSet<Dimension>,
+    /// To be pulled: those that are empty here first.
+    pub to_pull: BTreeSet<(bool, Dimension)>,
+    pub page: u32,
+    /// Finds under way, and who else waits for each.
+    pub finding: BTreeMap<OfferKey, (Wanted, Vec<OfferKey>)>,
+    /// Offers that wait for a find to begin, longest waiting first.
+    pub to_find: BTreeSet<(u64, OfferKey)>,
+    /// When finds ended, by what was wanted.
+    pub found: BTreeMap<Wanted, u64>,
+    /// Finds that brought their offers nothing: when, and what was counted under their keys.
+    pub in_vain: BTreeMap<Wanted, (u64, Vec<u64>)>,
+    /// Offers that are not served before a find ends, or takes too long.
+    pub gated: BTreeSet<(u64, OfferKey)>,
+    /// When the finds of the last second began.
+    pub begun: VecDeque<u64>,
+}
+
+impl Cache {
+    /// Whether every waiting job is in memory, as far as is known.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// New counts; `held` jobs of theirs are here.
+    pub(crate) fn count(&mut self, counts: DimensionCounts, held: u64, cache_jobs_max: u32) {
+        self.missing = counts.total.saturating_sub(held);
+        self.counts = counts
+            .by
+            .into_iter()
+            .filter(|(_, jobs)| *jobs > 0)
+            .collect();
+        let dimensions = u32::try_from(self.counts.len()).unwrap_or(u32::MAX).max(1);
+        self.page = (cache_jobs_max / dimensions.saturating_mul(2)).max(PAGE_MIN);
+        let Self {
+            pulled_at, counts, ..
+        } = self;
+        pulled_at.retain(|dimension, _| counts.contains_key(dimension));
+    }
+
+    /// What the store counted under a host key.
+    pub(crate) fn under_key(&self, key: &Atom) -> u64 {
+        self.counts
+            .get(&Dimension::HostKey(key.to_string()))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// What the store counted under each of these keys.
+    pub(crate) fn under_keys(&self, wanted: &Wanted) -> Vec<u64> {
+        wanted.keys.iter().map(|key| self.under_key(key)).collect()
+    }
+
+    /// Whether a find for this ended so lately that what it brought is still fresh.
+    pub(crate) fn is_fresh(&self, wanted: &Wanted, now: u64) -> bool {
+        self.found
+            .get(wanted)
+            .is_some_and(|at| at.saturating_add(FRESH_MS) >= now)
+    }
+
+    /// Forgets finds that are of no use any more.
+    pub(crate) fn tidy(&mut self, now: u64) {
+        self.found
+            .retain(|_, at| at.saturating_add(FRESH_MS) >= now);
+        let Self {
+            in_vain, counts, ..
+        } = self;
+        let count = |key: &Atom| {
+            counts
+                .get(&Dimension::HostKey(key.to_string()))
+                .copied()
+                .unwrap_or(0)
+        };
+        in_vain.retain(|wanted, (at, before)| {
+            at.saturating_add(IN_VAIN_MS) >= now
+                && wanted.keys.iter().map(count).eq(before.iter().copied())
+        });
+    }
+}

@@ -1,0 +1,448 @@
+//! The partial cache: when to pull, when to find, whom to evict (C1, C2, C3).
+//!
+//! While everything is in memory nothing here does anything. Else counts cause pulls, and an offer is served only
+//! after a find for its keys, or when that takes too long.
+
+use crate::cache::{FIND_JOBS_MAX, FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
+use crate::engine::Engine;
+use crate::event::{Decision, Dimension, DimensionCounts, JobKey, OfferKey};
+use crate::hosts::{OpenOffer, Standing};
+use crate::ledger::MemberId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Smallest cache that makes sense.
+const CACHE_JOBS_MIN: u32 = 64;
+
+/// Jobs evicted before the longest queue is looked for again.
+const EVICTED_AT_ONCE: usize = 64;
+
+/// The cache may grow to this many times its limit for the sake of jobs that are the last of a dimension.
+const OVERFULL: usize = 2;
+
+impl Engine {
+    /// The store has counted.
+    pub(crate) fn counts_refreshed(
+        &mut self,
+        counts: DimensionCounts,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let total = counts.total;
+        let held = (self.index.jobs.len() as u64).saturating_add(self.in_flight);
+        self.cache.count(counts, held, self.config.cache_jobs_max);
+        if total <= u64::from(self.config.cache_jobs_max) {
+            self.cache.to_pull.clear();
+            if total != held {
+                self.cache.to_pull.insert((false, Dimension::All));
+            }
+        } else {
+            self.choose_pulls();
+        }
+        self.begin_pulls(decisions);
+        if self.cache.is_complete() {
+            self.release_all();
+        } else {
+            self.find_for_the_idle();
+        }
+    }
+
+    /// Dimensions with news, and those that are empty here.
+    fn choose_pulls(&mut self) {
+        let mut accounts: BTreeMap<&str, u64> = BTreeMap::new();
+        for member in self.ledger.members.values() {
+            let waiting = accounts.entry(&*member.account).or_default();
+            *waiting = waiting.saturating_add(member.tally.waiting);
+        }
+        let here = |dimension: &Dimension| match dimension {
+            Dimension::All => self.index.jobs.len() as u64,
+            Dimension::Account(name) => accounts.get(&**name).copied().unwrap_or(0),
+            Dimension::Queue(name) => {
+                let queue = self
+                    .ledger
+                    .by_name
+                    .get(&**name)
+                    .and_then(|id| self.ledger.queues.get(*id));
+                queue.map_or(0, |queue| queue.tally.waiting)
+            }
+            Dimension::HostKey(key) => self.index.keys.get(&**key).map_or(0, |cells| cells.jobs),
+        };
+        let mut to_pull = std::collections::BTreeSet::new();
+        for (dimension, count) in &self.cache.counts {
+            let cached = here(dimension);
+            let news = self.cache.pulled_at.get(dimension) != Some(count);
+            if cached == 0 || (news && cached != *count) {
+                to_pull.insert((cached > 0, dimension.clone()));
+            }
+        }
+        self.cache.to_pull = to_pull;
+    }
+
+    fn begin_pulls(&mut self, decisions: &mut Vec<Decision>) {
+        let most = usize::try_from(self.config.pulls_in_flight_max.max(1)).unwrap_or(usize::MAX);
+        let mut later = Vec::new();
+        while self.cache.pulling.len() < most {
+            let Some((known, dimension)) = self.cache.to_pull.pop_first() else {
+                break;
+            };
+            if self.cache.pulling.contains(&dimension) {
+                later.push((known, dimension));
+                continue;
+            }
+            let limit = if dimension == Dimension::All {
+                self.config.cache_jobs_max
+            } else {
+                self.cache.page
+            };
+            if dimension == Dimension::All {
+                self.cache.evicted = 0;
+            } else if let Some(count) = self.cache.counts.get(&dimension) {
+                self.cache.pulled_at.insert(dimension.clone(), *count);
+            }
+            self.cache.pulling.insert(dimension.clone());
+            decisions.push(Decision::Pull { dimension, limit });
+        }
+        self.cache.to_pull.extend(later);
+    }
+
+    /// A pull is over.
+    pub(crate) fn pull_ended(
+        &mut self,
+        dimension: &Dimension,
+        more: bool,
+        decisions: &mut Vec<Decision>,
+    ) {
+        self.cache.pulling.remove(dimension);
+        if *dimension == Dimension::All && !more {
+            self.cache.missing = self.cache.evicted;
+            if self.cache.is_complete() {
+                self.release_all();
+            }
+        }
+        self.begin_pulls(decisions);
+    }
+
+    /// Everything is here: offers that waited for finds are served.
+    fn release_all(&mut self) {
+        self.cache.to_find.clear();
+        let mut gated = std::mem::take(&mut self.cache.gated);
+        self.dirty.append(&mut gated);
+    }
+
+    /// What a find for this offer would ask for; none: the store has nothing under its keys.
+    fn wanted(&self, offer: OfferKey) -> Option<Wanted> {
+        let view = &self.hosts.host_of(offer)?.view;
+        let keys = view
+            .keys
+            .iter()
+            .filter(|key| self.cache.under_key(key) > 0 || self.cache.counts.is_empty());
+        let keys: Box<[_]> = keys.cloned().collect();
+        let (env, free_mb, total_mb) = (Arc::clone(&view.env), view.free_mb, view.total_mb);
+        (!keys.is_empty()).then_some(Wanted {
+            keys,
+            env,
+            free_mb,
+            total_mb,
+        })
+    }
+
+    /// Whether an offer may be served from what is in memory. If not, a find is on its way.
+    pub(crate) fn may_serve(&mut self, offer: OfferKey) -> bool {
+        if self.cache.is_complete() {
+            return true;
+        }
+        let Some(open) = self.hosts.offers.get(&offer) else {
+            return true;
+        };
+        let since = open.since;
+        let waited_enough =
+            self.now >= since.saturating_add(PATIENCE_MS) || self.now >= open.waits_until;
+        let Some(wanted) = self.wanted(offer) else {
+            return true;
+        };
+        if self.cache.is_fresh(&wanted, self.now) || self.found_nothing(&wanted) {
+            return true;
+        }
+        let under_way = self
+            .cache
+            .finding
+            .values_mut()
+            .find(|(other, _)| *other == wanted);
+        if let Some((_, followers)) = under_way {
+            if !followers.contains(&offer) {
+                followers.push(offer);
+            }
+        } else {
+            self.cache.to_find.insert((since, offer));
+        }
+        if waited_enough {
+            self.cache.gated.remove(&(since, offer));
+        } else {
+            self.cache.gated.insert((since, offer));
+        }
+        waited_enough
+    }
+
+    /// An offer was served: notes if there was nothing for it.
+    pub(crate) fn served(&mut self, offer: OfferKey) {
+        let Some(open) = self.hosts.offers.get(&offer) else {
+            return;
+        };
+        let (place, untouched) = ((open.since, offer), open.is_untouched());
+        self.cache.gated.remove(&place);
+        if !untouched {
+            self.cache.to_find.remove(&place);
+            return;
+        }
+        if self.cache.is_complete() {
+            return;
+        }
+        let wanted = self
+            .wanted(offer)
+            .filter(|wanted| self.cache.is_fresh(wanted, self.now));
+        if let Some(wanted) = wanted {
+            let counted = self.cache.under_keys(&wanted);
+            self.cache
+                .in_vain
+                .entry(wanted)
+                .or_insert((self.now, counted));
+        }
+    }
+
+    /// Takes an offer away.
+    pub(crate) fn drop_offer(&mut self, offer: OfferKey) -> Option<OpenOffer> {
+        let open = self.hosts.close(offer)?;
+        self.cache.gated.remove(&(open.since, offer));
+        self.cache.to_find.remove(&(open.since, offer));
+        Some(open)
+    }
+
+    /// The last find for this brought nothing that fits, and the store has counted nothing new since.
+    fn found_nothing(&self, wanted: &Wanted) -> bool {
+        self.cache
+            .in_vain
+            .get(wanted)
+            .is_some_and(|(_, before)| *before == self.cache.under_keys(wanted))
+    }
+
+    /// Begins the finds that may begin now, longest waiting offers first.
+    pub(crate) fn begin_finds(&mut self, decisions: &mut Vec<Decision>) {
+        while self
+            .cache
+            .begun
+            .front()
+            .is_some_and(|at| at.saturating_add(FINDS_WINDOW_MS) <= self.now)
+        {
+            self.cache.begun.pop_front();
+        }
+        while self.finds_left() > 0 {
+            let Some((since, offer)) = self.cache.to_find.pop_first() else {
+                return;
+            };
+            let Some(wanted) = self.wanted(offer) else {
+                self.dirty.insert((since, offer));
+                continue;
+            };
+            if self.cache.is_fresh(&wanted, self.now) {
+                self.dirty.insert((since, offer));
+            } else if let Some((_, followers)) = self
+                .cache
+                .finding
+                .values_mut()
+                .find(|(other, _)| *other == wanted)
+            {
+                followers.push(offer);
+            } else {
+                self.cache.begun.push_back(self.now);
+                self.cache.finding.insert(offer, (wanted, Vec::new()));
+                decisions.push(Decision::Find {
+                    offer,
+                    limit: FIND_JOBS_MAX,
+                });
+            }
+        }
+    }
+
+    fn finds_left(&self) -> usize {
+        let most = usize::try_from(self.config.finds_per_second_max).unwrap_or(usize::MAX);
+        most.saturating_sub(self.cache.begun.len())
+    }
+
+    /// A find is over: who waited for it is served.
+    pub(crate) fn find_ended(&mut self, leader: OfferKey) {
+        let Some((wanted, followers)) = self.cache.finding.remove(&leader) else {
+            return;
+        };
+        self.cache.found.insert(wanted.clone(), self.now);
+        self.cache.in_vain.remove(&wanted);
+        for offer in std::iter::once(leader).chain(followers) {
+            let Some(open) = self.hosts.offers.get(&offer) else {
+                continue;
+            };
+            if open.standing == Standing::Open && open.is_untouched() {
+                self.dirty.insert((open.since, offer));
+            }
+        }
+    }
+
+    /// Offers that wait although the store has jobs under their keys, of which nothing was asked yet.
+    fn find_for_the_idle(&mut self) {
+        let waiting = self
+            .hosts
+            .offers
+            .iter()
+            .filter(|(_, open)| open.listed.is_some());
+        let waiting: Vec<(u64, OfferKey)> = waiting.map(|(key, open)| (open.since, *key)).collect();
+        for (since, offer) in waiting {
+            let Some(wanted) = self.wanted(offer) else {
+                continue;
+            };
+            if !self.found_nothing(&wanted)
+                && !self
+                    .cache
+                    .finding
+                    .values()
+                    .any(|(other, _)| *other == wanted)
+            {
+                self.cache.to_find.insert((since, offer));
+            }
+        }
+    }
+
+    /// Offers that waited for a find long enough, or can wait no longer, are served from what there is.
+    pub(crate) fn serve_impatient(&mut self) {
+        let impatient =
+            |(since, _): &&(u64, OfferKey)| since.saturating_add(PATIENCE_MS) <= self.now;
+        let mut due: Vec<(u64, OfferKey)> = self
+            .cache
+            .gated
+            .iter()
+            .take_while(impatient)
+            .copied()
+            .collect();
+        if !self.cache.gated.is_empty() {
+            let late = self
+                .hosts
+                .deadlines
+                .iter()
+                .take_while(|(at, _)| *at <= self.now);
+            let late = late.filter_map(|(_, key)| Some((self.hosts.offers.get(key)?.since, *key)));
+            due.extend(late.filter(|place| self.cache.gated.contains(place)));
+        }
+        self.dirty.extend(due);
+    }
+
+    /// When something here must be looked at again.
+    pub(crate) fn next_fetch(&self) -> Option<u64> {
+        let patience = self
+            .cache
+            .gated
+            .first()
+            .map(|(since, _)| since.saturating_add(PATIENCE_MS));
+        let blocked = !self.cache.to_find.is_empty() && self.finds_left() == 0;
+        let begun = self.cache.begun.front().filter(|_| blocked);
+        let turn = begun.map(|at| at.saturating_add(FINDS_WINDOW_MS));
+        patience
+            .into_iter()
+            .chain(turn)
+            .filter(|at| *at > self.now)
+            .min()
+    }
+
+    /// Makes room: the deepest jobs of the longest queues go, never the last one of a dimension.
+    pub(crate) fn evict(&mut self) {
+        // What a find brings must not be evicted before the offer it was meant for is served.
+        let found = u32::try_from(self.cache.finding.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(FIND_JOBS_MAX);
+        let most = self
+            .config
+            .cache_jobs_max
+            .max(CACHE_JOBS_MIN)
+            .saturating_add(found);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if self.index.jobs.len() <= most {
+            return;
+        }
+        let mut by_length: Vec<(u64, MemberId)> = Vec::new();
+        while self.index.jobs.len() > most {
+            by_length.clear();
+            by_length.extend(
+                self.ledger
+                    .members
+                    .iter()
+                    .map(|(id, member)| (member.tally.waiting, id)),
+            );
+            by_length.sort_unstable_by(|a, b| b.cmp(a));
+            let excess = self
+                .index
+                .jobs
+                .len()
+                .saturating_sub(most)
+                .min(EVICTED_AT_ONCE);
+            let next = by_length.get(1).map_or(0, |(waiting, _)| {
+                usize::try_from(*waiting).unwrap_or(usize::MAX)
+            });
+            let overfull = self.index.jobs.len() > most.saturating_mul(OVERFULL);
+            let mut evict = |spare_last| {
+                by_length.iter().any(|(waiting, id)| {
+                    let longer = usize::try_from(*waiting)
+                        .unwrap_or(usize::MAX)
+                        .saturating_sub(next)
+                        .max(1);
+                    self.evict_from(*id, excess.min(longer), spare_last) > 0
+                })
+            };
+            if !evict(true) && !(overfull && evict(false)) {
+                return;
+            }
+        }
+    }
+
+    /// Evicts up to `most` of the deepest jobs of one account in one queue. Answers how many.
+    fn evict_from(&mut self, member: MemberId, most: usize, spare_last: bool) -> usize {
+        let mut evicted = 0;
+        while evicted < most {
+            let buckets = self.index.buckets_of(member);
+            let mut last: Vec<_> = buckets
+                .filter_map(|(_, bucket)| bucket.jobs.last().copied())
+                .collect();
+            last.sort_unstable_by(|a, b| b.cmp(a));
+            let reserved = |key: JobKey| self.reservations.values().any(|r| r.job == key);
+            let may_go = |key: &JobKey| !reserved(*key) && (!spare_last || self.is_spare(*key));
+            let victim = last.into_iter().map(|(_, key)| key).find(may_go);
+            let Some(victim) = victim else { return evicted };
+            self.drop_waiting(victim);
+            self.cache.missing = self.cache.missing.saturating_add(1);
+            self.cache.evicted = self.cache.evicted.saturating_add(1);
+            evicted += 1;
+        }
+        evicted
+    }
+
+    /// Whether no dimension would be empty without this job.
+    fn is_spare(&self, key: JobKey) -> bool {
+        let Some((shape, owner)) = self
+            .index
+            .jobs
+            .get(&key)
+            .and_then(|job| self.index.shape_of(job))
+        else {
+            return false;
+        };
+        let many = |waiting: Option<u64>| waiting.is_some_and(|waiting| waiting > 1);
+        many(
+            self.ledger
+                .members
+                .get(owner.member)
+                .map(|member| member.tally.waiting),
+        ) && many(
+            self.ledger
+                .queues
+                .get(owner.queue)
+                .map(|queue| queue.tally.waiting),
+        ) && shape
+            .keys
+            .iter()
+            .all(|key| many(self.index.keys.get(key).map(|cells| cells.jobs)))
+    }
+}

@@ -1,0 +1,291 @@
+//! The partial cache: pulls, finds, eviction (C1, C2, C3, I7).
+
+use crate::lab::*;
+use fairlead_dispatch::*;
+
+fn small_cache(jobs: u32) -> Lab {
+    Lab::with(
+        EngineConfig {
+            cache_jobs_max: jobs,
+            ..EngineConfig::default()
+        },
+        Policy::default(),
+    )
+}
+
+fn counts(total: u64, by: &[(Dimension, u64)]) -> Event {
+    Event::CountsRefreshed(DimensionCounts {
+        total,
+        by: by.to_vec(),
+    })
+}
+
+fn account(name: &str) -> Dimension {
+    Dimension::Account(name.to_owned())
+}
+
+fn queue_of(name: &str) -> Dimension {
+    Dimension::Queue(name.to_owned())
+}
+
+fn host_key(name: &str) -> Dimension {
+    Dimension::HostKey(name.to_owned())
+}
+
+fn pulls(lab: &Lab) -> Vec<(Dimension, u32)> {
+    let pull = |decision: &Decision| match decision {
+        Decision::Pull { dimension, limit } => Some((dimension.clone(), *limit)),
+        _ => None,
+    };
+    lab.out.iter().filter_map(pull).collect()
+}
+
+fn finds(lab: &Lab) -> Vec<u64> {
+    let find = |decision: &Decision| match decision {
+        Decision::Find { offer, .. } => Some(offer.0),
+        _ => None,
+    };
+    lab.out.iter().filter_map(find).collect()
+}
+
+/// A cache of 64 that holds 64 of 1,000 jobs, and knows it.
+fn partial() -> Lab {
+    let mut lab = small_cache(64);
+    lab.learn((0..100).map(|n| job(n, "a")));
+    lab.on(counts(
+        1_000,
+        &[
+            (account("a"), 1_000),
+            (queue_of("a"), 1_000),
+            (host_key("vm.x86_64"), 1_000),
+        ],
+    ));
+    lab
+}
+
+#[test]
+fn everything_is_pulled_at_once_if_it_fits() {
+    let mut lab = small_cache(1_000);
+    lab.on(counts(5, &[(account("a"), 5)]));
+    assert_eq!(pulls(&lab), [(Dimension::All, 1_000)]);
+    lab.on(counts(5, &[(account("a"), 5)]));
+    assert!(pulls(&lab).is_empty(), "one in flight a dimension");
+    lab.learn((0..5).map(|n| job(n, "a")));
+    lab.on(Event::PullEnded {
+        dimension: Dimension::All,
+        more: false,
+    });
+    lab.on(counts(5, &[(account("a"), 5)]));
+    assert!(pulls(&lab).is_empty());
+}
+
+#[test]
+fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
+    let config = EngineConfig {
+        cache_jobs_max: 64,
+        pulls_in_flight_max: 2,
+        ..EngineConfig::default()
+    };
+    let mut lab = Lab::with(config, Policy::default());
+    lab.learn((0..10).map(|n| job(n, "a")));
+    let by = [
+        (account("a"), 500),
+        (account("b"), 300),
+        (account("c"), 10),
+        (queue_of("a"), 10),
+    ];
+    lab.on(counts(1_000, &by));
+    assert_eq!(pulls(&lab), [(account("b"), 8), (account("c"), 8)]);
+    lab.learn([job(100, "b")]);
+    lab.on(Event::PullEnded {
+        dimension: account("b"),
+        more: true,
+    });
+    assert_eq!(
+        pulls(&lab),
+        [(account("a"), 8)],
+        "the queue has what was counted"
+    );
+    lab.learn([job(101, "c")]);
+    for dimension in [account("a"), account("c")] {
+        lab.on(Event::PullEnded {
+            dimension,
+            more: true,
+        });
+    }
+    lab.on(counts(1_000, &by));
+    assert!(pulls(&lab).is_empty(), "no news");
+    lab.on(counts(
+        1_001,
+        &[
+            (account("a"), 501),
+            (account("b"), 300),
+            (account("c"), 10),
+            (queue_of("a"), 10),
+        ],
+    ));
+    assert_eq!(pulls(&lab), [(account("a"), 8)]);
+}
+
+#[test]
+fn the_longest_queue_loses_its_deepest_jobs_and_nobody_the_last() {
+    let mut lab = small_cache(64);
+    let only_here = JobFacts {
+        host_keys: names("vm.x86_64@rare"),
+        ..job(5_000, "a")
+    };
+    lab.learn([only_here, job(6_000, "lonely")]);
+    lab.learn((0..1_000).map(|n| job(n, "a")));
+    lab.learn((2_000..2_010).map(|n| job(n, "b")));
+    assert_eq!(lab.engine.stats().cached_jobs, 64);
+    let waits = |lab: &Lab, key| lab.engine.explain_job(Millis(0), JobKey(key)).is_some();
+    assert!(waits(&lab, 5_000) && waits(&lab, 6_000) && (2_000..2_010).all(|key| waits(&lab, key)));
+    assert!((0..52).all(|key| waits(&lab, key)) && !waits(&lab, 52));
+}
+
+#[test]
+fn a_cache_of_nothing_but_last_ones_is_still_bounded() {
+    let mut lab = small_cache(64);
+    lab.learn((0..1_000).map(|n| job(n, &format!("a{n}"))));
+    assert_eq!(lab.engine.stats().cached_jobs, 128);
+}
+
+#[test]
+fn an_offer_is_served_after_a_find_when_not_everything_is_here() {
+    let mut lab = partial();
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!((finds(&lab), lab.claims()), (vec![offer.0], vec![]));
+    lab.learn([queued("vip", job(900, "late"))]);
+    assert!(lab.claims().is_empty(), "before the find has ended");
+    lab.on(Event::FindEnded(offer));
+    assert_eq!(lab.claims(), [(900, offer.0)]);
+    let second = lab.offer(vm_host("other"));
+    assert_eq!(
+        (finds(&lab), lab.claimed()),
+        (vec![], vec![0]),
+        "the same find, less than a second ago"
+    );
+    lab.now += 1_001;
+    let third = lab.offer(vm_host("third"));
+    assert_eq!(finds(&lab), [third.0]);
+    assert!(second < third);
+}
+
+#[test]
+fn equal_offers_share_a_find_and_finds_are_capped() {
+    let config = EngineConfig {
+        cache_jobs_max: 64,
+        finds_per_second_max: 2,
+        ..EngineConfig::default()
+    };
+    let mut lab = Lab::with(config, Policy::default());
+    let by: Vec<(Dimension, u64)> = (0..4).map(|n| (host_key(&format!("k{n}")), 250)).collect();
+    lab.on(counts(1_000, &by));
+    let mut offers = vec![];
+    let mut begun = vec![];
+    for n in 0..8 {
+        let keys = vec![format!("k{}", n % 4), format!("own{n}")];
+        offers.push(lab.offer(Offer {
+            keys,
+            ..vm_host(&format!("h{n}"))
+        }));
+        begun.extend(finds(&lab));
+        lab.now += 1;
+    }
+    assert_eq!(begun, [offers[0].0, offers[1].0]);
+    lab.learn((0..2).map(|n| JobFacts {
+        host_keys: names("k0"),
+        ..job(n, "a")
+    }));
+    lab.on(Event::FindEnded(offers[0]));
+    assert_eq!(
+        lab.claims(),
+        [(0, offers[0].0), (1, offers[4].0)],
+        "both had waited for it"
+    );
+    let wake = lab.now - 8 + 1_000;
+    lab.now = wake;
+    lab.on(Event::Tick);
+    assert_eq!(finds(&lab), [offers[2].0], "the longest waiting");
+}
+
+#[test]
+fn an_offer_without_its_find_in_time_is_served_from_what_there_is() {
+    let mut lab = partial();
+    let offer = lab.offer(vm_host("h"));
+    assert!(lab.claims().is_empty());
+    assert_eq!(lab.wake(), Some(lab.now + 1_000));
+    lab.pass(1_000);
+    assert_eq!(lab.claims(), [(0, offer.0)]);
+}
+
+#[test]
+fn an_offer_whose_time_is_up_is_served_before_it_is_answered() {
+    let mut lab = partial();
+    let waits_until = Millis(lab.now + 300);
+    let offer = lab.offer(Offer {
+        waits_until,
+        ..vm_host("h")
+    });
+    lab.pass(300);
+    assert_eq!((lab.claims(), lab.answers()), (vec![(0, offer.0)], vec![]));
+}
+
+#[test]
+fn a_find_in_vain_is_remembered_until_news() {
+    let mut lab = small_cache(64);
+    let tagged = |total| counts(1_000, &[(host_key("vm.x86_64"), total)]);
+    lab.on(tagged(1_000));
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!(finds(&lab), [offer.0]);
+    lab.on(Event::FindEnded(offer));
+    assert!(lab.claims().is_empty() && lab.answers().is_empty());
+    lab.now += 1_500;
+    lab.on(tagged(1_000));
+    assert!(finds(&lab).is_empty(), "nothing new under its keys");
+    lab.on(tagged(1_001));
+    assert_eq!(finds(&lab), [offer.0]);
+    lab.learn([job(7, "a")]);
+    assert_eq!(lab.claims(), [(7, offer.0)], "it waits all the same");
+}
+
+#[test]
+fn no_find_when_the_store_has_nothing_for_the_host() {
+    let mut lab = small_cache(64);
+    lab.on(counts(1_000, &[(host_key("hw.x86_64"), 1_000)]));
+    lab.offer(vm_host("h"));
+    assert!(finds(&lab).is_empty());
+}
+
+#[test]
+fn counts_that_agree_release_who_waits() {
+    let mut lab = partial();
+    let offer = lab.offer(vm_host("h"));
+    assert!(lab.claims().is_empty());
+    lab.on(counts(64, &[(host_key("vm.x86_64"), 64)]));
+    assert_eq!(lab.claims(), [(0, offer.0)]);
+    lab.offer(vm_host("other"));
+    assert!(finds(&lab).is_empty());
+}
+
+#[test]
+fn what_a_find_brings_is_not_evicted_before_it_is_given() {
+    let mut lab = partial();
+    let host = Offer {
+        keys: names("vm.x86_64 vm.x86_64@rare"),
+        tags: names("rare"),
+        ..vm_host("rare")
+    };
+    let offer = lab.offer(Offer {
+        free_memory_mb: 100,
+        ..host
+    });
+    assert_eq!(finds(&lab), [offer.0]);
+    lab.learn([JobFacts {
+        memory_mb: 100,
+        tags: names("rare"),
+        ..job(999, "a")
+    }]);
+    lab.on(Event::FindEnded(offer));
+    assert_eq!(lab.claims(), [(999, offer.0)]);
+}
