@@ -1,0 +1,220 @@
+//! How jobs end: by themselves, by limits, by orders; and that nothing of them is left.
+
+use serde_json::json;
+
+use crate::{
+    fake::{Fake, poll},
+    testbox::{DC, Gate, Testbox, config, folder, gated, is_alive, job, results, script},
+};
+
+/// Runs one job to its end and returns health, exit code and reason.
+async fn check(text: &str, timeout_s: u64) -> (String, String, String) {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut grant = script("7", text);
+    grant.timeout_s = timeout_s;
+    fake.grant(grant);
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let end = fake.end("7").await;
+    testbox.stopped().await.unwrap();
+    let field = |name: &str| end.get(name).cloned().unwrap_or_default();
+    (field("job_health"), field("exit_code"), field("reason"))
+}
+
+#[tokio::test]
+async fn health_and_exit_code_tell_how_it_ended() {
+    for (text, health, code, reason) in [
+        ("exit 0", "success", "0", ""),
+        ("exit 3", "fail", "3", "exit code 3"),
+        ("#!/bin/bash\nkill -KILL $$", "fail", "137", "SIGKILL"),
+        ("kill -SEGV $$", "fail", "139", "SIGSEGV"),
+        ("#!/nowhere/sh\n", "abort_invalid", "", "/nowhere/sh"),
+    ] {
+        let end = check(text, 60).await;
+        assert_eq!((end.0.as_str(), end.1.as_str()), (health, code), "{text}");
+        assert!(end.2.contains(reason), "{text}: {}", end.2);
+    }
+}
+
+#[tokio::test]
+async fn its_own_limit_ends_it_with_soft_timeout() {
+    let end = check("sleep 1000", 1).await;
+    assert_eq!((end.0.as_str(), end.1.as_str()), ("soft_timeout", "143"));
+    assert!(end.2.contains("limit of 1 s"), "{}", end.2);
+}
+
+#[tokio::test]
+async fn one_that_does_not_listen_is_killed_after_its_grace() {
+    let end = check("trap '' TERM; while :; do sleep 0.05; done", 1).await;
+    assert_eq!((end.0.as_str(), end.1.as_str()), ("soft_timeout", "137"));
+}
+
+#[tokio::test]
+async fn nothing_is_left_running_however_it_hides() {
+    let (fake, folder) = (Fake::start(), folder());
+    let text = "
+        sleep 1000 & echo $! > $RESULT_ROOT/child
+        setsid sh -c 'echo $$ > $RESULT_ROOT/escaped; sleep 1000' &
+        (setsid nohup sh -c 'trap \"\" TERM HUP; echo $$ > $RESULT_ROOT/deaf; while :; do sleep 1; done' &)
+        while [ ! -s $RESULT_ROOT/deaf ] || [ ! -s $RESULT_ROOT/escaped ]; do sleep 0.02; done";
+    fake.grant(script("7", text));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "success");
+    for name in ["child", "escaped", "deaf"] {
+        let pid = fake.with(|state| state.files[&format!("s/7/{name}")].clone());
+        let pid = String::from_utf8(pid).unwrap();
+        assert!(!is_alive(pid.trim()), "{name} lives");
+    }
+    testbox.stopped().await.unwrap();
+}
+
+fn order(health: &str) -> fairlead_api::StopOrder {
+    fairlead_api::StopOrder {
+        job_id: "7".to_owned(),
+        attempt: 1,
+        health: health.to_owned(),
+        reason: "somebody said so".to_owned(),
+        grace_s: 0,
+    }
+}
+
+#[tokio::test]
+async fn an_order_stops_it_with_the_health_that_it_names() {
+    let (fake, folder) = (Fake::start(), folder());
+    fake.grant(script("7", "echo here; sleep 1000"));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    fake.stage("7", "running").await;
+    fake.with(|state| state.stops.push(order("terminate")));
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "terminate");
+    assert_eq!(end["reason"], "somebody said so");
+    assert_eq!(end["job_data_readiness"], "uploaded");
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_is_no_longer_ours_is_stopped_and_not_reported() {
+    for by_refusal in [false, true] {
+        let (fake, folder) = (Fake::start(), folder());
+        let pid = results(&folder, "7").join("pid");
+        if by_refusal {
+            fake.with(|state| state.refuse.insert("7".to_owned(), 409));
+        }
+        // The refusal of its first report comes before it starts, or stops it: it may not go on.
+        fake.grant(script("7", "echo $$ > $RESULT_ROOT/pid; sleep 1000"));
+        let mut testbox = Testbox::start(config(&fake, &folder, DC));
+        if !by_refusal {
+            fake.stage("7", "running").await;
+            poll("its pid", || {
+                std::fs::metadata(&pid).ok().filter(|m| m.len() > 0)
+            })
+            .await;
+            fake.with(|state| state.stops.push(order("")));
+        }
+        testbox
+            .event(|event| match event {
+                fairlead_testbox::AgentEvent::Dropped { job_id, .. } => Some(job_id),
+                _ => None,
+            })
+            .await;
+        if let Ok(pid) = std::fs::read_to_string(&pid) {
+            assert!(!is_alive(pid.trim()));
+        }
+        assert!(fake.with(|state| state.end("7")).is_none());
+        assert!(results(&folder, "7").exists(), "local results are kept");
+        // Its memory is free again.
+        fake.grant(script("8", "exit 0"));
+        fake.end("8").await;
+        testbox.stopped().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_newer_attempt_waits_for_the_end_of_the_older() {
+    let (fake, folder) = (Fake::start(), folder());
+    fake.grant(script("7", "echo $$ > $RESULT_ROOT/pid; sleep 1000"));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let pid = results(&folder, "7").join("pid");
+    let read = || {
+        std::fs::read_to_string(&pid)
+            .ok()
+            .filter(|pid| !pid.is_empty())
+    };
+    let older = poll("its pid", read).await;
+    let older = older.trim();
+    let text = format!("if [ -d /proc/{older} ]; then exit 9; fi");
+    fake.grant(fairlead_api::Grant {
+        attempt: 2,
+        ..script("7", &text)
+    });
+    let end = fake.end("7").await;
+    assert_eq!(
+        (end["attempt"].as_str(), end["exit_code"].as_str()),
+        ("2", "0")
+    );
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stopping_agent_leaves_nothing_and_says_so() {
+    let (fake, folder) = (Fake::start(), folder());
+    fake.grant(script(
+        "7",
+        "trap '' TERM; echo $$ > $RESULT_ROOT/pid; while :; do sleep 0.05; done",
+    ));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let pid = results(&folder, "7").join("pid");
+    poll("its pid", || {
+        std::fs::metadata(&pid).ok().filter(|m| m.len() > 0)
+    })
+    .await;
+    testbox.stopped().await.unwrap();
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "abort_provider");
+    let pid = fake.with(|state| state.files["s/7/pid"].clone());
+    assert!(!is_alive(String::from_utf8(pid).unwrap().trim()));
+}
+
+#[tokio::test]
+async fn program_sections_run_through_the_runner_or_not_at_all() {
+    for (runner, health, ran) in [
+        (Some("cat"), "success", true),
+        (Some("exit 4;"), "fail", true),
+        (None, "abort_invalid", false),
+    ] {
+        let (fake, folder) = (Fake::start(), folder());
+        fake.grant(job(
+            "7",
+            json!({"suite": "s", "hackbench": {"nr_threads": 8}}),
+        ));
+        let mut config = config(&fake, &folder, DC);
+        config.runner = runner.map(str::to_owned);
+        let testbox = Testbox::start(config);
+        let end = fake.end("7").await;
+        assert_eq!(end["job_health"], health, "{runner:?}");
+        let readiness = if ran { "uploaded" } else { "norun" };
+        assert_eq!(end["job_data_readiness"], readiness, "{runner:?}");
+        if runner == Some("cat") {
+            assert!(
+                fake.with(|state| state.log("7"))
+                    .contains("\"nr_threads\": 8")
+            );
+        }
+        testbox.stopped().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_kill_needs_no_grace() {
+    let (fake, folder) = (Fake::start(), folder());
+    let gate = Gate::new(&folder, "never");
+    fake.grant(gated("7", &gate));
+    let mut config = config(&fake, &folder, DC);
+    config.grace = std::time::Duration::from_hours(1);
+    let kill_now = config.kill_now.clone();
+    let testbox = Testbox::start(config);
+    fake.stage("7", "running").await;
+    testbox.stop.cancel();
+    kill_now.cancel();
+    testbox.ended().await.unwrap();
+}

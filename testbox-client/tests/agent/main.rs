@@ -1,0 +1,14 @@
+//! The agent against a fake scheduler: real processes, real HTTP, no fixed waits.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails where it stands"
+)]
+
+mod ends;
+mod fake;
+mod program;
+mod reports;
+mod requests;
+mod survival;
+mod testbox;

@@ -1,0 +1,127 @@
+//! The program itself: signals, exit codes, and what the next one finds after a kill -9.
+
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::{
+    fake::{Fake, poll},
+    testbox::{folder, is_alive, results, script},
+};
+
+fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"))
+        .args(["--server", &fake.url(), "--host", "box"])
+        .args(["--kind", "vm,dc", "--memory", "1g"])
+        .arg("--work-dir")
+        .arg(folder.path())
+        .args(more)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Starts a job that tells its pid, and waits for it.
+async fn running(fake: &Fake, folder: &TempDir, text: &str) -> String {
+    fake.grant(script("7", &format!("echo $$ > $RESULT_ROOT/pid; {text}")));
+    fake.stage("7", "running").await;
+    let file = results(folder, "7").join("pid");
+    let pid = poll("its pid", || {
+        std::fs::read_to_string(&file)
+            .ok()
+            .filter(|pid| pid.ends_with('\n'))
+    });
+    pid.await.trim().to_owned()
+}
+
+#[tokio::test]
+async fn a_signal_stops_it_in_order() {
+    for which in [Signal::TERM, Signal::INT] {
+        let (fake, folder) = (Fake::start(), folder());
+        let mut child = start(&fake, &folder, &[]);
+        let pid = running(&fake, &folder, "sleep 1000").await;
+        signal(&child, which);
+        assert_eq!(child.wait().await.unwrap().code(), Some(0));
+        assert!(!is_alive(&pid));
+        assert_eq!(fake.end("7").await["job_health"], "abort_provider");
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_kills_at_once() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut child = start(&fake, &folder, &["--grace", "3600"]);
+    let pid = running(
+        &fake,
+        &folder,
+        "trap 'echo deaf' TERM; while :; do sleep 0.05; done",
+    )
+    .await;
+    signal(&child, Signal::TERM);
+    let deaf = |state: &crate::fake::State| state.log("7").contains("deaf").then_some(());
+    fake.until("it heard the first", deaf).await;
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    assert!(!is_alive(&pid));
+}
+
+#[tokio::test]
+async fn what_a_killed_agent_leaves_is_stopped_and_reported_by_the_next() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut child = start(&fake, &folder, &[]);
+    let pid = running(&fake, &folder, "exec sleep 1000").await;
+    child.kill().await.unwrap();
+    assert!(is_alive(&pid));
+    let mut child = start(&fake, &folder, &[]);
+    let end = fake.end("7").await;
+    assert!(!is_alive(&pid), "it would run beside its next attempt");
+    assert_eq!(end["job_health"], "abort_provider");
+    assert_eq!(end["reason"], "agent restarted");
+    assert_eq!(end["job_data_readiness"], "uploaded");
+    assert!(fake.with(|state| state.files.contains_key("s/7/pid")));
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn what_cannot_work_ends_with_1_and_what_makes_no_sense_with_2() {
+    let (fake, folder) = (Fake::start(), folder());
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let in_file = file.join("sub").display().to_string();
+    for (more, code) in [
+        (vec!["--server", "ftp://x"], 1),
+        (vec!["--token-file", "/nowhere/at/all"], 1),
+        (vec!["--work-dir", &in_file], 1),
+        (vec!["--memory", "much"], 2),
+        (vec!["--no-such"], 2),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"));
+        let more = more.iter().copied();
+        let defaults = [
+            ["--server", &fake.url()],
+            ["--work-dir", &folder.path().display().to_string()],
+        ];
+        for pair in defaults
+            .iter()
+            .filter(|pair| !more.clone().any(|m| m == pair[0]))
+        {
+            command.args(pair);
+        }
+        command.args(more).stderr(Stdio::null());
+        assert_eq!(
+            command.status().await.unwrap().code(),
+            Some(code),
+            "{command:?}"
+        );
+    }
+}
