@@ -249,8 +249,7 @@ pub(crate) async fn set_account(
     let known = store.get_doc(DocKind::Account, name).await?;
     let before = known
         .as_ref()
-        .map(|doc| doc.body.clone())
-        .unwrap_or_else(|| json!({}));
+        .map_or_else(|| json!({}), |doc| doc.body.clone());
     let role = match &change.role {
         Some(role) => Role::parse(role)?,
         None => who_of(name, &before).role,

@@ -255,6 +255,12 @@ fn kernel_params(grant: &Grant) -> String {
     params
 }
 
+/// The name under which iPXE keeps what it fetched.
+fn file_name(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or(url);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 fn job_script(boot_type: BootType, grant: &Grant, sched: &str) -> String {
     let (id, root) = (&grant.job_id, line(&grant.result_root));
     let (initrds, kernel, params) = (
@@ -264,22 +270,17 @@ fn job_script(boot_type: BootType, grant: &Grant, sched: &str) -> String {
     );
     match boot_type {
         BootType::Ipxe => {
-            let mut script = "#!ipxe\n\n".to_owned();
+            let mut lines = vec!["#!ipxe".to_owned(), String::new()];
             for name in ["nr_nic", "nr_disk", "disk_size"] {
-                for text in texts(&grant.job, name) {
-                    script.push_str(&format!("# {name}={text}\n"));
-                }
+                lines.extend(texts(&grant.job, name).into_iter().map(|text| format!("# {name}={text}")));
             }
-            let mut names = String::new();
-            for url in &initrds {
-                script.push_str(&format!("initrd {url}\n"));
-                let file = url.split('?').next().unwrap_or(url).rsplit('/').next().unwrap_or("initrd");
-                names.push_str(&format!(" initrd={file}"));
-            }
-            script.push_str(&format!("kernel {kernel} {params}{names}\n"));
-            script.push_str(&format!("echo ipxe will boot job id={id}, ip=${{ip}}, mac=${{mac}}\n"));
-            script.push_str(&format!("echo result_root={root}\n\nboot\n"));
-            script
+            lines.extend(initrds.iter().map(|url| format!("initrd {url}")));
+            let names: Vec<String> = initrds.iter().map(|url| format!("initrd={}", file_name(url))).collect();
+            lines.push(format!("kernel {kernel} {params} {}", names.join(" ")));
+            lines.push(format!("echo ipxe will boot job id={id}, ip=${{ip}}, mac=${{mac}}"));
+            lines.push(format!("echo result_root={root}"));
+            lines.extend([String::new(), "boot".to_owned(), String::new()]);
+            lines.join("\n")
         }
         BootType::Grub => {
             let grub = |url: &str| match url.strip_prefix("http://").and_then(|rest| rest.split_once('/')) {

@@ -32,13 +32,17 @@ impl Clock {
     }
 
     /// UTC epoch milliseconds, as the system's clock has them: may step.
+    #[expect(
+        clippy::unused_self,
+        reason = "whoever asks for the time holds a clock"
+    )]
     pub(crate) fn wall_ms(&self) -> u64 {
         wall_ms()
     }
 
     /// UTC epoch seconds.
     pub(crate) fn wall_s(&self) -> u64 {
-        wall_ms() / 1000
+        self.wall_ms() / 1000
     }
 
     /// Waits. The only place of the replica that sleeps; a timer, never a substitute for a condition.

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, HeldJob,
+    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal,
     StopOrder,
 };
 use fairlead_dispatch::{Event, Millis, Offer, OfferKey};
@@ -524,7 +524,28 @@ impl Core {
             lease_ms: self.config.lease_ms,
             heartbeat_ms: self.config.heartbeat_ms,
             stop,
+            renewed: self.renewed(&beat.running, wall_ms),
         })
+    }
+
+    /// The running jobs whose end was put off beyond their own limit.
+    fn renewed(&self, running: &[HeldJob], wall_ms: u64) -> Vec<Renewal> {
+        let held = running.iter().filter_map(|held| {
+            let live = self.live.get(held.job_id.parse().ok()?)?;
+            let state = &live.stored.state;
+            let own_limit_ms = state
+                .running_ms
+                .saturating_add(state.timeout_s.saturating_mul(1000));
+            let put_off = state.stage == Stage::Running
+                && state.claim_token == held.claim_token
+                && state.deadline_ms > own_limit_ms;
+            put_off.then(|| Renewal {
+                job_id: held.job_id.clone(),
+                attempt: held.attempt,
+                left_s: state.deadline_ms.saturating_sub(wall_ms).div_ceil(1000),
+            })
+        });
+        held.collect()
     }
 
     /// Renews what the host rightly has, and names what it must stop.

@@ -34,7 +34,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
         }
         for message in core.engine.take() {
             match message {
-                Message::Event(event) => engine.on(core.clock.now(), event, &mut decisions),
+                Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
                 Message::Question(question) => question(&engine, core.clock.now()),
             }
         }

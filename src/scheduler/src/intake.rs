@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Limits;
 
-/// How deep a job may nest. serde_json itself stops at 128.
+/// How deep a job may nest. `serde_json` itself stops at 128.
 const DEPTH_MAX: usize = 64;
 
 /// One job of a submit, or why that one is refused.

@@ -18,7 +18,7 @@ pub(crate) type Question = Box<dyn FnOnce(&Engine, Millis) + Send>;
 /// One message.
 pub(crate) enum Message {
     /// Something happened.
-    Event(Event),
+    Event(Box<Event>),
     /// Somebody asks.
     Question(Question),
 }
@@ -42,7 +42,7 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// Tells the engine.
     pub(crate) fn tell(&self, event: Event) {
-        self.push(Message::Event(event));
+        self.push(Message::Event(Box::new(event)));
     }
 
     /// Asks the engine; `None` when it has stopped.

@@ -27,7 +27,7 @@ impl Queues {
     /// The policies of all named queues: the site's own over the built-in ones.
     pub(crate) fn policy(&self) -> Policy {
         let mut policy = Policy::default();
-        policy.queues.extend(self.set().into_iter());
+        policy.queues.extend(self.set());
         policy
     }
 
@@ -195,7 +195,7 @@ impl Core {
         let waiting: BTreeMap<_, _> = self.store.counts().await?.queues.into_iter().collect();
         let reports = self
             .engine
-            .ask(|engine, now| engine.queues(now))
+            .ask(fairlead_dispatch::Engine::queues)
             .await
             .ok_or_else(Refusal::stopping)?;
         let set = self.queues.set();

@@ -15,6 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use crate::{clock::utc_date, core::Core, refusal::Refusal, update::Speaker};
 
+/// Ends the names of uploads that are not whole yet.
+const PART: &str = ".part";
 /// Longest relative path of a result file, bytes.
 const PATH_MAX: usize = 1024;
 /// Largest append to a log, bytes.
@@ -171,7 +173,7 @@ async fn open(target: &Path) -> Result<Found, Refusal> {
             .map_err(|error| io_refusal(&error))?
         {
             let mut name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".part") {
+            if name.ends_with(PART) {
                 continue;
             }
             if entry.file_type().await.is_ok_and(|kind| kind.is_dir()) {
@@ -262,7 +264,7 @@ impl Core {
         tokio::fs::create_dir_all(folder)
             .await
             .map_err(|error| io_refusal(&error))?;
-        let part = folder.join(format!(".{}.part", uuid::Uuid::new_v4().simple()));
+        let part = folder.join(format!(".{}{PART}", uuid::Uuid::new_v4().simple()));
         let outcome = self.write_part(&part, &mut body).await;
         let outcome = match outcome {
             // A hard link fails when the name is taken meanwhile, a rename would replace it.

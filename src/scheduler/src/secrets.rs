@@ -98,7 +98,7 @@ impl Sealer {
                 spec.insert(PLAIN.to_owned(), secrets);
             }
             None => {
-                tracing::error!("the secrets of a job cannot be opened: sealed with another key")
+                tracing::error!("the secrets of a job cannot be opened: sealed with another key");
             }
         }
     }
@@ -160,7 +160,7 @@ fn to_hex(bytes: &[u8]) -> String {
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 || !text.is_ascii() {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }
     (0..text.len() / 2)

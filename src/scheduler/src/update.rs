@@ -51,13 +51,13 @@ impl Report {
             };
             match name {
                 "job_stage" => {
-                    report.stage = Some(value.parse().map_err(|_| bad(&words(Stage::ALL)))?)
+                    report.stage = Some(value.parse().map_err(|_| bad(&words(Stage::ALL)))?);
                 }
                 "job_health" => {
-                    report.health = Some(value.parse().map_err(|_| bad(&words(Health::ALL)))?)
+                    report.health = Some(value.parse().map_err(|_| bad(&words(Health::ALL)))?);
                 }
                 "job_state" => {
-                    read_state(&mut report, value).ok_or_else(|| bad("a stage or a health"))?
+                    read_state(&mut report, value).ok_or_else(|| bad("a stage or a health"))?;
                 }
                 "job_data_readiness" => {
                     report.readiness =
@@ -78,10 +78,10 @@ impl Report {
                     report.renew_s = Some(seconds.ok_or_else(|| bad("1 to 2592000 seconds"))?);
                 }
                 "exit_code" => {
-                    report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?)
+                    report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?);
                 }
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
-                "reason" => report.reason = cut(value, REASON_MAX).to_owned(),
+                "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
                 "job_token" => report.token = Some(value.to_owned()),
                 // job_step, ssh_port and others are for watchers; old clients send what they like.
                 _ => {}
@@ -92,14 +92,11 @@ impl Report {
 }
 
 fn read_state(report: &mut Report, value: &str) -> Option<()> {
-    if let Ok(stage) = value.parse() {
+    let word = if value == "finished" { "finish" } else { value };
+    if let Ok(stage) = word.parse() {
         report.stage = Some(stage);
-    } else if let Ok(health) = value.parse() {
-        report.health = Some(health);
-    } else if value == "finished" {
-        report.stage = Some(Stage::Finish);
     } else {
-        return None;
+        report.health = Some(word.parse().ok()?);
     }
     Some(())
 }

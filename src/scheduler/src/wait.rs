@@ -248,10 +248,7 @@ fn decide(
         .unwrap_or(false);
     let mut all_met = true;
     for condition in &conditions {
-        let Some(parent) = parents.get(&condition.job) else {
-            return None;
-        };
-        let Some(parent) = parent else {
+        let Some(parent) = parents.get(&condition.job)? else {
             return Some(aborted(
                 child,
                 now_ms,
@@ -407,7 +404,7 @@ impl Core {
                 let left = deadline.saturating_sub(self.clock.now().0);
                 tokio::select! {
                     changed = changes.recv() => match changed {
-                        Ok(id) if !ids.contains(&id) => continue,
+                        Ok(id) if !ids.contains(&id) => {}
                         // Ours, or too many to tell: look again.
                         _ => break,
                     },

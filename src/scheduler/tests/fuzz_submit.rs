@@ -18,40 +18,63 @@ const SEEDS: [&str; 6] = [
 fn cases() -> u32 {
     #[expect(clippy::disallowed_methods, reason = "the one setting of this test")]
     let asked = std::env::var("FAIRLEAD_FUZZ_CASES");
-    asked.ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
+    asked
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(100_000)
 }
 
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let edit = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..5u8, any::<u8>());
-    (prop::sample::select(SEEDS.to_vec()), prop::collection::vec(edit, 1..6)).prop_map(|(seed, edits)| {
-        let mut bytes = seed.as_bytes().to_vec();
-        for (a, b, kind, byte) in edits {
-            if bytes.is_empty() {
-                break;
-            }
-            let (a, b) = (a.index(bytes.len()), b.index(bytes.len()));
-            let (from, to) = (a.min(b), a.max(b));
-            match kind {
-                0 => bytes[a] = byte,
-                1 => drop(bytes.drain(from..to)),
-                2 => {
-                    let piece = bytes[from..to].to_vec();
-                    bytes.splice(a..a, piece);
+    let edit = (
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        0..5u8,
+        any::<u8>(),
+    );
+    (
+        prop::sample::select(SEEDS.to_vec()),
+        prop::collection::vec(edit, 1..6),
+    )
+        .prop_map(|(seed, edits)| {
+            let mut bytes = seed.as_bytes().to_vec();
+            for (a, b, kind, byte) in edits {
+                if bytes.is_empty() {
+                    break;
                 }
-                3 => bytes.insert(a, byte),
-                _ => bytes.swap(a, b),
+                let (a, b) = (a.index(bytes.len()), b.index(bytes.len()));
+                let (from, to) = (a.min(b), a.max(b));
+                match kind {
+                    0 => bytes[a] = byte,
+                    1 => drop(bytes.drain(from..to)),
+                    2 => {
+                        let piece = bytes[from..to].to_vec();
+                        bytes.splice(a..a, piece);
+                    }
+                    3 => bytes.insert(a, byte),
+                    _ => bytes.swap(a, b),
+                }
             }
-        }
-        bytes
-    })
+            bytes
+        })
 }
 
 #[test]
 fn any_body_is_read_or_refused_by_name() {
-    let limits = Limits { submit_jobs_max: 200, ..Limits::default() };
-    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let limits = Limits {
+        submit_jobs_max: 200,
+        ..Limits::default()
+    };
+    let config = ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     let bodies = prop_oneof![prop::collection::vec(any::<u8>(), 0..200), mutated()];
-    let kinds = prop::sample::select(vec![None, Some("application/json"), Some("application/yaml")]);
+    let kinds = prop::sample::select(vec![
+        None,
+        Some("application/json"),
+        Some("application/yaml"),
+    ]);
     let outcome = TestRunner::new(config).run(&(bodies, kinds), |(body, kind)| {
         match read_submit(kind, &body, &limits) {
             Ok(items) => {

@@ -1,6 +1,9 @@
 //! One replica over the embedded store, spoken to over HTTP: the life of a job, sessions, restarts.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail the test")]
 
-use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorBody, ErrorCode, Grant, HeldJob, SubmitItem};
+use fairlead_api::{
+    ConsumeAnswer, ConsumeRequest, ErrorBody, ErrorCode, Grant, HeldJob, SubmitItem,
+};
 use fairlead_scheduler::{Config, Server};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,7 +17,11 @@ struct Lab {
 impl Lab {
     async fn start() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let mut lab = Self { data, server: None, http: reqwest::Client::builder().no_proxy().build().unwrap() };
+        let mut lab = Self {
+            data,
+            server: None,
+            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+        };
         lab.restart().await;
         lab
     }
@@ -23,7 +30,11 @@ impl Lab {
         if let Some(server) = self.server.take() {
             server.stop().await;
         }
-        let config = Config { heartbeat_ms: 200, lease_ms: 1_000, ..Config::embedded(self.data.path().to_owned()) };
+        let config = Config {
+            heartbeat_ms: 200,
+            lease_ms: 1_000,
+            ..Config::embedded(self.data.path().to_owned())
+        };
         self.server = Some(Server::start(config).await.unwrap());
     }
 
@@ -36,7 +47,15 @@ impl Lab {
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        read(self.http.post(self.url(path)).body(body.to_string()).send().await.unwrap()).await
+        read(
+            self.http
+                .post(self.url(path))
+                .body(body.to_string())
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
     }
 
     async fn submit(&self, job: Value) -> String {
@@ -47,8 +66,12 @@ impl Lab {
     }
 
     async fn consume(&self, request: &ConsumeRequest) -> ConsumeAnswer {
-        let (status, answer) =
-            self.post("/scheduler/v1/testboxes/box1/consume", &serde_json::to_value(request).unwrap()).await;
+        let (status, answer) = self
+            .post(
+                "/scheduler/v1/testboxes/box1/consume",
+                &serde_json::to_value(request).unwrap(),
+            )
+            .await;
         assert_eq!(status, 200, "{answer}");
         serde_json::from_value(answer).unwrap()
     }
@@ -71,7 +94,10 @@ impl Lab {
 async fn read(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
-    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    (
+        status,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    )
 }
 
 fn job() -> Value {
@@ -98,7 +124,11 @@ fn ask(session: &str, request: u64) -> ConsumeRequest {
 }
 
 fn held(grant: &Grant) -> HeldJob {
-    HeldJob { job_id: grant.job_id.clone(), attempt: grant.attempt, claim_token: grant.claim_token.clone() }
+    HeldJob {
+        job_id: grant.job_id.clone(),
+        attempt: grant.attempt,
+        claim_token: grant.claim_token.clone(),
+    }
 }
 
 #[tokio::test]
@@ -107,23 +137,88 @@ async fn a_job_goes_from_submit_to_its_result() {
     let id = lab.submit(job()).await;
     let answer = lab.consume(&ask("s", 1)).await;
     let grant = &answer.jobs[0];
-    assert_eq!((grant.job_id.as_str(), grant.job["script"].as_str()), (id.as_str(), Some("true")));
+    assert_eq!(
+        (grant.job_id.as_str(), grant.job["script"].as_str()),
+        (id.as_str(), Some("true"))
+    );
     assert_eq!(lab.report(grant, "job_stage=running").await, 200);
     let log = format!("/scheduler/v1/jobs/{id}/log");
     let append = format!("{log}?attempt=1&job_token={}&offset=0", grant.job_token);
-    let sent = lab.http.post(lab.url(&append)).body("hello\n").send().await.unwrap();
+    let sent = lab
+        .http
+        .post(lab.url(&append))
+        .body("hello\n")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(read(sent).await, (200, json!({"size": 6})));
-    let file = format!("{}/out.txt?job_id={id}&job_token={}", grant.result_root, grant.job_token);
-    assert_eq!(lab.http.put(lab.url(&file)).body("result").send().await.unwrap().status(), 200);
-    assert_eq!(lab.http.put(lab.url(&file)).body("other").send().await.unwrap().status(), 409);
-    let outside = format!("/result/other/out.txt?job_id={id}&job_token={}", grant.job_token);
-    assert_eq!(lab.http.put(lab.url(&outside)).body("x").send().await.unwrap().status(), 403);
-    assert_eq!(lab.report(grant, "job_stage=finish&exit_code=0&job_data_readiness=uploaded").await, 200);
+    let file = format!(
+        "{}/out.txt?job_id={id}&job_token={}",
+        grant.result_root, grant.job_token
+    );
+    assert_eq!(
+        lab.http
+            .put(lab.url(&file))
+            .body("result")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        200
+    );
+    assert_eq!(
+        lab.http
+            .put(lab.url(&file))
+            .body("other")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        409
+    );
+    let outside = format!(
+        "/result/other/out.txt?job_id={id}&job_token={}",
+        grant.job_token
+    );
+    assert_eq!(
+        lab.http
+            .put(lab.url(&outside))
+            .body("x")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        403
+    );
+    assert_eq!(
+        lab.report(
+            grant,
+            "job_stage=finish&exit_code=0&job_data_readiness=uploaded"
+        )
+        .await,
+        200
+    );
     let (_, seen) = lab.get(&format!("/scheduler/v1/jobs/{id}")).await;
-    assert_eq!((&seen["job_health"], &seen["job_data_readiness"]), (&json!("success"), &json!("uploaded")));
-    let followed = lab.http.get(lab.url(&format!("{log}?follow=true"))).send().await.unwrap().text().await.unwrap();
+    assert_eq!(
+        (&seen["job_health"], &seen["job_data_readiness"]),
+        (&json!("success"), &json!("uploaded"))
+    );
+    let followed = lab
+        .http
+        .get(lab.url(&format!("{log}?follow=true")))
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     assert_eq!(followed, "hello\n");
-    let fetched = lab.http.get(lab.url(&format!("{}/out.txt", grant.result_root))).send().await.unwrap();
+    let fetched = lab
+        .http
+        .get(lab.url(&format!("{}/out.txt", grant.result_root)))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(fetched.text().await.unwrap(), "result");
 }
 
@@ -165,7 +260,10 @@ async fn a_grant_that_was_dropped_goes_back_without_costing_an_attempt() {
     let id = lab.submit(job()).await;
     let first = lab.consume(&ask("s", 1)).await;
     let second = lab.consume(&ask("s", 2)).await;
-    assert_eq!((second.jobs[0].job_id.as_str(), second.jobs[0].attempt), (id.as_str(), 1));
+    assert_eq!(
+        (second.jobs[0].job_id.as_str(), second.jobs[0].attempt),
+        (id.as_str(), 1)
+    );
     assert_ne!(first.jobs[0].claim_token, second.jobs[0].claim_token);
     assert_eq!(lab.report(&first.jobs[0], "job_stage=running").await, 409);
     assert_eq!(lab.report(&second.jobs[0], "job_stage=running").await, 200);
@@ -174,14 +272,32 @@ async fn a_grant_that_was_dropped_goes_back_without_costing_an_attempt() {
 #[tokio::test]
 async fn a_new_session_of_a_hw_box_gets_an_unstarted_job_again_and_loses_a_started_one() {
     let lab = Lab::start().await;
-    let hw = |session: &str| ConsumeRequest { kinds: vec!["hw".to_owned()], jobs_max: 1, wait_s: 0, ..ask(session, 1) };
-    let id = lab.submit(json!({"suite": "x", "script": "true", "my_account": "u", "testbox": "box1"})).await;
+    let hw = |session: &str| ConsumeRequest {
+        kinds: vec!["hw".to_owned()],
+        jobs_max: 1,
+        wait_s: 0,
+        ..ask(session, 1)
+    };
+    let id = lab
+        .submit(json!({"suite": "x", "script": "true", "my_account": "u", "testbox": "box1"}))
+        .await;
     assert_eq!(lab.consume(&hw("boot1")).await.jobs.len(), 1);
     let again = lab.consume(&hw("boot2")).await;
-    assert_eq!((again.jobs[0].job_id.as_str(), again.jobs[0].attempt), (id.as_str(), 1));
+    assert_eq!(
+        (again.jobs[0].job_id.as_str(), again.jobs[0].attempt),
+        (id.as_str(), 1)
+    );
     assert_eq!(lab.report(&again.jobs[0], "job_stage=running").await, 200);
-    let next = lab.consume(&ConsumeRequest { wait_s: 20, ..hw("boot3") }).await;
-    assert_eq!((next.jobs[0].job_id.as_str(), next.jobs[0].attempt), (id.as_str(), 2));
+    let next = lab
+        .consume(&ConsumeRequest {
+            wait_s: 20,
+            ..hw("boot3")
+        })
+        .await;
+    assert_eq!(
+        (next.jobs[0].job_id.as_str(), next.jobs[0].attempt),
+        (id.as_str(), 2)
+    );
 }
 
 #[tokio::test]
@@ -190,10 +306,17 @@ async fn a_vm_host_s_new_session_keeps_the_jobs_it_names() {
     let id = lab.submit(job()).await;
     let grant = lab.consume(&ask("s1", 1)).await.jobs.remove(0);
     assert_eq!(lab.report(&grant, "job_stage=running").await, 200);
-    let named = ConsumeRequest { running: vec![held(&grant)], wait_s: 0, ..ask("s2", 1) };
+    let named = ConsumeRequest {
+        running: vec![held(&grant)],
+        wait_s: 0,
+        ..ask("s2", 1)
+    };
     assert!(lab.consume(&named).await.jobs.is_empty());
     assert_eq!(lab.stage(&id).await, "running");
-    assert_eq!(lab.report(&grant, "job_stage=finish&exit_code=0").await, 200);
+    assert_eq!(
+        lab.report(&grant, "job_stage=finish&exit_code=0").await,
+        200
+    );
 }
 
 #[tokio::test]
@@ -202,14 +325,29 @@ async fn a_silent_host_loses_its_job_to_a_new_attempt_and_is_told_to_stop() {
     let id = lab.submit(job()).await;
     let grant = lab.consume(&ask("s", 1)).await.jobs.remove(0);
     assert_eq!(lab.report(&grant, "job_stage=running").await, 200);
-    let other = ConsumeRequest { wait_s: 60, ..ask("t", 1) };
-    let (_, answer) =
-        lab.post("/scheduler/v1/testboxes/box2/consume", &serde_json::to_value(&other).unwrap()).await;
+    let other = ConsumeRequest {
+        wait_s: 60,
+        ..ask("t", 1)
+    };
+    let (_, answer) = lab
+        .post(
+            "/scheduler/v1/testboxes/box2/consume",
+            &serde_json::to_value(&other).unwrap(),
+        )
+        .await;
     let answer: ConsumeAnswer = serde_json::from_value(answer).unwrap();
-    assert_eq!((answer.jobs[0].job_id.as_str(), answer.jobs[0].attempt), (id.as_str(), 2));
-    assert_eq!(lab.report(&grant, "job_stage=finish&exit_code=0").await, 409);
+    assert_eq!(
+        (answer.jobs[0].job_id.as_str(), answer.jobs[0].attempt),
+        (id.as_str(), 2)
+    );
+    assert_eq!(
+        lab.report(&grant, "job_stage=finish&exit_code=0").await,
+        409
+    );
     let beat = json!({"session": "s", "running": [held(&grant)]});
-    let (_, told) = lab.post("/scheduler/v1/testboxes/box1/heartbeat", &beat).await;
+    let (_, told) = lab
+        .post("/scheduler/v1/testboxes/box1/heartbeat", &beat)
+        .await;
     assert_eq!(told["stop"][0]["job_id"], json!(id));
 }
 
@@ -219,14 +357,26 @@ async fn terminate_reaches_a_waiting_host_at_once() {
     let id = lab.submit(job()).await;
     let grant = lab.consume(&ask("s", 1)).await.jobs.remove(0);
     assert_eq!(lab.report(&grant, "job_stage=running").await, 200);
-    let waiting = ConsumeRequest { running: vec![held(&grant)], wait_s: 60, ..ask("s", 2) };
+    let waiting = ConsumeRequest {
+        running: vec![held(&grant)],
+        wait_s: 60,
+        ..ask("s", 2)
+    };
     let path = format!("/scheduler/v1/jobs/{id}/terminate");
     let body = json!({"my_account": "user1"});
     let (answer, stopped) = tokio::join!(lab.consume(&waiting), lab.post(&path, &body));
     assert_eq!(stopped.0, 200);
-    let told: Vec<_> = answer.stop.iter().map(|order| (order.job_id.as_str(), order.health.as_str())).collect();
+    let told: Vec<_> = answer
+        .stop
+        .iter()
+        .map(|order| (order.job_id.as_str(), order.health.as_str()))
+        .collect();
     assert_eq!(told, [(id.as_str(), "terminate")]);
-    assert_eq!(lab.report(&grant, "job_stage=finish&job_health=terminate").await, 200);
+    assert_eq!(
+        lab.report(&grant, "job_stage=finish&job_health=terminate")
+            .await,
+        200
+    );
 }
 
 #[tokio::test]
@@ -237,17 +387,35 @@ async fn waiting_jobs_and_policies_survive_a_restart() {
     let mut child = job();
     child["wait_on"] = json!({ parent.clone(): {"job_stage": "finish"} });
     let child = lab.submit(child).await;
-    assert_eq!(lab.post("/scheduler/v1/queues/user1", &json!({"weight": 30})).await.0, 200);
+    assert_eq!(
+        lab.post("/scheduler/v1/queues/user1", &json!({"weight": 30}))
+            .await
+            .0,
+        200
+    );
     lab.restart().await;
     let (_, queues) = lab.get("/scheduler/v1/queues").await;
-    let user1 = queues.as_array().unwrap().iter().find(|queue| queue["name"] == "user1").unwrap();
-    assert_eq!((&user1["weight"], &user1["waiting"]), (&json!(30), &json!(2)));
+    let user1 = queues
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|queue| queue["name"] == "user1")
+        .unwrap();
+    assert_eq!(
+        (&user1["weight"], &user1["waiting"]),
+        (&json!(30), &json!(2))
+    );
     let grants = lab.consume(&ask("s", 1)).await.jobs;
     let ids: Vec<_> = grants.iter().map(|grant| grant.job_id.clone()).collect();
     assert_eq!(ids, [id, parent]);
-    let waiting = ConsumeRequest { running: grants.iter().map(held).collect(), ..ask("s", 2) };
-    let (answer, status) =
-        tokio::join!(lab.consume(&waiting), lab.report(&grants[1], "job_stage=finish&exit_code=0"));
+    let waiting = ConsumeRequest {
+        running: grants.iter().map(held).collect(),
+        ..ask("s", 2)
+    };
+    let (answer, status) = tokio::join!(
+        lab.consume(&waiting),
+        lab.report(&grants[1], "job_stage=finish&exit_code=0")
+    );
     assert_eq!((status, answer.jobs[0].job_id.clone()), (200, child));
 }
 
@@ -257,7 +425,10 @@ async fn refusals_have_code_message_and_hint() {
     for (path, code) in [
         ("/scheduler/v1/jobs/123", ErrorCode::NotFound),
         ("/scheduler/v1/jobs/dispatch?wait=-1", ErrorCode::BadQuery),
-        ("/scheduler/v1/jobs/dispatch?wait=601&hostname=x", ErrorCode::BadQuery),
+        (
+            "/scheduler/v1/jobs/dispatch?wait=601&hostname=x",
+            ErrorCode::BadQuery,
+        ),
         ("/scheduler/v1/jobs?limit=many", ErrorCode::BadQuery),
         ("/nowhere", ErrorCode::NotFound),
         ("/scheduler/v1/jobs/submit", ErrorCode::NotFound),

@@ -32,7 +32,7 @@ pub(super) fn health(core: &Core) -> Response {
         store.name,
     );
     if !store.problem.is_empty() {
-        lines.push_str(&format!("The store has a problem: {}\n", store.problem));
+        lines.extend(["The store has a problem: ", &store.problem, "\n"]);
     }
     if core.draining.is_cancelled() {
         lines.push_str("This replica is stopping.\n");

@@ -128,10 +128,10 @@ pub(super) async fn download(core: Arc<Core>, request: Request) -> Result<Respon
     let who = core.accounts.identify(&request.credentials(None))?;
     let segments = request.path.get(1..).unwrap_or_default();
     if core.accounts.tokens_needed() && !who.is_admin() {
-        let ids = segments
+        let mut ids = segments
             .iter()
             .filter_map(|segment| segment.split('.').next()?.parse::<JobId>().ok());
-        let Some(id) = ids.last() else {
+        let Some(id) = ids.next_back() else {
             let message = "folders above a job's own are for admins";
             return Err(Refusal::new(
                 ErrorCode::Forbidden,
