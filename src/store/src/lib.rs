@@ -7,6 +7,7 @@ pub mod codec;
 pub mod elasticsearch;
 pub mod embedded;
 pub mod error;
+pub mod faults;
 pub mod job_state;
 pub mod query;
 pub mod store;

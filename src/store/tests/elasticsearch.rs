@@ -3,12 +3,7 @@
 //! `ES_URL` (comma separated) names the server; without it every test fails. Each test has an index
 //! prefix of its own and clears away what it made.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stderr,
-    reason = "tests panic and print"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests panic")]
 
 mod conformance;
 

@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "tests panic and print"
 )]
 

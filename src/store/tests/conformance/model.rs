@@ -170,6 +170,7 @@ impl Model {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "shown when the test fails")]
 pub(crate) async fn random_histories_equal_a_naive_model(store: &dyn JobStore) {
     // One store serves all cases: each has ids of its own, which also tries them among each other.
     let mut runner = TestRunner::new(Config::default());
