@@ -161,6 +161,20 @@ pub struct HeartbeatAnswer {
     /// Jobs to stop.
     #[serde(default)]
     pub stop: Vec<StopOrder>,
+    /// Jobs whose end was put off by a user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renewed: Vec<Renewal>,
+}
+
+/// A job that may run longer than its grant says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewal {
+    /// The job.
+    pub job_id: String,
+    /// Which try.
+    pub attempt: u16,
+    /// How long it may still run from now, seconds.
+    pub left_s: u64,
 }
 
 /// An order to stop a job.

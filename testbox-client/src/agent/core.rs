@@ -2,7 +2,13 @@
 //! heartbeats. At most one request for work is open: when the room changes, the open one is dropped
 //! unread before a new number is sent, so what it may have been granted goes back untouched.
 
-use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use fairlead_api::{
@@ -57,7 +63,6 @@ pub(super) struct Core {
     courses: JoinSet<Finished>,
     names: HashMap<Id, Key>,
     contact: Contact,
-    session: String,
     number: u64,
     ask: Option<Ask>,
     /// A request whose answer did not arrive: it is sent again as it was while the room is the same.
@@ -83,7 +88,6 @@ impl Core {
             overs,
             courses: JoinSet::new(),
             names: HashMap::new(),
-            session: uuid::Uuid::new_v4().to_string(),
             number: 0,
             ask: None,
             unanswered: None,
@@ -111,6 +115,8 @@ impl Core {
                 return Ok(());
             }
             let now = Instant::now();
+            let free_mb = self.roster.free(&self.context.config).free_mb;
+            self.context.free_mb.store(free_mb, Ordering::Relaxed);
             self.keep_asking(now);
             let beats = self.beat.is_none() && self.needs_beats();
             let patience = self.contact.cut_off_patience();
@@ -189,7 +195,7 @@ impl Core {
         self.number += 1;
         let config = &self.context.config;
         ConsumeRequest {
-            session: self.session.clone(),
+            session: self.context.session.clone(),
             request: self.number,
             // Whatever an older request was granted and was not read is dropped.
             seen: None,
@@ -249,7 +255,7 @@ impl Core {
 
     fn send_beat(&mut self) {
         let request = HeartbeatRequest {
-            session: self.session.clone(),
+            session: self.context.session.clone(),
             running: self.roster.named(),
             free_memory_mb: self.roster.free(&self.context.config).free_mb,
         };

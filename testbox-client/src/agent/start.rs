@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
@@ -64,6 +64,8 @@ pub async fn run(
     let (lock, work_dir, left) = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
     let context = Arc::new(Context {
+        session: uuid::Uuid::new_v4().to_string(),
+        free_mb: AtomicU32::new(0),
         config,
         client: reporter,
         events: Events(events),
@@ -130,7 +132,7 @@ impl Core {
                 attempt = journal.attempt,
                 "delivering what an earlier agent left"
             );
-            let (stop_handle, stop) = StopHandle::new();
+            let (stop_handle, _) = StopHandle::new();
             let gone = CancellationToken::new();
             gone.cancel();
             self.roster.insert(Held {
@@ -144,7 +146,7 @@ impl Core {
             });
             let key = (journal.job_id.clone(), journal.attempt);
             let context = Arc::clone(&self.context);
-            self.spawn(key, deliver_leftover(context, folder, journal, stop));
+            self.spawn(key, deliver_leftover(context, folder, journal));
         }
     }
 }

@@ -10,4 +10,4 @@ mod stop;
 
 pub(crate) use marked::kill_marked;
 pub(crate) use process::{Launch, Limits, Verdict, Workload};
-pub(crate) use stop::{Stop, StopHandle, Why, forgotten};
+pub(crate) use stop::{Stop, StopHandle, Why};

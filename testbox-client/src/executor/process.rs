@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Stop, Why, kill_marked, marked::MARK, oom::OomKills};
 
-/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
-const LIMIT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
+/// The longest grace that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+const GRACE_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 /// The exit code by which a shell says that its child died of SIGKILL.
 const SHELL_SIGKILL: i32 = 128 + 9;
 
@@ -42,8 +42,8 @@ pub(crate) struct Launch {
 /// When to stop a workload that goes on.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    /// How long it may run.
-    pub(crate) run: Duration,
+    /// Cancelled when it has run too long.
+    pub(crate) expired: CancellationToken,
     /// Time between the polite signal and the last one when it ran too long.
     pub(crate) grace: Duration,
     /// Kills without grace.
@@ -172,13 +172,12 @@ impl Workload {
         limits: &Limits,
         stop: &mut watch::Receiver<Option<Stop>>,
     ) -> io::Result<(ExitStatus, Option<Cause>)> {
-        let deadline = Instant::now() + limits.run.min(LIMIT_MAX);
         let mut cause = None;
         let mut kill_at = None;
         let mut orders = true;
         stop.mark_changed();
         loop {
-            let kill_time = kill_at.unwrap_or(deadline);
+            let kill_time = kill_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 status = self.child.wait() => return Ok((status?, cause)),
@@ -193,7 +192,7 @@ impl Workload {
                     if let Some(order) = order {
                         if cause.is_none() {
                             self.group.signal(Signal::TERM);
-                            kill_at = Some(Instant::now() + order.grace.min(LIMIT_MAX));
+                            kill_at = Some(Instant::now() + order.grace.min(GRACE_MAX));
                         }
                         // A later, stronger order changes what is reported, not when it dies.
                         cause = Some(Cause::Stopped(order.why));
@@ -203,10 +202,10 @@ impl Workload {
                     self.group.signal(Signal::KILL);
                     kill_at = None;
                 }
-                () = tokio::time::sleep_until(deadline), if cause.is_none() => {
+                () = limits.expired.cancelled(), if cause.is_none() => {
                     cause = Some(Cause::TooLong);
                     self.group.signal(Signal::TERM);
-                    kill_at = Some(Instant::now() + limits.grace.min(LIMIT_MAX));
+                    kill_at = Some(Instant::now() + limits.grace.min(GRACE_MAX));
                 }
             }
         }

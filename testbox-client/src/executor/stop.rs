@@ -75,31 +75,6 @@ impl StopHandle {
     }
 }
 
-/// Returns with the reason when the job is to be forgotten.
-pub(crate) async fn forgotten(stop: &mut watch::Receiver<Option<Stop>>) -> String {
-    let is_forget = |stop: &Option<Stop>| {
-        matches!(
-            stop,
-            Some(Stop {
-                why: Why::Forget { .. },
-                ..
-            })
-        )
-    };
-    let reason = match stop.wait_for(is_forget).await {
-        Ok(stop) => match stop.as_ref().map(|stop| &stop.why) {
-            Some(Why::Forget { reason }) => Some(reason.clone()),
-            _ => None,
-        },
-        Err(_) => None,
-    };
-    match reason {
-        Some(reason) => reason,
-        // Nobody is left who could order it.
-        None => std::future::pending().await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

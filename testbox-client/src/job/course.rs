@@ -4,9 +4,16 @@
 //! output on the way to the scheduler. None of them waits for the network but the start, which waits
 //! a little for the first answer: so a grant that is no longer ours is seldom begun.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
-use fairlead_api::{Client, Grant};
+use fairlead_api::{Client, Grant, HeartbeatRequest, HeldJob};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
@@ -27,7 +34,7 @@ use super::{
 use crate::{
     AgentConfig, AgentEvent,
     event::Events,
-    executor::{Launch, Limits, Stop, StopHandle, Verdict, Why, Workload, forgotten},
+    executor::{Launch, Limits, Stop, StopHandle, Verdict, Why, Workload},
     timer::pause,
 };
 
@@ -35,12 +42,20 @@ use crate::{
 const BOOT_ANSWER: Duration = Duration::from_secs(5);
 /// How long output is still read when the workload is over and somebody who escaped holds the pipe.
 const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
+/// How long a job at its limit waits to hear whether it was given more time.
+const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
+/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 /// Most reports that wait to be sent: a job makes four.
 const REPORTS_MAX: usize = 8;
 
 /// What all jobs of an agent share.
 #[derive(Debug)]
 pub(crate) struct Context {
+    /// The agent's session.
+    pub(crate) session: String,
+    /// Memory that jobs may take now, MB, as the agent's loop last counted.
+    pub(crate) free_mb: AtomicU32,
     pub(crate) config: AgentConfig,
     pub(crate) client: Client,
     pub(crate) events: Events,
@@ -117,15 +132,7 @@ impl Course {
             end
         };
         let (end, (), ()) = tokio::join!(working, reporting, shipping);
-        finish(
-            &context,
-            &self.folder,
-            journal,
-            end,
-            &mut self.stop,
-            shipper,
-        )
-        .await
+        finish(&context, &self.folder, journal, end, shipper).await
     }
 
     /// Does the work and notes its end in the journal. `None`: the job is to be forgotten.
@@ -259,7 +266,7 @@ impl Course {
         );
         let config = &self.context.config;
         let limits = Limits {
-            run: Duration::from_secs(self.grant.timeout_s.max(1)),
+            expired: CancellationToken::new(),
             grace: config.grace,
             kill_now: config.kill_now.clone(),
         };
@@ -280,12 +287,20 @@ impl Course {
                 () = drained => Ok(()),
             }
         };
-        let (verdict, pumped) = tokio::join!(supervising, pumping);
+        let limit = Duration::from_secs(self.grant.timeout_s.max(1));
+        let (context, named) = (Arc::clone(&self.context), journal.held());
+        let timing = async {
+            tokio::select! {
+                () = run_out(&context, &named, limit) => limits.expired.cancel(),
+                () = dead.cancelled() => {}
+            }
+        };
+        let (verdict, pumped, ()) = tokio::join!(supervising, pumping, timing);
         if let Err(error) = pumped {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
         }
         match verdict {
-            Ok(verdict) => ended(verdict, limits.run),
+            Ok(verdict) => ended(verdict, limit),
             Err(error) => Some(End {
                 ran: true,
                 ..unrun(
@@ -329,17 +344,16 @@ pub(super) async fn finish(
     folder: &JobFolder,
     mut journal: Journal,
     end: Option<End>,
-    stop: &mut watch::Receiver<Option<Stop>>,
     mut shipper: LogShipper,
 ) -> Finished {
     let refused = match &end {
         None => Some("it is no longer this testbox's".to_owned()),
-        Some(end) => tokio::select! {
-            delivered = deliver(context, folder, &journal, end, &mut shipper) => {
-                delivered.err().map(|error| error.to_string())
-            }
-            reason = forgotten(stop) => Some(reason),
-        },
+        // An order to forget it does not count any more: it may have crossed the report of the end, and
+        // an end that comes late is still taken while nobody else has begun. The answer decides.
+        Some(end) => {
+            let delivered = deliver(context, folder, &journal, end, &mut shipper).await;
+            delivered.err().map(|error| error.to_string())
+        }
     };
     let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
     journal.closed = true;
@@ -382,11 +396,38 @@ pub(crate) async fn deliver_leftover(
     context: Arc<Context>,
     folder: JobFolder,
     journal: Journal,
-    mut stop: watch::Receiver<Option<Stop>>,
 ) -> Finished {
     let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
     let end = journal.end.clone();
-    finish(&context, &folder, journal, end, &mut stop, shipper).await
+    finish(&context, &folder, journal, end, shipper).await
+}
+
+/// Returns when a job has used up its time: its own limit, and all that users have added to it.
+async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
+    let mut left = limit;
+    loop {
+        pause(left.min(LEFT_MAX)).await;
+        match tokio::time::timeout(MORE_TIME_ANSWER, more_time(context, named)).await {
+            Ok(Some(more)) => left = more,
+            // Nobody has put the end off, or nobody is there to say so.
+            _ => return,
+        }
+    }
+}
+
+/// How much longer the scheduler lets a job run that is at its limit. The answer to a heartbeat says it.
+async fn more_time(context: &Context, named: &HeldJob) -> Option<Duration> {
+    let request = HeartbeatRequest {
+        session: context.session.clone(),
+        running: vec![named.clone()],
+        free_memory_mb: context.free_mb.load(Ordering::Relaxed),
+    };
+    let beat = context.client.heartbeat(&context.config.host, &request);
+    let renewed = beat.await.ok()?.renewed.into_iter();
+    let mut ours = renewed
+        .filter(|renewal| renewal.job_id == named.job_id && renewal.attempt == named.attempt);
+    let left_s = ours.next()?.left_s;
+    (left_s > 0).then(|| Duration::from_secs(left_s))
 }
 
 async fn save(folder: &JobFolder, journal: &Journal) -> io::Result<()> {

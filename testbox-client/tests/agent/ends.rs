@@ -218,3 +218,29 @@ async fn a_kill_needs_no_grace() {
     kill_now.cancel();
     testbox.ended().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_job_that_was_given_more_time_may_use_it() {
+    let (fake, folder) = (Fake::start(), folder());
+    let gate = Gate::new(&folder, "gate");
+    let mut grant = gated("7", &gate);
+    grant.timeout_s = 1;
+    fake.grant(grant);
+    let config = config(&fake, &folder, DC);
+    // One heartbeat when it begins; the next is that of the job at its limit.
+    fake.with(|state| state.heartbeat_ms = 60_000);
+    let renewal = fairlead_api::Renewal {
+        job_id: "7".to_owned(),
+        attempt: 1,
+        left_s: 1000,
+    };
+    let testbox = Testbox::start(config);
+    fake.with(|state| state.renewals.push(renewal));
+    fake.until("it was asked", |state| {
+        (state.beats.len() >= 2).then_some(())
+    })
+    .await;
+    gate.open();
+    assert_eq!(fake.end("7").await["job_health"], "success");
+    testbox.stopped().await.unwrap();
+}

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, StopOrder,
+    ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, Renewal, StopOrder,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -43,6 +43,9 @@ pub(crate) struct State {
     /// Orders that go out with each heartbeat's answer.
     pub(crate) stops: Vec<StopOrder>,
     pub(crate) lease_ms: u64,
+    pub(crate) heartbeat_ms: u64,
+    /// Told in each heartbeat's answer.
+    pub(crate) renewals: Vec<Renewal>,
 }
 
 impl State {
@@ -95,6 +98,7 @@ impl Fake {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
                     lease_ms: 60_000,
+                    heartbeat_ms: 50,
                     ..State::default()
                 }),
                 changed: watch::Sender::new(0),
@@ -247,8 +251,9 @@ async fn testbox(what: String, shared: Arc<Shared>, body: Value) -> Response {
             state.beats.push(beat);
             HeartbeatAnswer {
                 lease_ms: state.lease_ms,
-                heartbeat_ms: 50,
+                heartbeat_ms: state.heartbeat_ms,
                 stop: state.stops.clone(),
+                renewed: state.renewals.clone(),
             }
         });
         return warp::reply::json(&answer).into_response();
@@ -266,7 +271,7 @@ async fn testbox(what: String, shared: Arc<Shared>, body: Value) -> Response {
         if !in_time {
             let answer = ConsumeAnswer {
                 lease_ms: shared.with_quietly(|state| state.lease_ms),
-                heartbeat_ms: 50,
+                heartbeat_ms: shared.with_quietly(|state| state.heartbeat_ms),
                 jobs,
                 stop: Vec::new(),
             };
