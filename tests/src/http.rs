@@ -107,7 +107,9 @@ impl Http {
         let exchange = async {
             let mut stream = TcpStream::connect(address).await?;
             stream.write_all(bytes.as_bytes()).await?;
-            stream.shutdown().await?;
+            if !bytes.contains("Connection: close") {
+                stream.shutdown().await?;
+            }
             stream.read_to_end(&mut answer).await
         };
         // A server that cuts a nonsensical connection short is right.
@@ -188,7 +190,7 @@ impl Reply {
         self.refusal()
     }
 
-    /// A refusal with any 4xx status; of a submit, its only item.
+    /// A refusal with any 4xx status; of a submit, that of its first job (all must be refused).
     ///
     /// # Panics
     /// When it is another answer, or says too little.
@@ -197,16 +199,23 @@ impl Reply {
         assert!((400..500).contains(&self.status), "{context}");
         let value: Value =
             serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {context}"));
-        let value = match value {
-            Value::Array(mut items) if items.len() == 1 => items.remove(0),
-            other => other,
+        let bodies = match value {
+            Value::Array(items) => items,
+            other => vec![other],
         };
-        let body: ErrorBody =
-            serde_json::from_value(value).unwrap_or_else(|error| panic!("{error} in {context}"));
-        assert!(
-            !body.message.is_empty() && !body.hint.is_empty(),
-            "{context}"
-        );
-        body
+        let read = |value| -> ErrorBody {
+            let body: ErrorBody = serde_json::from_value(value)
+                .unwrap_or_else(|error| panic!("{error} in {context}"));
+            assert!(
+                !body.message.is_empty() && !body.hint.is_empty(),
+                "{context}"
+            );
+            body
+        };
+        let bodies: Vec<_> = bodies.into_iter().map(read).collect();
+        bodies
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| panic!("nothing said: {context}"))
     }
 }

@@ -185,10 +185,11 @@ async fn main_job() {
     let lease = format!("{LEASE_MS}ms");
     let mut scheduler = Scheduler::start_with(Store::Elasticsearch, &["--lease", &lease]).await;
     let http = scheduler.http();
-    let weight = http
-        .post("/scheduler/v1/queues/heavy", &json!({"weight": 3}))
-        .await;
-    assert_eq!(weight.status, 200, "{}", weight.text);
+    for (account, weight) in [("heavy", 3), ("light", 1)] {
+        let path = format!("/scheduler/v1/queues/{account}");
+        let reply = http.post(&path, &json!({"weight": weight})).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    }
     let jobs = all_jobs(&record);
     let submitted = http.submit(&json!(jobs)).await;
     assert_eq!(submitted.len(), JOBS);

@@ -64,7 +64,7 @@ async fn wrong_types_are_refused() {
         json!({"priority": 1.5}),
         json!({"need_memory": [1, 2]}),
         json!({"script": {"a": 1}}),
-        json!({"target_machines": 5}),
+        json!({"target_machines": {"a": 1}}),
         json!({"wait_on": 5}),
     ])
     .await;
@@ -245,7 +245,6 @@ async fn unknown_paths_ids_and_methods_are_refused() {
         "/scheduler/v1",
         "/scheduler/v1/nope",
         "/scheduler/v2/jobs",
-        "/scheduler/v1/jobs/",
         "/scheduler/v1/jobs/abc",
         "/scheduler/v1/jobs/-1",
         "/scheduler/v1/jobs/0",

@@ -55,9 +55,11 @@ async fn vip_is_next_of_all_and_idle_is_last(store: Store) {
 async fn row_07_weights_come_from_the_queue(store: Store) {
     let mut scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
-    let change = json!({"weight": 3});
-    let reply = http.post("/scheduler/v1/queues/alice", &change).await;
-    assert_eq!(reply.status, 200, "{}", reply.text);
+    for (queue, weight) in [("alice", 3), ("bob", 1)] {
+        let path = format!("/scheduler/v1/queues/{queue}");
+        let reply = http.post(&path, &json!({"weight": weight})).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    }
     scheduler.stop().await;
     scheduler.restart().await;
     let queues = http.get("/scheduler/v1/queues").await.json();

@@ -147,8 +147,11 @@ async fn a_cancelled_job_never_runs(store: Store) {
     assert_eq!(http.field(&ids[1], "job_stage").await, "cancel");
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     assert_eq!(testbox.run_all(2).await, [ids[0].clone(), ids[2].clone()]);
-    // Not of one's own stage any more.
-    http.post(&path, &json!({"my_account": "alice"}))
+    // Again changes nothing, and one that ended by itself cannot be cancelled.
+    http.post(&path, &json!({"my_account": "alice"})).await;
+    assert_eq!(http.field(&ids[1], "job_stage").await, "cancel");
+    let late = format!("/scheduler/v1/jobs/{}/cancel", ids[0]);
+    http.post(&late, &json!({"my_account": "alice"}))
         .await
         .refusal();
     let delete = format!("/scheduler/v1/jobs/{}", ids[0]);
