@@ -7,8 +7,8 @@
 use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal,
-    StopOrder,
+    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, HeldJob,
+    Renewal, StopOrder,
 };
 use fairlead_dispatch::{Event, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, Stage, TboxType};

@@ -19,6 +19,8 @@ use crate::{
 
 /// How often a create is repeated while the store does not say whether it is in.
 const TRIES_MAX: usize = 4;
+/// After so many jobs of one submit others get a turn.
+const YIELD_EVERY: usize = 16;
 /// Longest text of parameters kept in a state, bytes.
 const PARAMS_MAX: usize = 200;
 /// What is never stored of who submits.
@@ -43,6 +45,9 @@ impl Core {
         };
         let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
         for item in items {
+            if made.len() % YIELD_EVERY == YIELD_EVERY - 1 {
+                tokio::task::yield_now().await;
+            }
             made.push(match item {
                 Ok(spec) => self.make_job(spec, said),
                 Err(body) => Err(body.into()),

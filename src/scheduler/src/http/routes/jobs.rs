@@ -14,7 +14,7 @@ use crate::{
     core::Core,
     explain::explain_job,
     http::{Query, request::Request},
-    intake::read_submit,
+    intake::{Item, read_submit},
     lease::ended,
     refusal::Refusal,
     submit::refused_item,
@@ -32,9 +32,7 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
     let content_type = request.content_type();
     let said = request.credentials(None);
     let read = match request.read_body(core.config.limits.body_bytes_max).await {
-        Ok(body) => {
-            read_submit(content_type.as_deref(), &body, &core.config.limits).map_err(Refusal::from)
-        }
+        Ok(body) => read_items(&core, content_type, body).await,
         Err(refusal) => Err(refusal),
     };
     // A submit is always answered by an array, as compass-ci's clients expect.
@@ -46,6 +44,26 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
         Ok(submitted) => json(submitted.status, &submitted.items),
         Err(refusal) => json(refusal.status, &[refused_item(refusal.body)]),
     })
+}
+
+/// Reads the body of a submit; what may take long is read beside the runtime.
+async fn read_items(
+    core: &Core,
+    content_type: Option<String>,
+    body: bytes::Bytes,
+) -> Result<Vec<Item>, Refusal> {
+    let limits = core.config.limits;
+    let read = move || read_submit(content_type.as_deref(), &body, &limits);
+    let outcome = tokio::task::spawn_blocking(read).await;
+    let items = outcome.map_err(|error| {
+        tracing::error!(%error, "the body of a submit could not be read");
+        Refusal::new(
+            ErrorCode::Internal,
+            "a bug of ours",
+            "please report it, with the replica's log",
+        )
+    })?;
+    Ok(items?)
 }
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
