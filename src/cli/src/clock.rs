@@ -24,6 +24,12 @@ pub(crate) async fn pause(how_long: Duration) {
     tokio::time::sleep(how_long).await;
 }
 
+/// `yyyymmdd-HHMMSS`, UTC: for names of folders.
+pub(crate) fn folder_stamp(epoch_ms: u64) -> String {
+    zoned(epoch_ms, TimeZone::UTC)
+        .map_or_else(String::new, |t| t.strftime("%Y%m%d-%H%M%S").to_string())
+}
+
 /// A time for people, in their own zone; `-` for none.
 pub(crate) fn shown(epoch_ms: u64) -> String {
     if epoch_ms == 0 {
@@ -71,7 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_a_dash() {
+    fn stamps_are_utc() {
+        assert_eq!(folder_stamp(1_795_228_571_000), "20261121-023611");
         assert_eq!(shown(0), "-");
     }
 }

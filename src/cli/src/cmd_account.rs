@@ -1,8 +1,10 @@
-//! `fairlead account`: adds and lists accounts, over the network as an admin.
+//! `fairlead account`: adds and lists accounts, over the network as an admin, or in the store itself.
 
 use fairlead_api::{AccountChange, AccountView};
+use fairlead_scheduler::add_account;
 
 use crate::{
+    cmd_serve::StoreArgs,
     context::Context,
     exit::{self, Failure},
     table::Grid,
@@ -56,10 +58,26 @@ struct AddArgs {
     /// Makes a new token even if it has one; the old one is good no more
     #[arg(long)]
     new_token: bool,
+    /// With one of these, the account is made directly in the store: for the first admin, before the
+    /// scheduler starts
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<u8> {
     match args.what {
+        What::Add(add) if add.store.data.is_some() || !add.store.elasticsearch.is_empty() => {
+            let role = add.role.unwrap_or(Role::User).as_str();
+            let made = add_account(&add.store.config(), &add.name, role, add.vip).await;
+            let token = made.map_err(|error| Failure::local(error.to_string(), ""))?;
+            let account = AccountView {
+                my_account: add.name,
+                role: role.to_owned(),
+                vip: add.vip,
+                my_token: Some(token),
+            };
+            context.print(&account, added)?;
+        }
         What::Add(add) => {
             let change = AccountChange {
                 role: add.role.map(|role| role.as_str().to_owned()),

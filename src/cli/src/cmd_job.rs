@@ -37,7 +37,10 @@ const STATE: &[(&str, &[&str])] = &[
     ("host", &["host", "host_machine"]),
     ("attempt", &["attempt"]),
     ("memory MB", &["memory_mb"]),
+    ("time limit s", &["timeout_seconds"]),
+    ("deadline", &["deadline_utc"]),
     ("submit id", &["submit_id"]),
+    ("group id", &["group_id"]),
     ("result folder", &["result_root"]),
 ];
 
@@ -49,6 +52,12 @@ const HIDDEN: &[&str] = &[
     "ihealth",
     "idata_readiness",
     "job_state",
+    "params",
+    "host_keys",
+    "tbox_type",
+    "run_seconds",
+    "last_success_stage",
+    "attempts",
 ];
 
 pub(crate) async fn run(args: &JobArgs, context: &Context) -> anyhow::Result<u8> {
@@ -94,6 +103,11 @@ fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
         lines.push(String::new());
         lines.push(stages);
     }
+    let attempts = attempts(job, terminal);
+    if !attempts.is_empty() {
+        lines.push(String::new());
+        lines.push(attempts);
+    }
     for name in HIDDEN {
         rest.shift_remove(*name);
     }
@@ -106,12 +120,33 @@ fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
     lines.join("\n")
 }
 
+/// The tries before the present one.
+fn attempts(job: &Spec, terminal: bool) -> String {
+    let Some(Value::Array(attempts)) = job.get("attempts") else {
+        return String::new();
+    };
+    let mut grid = Grid::new(&[">attempt", "host", "stage", "health", "ended", "reason"]);
+    for attempt in attempts {
+        let cell = |name: &str| attempt.get(name).map_or_else(|| "-".to_owned(), shown);
+        grid.row([
+            cell("attempt"),
+            cell("host_machine"),
+            cell("job_stage"),
+            cell("job_health"),
+            cell("end_time"),
+            cell("reason"),
+        ]);
+    }
+    grid.render(terminal)
+}
+
 /// The stage whose time a field holds: `running_ms` or compass-ci's `running_time`.
 fn stage_of(name: &str) -> Option<&str> {
     let stage = name
         .strip_suffix("_ms")
         .or_else(|| name.strip_suffix("_time"))?;
-    let known = Stage::ALL.iter().any(|known| known.as_str() == stage) || stage == "end";
+    let known =
+        Stage::ALL.iter().any(|known| known.as_str() == stage) || matches!(stage, "end" | "abort");
     known.then_some(stage)
 }
 

@@ -3,7 +3,7 @@
 use fairlead_api::{JobList, JobSummary, client::JobQuery};
 
 use crate::{
-    clock,
+    amounts, clock,
     context::Context,
     exit::{self, Failure},
     table::{Grid, cut, or_dash},
@@ -43,7 +43,7 @@ pub(crate) struct JobsArgs {
     #[arg(long, value_delimiter = ',')]
     tbox_group: Vec<String>,
     /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
-    #[arg(long, value_name = "TIME", value_parser = length_ms)]
+    #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     since: Option<u64>,
     /// Only my own jobs
     #[arg(long)]
@@ -57,26 +57,6 @@ pub(crate) struct JobsArgs {
     /// Goes on after this page: `next` of a list before
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
-}
-
-/// `10m` as milliseconds.
-fn length_ms(text: &str) -> Result<u64, String> {
-    let units = [
-        ('s', 1),
-        ('m', 60),
-        ('h', 3600),
-        ('d', 86_400),
-        ('w', 604_800),
-    ];
-    let (number, seconds) = units
-        .iter()
-        .find_map(|(unit, seconds)| text.strip_suffix(*unit).map(|number| (number, *seconds)))
-        .unwrap_or((text, 1));
-    number
-        .parse::<u64>()
-        .ok()
-        .and_then(|n| n.checked_mul(seconds * 1000))
-        .ok_or_else(|| "expected a number with s, m, h, d or w, for example 90s or 2h".to_owned())
 }
 
 impl JobsArgs {
@@ -179,24 +159,4 @@ fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
         ]);
     }
     grid.render(terminal)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        for (text, ms) in [
-            ("90", 90_000),
-            ("90s", 90_000),
-            ("2h", 7_200_000),
-            ("1w", 604_800_000),
-        ] {
-            assert_eq!(length_ms(text), Ok(ms));
-        }
-        for text in ["", "h", "-1s", "1.5h", "99999999999999999d", "1y"] {
-            assert!(length_ms(text).is_err(), "{text}");
-        }
-    }
 }

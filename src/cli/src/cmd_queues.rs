@@ -30,7 +30,6 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(id = "change", required = true, multiple = true, args = ["weight", "priority", "pause", "resume"])]
 struct SetArgs {
     /// The queue
     name: String,
@@ -48,16 +47,29 @@ struct SetArgs {
     resume: bool,
 }
 
+impl SetArgs {
+    fn change(&self) -> Result<QueueChange, Failure> {
+        let change = QueueChange {
+            priority: self.priority,
+            weight: self.weight,
+            paused: (self.pause || self.resume).then_some(self.pause),
+        };
+        if change == QueueChange::default() {
+            return Err(Failure::usage(
+                format!("nothing to change of queue '{}' is named", self.name),
+                "name --weight, --priority, --pause or --resume",
+            ));
+        }
+        Ok(change)
+    }
+}
+
 pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     match args.what {
         None | Some(What::List) => {}
         Some(What::Set(set)) => {
-            let change = QueueChange {
-                priority: set.priority,
-                weight: set.weight,
-                paused: (set.pause || set.resume).then_some(set.pause),
-            };
+            let change = set.change()?;
             client
                 .set_queue(&set.name, &change)
                 .await

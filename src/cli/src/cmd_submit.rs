@@ -13,7 +13,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     expansion::{FileJobs, JobsArgs},
-    follow::{Follower, Tracked},
+    follow::Follower,
     progress::Progress,
     results::{self, Ending},
     signals::Signals,
@@ -157,20 +157,7 @@ async fn follow(
     client: &Client,
     context: &Context,
 ) -> anyhow::Result<(Vec<Ending>, u8)> {
-    let tracked: Vec<Tracked> = entries
-        .iter()
-        .zip(reports)
-        .filter(|(_, report)| report.accepted())
-        .map(|(entry, report)| {
-            let item = &report.item;
-            Tracked::new(
-                &item.job_id,
-                &entry.file,
-                entry.params.clone(),
-                &item.result_root,
-            )
-        })
-        .collect();
+    let tracked = submission::tracked(entries, reports);
     let mut progress = Progress::new(context, tracked.len());
     let mut tails = Tails::default();
     let mut follower = Follower::new(tracked, submission::submit_ids(entries));

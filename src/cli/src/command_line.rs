@@ -4,7 +4,11 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_log, cmd_queues,
-    cmd_stop, cmd_submit, cmd_version, context::Context, exit, settings::Flags,
+    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_version,
+    context::Context,
+    exit,
+    logging::{self, LogFormat},
+    settings::Flags,
 };
 
 /// Dispatches the jobs of a test lab: people submit job files, testboxes ask for work
@@ -27,6 +31,10 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Runs the jobs of job files on this machine, and nothing else need be running
+    Run(cmd_run::RunArgs),
+    /// Runs a scheduler
+    Serve(cmd_serve::ServeArgs),
     /// Submits the jobs of job files
     Submit(cmd_submit::SubmitArgs),
     /// Lists jobs
@@ -60,7 +68,12 @@ pub(crate) enum Command {
 
 impl Command {
     pub(crate) async fn run(self, context: &Context) -> anyhow::Result<u8> {
+        if !matches!(self, Self::Serve(_)) {
+            logging::start("error", LogFormat::Text, &context.env)?;
+        }
         match self {
+            Self::Run(args) => cmd_run::run(&args, context).await,
+            Self::Serve(args) => cmd_serve::run(&args, context).await,
             Self::Submit(args) => cmd_submit::run(&args, context).await,
             Self::Jobs(args) => cmd_jobs::run(&args, context).await,
             Self::Job(args) => cmd_job::run(&args, context).await,

@@ -1,6 +1,7 @@
 //! The command `fairlead`: parses the command line, runs one command, and turns what it returns into an
 //! exit code. The libraries do the work.
 
+mod amounts;
 mod clock;
 mod cmd_account;
 mod cmd_config;
@@ -10,6 +11,8 @@ mod cmd_job;
 mod cmd_jobs;
 mod cmd_log;
 mod cmd_queues;
+mod cmd_run;
+mod cmd_serve;
 mod cmd_stop;
 mod cmd_submit;
 mod cmd_version;
@@ -18,6 +21,8 @@ mod context;
 mod exit;
 mod expansion;
 mod follow;
+mod local;
+mod logging;
 mod output;
 mod progress;
 mod results;

@@ -23,6 +23,7 @@ const SAID_CHARS_MAX: usize = 60;
 pub(crate) struct Progress<'a> {
     context: &'a Context,
     known: BTreeMap<String, Stage>,
+    ended: usize,
     bars: Option<Bars>,
 }
 
@@ -42,6 +43,7 @@ impl<'a> Progress<'a> {
         Self {
             context,
             known: BTreeMap::new(),
+            ended: 0,
             bars,
         }
     }
@@ -71,7 +73,6 @@ impl<'a> Progress<'a> {
 
     /// Shows how things are now.
     pub(crate) fn show(&mut self, jobs: &[Tracked]) {
-        let ended = jobs.iter().filter(|job| job.done()).count();
         for job in jobs {
             let stage = job.stage();
             let before = self
@@ -79,6 +80,7 @@ impl<'a> Progress<'a> {
                 .get(&job.job_id)
                 .copied()
                 .unwrap_or(Stage::Submit);
+            // An end is told when the results are in, too.
             let shown = if stage.is_terminal() && !job.done() {
                 before
             } else {
@@ -88,20 +90,22 @@ impl<'a> Progress<'a> {
                 continue;
             }
             self.known.insert(job.job_id.clone(), shown);
-            if let Some(text) = news(job, before, shown) {
-                let text = if shown.is_terminal() {
-                    format!("[{ended}/{}] {text}", jobs.len())
-                } else {
-                    text
-                };
-                // On a terminal the lines show what runs; only bad ends are worth a line that stays.
-                if self.bars.is_none() || (shown.is_terminal() && !job.succeeded()) {
-                    self.remark(&text);
-                }
+            self.ended += usize::from(shown.is_terminal());
+            let Some(text) = news(job, before, shown) else {
+                continue;
+            };
+            // On a terminal the lines show what runs; only bad ends are worth a line that stays.
+            if self.bars.is_some() && (!shown.is_terminal() || job.succeeded()) {
+                continue;
+            }
+            if shown.is_terminal() {
+                self.remark(&format!("[{}/{}] {text}", self.ended, jobs.len()));
+            } else {
+                self.remark(&text);
             }
         }
         if let Some(bars) = &mut self.bars {
-            bars.show(jobs, ended as u64);
+            bars.show(jobs, self.ended);
         }
     }
 
@@ -166,7 +170,7 @@ impl Bars {
         }
     }
 
-    fn show(&mut self, jobs: &[Tracked], ended: u64) {
+    fn show(&mut self, jobs: &[Tracked], ended: usize) {
         let held = |job: &&Tracked| !job.done() && job.stage() != Stage::Submit;
         let running: Vec<&Tracked> = jobs.iter().filter(held).collect();
         let bad = jobs
@@ -176,7 +180,7 @@ impl Bars {
         let waiting = jobs
             .len()
             .saturating_sub(running.len())
-            .saturating_sub(usize::try_from(ended).unwrap_or(0));
+            .saturating_sub(ended);
         let part = if running.len() > LINES_MAX {
             format!(" ({LINES_MAX} shown)")
         } else {
@@ -187,7 +191,7 @@ impl Bars {
         } else {
             String::new()
         };
-        self.all.set_position(ended);
+        self.all.set_position(ended as u64);
         self.all.set_message(format!(
             "{} running{part}, {waiting} waiting{failed}",
             running.len()

@@ -5,11 +5,13 @@ use serde::Serialize;
 use crate::{
     exit,
     follow::Tracked,
-    table::{Grid, cut, or_dash},
+    table::{Grid, cut, harmless, or_dash},
 };
 
 /// Characters of the parameters in the table.
 const PARAMS_CHARS_MAX: usize = 80;
+/// Reasons of failed jobs below the table.
+const REASONS_MAX: usize = 20;
 
 /// How one job ended. The field names are part of the CLI's interface for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,14 +101,22 @@ pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
     let good = endings.iter().filter(|ending| ending.success).count();
     let all = endings.len();
     let mut lines = vec![grid.render(terminal), String::new()];
-    for ending in endings
-        .iter()
-        .filter(|ending| !ending.success && !ending.reason.is_empty())
-    {
-        lines.push(crate::table::harmless(&format!(
+    let told = |ending: &&Ending| {
+        !ending.success && !ending.reason.is_empty() && ending.job_health != "cancel"
+    };
+    for ending in endings.iter().filter(told).take(REASONS_MAX) {
+        lines.push(harmless(&format!(
             "job {}: {}",
             ending.job_id, ending.reason
         )));
+    }
+    let untold = endings
+        .iter()
+        .filter(told)
+        .count()
+        .saturating_sub(REASONS_MAX);
+    if untold > 0 {
+        lines.push(format!("and {untold} more"));
     }
     lines.push(match all - good {
         0 => format!("{good} of {all} jobs succeeded"),

@@ -11,6 +11,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     expansion::FileJobs,
+    follow::Tracked,
     settings::Settings,
     table::harmless,
 };
@@ -103,6 +104,24 @@ pub(crate) fn submit_ids(entries: &[Entry]) -> Vec<String> {
     ids.into_iter().map(str::to_owned).collect()
 }
 
+/// The accepted jobs, to be followed.
+pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
+    let accepted = entries
+        .iter()
+        .zip(reports)
+        .filter(|(_, report)| report.accepted());
+    let track = |(entry, report): (&Entry, &Report)| {
+        let item = &report.item;
+        Tracked::new(
+            &item.job_id,
+            &entry.file,
+            entry.params.clone(),
+            &item.result_root,
+        )
+    };
+    accepted.map(track).collect()
+}
+
 /// Sends all, calling `tell` for each job in order. A request that fails as a whole ends it: what was
 /// told before is in.
 pub(crate) async fn send(
@@ -174,6 +193,7 @@ fn one_each(items: Vec<SubmitItem>, jobs: usize) -> Result<Vec<SubmitItem>, Fail
 /// Prints accepted jobs as compass-ci does, and refused ones as remarks; equal refusals in a row once.
 pub(crate) struct Teller<'a> {
     context: &'a Context,
+    accepted: bool,
     last: Option<(String, String)>,
     more: usize,
 }
@@ -182,8 +202,17 @@ impl<'a> Teller<'a> {
     pub(crate) fn new(context: &'a Context) -> Self {
         Self {
             context,
+            accepted: !context.json,
             last: None,
             more: 0,
+        }
+    }
+
+    /// Says nothing of accepted jobs.
+    pub(crate) fn refusals_only(context: &'a Context) -> Self {
+        Self {
+            accepted: false,
+            ..Self::new(context)
         }
     }
 
@@ -191,7 +220,7 @@ impl<'a> Teller<'a> {
         let (file, item) = (&report.file, &report.item);
         if report.accepted() {
             self.flush();
-            if !self.context.json {
+            if self.accepted {
                 let line = format!("submit {file}, got job id={}", item.job_id);
                 self.context.output.line(&line);
                 if !item.hint.is_empty() {

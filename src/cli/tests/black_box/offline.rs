@@ -1,13 +1,11 @@
 //! What `fairlead` does without any scheduler: expansion, errors, settings, completions.
 
-mod common;
-
 use std::{
     io::{Read, Write},
     process::Stdio,
 };
 
-use common::{Lab, Ran};
+use crate::lab::{Lab, Ran};
 use serde_json::json;
 
 const MATRIX: &str = "\

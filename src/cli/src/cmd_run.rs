@@ -1,0 +1,274 @@
+//! `fairlead run`: job files on this machine, with a scheduler and a testbox of their own in this process.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use fairlead_api::client::Client;
+use fairlead_job::SiteDefaults;
+use serde_json::json;
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    expansion::JobsArgs,
+    follow::Follower,
+    local::{Fit, Lab, Machine},
+    progress::Progress,
+    results::{self, Ending},
+    signals::Signals,
+    submission::{self, Entry, Teller},
+    tail::Tails,
+};
+
+/// How long jobs may take to end after Ctrl-C, before they are killed.
+const OBEY: Duration = Duration::from_secs(10);
+/// How often they are told.
+const STOP_EVERY: Duration = Duration::from_millis(100);
+/// How long the last look may take when nothing runs any more.
+const SETTLE: Duration = Duration::from_secs(3);
+/// How many ids go in one request.
+const IDS_MAX: usize = 1000;
+
+/// What to run, and how.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every job runs here, whatever testbox it asks for: testbox becomes dc, and arch, groups, target_machines,
+tags and devices are left out. With --as-is they stay, and a job that this machine cannot run is an error.
+
+Ctrl-C stops in order: running jobs are told to stop, the others are cancelled, the table is printed. A
+second Ctrl-C kills at once.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    jobs: JobsArgs,
+    /// How many jobs run at once, within the machine's memory; default: one a processor
+    #[arg(short = 'j', long = "jobs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs_max: Option<u32>,
+    /// Folder for store, logs and results; default: a new one in fairlead-run
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A command that runs jobs which have program sections and no script; it is given the path of job.yaml
+    #[arg(long, value_name = "COMMAND")]
+    runner: Option<String>,
+    /// Leaves what the jobs say of their testbox
+    #[arg(long)]
+    as_is: bool,
+}
+
+pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8> {
+    let settings = context.settings()?;
+    let files = args.jobs.expand(&settings.include_dirs.value)?;
+    let submit_id = uuid::Uuid::new_v4().to_string();
+    let mut entries = submission::entries(files, &settings, &submit_id);
+    let machine = Machine::of_process();
+    let built_in = SiteDefaults::default();
+    let memory_mb = built_in.memory_mb.min(machine.memory_mb);
+    let site = SiteDefaults {
+        memory_mb,
+        ..built_in
+    };
+    let (as_is, runner) = (args.as_is, args.runner.is_some());
+    Fit {
+        machine: &machine,
+        site: &site,
+        as_is,
+        runner,
+    }
+    .fit(&mut entries)?;
+
+    let data_dir = data_dir(args.data.as_deref())?;
+    // From here on, a signal stops in order.
+    let signals = Signals::catch()?;
+    let jobs_max = args.jobs_max.unwrap_or(machine.processors);
+    let lab = Lab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
+    context.output.remark(&format!(
+        "{} jobs, results in {}",
+        entries.len(),
+        data_dir.display()
+    ));
+    let mut run = Run {
+        lab,
+        signals,
+        context,
+        killed: false,
+    };
+    let ran = run.drive(&entries).await;
+    let endings = match &ran {
+        Ok(ran) => run.endings(&ran.follower),
+        Err(_) => Vec::new(),
+    };
+    if !run.killed {
+        run.lab.stop().await;
+    }
+    let ran = ran?;
+    if context.json {
+        let good = endings.iter().filter(|ending| ending.success).count();
+        context.output.json(&json!({
+            "data_dir": data_dir, "submit_id": submit_id, "jobs": endings,
+            "succeeded": good, "failed": endings.len() - good, "refused": ran.refused,
+        }))?;
+    } else {
+        context
+            .output
+            .line(&results::table(&endings, context.output.is_terminal()));
+    }
+    Ok(match (ran.interrupted, ran.refused) {
+        (true, _) => exit::INTERRUPTED,
+        (false, 0) => results::code(&endings),
+        (false, _) => exit::REFUSED,
+    })
+}
+
+/// What came of it.
+struct Ran {
+    follower: Follower,
+    refused: usize,
+    interrupted: bool,
+}
+
+/// A run that is on.
+struct Run<'a> {
+    lab: Lab,
+    signals: Signals,
+    context: &'a Context,
+    /// Whether everything was killed at once, so that nothing answers any more.
+    killed: bool,
+}
+
+impl Run<'_> {
+    /// Submits all and follows them to their ends, or to Ctrl-C.
+    async fn drive(&mut self, entries: &[Entry]) -> Result<Ran, Failure> {
+        let mut teller = Teller::refusals_only(self.context);
+        let sent = submission::send(entries, &self.lab.client, |report| teller.tell(report)).await;
+        teller.flush();
+        let reports = sent?;
+        let refused = reports.iter().filter(|report| !report.accepted()).count();
+        let tracked = submission::tracked(entries, &reports);
+        let mut follower = Follower::new(tracked, submission::submit_ids(entries));
+        let interrupted = self.follow(&mut follower).await?;
+        if interrupted {
+            self.wind_down(&mut follower).await;
+        }
+        Ok(Ran {
+            follower,
+            refused,
+            interrupted,
+        })
+    }
+
+    /// Whether Ctrl-C came before the end.
+    async fn follow(&mut self, follower: &mut Follower) -> Result<bool, Failure> {
+        let mut progress = Progress::new(self.context, follower.jobs().len());
+        let mut tails = Tails::default();
+        let client = self.lab.client.clone();
+        let interrupted = loop {
+            if follower.done() {
+                break Ok(false);
+            }
+            let step = async {
+                follower.look(&client).await?;
+                progress.show(follower.jobs());
+                tails.look(&client, &mut progress).await;
+                follower.check_missing()?;
+                if !follower.done() {
+                    clock::pause(follower.pause()).await;
+                }
+                Ok::<(), Failure>(())
+            };
+            tokio::select! {
+                stepped = step => if let Err(failure) = stepped { break Err(failure) },
+                failure = self.lab.broken() => break Err(failure),
+                () = self.signals.next() => break Ok(true),
+            }
+        };
+        progress.end();
+        interrupted
+    }
+
+    /// Stops what runs, cancels what waits; a second signal kills instead.
+    async fn wind_down(&mut self, follower: &mut Follower) {
+        self.context
+            .output
+            .remark("stopping; press Ctrl-C again to kill at once");
+        tokio::select! {
+            () = stop_in_order(&mut self.lab, follower) => return,
+            () = self.signals.next() => {}
+        }
+        self.lab.kill_agent().await;
+        self.killed = true;
+    }
+
+    fn endings(&self, follower: &Follower) -> Vec<Ending> {
+        let folder = |root: &str| self.lab.folder(root);
+        follower
+            .jobs()
+            .iter()
+            .map(|job| Ending::of(job, folder))
+            .collect()
+    }
+}
+
+/// Nothing is left running after this, and nothing waits.
+async fn stop_in_order(lab: &mut Lab, follower: &mut Follower) {
+    let client = lab.client.clone();
+    let ended = async {
+        // A job may have been waiting a moment ago and be held now: so again and again.
+        while !follower.jobs().iter().all(|job| job.stage().is_terminal()) {
+            stop_jobs(&client, follower).await;
+            clock::pause(STOP_EVERY).await;
+            if follower.look(&client).await.is_err() {
+                return;
+            }
+        }
+    };
+    // What does not obey by then is killed with the agent.
+    let _ = tokio::time::timeout(OBEY, ended).await;
+    lab.stop_agent().await;
+    // What the agent gave back waits again.
+    stop_jobs(&client, follower).await;
+    // Whatever is not known by then is shown as it was last seen.
+    let _ = tokio::time::timeout(SETTLE, follower.look(&client)).await;
+}
+
+/// Cancels what waits and terminates what a testbox has. Refusals are of jobs that have just gone on.
+async fn stop_jobs(client: &Client, follower: &Follower) {
+    let alive = || {
+        follower
+            .jobs()
+            .iter()
+            .filter(|job| !job.stage().is_terminal())
+    };
+    let ids: Vec<String> = alive().map(|job| job.job_id.clone()).collect();
+    for ids in ids.chunks(IDS_MAX) {
+        let _ = client.cancel_many(ids).await;
+    }
+    for job in alive().filter(|job| job.stage().is_held()) {
+        let _ = client.terminate(&job.job_id).await;
+    }
+}
+
+/// The folder for everything, made if missing; absolute.
+fn data_dir(asked: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = asked.map_or_else(
+        || {
+            let name = format!(
+                "{}-{}",
+                clock::folder_stamp(clock::now_ms()),
+                std::process::id()
+            );
+            Path::new("fairlead-run").join(name)
+        },
+        Path::to_owned,
+    );
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::canonicalize(&folder))
+        .map_err(|error| {
+            Failure::local(
+                format!("cannot make the folder {}: {error}", folder.display()),
+                "choose another by --data",
+            )
+        })
+}

@@ -1,0 +1,289 @@
+//! `fairlead serve`: one scheduler replica, until SIGTERM or Ctrl-C.
+
+use std::{
+    fs,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+};
+
+use fairlead_job::SiteDefaults;
+use fairlead_scheduler::{Access, Config, Server, StoreChoice};
+use serde_json::json;
+
+use crate::{
+    amounts,
+    context::Context,
+    exit::{self, Failure},
+    logging::{self, LogFormat},
+    signals::Signals,
+};
+
+/// Shortest lease: heartbeats must fit in it several times.
+const LEASE_MS_MIN: u64 = 1000;
+/// Heartbeats in a lease: some may be lost.
+const BEATS_IN_LEASE: u64 = 6;
+/// Longest time between heartbeats.
+const BEAT_MS_MAX: u64 = 10_000;
+
+/// Where the jobs are kept.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// Folder for results, logs and, without --elasticsearch, the embedded store; default fairlead-data
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Keeps jobs in this Elasticsearch; several nodes with commas
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) elasticsearch: Vec<String>,
+    /// Prefix of all its indices; default fairlead
+    #[arg(long, value_name = "PREFIX", requires = "elasticsearch")]
+    pub(crate) index_prefix: Option<String>,
+}
+
+impl StoreArgs {
+    /// A replica's configuration over this store, with defaults for everything else.
+    pub(crate) fn config(&self) -> Config {
+        let data = self
+            .data
+            .clone()
+            .unwrap_or_else(|| PathBuf::from("fairlead-data"));
+        let mut config = Config::embedded(data);
+        let urls: Vec<String> = self
+            .elasticsearch
+            .iter()
+            .map(|url| url.trim().to_owned())
+            .filter(|url| !url.is_empty())
+            .collect();
+        if !urls.is_empty() {
+            let index_prefix = self
+                .index_prefix
+                .clone()
+                .unwrap_or_else(|| "fairlead".to_owned());
+            config.store = StoreChoice::Elasticsearch { urls, index_prefix };
+        }
+        config
+    }
+}
+
+/// How to serve.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    listen: String,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// This replica's name, unique among those that live; default: the machine's name and the port
+    #[arg(long, value_name = "NAME")]
+    replica: Option<String>,
+    /// Requires tokens: `fairlead account add` makes them
+    #[arg(long, conflicts_with = "open")]
+    auth: bool,
+    /// Takes account names as given; the default on loopback, and only there
+    #[arg(long)]
+    open: bool,
+    /// How long a testbox may be silent before its jobs go to others
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = amounts::length_ms)]
+    lease: u64,
+    /// Lets every account use queue vip
+    #[arg(long)]
+    vip_for_all: bool,
+    /// How many waiting jobs are kept in memory
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    cache_jobs_max: u32,
+    #[command(flatten)]
+    site: SiteArgs,
+    /// How logs look; they go to stderr, and `FAIRLEAD_LOG` or `RUST_LOG` filter them
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: LogFormat,
+}
+
+/// What jobs get that do not say.
+#[derive(Debug, clap::Args)]
+struct SiteArgs {
+    /// Testbox of jobs that name none; default dc
+    #[arg(long = "default-testbox", value_name = "TESTBOX")]
+    testbox: Option<String>,
+    /// Architecture of jobs that name none; default this machine's
+    #[arg(long = "default-arch", value_name = "ARCH")]
+    arch: Option<String>,
+    /// Memory of vm and dc jobs that name none; default 1g
+    #[arg(long = "default-memory", value_name = "MEMORY", value_parser = amounts::memory_mb)]
+    memory: Option<u32>,
+    /// Time limit of jobs that name none; default 1h
+    #[arg(long = "default-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
+    timeout: Option<u64>,
+}
+
+impl SiteArgs {
+    fn defaults(&self) -> SiteDefaults {
+        let built_in = SiteDefaults::default();
+        SiteDefaults {
+            testbox: self.testbox.clone().unwrap_or(built_in.testbox),
+            arch: self.arch.clone().unwrap_or(built_in.arch),
+            memory_mb: self.memory.unwrap_or(built_in.memory_mb),
+            timeout_s: self
+                .timeout
+                .map_or(built_in.timeout_s, |ms| ms.div_ceil(1000).max(1)),
+        }
+    }
+}
+
+pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
+    let config = config(args)?;
+    logging::start("info", args.log_format, &context.env)?;
+    // Before the start: a signal during it must not leave a half-made store.
+    let mut signals = Signals::catch()?;
+    let server = start(config).await?;
+    let url = server.url();
+    if context.json {
+        context.output.line(&json!({"url": url}).to_string());
+    } else {
+        context.output.line(&format!("fairlead serves on {url}"));
+    }
+    signals.next().await;
+    tokio::select! {
+        () = server.stop() => Ok(exit::OK),
+        () = signals.next() => Ok(exit::INTERRUPTED),
+    }
+}
+
+/// Starts a replica; what keeps it from starting is of this machine or its store.
+pub(crate) async fn start(config: Config) -> Result<Server, Failure> {
+    Server::start(config)
+        .await
+        .map_err(|error| Failure::local(error.to_string(), ""))
+}
+
+fn config(args: &ServeArgs) -> Result<Config, Failure> {
+    let listen = address(&args.listen)?;
+    let access = match (args.auth, args.open || listen.ip().is_loopback()) {
+        (true, _) => Access::Tokens,
+        (false, true) => Access::Open,
+        (false, false) => {
+            return Err(Failure::usage(
+                format!("{listen} can be reached by others, and nothing says who may use it"),
+                "say --auth (tokens are required) or --open (account names are taken as given), or listen on 127.0.0.1",
+            ));
+        }
+    };
+    if args.lease < LEASE_MS_MIN {
+        return Err(Failure::usage(
+            format!(
+                "a lease of {} ms; expected at least {LEASE_MS_MIN} ms",
+                args.lease
+            ),
+            "leave --lease out for 60s",
+        ));
+    }
+    let replica = args
+        .replica
+        .clone()
+        .unwrap_or_else(|| format!("{}-{}", machine_name(), listen.port()));
+    Ok(Config {
+        listen,
+        replica,
+        access,
+        vip_for_all: args.vip_for_all,
+        site: args.site.defaults(),
+        lease_ms: args.lease,
+        heartbeat_ms: (args.lease / BEATS_IN_LEASE).min(BEAT_MS_MAX),
+        cache_jobs_max: args.cache_jobs_max,
+        ..args.store.config()
+    })
+}
+
+fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let refuse = |why: String| {
+        Failure::usage(
+            format!("--listen '{text}' is not an address: {why}"),
+            "write ADDRESS:PORT, for example 127.0.0.1:3000 or [::1]:3000",
+        )
+    };
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let mut found = text
+        .to_socket_addrs()
+        .map_err(|error| refuse(error.to_string()))?;
+    found
+        .next()
+        .ok_or_else(|| refuse("no such name".to_owned()))
+}
+
+/// The machine's name, with only the characters that names of replicas and hosts have.
+pub(crate) fn machine_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String = name
+        .trim()
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
+    if name.is_empty() {
+        "local".to_owned()
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
+
+    fn parsed(words: &str) -> Result<Config, Failure> {
+        let words = std::iter::once("serve").chain(words.split_whitespace());
+        config(&Line::try_parse_from(words).unwrap().serve)
+    }
+
+    #[test]
+    fn open_must_be_said_away_from_loopback() {
+        assert_eq!(parsed("").unwrap().access, Access::Open);
+        assert_eq!(parsed("--listen [::1]:1").unwrap().access, Access::Open);
+        assert_eq!(parsed("--auth").unwrap().access, Access::Tokens);
+        assert_eq!(
+            parsed("--listen 0.0.0.0:1 --open").unwrap().access,
+            Access::Open
+        );
+        for address in ["0.0.0.0:1", "[::]:1", "10.1.2.3:1"] {
+            let error = parsed(&format!("--listen {address}")).unwrap_err();
+            assert!(error.hint.contains("--auth") && error.hint.contains("--open"));
+        }
+    }
+
+    #[test]
+    fn heartbeats_fit_in_the_lease() {
+        assert_eq!(parsed("").unwrap().heartbeat_ms, 10_000);
+        assert_eq!(parsed("--lease 1500ms").unwrap().heartbeat_ms, 250);
+        assert!(parsed("--lease 500ms").is_err());
+    }
+
+    #[test]
+    fn addresses_may_be_names_and_nonsense_is_refused() {
+        assert!(
+            parsed("--listen localhost:0")
+                .unwrap()
+                .listen
+                .ip()
+                .is_loopback()
+        );
+        for text in ["3000", "127.0.0.1", "127.0.0.1:99999"] {
+            assert!(parsed(&format!("--listen {text}")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn several_nodes_make_one_store() {
+        let config = parsed("--elasticsearch http://a:1,http://b:2 --index-prefix p").unwrap();
+        let StoreChoice::Elasticsearch { urls, index_prefix } = config.store else {
+            panic!()
+        };
+        assert_eq!((urls.len(), index_prefix.as_str()), (2, "p"));
+    }
+}

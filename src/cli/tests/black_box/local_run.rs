@@ -1,0 +1,179 @@
+//! `fairlead run`: the whole lab in one process.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::Stdio,
+};
+
+use crate::{
+    lab::{Lab, Ran},
+    scheduler::{runs, signal, until},
+};
+
+#[test]
+fn a_run_ends_with_0_and_a_table_whose_folders_hold_the_results() {
+    let lab = Lab::new();
+    lab.write(
+        "a.yaml",
+        "suite: tiny\nsame: x\nn: [1, 2, 3]\nscript: |\n  echo said $n\n  echo $n > $RESULT_ROOT/out\n",
+    );
+    let ran = lab.run(&["run", "a.yaml"]).exits(0);
+    assert!(ran.out.contains("3 of 3 jobs succeeded"), "{}", ran.out);
+    assert!(ran.err.contains("results in "), "{}", ran.err);
+    for n in 1..=3 {
+        let row = ran
+            .out
+            .lines()
+            .find(|line| line.contains(&format!("n={n}")));
+        let row = row.unwrap_or_else(|| panic!("{}", ran.out));
+        assert!(row.contains("success") && !row.contains("same=x"), "{row}");
+        let folder = Path::new(row.split_whitespace().last().unwrap());
+        assert_eq!(
+            fs::read_to_string(folder.join("out")).unwrap(),
+            format!("{n}\n")
+        );
+        assert!(
+            fs::read_to_string(folder.join("output"))
+                .unwrap()
+                .contains(&format!("said {n}"))
+        );
+    }
+}
+
+#[test]
+fn one_bad_job_makes_it_1_and_programs_get_json() {
+    let lab = Lab::new();
+    lab.write("a.yaml", "suite: t\nn: [0, 3]\nscript: exit $n\n");
+    let ran = lab
+        .run(&["run", "--json", "--data", "d", "-j", "1", "a.yaml"])
+        .exits(1);
+    let json = ran.json();
+    assert_eq!(
+        (&json["succeeded"], &json["failed"]),
+        (&1.into(), &1.into())
+    );
+    let bad = json["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|job| job["success"] == false)
+        .unwrap();
+    assert_eq!(
+        (&bad["job_health"], &bad["exit_code"], &bad["params"]["n"]),
+        (&"fail".into(), &3.into(), &"3".into())
+    );
+    assert!(
+        Path::new(bad["result"].as_str().unwrap()).starts_with(lab.path().canonicalize().unwrap())
+    );
+}
+
+#[test]
+fn a_job_runs_here_whatever_testbox_it_asks_for() {
+    let lab = Lab::new();
+    lab.write(
+        "a.yaml",
+        "suite: t\ntestbox: lab--a66\narch: riscv64\ntags: [ssd]\nscript: 'true'\n",
+    );
+    lab.run(&["run", "a.yaml"]).exits(0);
+    let ran = lab.run(&["run", "--as-is", "a.yaml"]).exits(2);
+    assert!(
+        ran.err.contains("a.yaml: it can never run on this machine"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_cannot_run_is_told_before_anything_starts() {
+    let lab = Lab::new();
+    for (text, says) in [
+        ("suite: t\nscript: 'true'\nneed_memory: 90000g\n", "memory"),
+        (
+            "suite: t\nscript: 'true'\nneed_memory: lots\n",
+            "need_memory",
+        ),
+        ("suite: t\nhackbench:\n  mode: x\n", "no script"),
+        ("suite: t\nscript: 'true'\nruntime: soon\n", "runtime"),
+        ("n: 1\n", "suite"),
+    ] {
+        lab.write("a.yaml", text);
+        let ran = lab.run(&["run", "a.yaml"]).exits(2);
+        assert!(
+            ran.err.contains(says) && ran.err.contains("hint: "),
+            "{text}: {}",
+            ran.err
+        );
+        assert!(!lab.path().join("fairlead-run").exists());
+    }
+}
+
+#[test]
+fn jobs_without_a_script_go_to_the_runner() {
+    let lab = Lab::new();
+    lab.write("a.yaml", "suite: t\nsleepy:\n  mode: x\n");
+    lab.run(&["run", "--runner", "grep -q sleepy", "a.yaml"])
+        .exits(0);
+    lab.run(&["run", "--runner", "grep -q absent", "a.yaml"])
+        .exits(1);
+}
+
+/// Starts a run of jobs that would take long, and waits until one runs.
+fn started(lab: &Lab, mark: &str) -> std::process::Child {
+    let script = format!("  sleep {mark} &\n  sleep {mark}\n");
+    lab.write(
+        "a.yaml",
+        &format!("suite: t\nn: [1, 2, 3, 4, 5, 6]\nscript: |\n{script}"),
+    );
+    let mut child = lab
+        .fairlead(&["run", "-j", "2", "--data", "d", "a.yaml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("fairlead starts");
+    let mut err = BufReader::new(child.stderr.take().expect("its stderr")).lines();
+    let told = until("a job runs", || {
+        err.next()
+            .filter(|line| line.as_ref().is_ok_and(|l| l.contains("running on")))
+    });
+    assert!(told.is_ok());
+    until("its process runs", || {
+        runs(&format!("sleep {mark}")).then_some(())
+    });
+    // What comes later must find a reader.
+    std::thread::spawn(move || err.for_each(drop));
+    child
+}
+
+#[test]
+fn ctrl_c_stops_in_order_and_leaves_nothing() {
+    let lab = Lab::new();
+    let child = started(&lab, "98761");
+    signal(child.id(), "INT");
+    let ran = Ran::of(child.wait_with_output().unwrap()).exits(130);
+    assert!(!runs("sleep 98761"));
+    assert!(
+        ran.out.contains("0 of 6 jobs succeeded, 6 did not"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.out.matches(" cancel ").count(), 4, "{}", ran.out);
+    // The folder is free again, and nothing of it waits or runs.
+    lab.write("b.yaml", "suite: t\nscript: 'true'\n");
+    lab.run(&["run", "--data", "d", "b.yaml"]).exits(0);
+    assert!(!runs("sleep 98761"));
+}
+
+#[test]
+fn a_second_ctrl_c_kills_at_once() {
+    let lab = Lab::new();
+    let child = started(&lab, "98762");
+    signal(child.id(), "INT");
+    signal(child.id(), "TERM");
+    let code = child.wait_with_output().unwrap().status.code();
+    assert_eq!(code, Some(130));
+    assert!(!runs("sleep 98762"));
+}

@@ -1,0 +1,305 @@
+//! The commands against a scheduler of their own.
+
+use crate::{
+    lab::{Lab, Ran},
+    scheduler::{Agent, Serving, until},
+};
+use serde_json::json;
+
+const SLEEPY: &str = "suite: s\nn: [1, 2]\nscript: |\n  echo said $n\n";
+
+/// The ids that a submit printed.
+fn ids(ran: &Ran) -> Vec<String> {
+    let ids: Vec<String> = ran
+        .out
+        .lines()
+        .filter_map(|l| l.split("got job id=").nth(1))
+        .map(str::to_owned)
+        .collect();
+    assert!(!ids.is_empty(), "{ran:#?}");
+    ids
+}
+
+#[test]
+fn a_job_from_submit_to_its_log() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write("a.yaml", SLEEPY);
+    let ran = server.run(&lab, &["submit", "a.yaml"]).exits(0);
+    let first = ran.out.lines().next().unwrap();
+    let submit_id = first.strip_prefix("submit_id=").unwrap().to_owned();
+    let ids = ids(&ran);
+    assert_eq!(ids.len(), 2);
+    assert!(
+        ran.out
+            .contains(&format!("submit a.yaml, got job id={}\n", ids[0]))
+    );
+
+    let list = server
+        .run(&lab, &["jobs", "--json", "--submit-id", &submit_id])
+        .exits(0)
+        .json();
+    assert_eq!(list["total"], 2);
+    assert_eq!(list["jobs"][0]["my_account"], "tester");
+    let table = server
+        .run(&lab, &["jobs", "--stage", "submit"])
+        .exits(0)
+        .out;
+    assert!(ids.iter().all(|id| table.contains(id)), "{table}");
+    let said = server.run(&lab, &["explain", &ids[0]]).exits(0).out;
+    assert!(
+        said.starts_with(&format!("job {} (submit): ", ids[0])),
+        "{said}"
+    );
+
+    let _agent = Agent::start(&server.url, None, &lab.path().join("box"));
+    let log = server.run(&lab, &["log", "-f", &ids[0]]).exits(0);
+    assert_eq!(log.out, "said 1\n");
+    let job = until("it ends", || {
+        let job = server
+            .run(&lab, &["job", "--json", &ids[0]])
+            .exits(0)
+            .json();
+        (job["job_stage"] == "finish").then_some(job)
+    });
+    assert_eq!(
+        (&job["job_health"], &job["n"]),
+        (&json!("success"), &json!(1))
+    );
+    let shown = server.run(&lab, &["job", &ids[0]]).exits(0).out;
+    assert!(
+        shown.contains("health        success") && shown.contains("running  "),
+        "{shown}"
+    );
+    let hosts = server.run(&lab, &["hosts"]).exits(0).out;
+    assert!(hosts.contains("box-1"), "{hosts}");
+    assert_eq!(
+        server
+            .run(&lab, &["hosts", "box-1", "--json"])
+            .exits(0)
+            .json()["arch"],
+        std::env::consts::ARCH
+    );
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn following_says_at_the_end_whether_all_succeeded() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    let _agent = Agent::start(&server.url, None, &lab.path().join("box"));
+    lab.write("a.yaml", SLEEPY);
+    let ran = server.run(&lab, &["submit", "-m", "a.yaml"]).exits(0);
+    assert!(ran.out.contains("2 of 2 jobs succeeded"), "{}", ran.out);
+    lab.write("b.yaml", "suite: s\nscript: exit 4\n");
+    let ran = server
+        .run(&lab, &["submit", "-m", "a.yaml", "b.yaml"])
+        .exits(1);
+    assert!(
+        ran.out.contains("fail (4)") && ran.out.contains("2 of 3 jobs"),
+        "{}",
+        ran.out
+    );
+    let json = server
+        .run(&lab, &["submit", "-m", "--json", "a.yaml"])
+        .exits(0)
+        .json();
+    assert_eq!(json["results"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["jobs"][0]["file"], "a.yaml");
+}
+
+#[test]
+fn refused_jobs_are_told_and_the_others_are_in() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write(
+        "a.yaml",
+        "suite: s\nscript: 'true'\nneed_memory: [1g, lots, more, 2g]\n",
+    );
+    let ran = server.run(&lab, &["submit", "a.yaml"]).exits(3);
+    assert_eq!(ids(&ran).len(), 2);
+    assert!(
+        ran.err.contains("submit a.yaml: refused: need_memory"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("hint: "), "{}", ran.err);
+    let json = server
+        .run(&lab, &["submit", "--json", "a.yaml"])
+        .exits(3)
+        .json();
+    assert_eq!(json["jobs"][1]["job_id"], "0");
+}
+
+#[test]
+fn many_jobs_go_in_several_requests() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write("a.yaml", "suite: s\nscript: 'true'\n");
+    let ran = server
+        .run(&lab, &["submit", "-n", "2500", "a.yaml"])
+        .exits(0);
+    assert_eq!(ids(&ran).len(), 2500);
+    let all = server
+        .run(&lab, &["jobs", "--json", "--limit", "5000"])
+        .exits(0)
+        .json();
+    assert_eq!(all["jobs"].as_array().map(Vec::len), Some(2500));
+    let some = server.run(&lab, &["jobs", "--limit", "3"]).exits(0);
+    assert_eq!(some.out.lines().count(), 4);
+    assert!(some.err.contains("3 of 2500 jobs"), "{}", some.err);
+}
+
+#[test]
+fn jobs_are_cancelled_one_by_one_with_a_report_each() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write("a.yaml", SLEEPY);
+    let ids = ids(&server.run(&lab, &["submit", "a.yaml"]).exits(0));
+    let ran = server.run(&lab, &["cancel", &ids[0], "77"]).exits(3);
+    assert!(
+        ran.out.contains(&format!("job {}: cancelled", ids[0])),
+        "{ran:#?}"
+    );
+    assert!(ran.err.contains("77"), "{ran:#?}");
+    server.run(&lab, &["cancel", &ids[1]]).exits(0);
+    server.run(&lab, &["terminate", &ids[1]]).exits(3);
+    for args in [
+        &["job", "77"][..],
+        &["log", "77"],
+        &["explain", "77"],
+        &["hosts", "nobody"],
+        &["jobs", "--stage", "odd"],
+    ] {
+        let ran = server.run(&lab, args).exits(3);
+        assert!(
+            ran.err.starts_with("error: ") && ran.err.contains("\nhint: "),
+            "{args:?}: {ran:#?}"
+        );
+    }
+}
+
+#[test]
+fn queues_change_live() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    let queue = |args: &[&str]| {
+        let all = server
+            .run(&lab, &[args, &["--json"]].concat())
+            .exits(0)
+            .json();
+        all.as_array()
+            .unwrap()
+            .iter()
+            .find(|queue| queue["name"] == "alice")
+            .cloned()
+    };
+    let set = queue(&["queues", "set", "alice", "--weight", "7", "--priority", "4"]).unwrap();
+    assert_eq!(
+        (&set["weight"], &set["priority"], &set["paused"]),
+        (&7.into(), &4.into(), &false.into())
+    );
+    let set = queue(&["queues", "set", "alice", "--pause"]).unwrap();
+    assert_eq!((&set["weight"], &set["paused"]), (&7.into(), &true.into()));
+    assert!(queue(&["queues", "delete", "alice"]).is_none_or(|queue| queue["set"] == false));
+    server.run(&lab, &["queues", "set", "alice"]).exits(2);
+    server
+        .run(&lab, &["queues", "set", "alice", "--weight", "0"])
+        .exits(2);
+    server
+        .run(&lab, &["queues", "set", "alice", "--pause", "--resume"])
+        .exits(2);
+}
+
+#[test]
+fn with_tokens_each_account_does_what_it_may() {
+    let lab = Lab::new();
+    let token = |ran: &Ran| ran.out.lines().last().unwrap().to_owned();
+    // The first admin, in the store itself.
+    let admin = token(
+        &lab.run(&[
+            "account", "add", "root", "--role", "admin", "--data", "data",
+        ])
+        .exits(0),
+    );
+    let server = Serving::start(&lab, &["--auth"]);
+    let held = lab.run(&["account", "add", "x", "--data", "data"]).exits(5);
+    assert!(held.err.contains("hint: "), "{}", held.err);
+
+    lab.write("a.yaml", SLEEPY);
+    let nobody = server.run(&lab, &["submit", "a.yaml"]).exits(3);
+    assert!(nobody.err.contains("unauthorized"), "{}", nobody.err);
+    let file = lab.write("admin-token", &format!("{admin}\n"));
+    let as_admin = ["--token-file", file.to_str().unwrap()];
+    let carol = token(
+        &server
+            .run(
+                &lab,
+                &[&["account", "add", "carol"][..], &as_admin].concat(),
+            )
+            .exits(0),
+    );
+    let as_carol = ["--token", &carol, "--account", "carol"];
+    let ran = server
+        .run(&lab, &[&["submit", "a.yaml"][..], &as_carol].concat())
+        .exits(0);
+    let id = &ids(&ran)[0];
+    server
+        .run(
+            &lab,
+            &[
+                &["submit", "a.yaml"][..],
+                &["--token", &carol, "--account", "bob"],
+            ]
+            .concat(),
+        )
+        .exits(3);
+    server
+        .run(&lab, &[&["account", "list"][..], &as_carol].concat())
+        .exits(3);
+    server.run(&lab, &["cancel", id]).exits(3);
+    server
+        .run(&lab, &[&["cancel", id][..], &as_carol].concat())
+        .exits(0);
+    let list = server
+        .run(&lab, &[&["account", "list"][..], &as_admin].concat())
+        .exits(0)
+        .out;
+    assert!(list.contains("carol") && !list.contains(&carol), "{list}");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn serving_openly_to_others_must_be_said() {
+    let lab = Lab::new();
+    let ran = lab
+        .run(&["serve", "--listen", "0.0.0.0:0", "--data", "data"])
+        .exits(2);
+    assert!(
+        ran.err.contains("--auth") && ran.err.contains("--open"),
+        "{}",
+        ran.err
+    );
+    assert!(!lab.path().join("data").exists());
+    lab.run(&["serve", "--auth", "--open"]).exits(2);
+    lab.run(&["serve", "--listen", "nonsense"]).exits(2);
+    lab.run(&["serve", "--lease", "soon"]).exits(2);
+    // A port that is taken, and a folder that is no folder.
+    let server = Serving::start(&lab, &[]);
+    let address = server.url.strip_prefix("http://").unwrap();
+    let ran = lab
+        .run(&["serve", "--listen", address, "--data", "other"])
+        .exits(5);
+    assert!(
+        ran.err.contains("cannot listen") && ran.err.contains("hint: "),
+        "{}",
+        ran.err
+    );
+    let ran = lab
+        .run(&["serve", "--listen", "127.0.0.1:0", "--data", "data"])
+        .exits(5);
+    assert!(ran.err.contains("hint: "), "{}", ran.err);
+    lab.write("file", "");
+    lab.run(&["serve", "--listen", "127.0.0.1:0", "--data", "file"])
+        .exits(5);
+}
