@@ -69,6 +69,15 @@ impl Who {
         }
     }
 
+    /// The name for people.
+    pub(crate) fn shown(&self) -> &str {
+        if self.name.is_empty() {
+            "the operator"
+        } else {
+            &self.name
+        }
+    }
+
     /// Whether the account may do what admins do.
     pub(crate) fn is_admin(&self) -> bool {
         self.role == Role::Admin

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
+use serde_json::json;
 
 use crate::{core::Core, jobs::Live, refusal::Refusal, results::attempt_root};
 
@@ -24,6 +25,9 @@ pub(crate) const BOOT_SESSION: &str = "boot:";
 
 /// The state of a job that goes back because its grant was never delivered: the attempt does not count.
 pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
+    if state.stop_asked {
+        return ended(state, Stage::Finish, Health::Terminate, now_ms, reason);
+    }
     let mut next = waiting_again(state, now_ms);
     reason.clone_into(&mut next.reason);
     next
@@ -192,7 +196,9 @@ impl Core {
             .await;
         match outcome {
             Ok(changed) if changed.before.version != changed.after.version => {
-                tracing::warn!(job_id = %id, host = changed.before.state.host, reason, "a lease was lost");
+                let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
+                let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
+                self.note(&self.config.replica, "job.lost", &id.to_string(), detail);
             }
             Ok(_) => {}
             Err(refusal) => log_outcome(

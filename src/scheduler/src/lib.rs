@@ -19,6 +19,7 @@ mod jobs;
 mod lease;
 mod mailbox;
 mod queues;
+mod record;
 mod refusal;
 mod results;
 mod secrets;

@@ -88,6 +88,14 @@ fn policy_from(body: &Value) -> QueuePolicy {
 }
 
 fn check(change: &QueueChange) -> Result<(), Refusal> {
+    if *change == QueueChange::default() {
+        let hint = "say priority, weight or paused";
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            "nothing to change was said",
+            hint,
+        ));
+    }
     if let Some(priority) = change.priority.filter(|p| *p > PRIORITY_MAX) {
         return Err(Refusal::new(
             ErrorCode::BadField,

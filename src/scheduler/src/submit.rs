@@ -23,6 +23,10 @@ const TRIES_MAX: usize = 4;
 const YIELD_EVERY: usize = 16;
 /// Longest text of parameters kept in a state, bytes.
 const PARAMS_MAX: usize = 200;
+/// Most labels of a job that searches know.
+const LABELS_MAX: usize = 32;
+/// Longest of them, bytes.
+const LABEL_BYTES_MAX: usize = 128;
 /// What is never stored of who submits.
 const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
 
@@ -214,7 +218,7 @@ impl Core {
             waits,
             lab: text("lab"),
             project: text("project"),
-            labels: Vec::new(),
+            labels: labels_of(spec),
             attempts: Vec::new(),
         }
     }
@@ -347,6 +351,17 @@ fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
         .and_then(|options| options.get("fail_fast"))
         .is_some_and(|value| value != &json!(false));
     Ok(Some(json!({ "wait_on": wait_on, "fail_fast": fail_fast })))
+}
+
+/// `labels`, a list of short texts; others are left to the body.
+fn labels_of(spec: &Spec) -> Vec<String> {
+    let items = spec.get("labels").and_then(Value::as_array);
+    let texts = items.into_iter().flatten().filter_map(Value::as_str);
+    texts
+        .filter(|text| text.len() <= LABEL_BYTES_MAX)
+        .take(LABELS_MAX)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn params_text(spec: &Spec) -> String {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fairlead_api::{AccountChange, QueueChange, Version};
-use serde_json::Value;
+use serde_json::{Value, json};
 use warp::reply::Response;
 
-use super::{done, json, ok, text};
+use super::{done, ok, text};
 use crate::{
-    accounts::{check_name, list_accounts, set_account as store_account},
+    accounts::{Who, check_name, list_accounts, set_account as store_account},
     core::Core,
     http::request::Request,
     refusal::Refusal,
@@ -16,6 +16,13 @@ use crate::{
 
 /// Largest body of an admin's request, bytes.
 const BODY_MAX: usize = 1 << 20;
+
+/// Who asks, if it is an admin.
+fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
+    let who = core.accounts.identify(&request.credentials(None))?;
+    who.require_admin()?;
+    Ok(who)
+}
 
 pub(super) fn health(core: &Core) -> Response {
     let store = core.store.health();
@@ -70,11 +77,11 @@ pub(super) async fn set_queue(
     mut request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
+    let who = admin(&core, &request)?;
     let change: QueueChange = request.read_json(BODY_MAX).await?;
-    Ok(ok(&core.set_queue(name, &change).await?))
+    let view = core.set_queue(name, &change).await?;
+    core.note(&who.name, "queue.set", name, json!(change));
+    Ok(ok(&view))
 }
 
 pub(super) async fn delete_queue(
@@ -82,10 +89,9 @@ pub(super) async fn delete_queue(
     request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
+    let who = admin(&core, &request)?;
     core.delete_queue(name).await?;
+    core.note(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
 }
 
@@ -108,18 +114,17 @@ pub(super) async fn register_host(
     mut request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_testbox()?;
+    let who = core.accounts.identify(&request.credentials(None))?;
+    who.require_testbox()?;
     check_name("hostname", name)?;
     let body = request.read_object(BODY_MAX).await?;
-    Ok(ok(&core.register_host(name, &body).await?))
+    let view = core.register_host(name, &body).await?;
+    core.note(&who.name, "host.register", name, Value::Object(body));
+    Ok(ok(&view))
 }
 
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
+    admin(&core, &request)?;
     Ok(ok(&list_accounts(core.store.as_ref()).await?))
 }
 
@@ -128,9 +133,7 @@ pub(super) async fn set_account(
     mut request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
+    let who = admin(&core, &request)?;
     let body = request.read_object(BODY_MAX).await?;
     let change: AccountChange = serde_json::from_value(Value::Object(body)).map_err(|error| {
         Refusal::new(
@@ -141,5 +144,11 @@ pub(super) async fn set_account(
     })?;
     let view = store_account(core.store.as_ref(), name, &change).await?;
     core.accounts.reload(core.store.as_ref()).await?;
-    Ok(json(200, &view))
+    core.note(
+        &who.name,
+        "account.set",
+        name,
+        json!({ "role": view.role, "vip": view.vip }),
+    );
+    Ok(ok(&view))
 }

@@ -243,38 +243,35 @@ pub(super) async fn cancel(
 
 async fn cancel_one(core: &Core, who: &Who, id: JobId) -> Result<(), Refusal> {
     let now_ms = core.clock.wall_ms();
-    let reason = format!(
-        "cancelled by {}",
-        if who.name.is_empty() {
-            "the operator"
-        } else {
-            &who.name
-        }
-    );
-    core.change(id, |state| {
-        not_yours(who, state)?;
-        if state.stage == Stage::Cancel {
-            return Ok(None);
-        }
-        if state.stage != Stage::Submit {
-            let message = format!(
-                "job {id} is in stage {} and cannot be cancelled",
-                state.stage
-            );
-            let hint = if state.stage.is_held() {
-                "stop a running job with terminate"
-            } else {
-                "it has ended"
-            };
-            return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
-        }
-        let next = ended(state, Stage::Cancel, Health::Cancel, now_ms, &reason);
-        Ok(Some(JobState {
-            data_readiness: DataReadiness::Norun,
-            ..next
-        }))
-    })
-    .await?;
+    let reason = format!("cancelled by {}", who.shown());
+    let changed = core
+        .change(id, |state| {
+            not_yours(who, state)?;
+            if state.stage == Stage::Cancel {
+                return Ok(None);
+            }
+            if state.stage != Stage::Submit {
+                let message = format!(
+                    "job {id} is in stage {} and cannot be cancelled",
+                    state.stage
+                );
+                let hint = if state.stage.is_held() {
+                    "stop a running job with terminate"
+                } else {
+                    "it has ended"
+                };
+                return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
+            }
+            let next = ended(state, Stage::Cancel, Health::Cancel, now_ms, &reason);
+            Ok(Some(JobState {
+                data_readiness: DataReadiness::Norun,
+                ..next
+            }))
+        })
+        .await?;
+    if changed.before.version != changed.after.version {
+        core.note(&who.name, "job.cancel", &id.to_string(), Value::Null);
+    }
     Ok(())
 }
 
@@ -329,14 +326,7 @@ pub(super) async fn terminate(
 ) -> Result<Response, Refusal> {
     let (who, _) = read_actor(&core, &mut request).await?;
     let id = job_id(id)?;
-    let reason = format!(
-        "stopped by {}",
-        if who.name.is_empty() {
-            "the operator"
-        } else {
-            &who.name
-        }
-    );
+    let reason = format!("stopped by {}", who.shown());
     let changed = core
         .change(id, |state| {
             not_yours(&who, state)?;
@@ -356,6 +346,7 @@ pub(super) async fn terminate(
             }))
         })
         .await?;
+    core.note(&who.name, "job.terminate", &id.to_string(), Value::Null);
     core.tell_to_stop(&changed.after.state);
     Ok(done())
 }

@@ -1,0 +1,29 @@
+//! The append-only record of who did what: people's actions, and what leases did to jobs.
+//!
+//! Best effort and behind the answer: a store that is away loses the record, never the action.
+
+use fairlead_store::EventRecord;
+use serde_json::Value;
+
+use crate::core::Core;
+
+impl Core {
+    /// Notes that `who` did `what` to `subject`. Returns at once.
+    pub(crate) fn note(&self, who: &str, what: &str, subject: &str, detail: Value) {
+        let who = if who.is_empty() { "operator" } else { who };
+        tracing::info!(who, what, subject, %detail, "noted");
+        let event = EventRecord {
+            at_ms: self.clock.wall_ms(),
+            who: who.to_owned(),
+            what: what.to_owned(),
+            subject: subject.to_owned(),
+            detail,
+        };
+        let store = std::sync::Arc::clone(&self.store);
+        self.tasks.spawn(async move {
+            if let Err(error) = store.append_events(vec![event]).await {
+                tracing::warn!(%error, "an event could not be recorded");
+            }
+        });
+    }
+}
