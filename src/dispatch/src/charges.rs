@@ -64,6 +64,7 @@ impl Ledger {
         };
         self.add(&in_flight, 1);
         self.charges.insert(job, in_flight);
+        self.note(owner, now);
         if let Some(since) = charge.since {
             self.start(job, since, now);
         }
@@ -95,7 +96,7 @@ impl Ledger {
     }
 
     /// Takes back what a job in flight was charged.
-    pub(crate) fn cancel(&mut self, job: JobKey) -> Option<Charge> {
+    pub(crate) fn cancel(&mut self, job: JobKey, now: u64) -> Option<Charge> {
         let charge = self
             .charges
             .get(&job)
@@ -106,6 +107,7 @@ impl Ledger {
         self.tally(charge.owner, |tally| {
             tally.in_flight = tally.in_flight.saturating_sub(1);
         });
+        self.note(charge.owner, now);
         Some(charge)
     }
 
@@ -135,6 +137,7 @@ impl Ledger {
             share.saturating_mul(i128::from(now.max(since))),
             -share,
         );
+        self.note(charge.owner, now);
         Some(took)
     }
 

@@ -36,7 +36,7 @@ impl Engine {
             memory_mb: shape.memory_mb,
         };
         let charge = self.charge(owner, load, total_mb, &job.suite, &group);
-        self.ledger.job_waits_no_more(owner);
+        self.ledger.job_waits_no_more(owner, self.now);
         self.ledger.begin(key, &charge, self.now);
         self.hosts.claim(offer, key, load);
         decisions.push(Decision::Claim {
@@ -118,7 +118,7 @@ impl Engine {
         };
         let Some(flight) = run.flight else { return };
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.ledger.cancel(key);
+        self.ledger.cancel(key, self.now);
         self.hosts
             .settle(offer, &run.host, (run.serial, key), run.load, false);
         self.touched.insert(offer);

@@ -260,7 +260,7 @@ impl Engine {
     pub(crate) fn drop_waiting(&mut self, key: JobKey) -> Option<crate::event::Version> {
         let removed = self.index.remove(key)?;
         self.gates.open(key);
-        self.ledger.job_waits_no_more(removed.owner);
+        self.ledger.job_waits_no_more(removed.owner, self.now);
         self.unreserve(key);
         Some(removed.job.version)
     }

@@ -26,6 +26,8 @@ pub(crate) struct Host {
     pub group: Atom,
     pub view: View,
     pub last_seen: u64,
+    /// When jobs that only others' memory keeps from it were looked for.
+    pub looked_for_large: u64,
     pub open: Option<OfferKey>,
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
@@ -46,6 +48,7 @@ impl Host {
             group,
             view,
             last_seen: 0,
+            looked_for_large: 0,
             open: None,
             runs: BTreeSet::new(),
             offered_mb,

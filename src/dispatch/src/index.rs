@@ -6,6 +6,7 @@
 //! without any of this moving. Never decides anything.
 
 use crate::atoms::{Atom, Fixed, Numbers};
+use crate::bits::Counted;
 use crate::event::{JobKey, Version};
 use crate::ledger::{MemberId, Owner, QueueId};
 use crate::shape::{Shape, ShapeId, Shapes};
@@ -52,12 +53,22 @@ pub(crate) struct Head {
     pub bucket: BucketId,
 }
 
+/// A requirement that few hosts meet, and the memory that is needed, as its number of binary digits.
+pub(crate) type Group = (Option<Atom>, u32);
+
+/// The second half of a [`Group`].
+pub(crate) fn digits(memory_mb: u32) -> u32 {
+    u32::BITS - memory_mb.leading_zeros()
+}
+
 /// All that waits under one host key.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCells {
     pub cells: BTreeMap<(QueueId, MemberId), BTreeSet<Head>>,
     /// Shapes by a requirement that few hosts meet, then by memory: what cannot fit is never visited.
     pub shapes: BTreeMap<Option<Atom>, BTreeSet<(u32, ShapeId)>>,
+    /// Queues that have jobs, by the same requirement and by memory in powers of two.
+    pub queues: BTreeMap<Group, Counted>,
     /// Jobs under this key.
     pub jobs: u64,
 }
@@ -111,13 +122,14 @@ impl Index {
             return id;
         };
         let before = bucket.jobs.first().copied();
-        if before.is_none() {
-            entry.holders.insert(id);
-        }
+        let is_new = before.is_none() && entry.holders.insert(id);
         bucket.jobs.insert(place);
         let shape = Arc::clone(&entry.shape);
         if before.is_none_or(|before| place < before) {
             self.move_head(&shape, owner, id, before, Some(place));
+        }
+        if is_new {
+            self.count_queue(&shape, owner.queue, Counted::one_more);
         }
         self.count(&shape, 1);
         job.bucket = id;
@@ -157,16 +169,6 @@ impl Index {
         self.by_owner
             .range(all)
             .filter_map(|(_, id)| self.buckets.get(*id).map(|bucket| (*id, bucket)))
-    }
-
-    /// Distinct queues under a key, in order.
-    pub(crate) fn queues_under<'a>(&'a self, key: &str) -> impl Iterator<Item = QueueId> + 'a {
-        let mut last = None;
-        self.keys
-            .get(key)
-            .into_iter()
-            .flat_map(|cells| cells.cells.keys())
-            .filter_map(move |(queue, _)| (last.replace(*queue) != Some(*queue)).then_some(*queue))
     }
 
     fn list_shape(&mut self, id: ShapeId) {
@@ -209,8 +211,10 @@ impl Index {
             return;
         };
         entry.holders.remove(&id);
-        if entry.holders.is_empty() {
-            let shape = Arc::clone(&entry.shape);
+        let shape = Arc::clone(&entry.shape);
+        let unused = entry.holders.is_empty();
+        self.count_queue(&shape, owner.queue, Counted::one_less);
+        if unused {
             self.shapes.forget(shape_id);
             self.unlist_shape(shape_id, &shape);
         }
@@ -243,6 +247,25 @@ impl Index {
             }
             if heads.is_empty() {
                 cells.cells.remove(&at);
+            }
+        }
+    }
+
+    fn count_queue(
+        &mut self,
+        shape: &Shape,
+        queue: QueueId,
+        change: impl Fn(&mut Counted, QueueId),
+    ) {
+        for key in &shape.keys {
+            let Some(cells) = self.keys.get_mut(key) else {
+                continue;
+            };
+            let group = (shape.anchor().cloned(), digits(shape.memory_mb));
+            let counted = cells.queues.entry(group.clone()).or_default();
+            change(counted, queue);
+            if counted.is_empty() {
+                cells.queues.remove(&group);
             }
         }
     }
@@ -328,6 +351,34 @@ impl Index {
                 .iter()
                 .map(|(_, e)| listed(&e.shape))
                 .sum::<usize>()
+        );
+        let mut queues: HashMap<&Atom, BTreeMap<Group, Counted>> = HashMap::new();
+        for bucket in self.buckets.values() {
+            let Some(entry) = self.shapes.get(bucket.shape) else {
+                continue;
+            };
+            let group = (entry.shape.anchor().cloned(), digits(entry.shape.memory_mb));
+            for key in &entry.shape.keys {
+                let counted = queues
+                    .entry(key)
+                    .or_default()
+                    .entry(group.clone())
+                    .or_default();
+                counted.one_more(bucket.owner.queue);
+            }
+        }
+        let same = |(key, cells): (&Atom, &KeyCells)| {
+            queues.get(key).is_some_and(|queues| {
+                queues.len() == cells.queues.len()
+                    && queues
+                        .iter()
+                        .zip(&cells.queues)
+                        .all(|(a, b)| a.0 == b.0 && a.1.is_like(b.1))
+            })
+        };
+        assert!(
+            self.keys.iter().all(same),
+            "queues counted wrongly under a key"
         );
         let counted: u64 = self.keys.values().map(|cells| cells.jobs).sum();
         let under_keys = self

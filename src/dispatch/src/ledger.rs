@@ -9,6 +9,7 @@ use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
 use crate::learned::{Learned, UNKNOWN_MS};
 use crate::meter::{Meter, PRICE_MAX, Pass};
+use crate::order::QueueKey;
 use crate::policy::{Policy, QueuePolicy};
 use indexmap::IndexMap;
 use slotmap::{SlotMap, new_key_type};
@@ -66,6 +67,10 @@ pub(crate) struct Queue {
     pub last: Pass,
     /// Host share × ms, as `flat + rate × now`, in millionths.
     pub busy: (i128, i128),
+    /// Accounts with waiting jobs, by lower bounds of their virtual time.
+    pub order: BTreeSet<(Pass, MemberId)>,
+    /// Its own place in the order of queues.
+    pub noted: Option<QueueKey>,
 }
 
 impl Queue {
@@ -89,6 +94,8 @@ pub(crate) struct Member {
     pub account: Atom,
     pub meter: Meter,
     pub tally: Tally,
+    /// Its place in the order of its queue.
+    pub noted: Option<Pass>,
 }
 
 /// The order of queues: class, virtual time, those that have nothing yet, age.
@@ -103,6 +110,8 @@ pub(crate) struct Ledger {
     pub queues: SlotMap<QueueId, Queue>,
     pub members: SlotMap<MemberId, Member>,
     pub by_name: BTreeMap<Atom, QueueId>,
+    /// Queues with waiting jobs, by lower bounds of their virtual time.
+    pub order: BTreeSet<(QueueKey, QueueId)>,
     pub charges: IndexMap<JobKey, Charge, Numbers>,
     pub learned: Learned,
     pub policy: Policy,
@@ -121,6 +130,7 @@ impl Ledger {
             queues: SlotMap::with_key(),
             members: SlotMap::with_key(),
             by_name: BTreeMap::new(),
+            order: BTreeSet::new(),
             charges: IndexMap::default(),
             learned: Learned::default(),
             policy,
@@ -158,6 +168,7 @@ impl Ledger {
                 account: Atom::clone(account),
                 meter: Meter::new(1, at),
                 tally: Tally::default(),
+                noted: None,
             });
             if let Some(queue) = self.queues.get_mut(queue_id) {
                 queue.members.insert(Atom::clone(account), member);
@@ -182,6 +193,8 @@ impl Ledger {
             step: 0,
             last: 0,
             busy: (0, 0),
+            order: BTreeSet::new(),
+            noted: None,
         });
         self.by_name.insert(Atom::clone(name), id);
         id
@@ -222,30 +235,40 @@ impl Ledger {
 
     /// A job of this owner waits from now on.
     pub(crate) fn job_waits(&mut self, owner: Owner, now: u64) {
-        if self
+        let queue_joins = self
             .queues
             .get(owner.queue)
-            .is_some_and(|queue| queue.tally.waiting == 0)
-        {
+            .is_some_and(|queue| queue.tally.waiting == 0);
+        if queue_joins {
             self.join_class(owner.queue, now);
         }
-        if self
+        let joins = self
             .members
             .get(owner.member)
-            .is_some_and(|member| member.tally.waiting == 0)
-        {
+            .is_some_and(|member| member.tally.waiting == 0);
+        if joins {
             self.join_queue(owner, now);
         }
         self.tally(owner, |tally| {
             tally.waiting = tally.waiting.saturating_add(1);
         });
+        if joins {
+            self.note(owner, now);
+        }
     }
 
     /// A job of this owner waits no longer.
-    pub(crate) fn job_waits_no_more(&mut self, owner: Owner) {
+    pub(crate) fn job_waits_no_more(&mut self, owner: Owner, now: u64) {
         self.tally(owner, |tally| {
             tally.waiting = tally.waiting.saturating_sub(1);
         });
+        if self
+            .members
+            .get(owner.member)
+            .is_some_and(|member| member.tally.waiting == 0)
+        {
+            self.note(owner, now);
+        }
     }
 
     fn join_class(&mut self, id: QueueId, now: u64) {
@@ -357,6 +380,9 @@ impl Ledger {
             }
         }
         self.policy = policy;
+        for id in self.queues.keys().collect::<Vec<_>>() {
+            self.note_queue(id, now);
+        }
         self.present = [None; CLASS_MAX as usize + 1];
         resumed
     }

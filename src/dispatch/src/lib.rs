@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod atoms;
+mod bits;
 mod cache;
 mod charges;
 mod claims;
@@ -24,6 +25,7 @@ mod index;
 mod learned;
 mod ledger;
 mod meter;
+mod order;
 mod pick;
 pub mod policy;
 mod report;

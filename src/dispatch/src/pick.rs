@@ -5,16 +5,21 @@
 //! budgets, so that the cost is a small multiple of the cheaper one, and neither grows with the number of jobs.
 
 use crate::atoms::Atom;
+use crate::bits::Bits;
 use crate::event::JobKey;
-use crate::index::{BucketId, Head, Index};
-use crate::ledger::{Ledger, MemberId, MemberRank, QueueId, QueueRank};
+use crate::index::{BucketId, Head, Index, KeyCells, digits};
+use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
+use crate::order::{Walk, member_key, queue_key};
 use crate::reserve::Limit;
 use crate::shape::{Lack, ShapeId, View, lacks, passes_with_jobs};
 use slotmap::KeyData;
 use std::collections::BTreeSet;
 
 /// Heads looked at before the shapes are.
-const FIRST_BUDGET: u64 = 16;
+const FIRST_BUDGET: u64 = 4;
+
+/// So many queues or accounts are compared all; of more, only as many as needed, in their order.
+const SCANNED_MAX: usize = 8;
 
 /// How much cheaper it is to check a shape than to look at a head.
 const SHAPES_A_HEAD: u64 = 16;
@@ -38,14 +43,19 @@ pub(crate) struct Picker<'a> {
     pub limit: Option<Limit>,
     /// Jobs that have waited since before this may reserve the host when passed over.
     pub reserve_before: Option<u64>,
+    /// What waits under the host's keys.
+    pub cells: Vec<&'a KeyCells>,
     pub work: Work,
+    /// Whose place in the order is to be noted anew.
+    pub stale_queues: Vec<QueueId>,
+    pub stale_members: Vec<Owner>,
     /// The first job that could run here were it not for others that do.
     pub passed_over: Option<JobKey>,
 }
 
 /// What an ordered walk came to.
-enum Walk {
-    Found(JobKey),
+enum Found {
+    Job(JobKey),
     Nothing,
     OverBudget,
 }
@@ -53,12 +63,16 @@ enum Walk {
 impl Picker<'_> {
     /// The next job for this host.
     pub(crate) fn pick(&mut self) -> Option<JobKey> {
+        let candidates = self.candidates();
+        if candidates.is_empty() {
+            return None;
+        }
         let mut budget = FIRST_BUDGET;
         loop {
-            match self.walk(budget) {
-                Walk::Found(job) => return Some(job),
-                Walk::Nothing => return None,
-                Walk::OverBudget => {}
+            match self.walk(&candidates, budget) {
+                Found::Job(job) => return Some(job),
+                Found::Nothing => return None,
+                Found::OverBudget => {}
             }
             if let Some(shapes) = self.fitting_shapes(budget.saturating_mul(SHAPES_A_HEAD)) {
                 return self.best_of_shapes(&shapes);
@@ -67,53 +81,148 @@ impl Picker<'_> {
         }
     }
 
-    fn walk(&mut self, budget: u64) -> Walk {
-        let mut left = budget;
-        let mut queues = Ranked::new(self.queue_ranks());
-        self.work.entries_visited += queues.len();
-        while let Some(rank) = queues.next() {
-            let queue = rank.3;
-            let mut members = Ranked::new(self.member_ranks(queue));
-            self.work.entries_visited += members.len();
-            while let Some((_, _, member)) = members.next() {
-                match self.first_of_cell(queue, member, &rank, &mut left) {
-                    Walk::Nothing => {}
-                    done @ (Walk::Found(_) | Walk::OverBudget) => return done,
+    /// Queues that have jobs under the host's keys whose rarest requirement it meets, and whose memory it may have.
+    fn candidates(&self) -> Bits {
+        let (view, mut candidates) = (self.view, Bits::default());
+        // For a reservation those count that would fit if nothing else ran here.
+        let most_mb = if view.hw_open || self.reserve_before.is_some() {
+            view.total_mb
+        } else {
+            view.free_mb
+        };
+        for cells in &self.cells {
+            let own = view.env.tags.iter().chain(&view.env.devices);
+            for anchor in std::iter::once(None).chain(own.map(|name| Some(Atom::clone(name)))) {
+                for (_, queues) in cells
+                    .queues
+                    .range((anchor.clone(), 0)..=(anchor, digits(most_mb)))
+                {
+                    candidates.add(&queues.bits);
                 }
             }
         }
-        Walk::Nothing
+        candidates
     }
 
-    fn queue_ranks(&self) -> Vec<QueueRank> {
-        let mut ranks = Vec::new();
-        for key in &self.view.keys {
-            ranks.extend(
-                self.index
-                    .queues_under(key)
-                    .filter_map(|id| self.ledger.queue_rank(id, self.now)),
-            );
+    fn walk(&mut self, candidates: &Bits, budget: u64) -> Found {
+        let ledger = self.ledger;
+        let mut left = budget;
+        if self
+            .cells
+            .iter()
+            .map(|cells| cells.cells.len())
+            .sum::<usize>()
+            <= SCANNED_MAX
+        {
+            let mut ranks = self.ranks_under_keys();
+            while let Some(rank) = ranks.pop() {
+                match self.first_of_queue(&rank, &mut left) {
+                    Found::Nothing => {}
+                    done @ (Found::Job(_) | Found::OverBudget) => return done,
+                }
+            }
+            return Found::Nothing;
         }
+        let mut stale = std::mem::take(&mut self.stale_queues);
+        let mut queues = Walk::new(&ledger.order);
+        let now = self.now;
+        let rank_of = |id| {
+            candidates
+                .contains(id)
+                .then(|| ledger.queue_rank(id, now))
+                .flatten()
+        };
+        let mut found = Found::Nothing;
+        while let Some(rank) = queues.next(rank_of, queue_key, &mut stale) {
+            found = match left.checked_sub(1) {
+                None => Found::OverBudget,
+                Some(rest) => {
+                    left = rest;
+                    self.work.entries_visited += 1;
+                    self.first_of_queue(&rank, &mut left)
+                }
+            };
+            if !matches!(found, Found::Nothing) {
+                break;
+            }
+        }
+        self.stale_queues = stale;
+        found
+    }
+
+    /// The queues under the host's keys, last first, when there are few.
+    fn ranks_under_keys(&mut self) -> Vec<QueueRank> {
+        let queues = self
+            .cells
+            .iter()
+            .flat_map(|cells| cells.cells.keys())
+            .map(|(queue, _)| *queue);
+        let mut ranks: Vec<QueueRank> = queues
+            .filter_map(|id| self.ledger.queue_rank(id, self.now))
+            .collect();
+        self.work.entries_visited += ranks.len() as u64;
+        ranks.sort_unstable_by(|a, b| b.cmp(a));
+        ranks.dedup();
         ranks
     }
 
-    fn member_ranks(&self, queue: QueueId) -> Vec<MemberRank> {
+    fn first_of_queue(&mut self, rank: &QueueRank, left: &mut u64) -> Found {
+        let (ledger, queue) = (self.ledger, rank.3);
+        let Some(order) = ledger.queues.get(queue).map(|queue| &queue.order) else {
+            return Found::Nothing;
+        };
+        if order.len() <= SCANNED_MAX {
+            let mut ranks = self.members_under_keys(queue);
+            while let Some((_, _, member)) = ranks.pop() {
+                match self.first_of_cell(queue, member, rank, left) {
+                    Found::Nothing => {}
+                    done @ (Found::Job(_) | Found::OverBudget) => return done,
+                }
+            }
+            return Found::Nothing;
+        }
+        let mut stale = Vec::new();
+        let mut members = Walk::new(order);
+        let mut found = Found::Nothing;
+        while let Some((_, _, member)) = members.next(
+            |id| ledger.member_rank(id, self.now),
+            member_key,
+            &mut stale,
+        ) {
+            found = match left.checked_sub(1) {
+                None => Found::OverBudget,
+                Some(rest) => {
+                    *left = rest;
+                    self.work.entries_visited += 1;
+                    self.first_of_cell(queue, member, rank, left)
+                }
+            };
+            if !matches!(found, Found::Nothing) {
+                break;
+            }
+        }
+        self.stale_members
+            .extend(stale.into_iter().map(|member| Owner { queue, member }));
+        found
+    }
+
+    /// The accounts of a queue under the host's keys, last first, when there are few.
+    fn members_under_keys(&mut self, queue: QueueId) -> Vec<MemberRank> {
         let all = (queue, MemberId::from(KeyData::from_ffi(0)))
             ..=(queue, MemberId::from(KeyData::from_ffi(u64::MAX)));
-        let cells = self
-            .view
-            .keys
+        let members = self
+            .cells
             .iter()
-            .filter_map(|key| self.index.keys.get(key));
-        let members = cells.flat_map(|cells| {
-            cells
-                .cells
-                .range(all.clone())
-                .map(|((_, member), _)| *member)
-        });
-        members
-            .filter_map(|member| self.ledger.member_rank(member, self.now))
-            .collect()
+            .flat_map(|cells| cells.cells.range(all.clone()))
+            .map(|((_, member), _)| *member);
+        let mut ranks: Vec<MemberRank> = members
+            .filter_map(|id| self.ledger.member_rank(id, self.now))
+            .collect();
+        if ranks.len() > 1 {
+            ranks.sort_unstable_by(|a, b| b.cmp(a));
+            ranks.dedup();
+        }
+        ranks
     }
 
     fn first_of_cell(
@@ -122,23 +231,22 @@ impl Picker<'_> {
         member: MemberId,
         rank: &QueueRank,
         left: &mut u64,
-    ) -> Walk {
-        let (index, view) = (self.index, self.view);
+    ) -> Found {
         let mut best: Option<Head> = None;
-        for key in &view.keys {
-            let Some(heads) = index
-                .keys
-                .get(key)
+        for at in 0..self.cells.len() {
+            let Some(heads) = self
+                .cells
+                .get(at)
                 .and_then(|cells| cells.cells.get(&(queue, member)))
             else {
                 continue;
             };
             match self.first_head(heads, best, rank.0.0, left) {
                 Ok(found) => best = found.or(best),
-                Err(OverBudget) => return Walk::OverBudget,
+                Err(OverBudget) => return Found::OverBudget,
             }
         }
-        best.map_or(Walk::Nothing, |head| Walk::Found(head.place.1))
+        best.map_or(Found::Nothing, |head| Found::Job(head.place.1))
     }
 
     fn first_head(
@@ -262,42 +370,3 @@ impl Picker<'_> {
 }
 
 struct OverBudget;
-
-/// Ranks in order, each once. The first is found by one look at all; only when it was of no use are they sorted.
-struct Ranked<T> {
-    ranks: Vec<T>,
-    sorted: bool,
-    last: Option<T>,
-}
-
-impl<T: Ord + Copy> Ranked<T> {
-    fn new(ranks: Vec<T>) -> Self {
-        Self {
-            ranks,
-            sorted: false,
-            last: None,
-        }
-    }
-
-    fn len(&self) -> u64 {
-        self.ranks.len() as u64
-    }
-
-    fn next(&mut self) -> Option<T> {
-        if self.last.is_none() {
-            self.last = self.ranks.iter().min().copied();
-            return self.last;
-        }
-        if !self.sorted {
-            self.ranks.sort_unstable_by(|a, b| b.cmp(a));
-            self.sorted = true;
-        }
-        while let Some(rank) = self.ranks.pop() {
-            if Some(rank) > self.last {
-                self.last = Some(rank);
-                return self.last;
-            }
-        }
-        None
-    }
-}

@@ -195,6 +195,7 @@ impl Engine {
     pub fn sanity_check(&self) {
         self.index.sanity_check();
         self.ledger.sanity_check();
+        self.ledger.check_notes(self.now);
         self.hosts.sanity_check();
         assert!(self.dirty.is_empty() && self.fresh.is_empty() && self.touched.is_empty());
         assert_eq!(self.runs.len(), self.ledger.charges.len());

@@ -16,6 +16,9 @@ use std::collections::BinaryHeap;
 /// Tries for an offer whose time is up, when claims for it were refused.
 const LATE_TRIES_MAX: u32 = 3;
 
+/// Time between two looks for jobs that a host is too busy for, ms.
+const LARGE_EVERY_MS: u64 = 1_000;
+
 /// Waiting offers looked at in one group, when the first ones are reserved or too small.
 const SLOTS_LOOKED_AT: usize = 32;
 
@@ -78,8 +81,8 @@ impl Engine {
     fn next_for(&mut self, offer: OfferKey) -> Option<JobKey> {
         let name = Atom::clone(&self.hosts.offers.get(&offer)?.host);
         let limit = self.limit_on(&name);
+        let reserve_before = self.reserve_before(&name).filter(|_| limit.is_none());
         let host = self.hosts.known.get(&name)?;
-        let after = self.config.reserve_after_ms;
         let mut picker = Picker {
             index: &self.index,
             ledger: &self.ledger,
@@ -87,16 +90,33 @@ impl Engine {
             group: &host.group,
             now: self.now,
             limit,
-            reserve_before: self
-                .now
-                .checked_sub(after)
-                .filter(|_| after > 0 && limit.is_none()),
+            reserve_before,
+            cells: host
+                .view
+                .keys
+                .iter()
+                .filter_map(|key| self.index.keys.get(key))
+                .collect(),
             work: self.work,
+            stale_queues: Vec::new(),
+            stale_members: Vec::new(),
             passed_over: None,
         };
         let found = picker.pick();
-        let passed_over = picker.passed_over;
-        self.work = picker.work;
+        let Picker {
+            passed_over,
+            work,
+            stale_queues,
+            stale_members,
+            ..
+        } = picker;
+        self.work = work;
+        for queue in stale_queues {
+            self.ledger.note_queue(queue, self.now);
+        }
+        for owner in stale_members {
+            self.ledger.note_member(owner.queue, owner.member, self.now);
+        }
         if passed_over.is_some_and(|job| self.reserve(job, &name)) {
             // Whether what was found may still enter is another question now.
             return self.next_for(offer);
@@ -110,6 +130,20 @@ impl Engine {
         } else {
             Some(limit.job)
         }
+    }
+
+    /// Jobs submitted before this may reserve the host if it must pass them over. Looked for once a second.
+    fn reserve_before(&mut self, host: &str) -> Option<u64> {
+        let before = self
+            .now
+            .checked_sub(self.config.reserve_after_ms)
+            .filter(|_| self.config.reserve_after_ms > 0)?;
+        let host = self.hosts.known.get_mut(host)?;
+        if self.now < host.looked_for_large.saturating_add(LARGE_EVERY_MS) {
+            return None;
+        }
+        host.looked_for_large = self.now;
+        Some(before)
     }
 
     fn class_of(&self, job: JobKey) -> Option<u8> {

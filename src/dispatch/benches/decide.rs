@@ -1,0 +1,327 @@
+//! Question: what does a decision cost, and does it grow with the number of cached jobs?
+//!
+//! A decision is one offer served and its claim committed: the next job found, taken out and charged. The end of
+//! the job and the arrival of another, which keep the sizes as they are, are not timed. Distributions:
+//! *common*: 200 shapes (vm, dc and hw on two architectures, 1 to 64 GB, some tags, some bound to a machine), the
+//! nth most common 1/n as often as the first; 300 accounts, the nth with 1/n of the first one's jobs. *own*: the
+//! same accounts, every job a shape of its own by memory, tags or machine. *nothing*: the 200 shapes, but none fits
+//! any host, for want of memory, tags or architecture. Inputs are seeded. Without `--bench` the sizes are tiny.
+
+use criterion::Criterion;
+use fairlead_dispatch::*;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Hosts × jobs in the table.
+const JOBS: [u64; 3] = [1_000, 100_000, 1_000_000];
+const HOSTS: [u64; 3] = [10, 1_000, 10_000];
+const ACCOUNTS: u64 = 300;
+const SHAPES: u64 = 200;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mix {
+    Common,
+    Own,
+    Nothing,
+}
+
+/// A seeded generator.
+struct Seed(u64);
+
+impl Seed {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n.max(1)
+    }
+
+    /// 0 most often, the nth 1/n as often.
+    fn skewed(&mut self, n: u64) -> u64 {
+        let span = self.below(n) + 1;
+        self.below(span)
+    }
+}
+
+struct Bench {
+    engine: Engine,
+    hosts: Vec<Offer>,
+    held: Vec<Option<JobKey>>,
+    mix: Mix,
+    seed: Seed,
+    now: u64,
+    next_job: u64,
+    next_offer: u64,
+    out: Vec<Decision>,
+    claims: u64,
+}
+
+impl Bench {
+    fn new(mix: Mix, jobs: u64, hosts: u64) -> Self {
+        let config = EngineConfig {
+            cache_jobs_max: u32::MAX,
+            ..EngineConfig::default()
+        };
+        let mut bench = Self {
+            engine: Engine::new(config, Policy::default()),
+            hosts: (0..hosts).map(|n| host(n, mix)).collect(),
+            held: vec![None; usize::try_from(hosts).expect("few hosts")],
+            mix,
+            seed: Seed(1),
+            now: 1_000_000,
+            next_job: 1,
+            next_offer: 1,
+            out: Vec::new(),
+            claims: 0,
+        };
+        for _ in 0..jobs.div_ceil(1_000) {
+            let batch = (0..1_000.min(jobs)).map(|_| bench.job()).collect();
+            bench.on(Event::JobsLearned(batch));
+        }
+        bench
+    }
+
+    fn on(&mut self, event: Event) {
+        self.out.clear();
+        self.engine.on(Millis(self.now), event, &mut self.out);
+    }
+
+    fn job(&mut self) -> JobFacts {
+        let n = self.next_job;
+        self.next_job += 1;
+        let account = format!("account{}", self.seed.skewed(ACCOUNTS));
+        let shape = self.seed.skewed(SHAPES);
+        let mut facts = common(n, account, shape, self.hosts.len() as u64);
+        match self.mix {
+            Mix::Common => {}
+            Mix::Own => own(&mut facts, n),
+            Mix::Nothing => match shape % 3 {
+                0 => facts.memory_mb = 4_000_000,
+                1 => facts.tags.push("nobody-has-it".to_owned()),
+                _ => facts.arch = "riscv64".to_owned(),
+            },
+        }
+        facts
+    }
+
+    /// One decision of a host's; answers how long it took.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+    fn decide(&mut self) -> Duration {
+        let at = usize::try_from(self.seed.below(self.hosts.len() as u64)).expect("few hosts");
+        self.now += 1;
+        if let Some(job) = self.held[at].take() {
+            self.on(Event::JobEnded { job, ran: true });
+        }
+        let key = OfferKey(self.next_offer);
+        self.next_offer += 1;
+        let event = Event::HostOffers(Offer {
+            key,
+            waits_until: Millis(self.now),
+            ..self.hosts[at].clone()
+        });
+        self.out.clear();
+        let begun = Instant::now();
+        self.engine.on(Millis(self.now), event, &mut self.out);
+        if let Some(Decision::Claim {
+            job,
+            offer,
+            version,
+        }) = self.out.first().cloned()
+        {
+            let version = Version {
+                seq_no: version.seq_no + 1,
+                ..version
+            };
+            self.engine.on(
+                Millis(self.now),
+                Event::ClaimCommitted {
+                    job,
+                    offer,
+                    version,
+                },
+                &mut self.out,
+            );
+            self.claims += 1;
+            self.held[at] = Some(job);
+        }
+        let took = begun.elapsed();
+        assert!(
+            self.out.iter().any(
+                |decision| matches!(decision, Decision::Answer { offer, .. } if *offer == key)
+            )
+        );
+        if self.held[at].is_some() {
+            let job = self.job();
+            self.on(Event::JobsLearned(vec![job]));
+        }
+        took
+    }
+}
+
+fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
+    let bound = (shape % 10 == 9).then_some(shape % hosts);
+    // What is bound to a machine is of its kind.
+    let like = bound.unwrap_or(shape / 4);
+    let arch = if like % 4 == 3 { "aarch64" } else { "x86_64" };
+    let (kind, name) = match like % 3 {
+        2 => (Kind::Hw, "hw"),
+        _ if shape % 2 == 0 => (Kind::Vm, "vm"),
+        _ => (Kind::Dc, "dc"),
+    };
+    let key = match bound {
+        Some(machine) => format!("{name}.{arch}@h{machine}"),
+        None => format!("{name}.{arch}"),
+    };
+    let tags = if shape % 7 == 6 {
+        vec![format!("tag{}", shape % 4)]
+    } else {
+        vec![]
+    };
+    JobFacts {
+        key: JobKey(n),
+        version: Version {
+            primary_term: 1,
+            seq_no: n,
+        },
+        queue: account.clone(),
+        account,
+        suite: format!("suite{}", shape % 50),
+        priority: 0,
+        kind,
+        arch: arch.to_owned(),
+        host_keys: vec![key],
+        memory_mb: 1_000 << (shape / 16 % 7),
+        tags,
+        devices: vec![],
+        cache_dirs: vec![],
+        timeout_s: 3_600,
+        submitted: Millis(0),
+    }
+}
+
+/// Makes a job's shape its own.
+fn own(facts: &mut JobFacts, n: u64) {
+    match n % 3 {
+        0 => facts.memory_mb = u32::try_from(500 + n % 100_000).expect("small"),
+        1 => facts.tags.extend(
+            (0..20)
+                .filter(|bit| n >> bit & 1 == 1)
+                .map(|bit| format!("tag{bit}")),
+        ),
+        _ => facts.host_keys.push(format!("machine{n}")),
+    }
+}
+
+fn host(n: u64, mix: Mix) -> Offer {
+    let arch = if n % 4 == 3 { "aarch64" } else { "x86_64" };
+    let keys = if n % 3 == 2 {
+        vec![
+            format!("hw.{arch}"),
+            format!("hw@h{n}"),
+            format!("hw.{arch}@h{n}"),
+            format!("hw@group{}", n % 10),
+        ]
+    } else {
+        ["vm", "dc"]
+            .iter()
+            .flat_map(|kind| [format!("{kind}.{arch}"), format!("{kind}.{arch}@h{n}")])
+            .collect()
+    };
+    let total_memory_mb = 64_000 << (n % 4);
+    let tags = if mix != Mix::Own {
+        4
+    } else if n % 8 < 4 {
+        20
+    } else {
+        12
+    };
+    Offer {
+        key: OfferKey(0),
+        host: format!("h{n}"),
+        group: format!("group{}", n % 10),
+        arch: arch.to_owned(),
+        keys,
+        free_memory_mb: total_memory_mb,
+        total_memory_mb,
+        tags: (0..tags).map(|tag| format!("tag{tag}")).collect(),
+        devices: vec![],
+        cache_dirs: vec![],
+        jobs_max: 1,
+        waits_until: Millis(0),
+    }
+}
+
+/// Memory of this process, bytes.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .unwrap_or(0_u64)
+        * 4_096
+}
+
+#[expect(clippy::print_stdout, reason = "the table is the result")]
+fn table(jobs: &[u64], hosts: &[u64], rounds: usize) {
+    println!(
+        "mix      jobs     hosts   median   p99      max      checks  visits  bytes/job  (µs; a decision)"
+    );
+    for mix in [Mix::Common, Mix::Own, Mix::Nothing] {
+        for hosts in hosts {
+            for jobs in jobs {
+                let before = resident();
+                let mut bench = Bench::new(mix, *jobs, *hosts);
+                let bytes = resident().saturating_sub(before) / jobs;
+                for _ in 0..rounds / 4 {
+                    bench.decide();
+                }
+                let (stats, claims) = (bench.engine.stats(), bench.claims);
+                let mut took: Vec<Duration> = (0..rounds).map(|_| bench.decide()).collect();
+                took.sort_unstable();
+                let after = bench.engine.stats();
+                let claimed = bench.claims - claims;
+                assert!(
+                    if mix == Mix::Nothing {
+                        claimed == 0
+                    } else {
+                        claimed * 10 > rounds as u64
+                    },
+                    "{claimed}"
+                );
+                let us = |at: usize| took[at.min(rounds - 1)].as_nanos() as u64 / 10;
+                let shown = |at| format!("{}.{:02}", us(at) / 100, us(at) % 100);
+                let each = |after: u64, before: u64| (after - before) / rounds as u64;
+                println!(
+                    "{:8} {jobs:<8} {hosts:<7} {:8} {:8} {:8} {:<7} {:<7} {bytes:<9}  {claimed} of {rounds} claimed",
+                    format!("{mix:?}"),
+                    shown(rounds / 2),
+                    shown(rounds * 99 / 100),
+                    shown(rounds - 1),
+                    each(after.shapes_checked, stats.shapes_checked),
+                    each(after.entries_visited, stats.entries_visited),
+                );
+            }
+        }
+    }
+}
+
+fn main() {
+    let full = std::env::args().any(|arg| arg == "--bench");
+    let (jobs, hosts) = if full {
+        (&JOBS[..], &HOSTS[..])
+    } else {
+        (&[300][..], &[10][..])
+    };
+    table(jobs, hosts, if full { 20_000 } else { 200 });
+    let mut criterion = Criterion::default().configure_from_args().sample_size(10);
+    let mut bench = Bench::new(Mix::Common, if full { 100_000 } else { 300 }, 1_000);
+    criterion.bench_function(
+        "decide, and replace the job: 100,000 jobs, 1,000 hosts",
+        |runs| {
+            runs.iter(|| black_box(bench.decide()));
+        },
+    );
+    criterion.final_summary();
+}
