@@ -28,10 +28,14 @@ use super::{
 use crate::{
     Kinds,
     job::{Context, Finished, Over},
+    timer::Backoff,
 };
 
 /// Most ends of jobs that wait to be noticed; a job whose end waits here only holds its memory longer.
 const OVER_MAX: usize = 256;
+/// How long a machine rests that could not begin a job: at first, and at most after many.
+const FAULT_PAUSE_MIN: Duration = Duration::from_secs(1);
+const FAULT_PAUSE_MAX: Duration = Duration::from_mins(1);
 /// How long killed jobs may take to vanish when the agent was told to kill.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -68,6 +72,7 @@ pub(super) struct Core {
     /// A request whose answer did not arrive: it is sent again as it was while the room is the same.
     unanswered: Option<(ConsumeRequest, Room)>,
     ask_at: Instant,
+    fault_backoff: Backoff,
     beat: Option<Beat>,
     beat_at: Instant,
     /// With `once`: the jobs are here, no more are asked for.
@@ -92,6 +97,7 @@ impl Core {
             ask: None,
             unanswered: None,
             ask_at: now,
+            fault_backoff: Backoff::new(FAULT_PAUSE_MIN, FAULT_PAUSE_MAX),
             beat: None,
             beat_at: now,
             served: false,
@@ -147,6 +153,17 @@ impl Core {
         let hw = self.context.config.kinds == Kinds::Hw;
         let hold = hw.then(|| Instant::now() + HW_HOLD);
         self.roster.over(&over.job_id, over.attempt, hold);
+        if over.faulty {
+            // A machine that can begin nothing (a full disk) must not eat job after job.
+            let pause = self.fault_backoff.step();
+            tracing::warn!(
+                ?pause,
+                "this machine could not begin a job, it rests before it asks again"
+            );
+            self.ask_at = self.ask_at.max(Instant::now() + pause);
+        } else {
+            self.fault_backoff.reset();
+        }
     }
 
     fn has_finished(&mut self, ended: Result<(Id, Finished), tokio::task::JoinError>) {
@@ -224,7 +241,6 @@ impl Core {
                 self.contact
                     .answered(url, ask.sent, answer.lease_ms, answer.heartbeat_ms);
                 self.contact.ask_backoff.reset();
-                self.ask_at = now;
                 self.obey(answer.stop);
                 self.take(answer.jobs);
                 self.served = self.context.config.once && self.roster.running().next().is_some();
@@ -290,7 +306,8 @@ impl Core {
     /// Stops what runs, delivers what can be delivered in time, and leaves the rest to the journal.
     pub(super) async fn wind_down(mut self) {
         self.ask = None;
-        let config = &self.context.config;
+        let context = Arc::clone(&self.context);
+        let config = &context.config;
         let mut rest = config.report_on_stop;
         if self.roster.running().next().is_some() {
             rest += config.grace + KILL_PATIENCE;
@@ -300,7 +317,11 @@ impl Core {
         let mut deadline = Instant::now() + rest;
         let mut killed = false;
         while !self.courses.is_empty() {
+            // Jobs in their grace are still ours: without heartbeats others would begin them.
+            let beats = self.beat.is_none() && self.needs_beats();
             tokio::select! {
+                answer = open(self.beat.as_mut().map(|beat| &mut beat.answer)) => self.beaten(answer),
+                () = sleep_until(self.beat_at), if beats => self.send_beat(),
                 Some(over) = self.overs.recv() => self.is_over(&over),
                 Some(ended) = self.courses.join_next_with_id() => self.has_finished(ended),
                 () = kill.cancelled(), if !killed => {

@@ -6,14 +6,11 @@
 
 use std::{
     io,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
-use fairlead_api::{Client, Grant, HeartbeatRequest, HeldJob};
+use fairlead_api::{Client, Grant};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
@@ -24,17 +21,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     deliver::deliver,
+    end::{ended, not_started, stopped, unrun},
     environment,
     folder::{End, JobFolder, Journal},
     launch::{Unrunnable, prepare},
+    limit::run_out,
     log::LogShipper,
-    output::pump,
+    output,
     report::{Report, report_all, update_of},
 };
 use crate::{
     AgentConfig, AgentEvent,
     event::Events,
-    executor::{Launch, Limits, Stop, StopHandle, Verdict, Why, Workload},
+    executor::{Launch, Limits, Stop, StopHandle, Workload},
     timer::pause,
 };
 
@@ -42,10 +41,6 @@ use crate::{
 const BOOT_ANSWER: Duration = Duration::from_secs(5);
 /// How long output is still read when the workload is over and somebody who escaped holds the pipe.
 const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
-/// How long a job at its limit waits to hear whether it was given more time.
-const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
-/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
-const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 /// Most reports that wait to be sent: a job makes four.
 const REPORTS_MAX: usize = 8;
 
@@ -66,6 +61,8 @@ pub(crate) struct Context {
 pub(crate) struct Over {
     pub(crate) job_id: String,
     pub(crate) attempt: u16,
+    /// This machine could not begin it.
+    pub(crate) faulty: bool,
 }
 
 /// What became of a job, seen from the agent.
@@ -254,6 +251,13 @@ impl Course {
         size: &watch::Sender<u64>,
     ) -> Option<End> {
         let program = launch.program.to_string_lossy().into_owned();
+        let file = match output::create(&self.folder.output()).await {
+            Ok(file) => file,
+            Err(error) => {
+                let reason = format!("its output cannot be kept: {error}");
+                return Some(unrun(Health::AbortProvider, reason));
+            }
+        };
         let (workload, pipe) = match Workload::start(launch) {
             Ok(started) => started,
             Err(error) => return Some(not_started(&program, &error)),
@@ -271,7 +275,6 @@ impl Course {
             kill_now: config.kill_now.clone(),
         };
         let dead = CancellationToken::new();
-        let output = self.folder.output();
         let supervising = async {
             let verdict = workload.supervise(&limits, &mut self.stop).await;
             dead.cancel();
@@ -283,7 +286,7 @@ impl Course {
                 pause(OUTPUT_DRAIN).await;
             };
             tokio::select! {
-                pumped = pump(pipe, &output, config.log_bytes_max, size) => pumped,
+                pumped = output::pump(pipe, file, config.log_bytes_max, size) => pumped,
                 () = drained => Ok(()),
             }
         };
@@ -332,6 +335,7 @@ impl Course {
         let over = Over {
             job_id: journal.job_id.clone(),
             attempt: journal.attempt,
+            faulty: self.stop.borrow().is_none() && journal.end.as_ref().is_some_and(End::is_fault),
         };
         // Nobody listens when the agent has gone already.
         let _ = self.over.send(over).await;
@@ -361,7 +365,10 @@ pub(super) async fn finish(
     let closing = folder.clone();
     let closed = blocking(move || {
         if remove {
-            closing.remove()
+            // What cannot be removed whole is not to be delivered again.
+            closing
+                .remove()
+                .inspect_err(|_| drop(closing.save(&journal)))
         } else if closing.path().exists() {
             closing.save(&journal)
         } else {
@@ -402,34 +409,6 @@ pub(crate) async fn deliver_leftover(
     finish(&context, &folder, journal, end, shipper).await
 }
 
-/// Returns when a job has used up its time: its own limit, and all that users have added to it.
-async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
-    let mut left = limit;
-    loop {
-        pause(left.min(LEFT_MAX)).await;
-        match tokio::time::timeout(MORE_TIME_ANSWER, more_time(context, named)).await {
-            Ok(Some(more)) => left = more,
-            // Nobody has put the end off, or nobody is there to say so.
-            _ => return,
-        }
-    }
-}
-
-/// How much longer the scheduler lets a job run that is at its limit. The answer to a heartbeat says it.
-async fn more_time(context: &Context, named: &HeldJob) -> Option<Duration> {
-    let request = HeartbeatRequest {
-        session: context.session.clone(),
-        running: vec![named.clone()],
-        free_memory_mb: context.free_mb.load(Ordering::Relaxed),
-    };
-    let beat = context.client.heartbeat(&context.config.host, &request);
-    let renewed = beat.await.ok()?.renewed.into_iter();
-    let mut ours = renewed
-        .filter(|renewal| renewal.job_id == named.job_id && renewal.attempt == named.attempt);
-    let left_s = ours.next()?.left_s;
-    (left_s > 0).then(|| Duration::from_secs(left_s))
-}
-
 async fn save(folder: &JobFolder, journal: &Journal) -> io::Result<()> {
     let (folder, journal) = (folder.clone(), journal.clone());
     blocking(move || folder.save(&journal)).await
@@ -441,103 +420,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(io::Error::other)?
-}
-
-fn unrun(health: Health, reason: String) -> End {
-    End {
-        health: health.as_str().to_owned(),
-        exit_code: None,
-        reason,
-        ran: false,
-    }
-}
-
-/// A missing interpreter or an endless environment is the job's mistake, all else this machine's.
-fn not_started(program: &str, error: &io::Error) -> End {
-    use io::ErrorKind::{ArgumentListTooLong, InvalidInput, NotFound, PermissionDenied};
-    let of_job = matches!(
-        error.kind(),
-        NotFound | PermissionDenied | ArgumentListTooLong | InvalidInput
-    );
-    let health = if of_job {
-        Health::AbortInvalid
-    } else {
-        Health::AbortProvider
-    };
-    unrun(health, format!("cannot start '{program}': {error}"))
-}
-
-/// How a job ends that was told to stop; `None`: it is to be forgotten.
-fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
-    let (health, reason) = match why {
-        Why::Forget { .. } => return None,
-        Why::Agent => {
-            let health = Health::AbortProvider.as_str().to_owned();
-            (health, "the testbox agent was stopped".to_owned())
-        }
-        Why::Order { health, reason } => (health, reason),
-    };
-    Some(End {
-        health,
-        reason,
-        exit_code,
-        ran: exit_code.is_some(),
-    })
-}
-
-fn ended(verdict: Verdict, limit: Duration) -> Option<End> {
-    let end = |health: Health, code, reason| {
-        Some(End {
-            health: health.as_str().to_owned(),
-            exit_code: Some(code),
-            reason,
-            ran: true,
-        })
-    };
-    match verdict {
-        Verdict::Stopped { code, why } => stopped(why, Some(code)),
-        Verdict::TooLong { code } => end(
-            Health::SoftTimeout,
-            code,
-            format!("it ran longer than its limit of {} s", limit.as_secs()),
-        ),
-        Verdict::Exited {
-            code, oom: true, ..
-        } => end(
-            Health::Oom,
-            code,
-            "the kernel killed it for want of memory".to_owned(),
-        ),
-        Verdict::Exited {
-            code,
-            signal: Some(signal),
-            ..
-        } => end(
-            Health::Fail,
-            code,
-            format!("killed by signal {signal} ({})", signal_name(signal)),
-        ),
-        Verdict::Exited { code: 0, .. } => end(Health::Success, 0, String::new()),
-        Verdict::Exited { code, .. } => end(Health::Fail, code, format!("exit code {code}")),
-    }
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => "another",
-    }
 }
 
 /// The suite that a grant's job names, empty when it names none.

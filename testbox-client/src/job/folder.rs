@@ -11,6 +11,7 @@ use std::{
 };
 
 use fairlead_api::{Grant, HeldJob};
+use fairlead_job::Health;
 use serde::{Deserialize, Serialize};
 
 /// Version of the journal's format.
@@ -48,6 +49,13 @@ pub(crate) struct End {
     pub(crate) reason: String,
     /// Whether it ran at all, so that there may be results.
     pub(crate) ran: bool,
+}
+
+impl End {
+    /// Whether it is the machine that could not begin the job.
+    pub(crate) fn is_fault(&self) -> bool {
+        !self.ran && self.health == Health::AbortProvider.as_str()
+    }
 }
 
 impl Journal {

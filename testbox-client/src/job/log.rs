@@ -6,8 +6,9 @@ use std::{path::PathBuf, time::Duration};
 
 use bytes::Bytes;
 use fairlead_api::{Client, LogAppend};
+use rustix::fs::OFlags;
 use tokio::{
-    fs::File,
+    fs::OpenOptions,
     io::{AsyncReadExt, AsyncSeekExt, SeekFrom},
     sync::watch,
 };
@@ -19,6 +20,9 @@ use crate::timer::pause;
 const BATCH_BYTES_MAX: u64 = 256 * 1024;
 /// How long output is collected before it is sent, unless there is a whole batch.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
+
+/// A job may put anything in the place of its output: a link is not followed, a pipe not waited for.
+const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()).cast_signed();
 
 /// Sends one job's output.
 #[derive(Debug)]
@@ -108,7 +112,11 @@ impl LogShipper {
     }
 
     async fn read(&self) -> std::io::Result<Bytes> {
-        let mut file = File::open(&self.output).await?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OPEN_FLAGS)
+            .open(&self.output)
+            .await?;
         file.seek(SeekFrom::Start(self.sent)).await?;
         let mut bytes = Vec::new();
         file.take(BATCH_BYTES_MAX).read_to_end(&mut bytes).await?;

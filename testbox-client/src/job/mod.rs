@@ -2,9 +2,11 @@
 
 mod course;
 mod deliver;
+mod end;
 mod environment;
 mod folder;
 mod launch;
+mod limit;
 mod log;
 mod output;
 mod report;

@@ -4,7 +4,7 @@
 use std::{io, path::Path};
 
 use tokio::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe,
     sync::watch,
@@ -13,17 +13,22 @@ use tokio::{
 /// How much is read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
+/// Makes the file, before the job could put something of its own there.
+pub(crate) async fn create(output: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true).open(output).await
+}
+
 /// Copies until all writers are gone; `size` always tells how much is in the file.
 ///
 /// A disk that takes no more does not stop the job: the rest is read and thrown away, and the error is
 /// returned at the end.
 pub(crate) async fn pump(
     mut pipe: pipe::Receiver,
-    output: &Path,
+    mut file: File,
     bytes_max: u64,
     size: &watch::Sender<u64>,
 ) -> io::Result<()> {
-    let mut file = File::create_new(output).await?;
     let mut buffer = vec![0; READ_BYTES];
     let mut written = 0;
     let mut result = Ok(());
@@ -76,7 +81,8 @@ mod tests {
         let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).unwrap();
         let (size, seen) = watch::channel(0);
         let write = tokio::task::spawn_blocking(move || io::Write::write_all(&mut writer, said));
-        pump(reader, &path, bytes_max, &size).await.unwrap();
+        let file = create(&path).await.unwrap();
+        pump(reader, file, bytes_max, &size).await.unwrap();
         write.await.unwrap().unwrap();
         let size = *seen.borrow();
         (std::fs::read(path).unwrap(), size)

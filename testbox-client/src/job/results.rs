@@ -21,9 +21,14 @@ pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results 
     let mut results = Results::default();
     let mut bytes = 0_u64;
     let mut entries = 0;
+    let entries_max = files_max.saturating_mul(ENTRIES_PER_FILE);
     let mut folders = vec![(root.to_owned(), String::new())];
+    if !fs::symlink_metadata(root).is_ok_and(|about| about.is_dir()) {
+        results.leave_out("the result folder is gone".to_owned());
+        return results;
+    }
     while let Some((folder, prefix)) = folders.pop() {
-        let mut names = match names_in(&folder) {
+        let mut names = match names_in(&folder, entries_max) {
             Ok(names) => names,
             Err(error) => {
                 results.leave_out(format!("'{prefix}' cannot be read: {error}"));
@@ -33,8 +38,8 @@ pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results 
         names.sort();
         for name in names {
             entries += 1;
-            if entries > files_max.saturating_mul(ENTRIES_PER_FILE) {
-                results.leave_out(format!("there are more than {entries} entries"));
+            if entries > entries_max {
+                results.leave_out(format!("there are more than {entries_max} entries"));
                 return results;
             }
             let path = folder.join(&name);
@@ -66,8 +71,10 @@ pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results 
     results
 }
 
-fn names_in(folder: &Path) -> std::io::Result<Vec<std::ffi::OsString>> {
+/// One more than `entries_max` at most: enough to see that there are too many.
+fn names_in(folder: &Path, entries_max: usize) -> std::io::Result<Vec<std::ffi::OsString>> {
     fs::read_dir(folder)?
+        .take(entries_max.saturating_add(1))
         .map(|entry| entry.map(|entry| entry.file_name()))
         .collect()
 }
@@ -126,5 +133,7 @@ mod tests {
         fs::write(root.join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
         assert!(collect(root, 10, 1000).left_out[0].contains("UTF-8"));
         assert_eq!(collect(&root.join("none"), 10, 10).left_out.len(), 1);
+        symlink("/etc", root.join("etc")).unwrap();
+        assert!(collect(&root.join("etc"), 10, 10).files.is_empty());
     }
 }

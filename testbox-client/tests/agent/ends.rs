@@ -244,3 +244,42 @@ async fn a_job_that_was_given_more_time_may_use_it() {
     assert_eq!(fake.end("7").await["job_health"], "success");
     testbox.stopped().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_job_that_spoils_its_own_folder_still_ends() {
+    for text in [
+        "rm -rf $RESULT_ROOT",
+        "rm -rf $RESULT_ROOT; ln -s /etc $RESULT_ROOT",
+        "rm $RESULT_ROOT/output; mkfifo $RESULT_ROOT/output",
+        "cd /; rm -rf $HOME",
+    ] {
+        let (fake, folder) = (Fake::start(), folder());
+        fake.grant(script("7", text));
+        let testbox = Testbox::start(config(&fake, &folder, DC));
+        let end = fake.end("7").await;
+        assert_eq!(end["job_health"], "success", "{text}: {end:?}");
+        let strange = |state: &mut crate::fake::State| {
+            state
+                .files
+                .keys()
+                .any(|name| !name.starts_with("s/7/output"))
+        };
+        assert!(!fake.with(strange), "{text}");
+        testbox.stopped().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_begin_a_job_says_so_and_rests() {
+    let (fake, folder) = (Fake::start(), folder());
+    // Where its folder would be is a file that cannot be replaced by one.
+    std::fs::write(folder.path().join("7-1"), "").unwrap();
+    fake.grant(script("7", "exit 0"));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let end = fake.end("7").await;
+    assert_eq!(end["job_health"], "abort_provider");
+    assert_eq!(end["job_data_readiness"], "norun");
+    fake.grant(script("8", "exit 0"));
+    assert_eq!(fake.end("8").await["job_health"], "success");
+    testbox.stopped().await.unwrap();
+}

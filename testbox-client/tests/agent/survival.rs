@@ -9,10 +9,6 @@ use crate::{
     testbox::{DC, Gate, Testbox, config, folder, gated, results},
 };
 
-fn lost(event: AgentEvent) -> Option<()> {
-    matches!(event, AgentEvent::Lost { .. }).then_some(())
-}
-
 #[tokio::test]
 async fn a_job_that_ends_while_no_scheduler_is_there_is_delivered_later() {
     let (mut fake, folder) = (Fake::start(), folder());
@@ -21,7 +17,9 @@ async fn a_job_that_ends_while_no_scheduler_is_there_is_delivered_later() {
     let mut testbox = Testbox::start(config(&fake, &folder, DC));
     fake.stage("7", "running").await;
     fake.down();
-    testbox.event(lost).await;
+    testbox
+        .event(|event| matches!(event, AgentEvent::Lost { .. }).then_some(()))
+        .await;
     gate.open();
     testbox
         .event(|event| matches!(event, AgentEvent::Ended { .. }).then_some(()))
@@ -42,7 +40,9 @@ async fn an_agent_that_starts_before_its_scheduler_waits_for_it() {
     fake.down();
     fake.grant(crate::testbox::script("7", "exit 0"));
     let mut testbox = Testbox::start(config(&fake, &folder, DC));
-    testbox.event(lost).await;
+    testbox
+        .event(|event| matches!(event, AgentEvent::Lost { .. }).then_some(()))
+        .await;
     fake.up();
     testbox
         .event(|event| matches!(event, AgentEvent::Connected { .. }).then_some(()))

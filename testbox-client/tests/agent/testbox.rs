@@ -46,7 +46,7 @@ impl Testbox {
     /// The next event that `wanted` takes.
     pub(crate) async fn event<T>(&mut self, wanted: impl Fn(AgentEvent) -> Option<T>) -> T {
         loop {
-            let event = self.events.recv().await.expect("the agent has ended");
+            let event = self.events.recv().await.unwrap();
             if let Some(found) = wanted(event) {
                 return found;
             }

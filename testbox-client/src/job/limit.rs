@@ -1,0 +1,40 @@
+//! A job's own time limit, and what users add to it while it runs.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use fairlead_api::{HeartbeatRequest, HeldJob};
+
+use super::course::Context;
+use crate::timer::pause;
+
+/// How long a job at its limit waits to hear whether it was given more time.
+const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
+/// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
+const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
+/// Returns when a job has used up its time: its own limit, and all that users have added to it.
+pub(super) async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
+    let mut left = limit;
+    loop {
+        pause(left.min(LEFT_MAX)).await;
+        match tokio::time::timeout(MORE_TIME_ANSWER, more_time(context, named)).await {
+            Ok(Some(more)) => left = more,
+            // Nobody has put the end off, or nobody is there to say so.
+            _ => return,
+        }
+    }
+}
+
+/// How much longer the scheduler lets a job run that is at its limit. The answer to a heartbeat says it.
+async fn more_time(context: &Context, named: &HeldJob) -> Option<Duration> {
+    let request = HeartbeatRequest {
+        session: context.session.clone(),
+        running: vec![named.clone()],
+        free_memory_mb: context.free_mb.load(Ordering::Relaxed),
+    };
+    let beat = context.client.heartbeat(&context.config.host, &request);
+    let renewed = beat.await.ok()?.renewed.into_iter();
+    let mut ours = renewed
+        .filter(|renewal| renewal.job_id == named.job_id && renewal.attempt == named.attempt);
+    let left_s = ours.next()?.left_s;
+    (left_s > 0).then(|| Duration::from_secs(left_s))
+}
