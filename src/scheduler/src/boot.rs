@@ -163,7 +163,7 @@ impl Core {
 
     /// The job as an initrd. Its first download means that the box boots.
     pub(crate) async fn job_initrd(
-        &self,
+        self: &std::sync::Arc<Self>,
         id: JobId,
         token: Option<&str>,
     ) -> Result<Vec<u8>, Refusal> {

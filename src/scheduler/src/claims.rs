@@ -64,7 +64,7 @@ impl Core {
         });
     }
 
-    async fn claimed(&self, claim: Claim, stored: StoredJob) {
+    async fn claimed(self: &Arc<Self>, claim: Claim, stored: StoredJob) {
         let version = engine_version(stored.version);
         self.live.put(stored.clone(), self.clock.now());
         self.changes.announce(claim.job);
@@ -184,7 +184,7 @@ impl Core {
 
     /// Hands a job that was only dispatched to its host's new session: same attempt, new token.
     pub(crate) async fn claim_again(
-        &self,
+        self: &Arc<Self>,
         id: JobId,
         old_token: &str,
         offerer: &Offerer,

@@ -273,7 +273,7 @@ impl Core {
     }
 
     /// Compares what we think the host has with what it says. Returns jobs to hand out (again).
-    async fn reconcile(&self, ask: &Ask) -> Vec<JobId> {
+    async fn reconcile(self: &Arc<Self>, ask: &Ask) -> Vec<JobId> {
         let mut again = Vec::new();
         for live in self.live.of_host(&ask.offerer.host) {
             let state = &live.stored.state;
@@ -307,7 +307,7 @@ impl Core {
     }
 
     /// A job goes on under its host's new session.
-    async fn adopt(&self, id: JobId, token: &str, offerer: &Offerer) {
+    async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Offerer) {
         let outcome = self
             .change(id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();
@@ -413,7 +413,7 @@ impl Core {
     }
 
     /// What the host gets for each of these jobs.
-    async fn grants(&self, ids: Vec<JobId>) -> Result<Vec<Grant>, Refusal> {
+    async fn grants(self: &Arc<Self>, ids: Vec<JobId>) -> Result<Vec<Grant>, Refusal> {
         let held: Vec<StoredJob> = ids
             .into_iter()
             .filter_map(|id| self.live.get(id))
@@ -470,7 +470,7 @@ impl Core {
         }
     }
 
-    async fn end_without_body(&self, state: &JobState) {
+    async fn end_without_body(self: &Arc<Self>, state: &JobState) {
         tracing::error!(job_id = %state.job_id, "a job has no body in the store");
         let (token, now_ms) = (state.claim_token.clone(), self.clock.wall_ms());
         let outcome = self

@@ -4,7 +4,7 @@
 //! waiters, dependants) follows in [`Core::changed`], once, whoever made it. Stages only move forward
 //! within an attempt (I9): the closures that compute a change check it, the store's version enforces it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use dashmap::DashMap;
 use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
@@ -137,52 +137,80 @@ impl Core {
 
     /// Changes a job's state by compare-and-set. `compute` sees the present state and returns the wanted
     /// one, `None` to leave it, or a refusal; it may be called again when somebody else was faster.
+    ///
+    /// Whoever asked may hang up at any moment: a write that was begun is carried through with all that
+    /// follows from it.
     pub(crate) async fn change(
-        &self,
+        self: &Arc<Self>,
         id: JobId,
         mut compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
         let mut before = self.job(id).await?;
         for _ in 0..CHANGE_TRIES_MAX {
-            let Some(wanted) = compute(&before.state)? else {
+            let wanted = compute(&before.state)?;
+            let set = wanted
+                .as_ref()
+                .map(|wanted| StatePatch::between(&before.state, wanted));
+            let (Some(wanted), Some(set)) = (wanted, set.filter(|set| !set.is_empty())) else {
                 return Ok(Changed {
                     after: before.clone(),
                     before,
                 });
             };
-            let set = StatePatch::between(&before.state, &wanted);
-            if set.is_empty() {
-                return Ok(Changed {
-                    after: before.clone(),
-                    before,
-                });
-            }
-            match self
-                .writer
-                .patch(Patch {
-                    id,
-                    expect: before.version,
-                    set,
-                })
-                .await
-            {
-                Ok(version) => {
-                    let changed = Changed {
-                        before,
-                        after: StoredJob {
-                            state: wanted,
-                            version,
-                        },
-                    };
-                    self.changed(&changed);
-                    return Ok(changed);
+            match self.write(before, wanted, set).await {
+                Ok(changed) => return Ok(changed),
+                Err(ItemError::Conflict { .. }) => {
+                    before = self.stored_job(id).await?;
+                    self.observe(&before);
                 }
-                Err(ItemError::Conflict { .. }) => before = self.stored_job(id).await?,
                 Err(ItemError::Missing) => return Err(Refusal::no_job(id)),
                 Err(other) => return Err(other.into()),
             }
         }
         Err(Refusal::from(ItemError::Conflict { current: None }))
+    }
+
+    /// Writes one change in a task of its own, which nobody's hanging up ends.
+    async fn write(
+        self: &Arc<Self>,
+        before: StoredJob,
+        wanted: JobState,
+        set: StatePatch,
+    ) -> Result<Changed, ItemError> {
+        let core = Arc::clone(self);
+        let writing = self.tasks.spawn(async move {
+            let patch = Patch {
+                id: wanted.job_id,
+                expect: before.version,
+                set,
+            };
+            let version = core.writer.patch(patch).await?;
+            let changed = Changed {
+                before,
+                after: StoredJob {
+                    state: wanted,
+                    version,
+                },
+            };
+            core.changed(&changed);
+            Ok(changed)
+        });
+        writing.await.unwrap_or_else(|error| {
+            Err(ItemError::Unknown {
+                reason: error.to_string(),
+            })
+        })
+    }
+
+    /// A state read from the store: if it is newer than what is known of a held job, somebody else changed it.
+    fn observe(&self, stored: &StoredJob) {
+        let known = self.live.get(stored.state.job_id);
+        if let Some(live) = known.filter(|live| live.stored.version < stored.version) {
+            self.changed(&Changed {
+                before: live.stored,
+                after: stored.clone(),
+            });
+        }
     }
 
     /// What follows from an acknowledged change of a state.
@@ -265,5 +293,52 @@ pub(crate) fn store_version(version: fairlead_dispatch::Version) -> Version {
     Version {
         primary_term: version.primary_term,
         seq_no: version.seq_no,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::testing::{core, state, store_job, until};
+
+    fn dispatched() -> JobState {
+        JobState {
+            stage: Stage::Dispatch,
+            host: "box1".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(2_611_210_236_110_700_000)
+        }
+    }
+
+    /// A host that hung up at the wrong moment left its job in memory as held, and in the store as waiting.
+    #[tokio::test]
+    async fn a_change_whose_asker_hangs_up_is_carried_through() {
+        let (_data, core) = core().await;
+        let job = store_job(&core, dispatched()).await;
+        core.live.put(job.clone(), core.clock.now());
+        let hung_up = core
+            .give_back(job.state.job_id, "t", "nobody took it")
+            .now_or_never();
+        assert!(hung_up.is_none(), "the store cannot have answered yet");
+        until(&core, "the job is no longer held", || core.live.len() == 0).await;
+    }
+
+    #[tokio::test]
+    async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
+        let (_data, core) = core().await;
+        let job = store_job(&core, dispatched()).await;
+        core.live.put(job.clone(), core.clock.now());
+        let elsewhere = crate::lease::given_back(&job.state, 5, "by another replica");
+        let set = StatePatch::between(&job.state, &elsewhere);
+        let patch = Patch {
+            id: job.state.job_id,
+            expect: job.version,
+            set,
+        };
+        core.writer.patch(patch).await.unwrap();
+        core.lose(job.state.job_id, "t", "silent").await;
+        assert_eq!(core.live.len(), 0);
     }
 }

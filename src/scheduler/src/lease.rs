@@ -165,7 +165,7 @@ fn stage_timeout_health(stage: Stage) -> Health {
 
 impl Core {
     /// Puts a job back that its host never got, if it is still that claim's. Costs no attempt.
-    pub(crate) async fn give_back(&self, id: JobId, claim_token: &str, reason: &str) {
+    pub(crate) async fn give_back(self: &Arc<Self>, id: JobId, claim_token: &str, reason: &str) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
@@ -181,7 +181,7 @@ impl Core {
     }
 
     /// Ends the lease of a job if it is still that claim's.
-    pub(crate) async fn lose(&self, id: JobId, claim_token: &str, reason: &str) {
+    pub(crate) async fn lose(self: &Arc<Self>, id: JobId, claim_token: &str, reason: &str) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
@@ -210,7 +210,7 @@ impl Core {
     }
 
     /// Ends a stage that took too long.
-    async fn time_out(&self, id: JobId, claim_token: &str) {
+    async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
@@ -256,7 +256,7 @@ impl Core {
         }
     }
 
-    async fn look_after(&self, live: &Live, now: u64) {
+    async fn look_after(self: &Arc<Self>, live: &Live, now: u64) {
         let state = &live.stored.state;
         let silent_ms = now.saturating_sub(live.renewed.0);
         if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {

@@ -1,5 +1,7 @@
 //! Submitting: a spec becomes a job when the store said yes for *that* job, and not before (I1).
 
+use std::sync::Arc;
+
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
 use fairlead_job::{DataReadiness, Health, JobId, JobPlan, Spec, Stage, parameters};
@@ -40,7 +42,7 @@ pub(crate) struct Submitted {
 impl Core {
     /// Submits jobs; each has its own outcome, in order.
     pub(crate) async fn submit(
-        &self,
+        self: &Arc<Self>,
         items: Vec<Item>,
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
@@ -58,8 +60,19 @@ impl Core {
             });
         }
         self.check_parents(&mut made).await?;
-        let outcomes = self.create(made).await;
-        self.learn_submitted(&outcomes).await;
+        // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
+        let core = Arc::clone(self);
+        let creating = self.tasks.spawn(async move {
+            let outcomes = core.create(made).await;
+            core.learn_submitted(&outcomes).await;
+            outcomes
+        });
+        let outcomes = creating.await.map_err(|error| {
+            tracing::error!(%error, "a submit broke off");
+            Refusal::from(ItemError::Unknown {
+                reason: error.to_string(),
+            })
+        })?;
         let accepted = outcomes.iter().any(Result::is_ok);
         let first_refusal = outcomes
             .iter()
@@ -324,7 +337,7 @@ impl Core {
         }
     }
 
-    async fn learn_submitted(&self, outcomes: &[Result<StoredJob, Refusal>]) {
+    async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
         let (ready, parked): (Vec<_>, Vec<_>) =
             outcomes.iter().flatten().partition(|job| job.state.ready);
         if !ready.is_empty() {

@@ -1,7 +1,15 @@
-//! A plain state for unit tests.
+//! What unit tests of this crate are made of: a plain state, and a replica's shared state.
+
+use std::sync::Arc;
 
 use fairlead_job::{DataReadiness, Health, JobId, Stage, TboxType};
-use fairlead_store::JobState;
+use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Access, Config, accounts::Accounts, clock::Clock, core::Core, queues::Queues, secrets::Sealer,
+    writer::Writer,
+};
 
 /// A job that waits, with this id, and nothing special about it.
 pub(crate) fn state(id: u64) -> JobState {
@@ -13,4 +21,54 @@ pub(crate) fn state(id: u64) -> JobState {
         "timeout_s": 60, "attempt": 1, "retry_lost_left": 1, "retry_fail_left": 0, "result_root": "/result/sleep/1",
     });
     serde_json::from_value(value).expect("the literal names every field that has no default")
+}
+
+/// A replica's shared state over an embedded store of its own, without engine and HTTP.
+pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
+    let data = tempfile::tempdir().expect("a folder for the store");
+    let store: Arc<dyn JobStore> =
+        Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"));
+    let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let writer = Writer::start(&store, &stop, &tasks);
+    let accounts = Accounts::new(Access::Open, None);
+    let config = Config::embedded(data.path().to_owned());
+    let sealer = Sealer::with_key([7; 32]);
+    let core = Core::new(
+        config,
+        Clock::start(),
+        store,
+        writer,
+        sealer,
+        tasks,
+        accounts,
+        Queues::default(),
+    );
+    (data, Arc::new(core))
+}
+
+/// Stores a job in this state and returns it as it is stored.
+pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
+    let job = NewJob {
+        state: state.clone(),
+        body: fairlead_job::Spec::new(),
+    };
+    let outcome = core
+        .store
+        .submit(vec![job])
+        .await
+        .pop()
+        .expect("an outcome for each job");
+    StoredJob {
+        state,
+        version: outcome.expect("a new job is taken"),
+    }
+}
+
+/// Waits until `holds` does; fails after 10 s.
+pub(crate) async fn until(core: &Core, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = core.clock.now().0 + 10_000;
+    while !holds() {
+        assert!(core.clock.now().0 < deadline, "never seen: {what}");
+        tokio::task::yield_now().await;
+    }
 }

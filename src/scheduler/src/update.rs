@@ -3,6 +3,8 @@
 //! Reports are idempotent: the same one again changes nothing. Stages only move forward (I9), an attempt
 //! ends once (I8), and the token of an earlier attempt is refused once the next one was claimed.
 
+use std::sync::Arc;
+
 use fairlead_api::ErrorCode;
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::JobState;
@@ -310,7 +312,7 @@ fn late_report(
 impl Core {
     /// A testbox (or an admin) reports. Answers the text for the reporter.
     pub(crate) async fn report(
-        &self,
+        self: &Arc<Self>,
         id: JobId,
         report: &Report,
         who: Option<&Who>,

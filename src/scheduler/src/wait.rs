@@ -312,7 +312,7 @@ impl Core {
     }
 
     /// Looks again at all jobs that wait for `parent`.
-    async fn parent_changed(&self, parent: JobId) -> Result<(), Refusal> {
+    async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
         let children = self.dependants.of(parent);
         if children.is_empty() {
             return Ok(());
@@ -328,7 +328,7 @@ impl Core {
     }
 
     /// Decides about one waiting job; says whether it still waits.
-    pub(crate) async fn look_at_dependant(&self, child: JobId) -> Result<bool, Refusal> {
+    pub(crate) async fn look_at_dependant(self: &Arc<Self>, child: JobId) -> Result<bool, Refusal> {
         let Ok(stored) = self.job(child).await else {
             return Ok(false);
         };
@@ -352,7 +352,7 @@ impl Core {
     }
 
     /// Repeats what an announcement may have missed.
-    pub(crate) async fn sweep_dependants(&self) {
+    pub(crate) async fn sweep_dependants(self: &Arc<Self>) {
         for parent in self.dependants.parents() {
             if let Err(refusal) = self.parent_changed(parent).await {
                 tracing::warn!(

@@ -241,7 +241,7 @@ pub(super) async fn cancel(
     Ok(done())
 }
 
-async fn cancel_one(core: &Core, who: &Who, id: JobId) -> Result<(), Refusal> {
+async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusal> {
     let now_ms = core.clock.wall_ms();
     let reason = format!("cancelled by {}", who.shown());
     let changed = core
