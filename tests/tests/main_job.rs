@@ -8,6 +8,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use fairlead_tests::{Agent, Http, Scheduler, Store, clock, command, jobs, settings, until};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 const JOBS: usize = 200;
 const LEASE_MS: u64 = 2000;
 /// All of it must have ended by then, seconds.
-const LIMIT_S: u64 = 240;
+const LIMIT_S: u64 = 120;
 
 /// Where each run of a job leaves a line at its start and one at its end.
 struct Record {
@@ -166,6 +167,23 @@ async fn ended(http: &Http) -> u64 {
     list.and_then(|list| list["total"].as_u64()).unwrap_or(0)
 }
 
+/// Waits for the last of them; if that takes too long, shows which are open.
+async fn all_end(http: &Http) {
+    let begin = clock::now();
+    until("all have ended", 2 * LIMIT_S, async || {
+        let ended = ended(http).await;
+        if clock::now() - begin > Duration::from_secs(LIMIT_S) {
+            let stages = "submit,dispatch,boot,setup,running,post_run";
+            let open = http
+                .get(&format!("/scheduler/v1/jobs?stage={stages}"))
+                .await;
+            panic!("{ended} have ended; open are {}", open.text);
+        }
+        (ended >= 200).then_some(())
+    })
+    .await;
+}
+
 fn agents(scheduler: &Scheduler, record: &Record) -> Vec<Agent> {
     let runner = record.runner();
     let runner = runner.to_string_lossy();
@@ -209,17 +227,14 @@ async fn main_job() {
     })
     .await;
     scheduler.kill();
-    let back = clock::now() + std::time::Duration::from_millis(3 * LEASE_MS);
+    let back = clock::now() + Duration::from_millis(3 * LEASE_MS);
     until("three leases have passed", 60, async || {
         (clock::now() >= back).then_some(())
     })
     .await;
     scheduler.restart().await;
 
-    until("all have ended", LIMIT_S, async || {
-        (ended(&http).await >= 200).then_some(())
-    })
-    .await;
+    all_end(&http).await;
     let runs = record.runs();
     for (id, asked) in submitted.iter().zip(&jobs) {
         let job = http.job(id).await;
