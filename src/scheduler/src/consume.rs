@@ -6,10 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, HeldJob,
-    Renewal, StopOrder,
-};
+use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
 use fairlead_dispatch::{Event, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::{JobState, StoredJob};
@@ -17,9 +14,8 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::{
     accounts::check_name,
-    core::Core,
+    core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
-    jobs::Live,
     refusal::Refusal,
 };
 
@@ -28,13 +24,11 @@ pub(crate) const WAIT_S_MAX: u32 = 600;
 /// Most jobs in one answer.
 const JOBS_MAX: u32 = 256;
 /// Most jobs a host may say it runs.
-const HELD_MAX: usize = 10_000;
+pub(crate) const HELD_MAX: usize = 10_000;
 /// Most tags, devices or cache directories of a host.
 const LIST_MAX: usize = 1_000;
 /// An answer that the engine owes is waited for this much longer than asked, ms.
 const OWED_MS: u64 = 30_000;
-/// How long a stopped job may take to end by itself, seconds.
-const GRACE_S: u32 = 10;
 
 /// Who asks, as a claim records it.
 #[derive(Debug, Clone)]
@@ -69,7 +63,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    fn is_hw(&self) -> bool {
+    pub(crate) fn is_hw(&self) -> bool {
         self.host.kinds.contains(&TboxType::Hw)
     }
 
@@ -172,7 +166,15 @@ struct Withdraw {
     core: Arc<Core>,
     offer: OfferKey,
     offerer: Offerer,
+    /// Whether the answer was handed on: until then, what it brings goes back.
     answered: bool,
+    _place: WaitPlace,
+}
+
+/// What came of waiting.
+struct Waited {
+    jobs: Vec<JobId>,
+    withdraw: Withdraw,
 }
 
 impl Drop for Withdraw {
@@ -236,98 +238,18 @@ impl Core {
             let jobs = self.grants(again).await?;
             return Ok(self.consume_answer(jobs, stop));
         }
-        let jobs = self.wait_for_jobs(&ask).await?;
-        let jobs = self.grants(jobs).await?;
+        let mut waited = self.wait_for_jobs(&ask).await?;
+        let jobs = self.grants(std::mem::take(&mut waited.jobs)).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
+        waited.withdraw.answered = true;
         Ok(self.consume_answer(jobs, stop))
     }
 
-    /// Notes what the host says of itself. Returns whether this is a new session of it.
-    fn meet(&self, ask: &Ask) -> Result<bool, Refusal> {
-        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
-        let offerer = &ask.offerer;
-        self.hosts.update(&offerer.host, |host| {
-            let new = host.session != offerer.session;
-            if !new && offerer.request < host.request {
-                return Err(Refusal::new(
-                    ErrorCode::Conflict,
-                    format!(
-                        "request {} came after request {} of the same session",
-                        offerer.request, host.request
-                    ),
-                    "ask again with a greater number",
-                ));
-            }
-            let said = ask.host.clone();
-            *host = Host {
-                macs: std::mem::take(&mut host.macs),
-                session: offerer.session.clone(),
-                request: offerer.request,
-                waiting: host.waiting,
-                seen: Some(now),
-                seen_ms: wall_ms,
-                ..said
-            };
-            Ok(new)
-        })?
-    }
-
-    /// Compares what we think the host has with what it says. Returns jobs to hand out (again).
-    async fn reconcile(self: &Arc<Self>, ask: &Ask) -> Vec<JobId> {
-        let mut again = Vec::new();
-        for live in self.live.of_host(&ask.offerer.host) {
-            let state = &live.stored.state;
-            let (id, token) = (state.job_id, state.claim_token.as_str());
-            let named = ask
-                .running
-                .iter()
-                .any(|held| held.job_id.parse() == Ok(id) && held.claim_token == token);
-            let same_session = state.session == ask.offerer.session;
-            if named {
-                self.live.renew(id, self.clock.now());
-                if !same_session {
-                    self.adopt(id, token, &ask.offerer).await;
-                }
-            } else if same_session {
-                if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
-                    again.push(id);
-                } else if state.stage == Stage::Dispatch && state.request <= ask.seen {
-                    self.give_back(id, token, "the host never took it").await;
-                }
-                // Else: an answer on its way, or a last report on its way. The lease decides.
-            } else if state.stage == Stage::Dispatch && ask.is_hw() {
-                if self.claim_again(id, token, &ask.offerer).await.is_some() {
-                    again.push(id);
-                }
-            } else {
-                self.lose(id, token, "its host started anew").await;
-            }
-        }
-        again
-    }
-
-    /// A job goes on under its host's new session.
-    async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Offerer) {
-        let outcome = self
-            .change(id, |state| {
-                let same = state.claim_token == token && state.stage.is_held();
-                Ok(same.then(|| JobState {
-                    session: offerer.session.clone(),
-                    request: offerer.request.saturating_sub(1),
-                    ..state.clone()
-                }))
-            })
-            .await;
-        if let Err(refusal) = outcome {
-            tracing::warn!(job_id = %id, error = refusal.body.message, "a job could not follow its host's new session");
-        }
-    }
-
-    async fn wait_for_jobs(self: &Arc<Self>, ask: &Ask) -> Result<Vec<JobId>, Refusal> {
+    async fn wait_for_jobs(self: &Arc<Self>, ask: &Ask) -> Result<Waited, Refusal> {
         if self.draining.is_cancelled() {
             return Err(Refusal::stopping());
         }
-        let Some(_place) = self.wait_place() else {
+        let Some(place) = self.wait_place() else {
             let limit = self.config.limits.waiters_max;
             return Err(Refusal::new(
                 ErrorCode::TooMany,
@@ -337,11 +259,12 @@ impl Core {
         };
         let (offer, told, hurry) = self.make_offer(ask);
         let key = offer.key;
-        let mut withdraw = Withdraw {
+        let withdraw = Withdraw {
             core: Arc::clone(self),
             offer: key,
             offerer: ask.offerer.clone(),
             answered: false,
+            _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
         self.engine.tell(Event::HostOffers(offer));
@@ -349,7 +272,7 @@ impl Core {
         let jobs = tokio::select! {
             jobs = told => jobs.ok(),
             () = self.draining.cancelled() => return Err(Refusal::stopping()),
-            () = hurry.notified() => return Ok(Vec::new()),
+            () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), withdraw }),
             () = self.clock.sleep(longest) => None,
         };
         let Some(jobs) = jobs else {
@@ -359,8 +282,7 @@ impl Core {
                 "ask again",
             ));
         };
-        withdraw.answered = true;
-        Ok(jobs)
+        Ok(Waited { jobs, withdraw })
     }
 
     fn make_offer(&self, ask: &Ask) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>) {
@@ -495,118 +417,5 @@ impl Core {
             jobs,
             stop,
         }
-    }
-
-    /// An agent says that it lives and what it has.
-    pub(crate) async fn heartbeat(
-        &self,
-        name: &str,
-        beat: HeartbeatRequest,
-    ) -> Result<HeartbeatAnswer, Refusal> {
-        check_name("host", name)?;
-        if beat.running.len() > HELD_MAX {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("running: {} jobs are over {HELD_MAX}", beat.running.len()),
-                "one host cannot have so many",
-            ));
-        }
-        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
-        if self.hosts.get(name).is_some() {
-            self.hosts.update(name, |host| {
-                host.seen = Some(now);
-                host.seen_ms = wall_ms;
-                host.free_memory_mb = beat.free_memory_mb;
-            })?;
-        }
-        let stop = self.stop_orders(name, &beat.running).await?;
-        Ok(HeartbeatAnswer {
-            lease_ms: self.config.lease_ms,
-            heartbeat_ms: self.config.heartbeat_ms,
-            stop,
-            renewed: self.renewed(&beat.running, wall_ms),
-        })
-    }
-
-    /// The running jobs whose end was put off beyond their own limit.
-    fn renewed(&self, running: &[HeldJob], wall_ms: u64) -> Vec<Renewal> {
-        let held = running.iter().filter_map(|held| {
-            let live = self.live.get(held.job_id.parse().ok()?)?;
-            let state = &live.stored.state;
-            let own_limit_ms = state
-                .running_ms
-                .saturating_add(state.timeout_s.saturating_mul(1000));
-            let put_off = state.stage == Stage::Running
-                && state.claim_token == held.claim_token
-                && state.deadline_ms > own_limit_ms;
-            put_off.then(|| Renewal {
-                job_id: held.job_id.clone(),
-                attempt: held.attempt,
-                left_s: state.deadline_ms.saturating_sub(wall_ms).div_ceil(1000),
-            })
-        });
-        held.collect()
-    }
-
-    /// Renews what the host rightly has, and names what it must stop.
-    async fn stop_orders(
-        &self,
-        host: &str,
-        running: &[HeldJob],
-    ) -> Result<Vec<StopOrder>, Refusal> {
-        let mut orders = Vec::new();
-        for held in running {
-            let live = self.held_as_said(host, held).await?;
-            match live {
-                Some(live) => {
-                    self.live.renew(live.stored.state.job_id, self.clock.now());
-                    if live.stored.state.stop_asked {
-                        orders.push(order(held, "terminate", "somebody asked to stop it"));
-                    }
-                }
-                None => orders.push(order(held, "", "it is no longer this host's")),
-            }
-        }
-        Ok(orders)
-    }
-
-    /// The job, if it is still this claim's; one that another replica claimed is read from the store.
-    async fn held_as_said(&self, host: &str, held: &HeldJob) -> Result<Option<Live>, Refusal> {
-        let Ok(id) = held.job_id.parse::<JobId>() else {
-            return Ok(None);
-        };
-        let right = |state: &JobState| {
-            state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
-        };
-        if let Some(live) = self.live.get(id) {
-            return Ok(right(&live.stored.state).then_some(live));
-        }
-        let stored = self
-            .store
-            .get(&[id])
-            .await?
-            .pop()
-            .flatten()
-            .filter(|stored| right(&stored.state));
-        Ok(stored.map(|stored| {
-            let now = self.clock.now();
-            self.engine
-                .tell(Event::JobHeld(crate::jobs::running(&stored)));
-            self.live.put(stored.clone(), now);
-            Live {
-                stored,
-                renewed: now,
-            }
-        }))
-    }
-}
-
-fn order(held: &HeldJob, health: &str, reason: &str) -> StopOrder {
-    StopOrder {
-        job_id: held.job_id.clone(),
-        attempt: held.attempt,
-        health: health.to_owned(),
-        reason: reason.to_owned(),
-        grace_s: GRACE_S,
     }
 }

@@ -24,6 +24,7 @@ mod refusal;
 mod results;
 mod secrets;
 pub mod server;
+mod sessions;
 mod submit;
 mod sync;
 #[cfg(test)]
