@@ -41,8 +41,8 @@ pub struct Pull {
     pub after: Option<(u8, i16, JobId)>,
 }
 
-/// Waiting jobs that an offer could take, best first in the order of [`Pull`], at most one a queue
-/// unless `per_queue` says more.
+/// Waiting jobs that an offer could take, best first in the order of [`Pull`]: of each pair of queue and
+/// account the best `limit` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
     /// Host keys that the host offers.
@@ -55,7 +55,7 @@ pub struct Find {
     pub tags: Vec<String>,
     /// Its devices.
     pub devices: Vec<String>,
-    /// Accounts and queues together: how many jobs of each (queue, account) at most, at least 1.
+    /// How many jobs of each (queue, account) at most, at least 1.
     pub limit: u32,
 }
 

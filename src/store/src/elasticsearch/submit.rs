@@ -38,15 +38,15 @@ impl ElasticStore {
     pub(super) async fn submit_jobs(&self, jobs: Vec<NewJob>) -> Vec<Item> {
         let firsts = first_of_each_id(&jobs);
         let mut results: Vec<Option<Item>> = jobs.iter().map(|_| None).collect();
-        let (mut pairs, mut ops) = (Vec::new(), Vec::new());
+        let (mut sent, mut ops) = (Vec::new(), Vec::new());
         for (number, (job, first)) in jobs.iter().zip(&firsts).enumerate() {
             if *first != number {
                 continue;
             }
             match self.pair(job) {
                 Ok(pair) => {
-                    ops.extend_from_slice(&pair);
-                    pairs.push((number, job, pair));
+                    ops.extend(pair);
+                    sent.push((number, job));
                 }
                 Err(error) => set(&mut results, number, Err(error)),
             }
@@ -55,18 +55,19 @@ impl ElasticStore {
             is_repeatable: true,
             in_flight: 3,
         };
-        let mut halves = self.bulk(&ops, how).await.into_iter();
-        drop(ops);
+        let halves = self.bulk(&ops, how).await;
         let mut conflicts = Vec::new();
-        for (number, job, ops) in pairs {
-            let (Some(state), Some(body)) = (halves.next(), halves.next()) else {
-                break;
+        let each = sent.into_iter().zip(ops.chunks(2)).zip(halves.chunks(2));
+        for (((number, job), ops), halves) in each {
+            let ([state_op, body_op], [state, body]) = (ops, halves) else {
+                continue;
             };
+            let (state, body) = (state.clone(), body.clone());
             if is_conflict(&state) || is_conflict(&body) {
                 conflicts.push(Sent {
                     number,
                     job,
-                    ops,
+                    ops: [state_op.clone(), body_op.clone()],
                     state,
                     body,
                 });

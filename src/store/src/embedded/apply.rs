@@ -157,7 +157,8 @@ impl Batch<'_> {
                     after.health.as_str(),
                     after.host
                 ])?,
-            Some(_) | None => self.put_row(id, after)?,
+            Some(_) => self.put_row("REPLACE", id, after)?,
+            None => self.put_row("INSERT", id, after)?,
         };
         let (old, new) = (before.and_then(WaitRow::of), WaitRow::of(after));
         if old == new {
@@ -174,13 +175,13 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn put_row(&self, id: i64, state: &JobState) -> rusqlite::Result<usize> {
+    fn put_row(&self, verb: &str, id: i64, state: &JobState) -> rusqlite::Result<usize> {
         self.tx
-            .prepare_cached(
-                "INSERT OR REPLACE INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
+            .prepare_cached(&format!(
+                "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
                     host, suite, submit_id, group_id, tbox_group, submit_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-            )?
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+            ))?
             .execute(params![
                 id,
                 waiting::is_waiting(state),

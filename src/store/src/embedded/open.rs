@@ -134,6 +134,9 @@ fn connect(path: &Path, access: OpenFlags, cache_kib: i64) -> rusqlite::Result<C
     conn.pragma_update(None, "synchronous", "full")?;
     conn.pragma_update(None, "temp_store", "memory")?;
     conn.pragma_update(None, "cache_size", -cache_kib)?;
+    // Pages of the log before it is written back: index pages that change again and again are written
+    // once for all these changes.
+    conn.pragma_update(None, "wal_autocheckpoint", 8_000)?;
     conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
     Ok(conn)
 }
