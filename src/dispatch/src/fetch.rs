@@ -153,6 +153,10 @@ impl Engine {
         let Some(open) = self.hosts.offers.get(&offer) else {
             return true;
         };
+        if !open.is_untouched() {
+            // A claim of it was refused: the next one is tried at once.
+            return true;
+        }
         let since = open.since;
         let waited_enough =
             self.now >= since.saturating_add(PATIENCE_MS) || self.now >= open.waits_until;
@@ -178,6 +182,7 @@ impl Engine {
             self.cache.gated.remove(&(since, offer));
         } else {
             self.cache.gated.insert((since, offer));
+            self.hosts.unlist(offer);
         }
         waited_enough
     }

@@ -2,6 +2,8 @@
 mod cache;
 mod claims;
 mod lab;
+mod model;
 mod order;
 mod placing;
 mod shares;
+mod work;

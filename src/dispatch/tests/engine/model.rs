@@ -1,0 +1,630 @@
+//! Random events against a model that recomputes everything from scratch, and properties of every decision.
+
+use crate::lab::*;
+use fairlead_dispatch::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// One step of a random history. Numbers are folded into what exists.
+#[derive(Debug, Clone)]
+enum Step {
+    Learn(Vec<(u8, u8, u8, i16)>),
+    Offer(u8, u8),
+    Commit(u8),
+    Refuse(u8, u8),
+    End(u8),
+    Gone(u8),
+    Withdraw(u8),
+    Leave(u8),
+    Held(u8),
+    Requeue(u8),
+    Policy(u8, u8, u8),
+    Counts(u16),
+    FindsEnd,
+    PullsEnd,
+    Pass(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => proptest::collection::vec((any::<u8>(), any::<u8>(), any::<u8>(), -1..2_i16), 1..6).prop_map(Step::Learn),
+        8 => (any::<u8>(), any::<u8>()).prop_map(|(host, how)| Step::Offer(host, how)),
+        8 => any::<u8>().prop_map(Step::Commit),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(which, how)| Step::Refuse(which, how)),
+        5 => any::<u8>().prop_map(Step::End),
+        1 => any::<u8>().prop_map(Step::Gone),
+        1 => any::<u8>().prop_map(Step::Withdraw),
+        1 => any::<u8>().prop_map(Step::Leave),
+        1 => any::<u8>().prop_map(Step::Held),
+        1 => any::<u8>().prop_map(Step::Requeue),
+        1 => (any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(queue, class, weight)| Step::Policy(queue, class, weight)),
+        1 => any::<u16>().prop_map(Step::Counts),
+        2 => Just(Step::FindsEnd),
+        1 => Just(Step::PullsEnd),
+        3 => (0..4_000_u16).prop_map(Step::Pass),
+    ]
+}
+
+/// What the model knows of a job.
+#[derive(Debug, Clone)]
+struct Known {
+    facts: JobFacts,
+    place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Place {
+    Waiting,
+    InFlight(OfferKey),
+    Held(String),
+    Over,
+}
+
+/// An engine, and the naive model beside it.
+struct World {
+    lab: Lab,
+    jobs: BTreeMap<JobKey, Known>,
+    offers: BTreeMap<OfferKey, (Offer, u32)>,
+    /// Offers that the engine has not answered, with what was committed for them.
+    open: BTreeMap<OfferKey, Vec<JobKey>>,
+    withdrawn: Vec<OfferKey>,
+    policy: Policy,
+    finds: Vec<OfferKey>,
+    pulls: Vec<Dimension>,
+    next_job: u64,
+    seq_no: u64,
+    trace: Vec<Decision>,
+    /// Everything is known to be in memory.
+    complete: bool,
+    /// Claims of this event on hosts that had nothing.
+    alone: Vec<(JobKey, OfferKey)>,
+}
+
+const HOSTS: u8 = 5;
+const ACCOUNTS: [&str; 4] = ["a", "b", "c", "d"];
+const QUEUES: [&str; 4] = ["vip", "idle", "shared", "own"];
+
+impl World {
+    fn new(cache_jobs_max: u32) -> Self {
+        let config = EngineConfig {
+            cache_jobs_max,
+            reserve_after_ms: 0,
+            ..EngineConfig::default()
+        };
+        Self {
+            lab: Lab::with(config, Policy::default()),
+            jobs: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            open: BTreeMap::new(),
+            withdrawn: vec![],
+            policy: Policy::default(),
+            finds: vec![],
+            pulls: vec![],
+            next_job: 1,
+            seq_no: 10,
+            trace: vec![],
+            complete: true,
+            alone: vec![],
+        }
+    }
+
+    fn facts(&mut self, (who, what, needs, priority): (u8, u8, u8, i16)) -> JobFacts {
+        let key = self.next_job;
+        self.next_job += 1;
+        let account = ACCOUNTS[usize::from(who % 4)];
+        let queue = match QUEUES[usize::from(who / 4 % 8).min(3)] {
+            "own" => account,
+            named => named,
+        };
+        let host = format!("h{}", what / 8 % HOSTS);
+        let kind = [Kind::Vm, Kind::Dc, Kind::Vm, Kind::Hw][usize::from(what % 4)];
+        let host_keys = match (kind, what / 64) {
+            (Kind::Hw, 0) => vec![format!("hw@{host}")],
+            (Kind::Hw, _) => names("hw.x86_64"),
+            (Kind::Dc, _) => names("dc.x86_64"),
+            (Kind::Vm, 0) => vec![format!("vm.x86_64@{host}"), "vm.x86_64@nowhere".to_owned()],
+            (Kind::Vm, _) => names("vm.x86_64"),
+        };
+        JobFacts {
+            kind,
+            host_keys,
+            priority,
+            memory_mb: 1_000 * (1 + u32::from(needs % 24)),
+            tags: if needs / 32 == 1 { names("t1") } else { vec![] },
+            devices: if needs / 32 == 2 { names("d1") } else { vec![] },
+            cache_dirs: if needs / 32 == 3 {
+                names("c1 c2")
+            } else {
+                vec![]
+            },
+            arch: if needs / 32 == 4 {
+                "x86_64".to_owned()
+            } else {
+                String::new()
+            },
+            suite: format!("s{}", needs % 3),
+            version: version(self.seq_no),
+            submitted: Millis(self.lab.now),
+            ..queued(queue, job(key, account))
+        }
+    }
+
+    fn offer(&mut self, host: u8, how: u8) -> Offer {
+        let host = host % HOSTS;
+        let name = format!("h{host}");
+        let keys = match how % 4 {
+            0 => vec!["hw.x86_64".to_owned(), format!("hw@{name}")],
+            1 => names("hw.x86_64 vm.x86_64 dc.x86_64"),
+            _ => vec![
+                "vm.x86_64".to_owned(),
+                "dc.x86_64".to_owned(),
+                format!("vm.x86_64@{name}"),
+            ],
+        };
+        Offer {
+            keys,
+            free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),
+            jobs_max: 1 + u32::from(how / 4 % 4),
+            tags: if host % 2 == 0 {
+                names("t1 t2")
+            } else {
+                vec![]
+            },
+            devices: if host % 3 == 0 { names("d1") } else { vec![] },
+            cache_dirs: if host == 1 { names("c1") } else { vec![] },
+            waits_until: Millis(self.lab.now + 500 * u64::from(how % 8)),
+            ..vm_host(&name)
+        }
+    }
+
+    fn nth_job(&self, n: u8, is: impl Fn(&Place) -> bool) -> Option<JobKey> {
+        let fit: Vec<JobKey> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| is(&job.place))
+            .map(|(key, _)| *key)
+            .collect();
+        fit.get(usize::from(n) % fit.len().max(1)).copied()
+    }
+
+    fn flight(&self, n: u8) -> Option<(JobKey, OfferKey)> {
+        let job = self.nth_job(n, |place| matches!(place, Place::InFlight(_)))?;
+        match self.jobs[&job].place {
+            Place::InFlight(offer) => Some((job, offer)),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Learn(jobs) => {
+                let facts: Vec<JobFacts> = jobs.into_iter().map(|job| self.facts(job)).collect();
+                for facts in &facts {
+                    self.jobs.insert(
+                        facts.key,
+                        Known {
+                            facts: facts.clone(),
+                            place: Place::Waiting,
+                        },
+                    );
+                }
+                // A page may hold what is known already, in any state.
+                let stale = self.jobs.values().next().map(|known| known.facts.clone());
+                self.event(Event::JobsLearned(facts.into_iter().chain(stale).collect()));
+            }
+            Step::Offer(host, how) => {
+                let offer = self.offer(host, how);
+                let key = OfferKey(self.offers.len() as u64 + 1);
+                self.offers.insert(
+                    key,
+                    (
+                        Offer {
+                            key,
+                            ..offer.clone()
+                        },
+                        0,
+                    ),
+                );
+                self.open.insert(key, vec![]);
+                self.event(Event::HostOffers(Offer { key, ..offer }));
+            }
+            Step::Commit(n) => {
+                let Some((job, offer)) = self.flight(n) else {
+                    return;
+                };
+                self.seq_no += 1;
+                let version = version(self.seq_no);
+                let host = self.offers[&offer].0.host.clone();
+                let known = self.jobs.get_mut(&job).expect("a known job");
+                known.place = Place::Held(host);
+                known.facts.version = version;
+                if let Some(committed) = self.open.get_mut(&offer) {
+                    committed.push(job);
+                }
+                self.event(Event::ClaimCommitted {
+                    job,
+                    offer,
+                    version,
+                });
+            }
+            Step::Refuse(n, how) => self.refuse(n, how),
+            Step::End(n) => {
+                let Some(job) = self.nth_job(n, |place| matches!(place, Place::Held(_))) else {
+                    return;
+                };
+                self.jobs.get_mut(&job).expect("a known job").place = Place::Over;
+                self.event(Event::JobEnded {
+                    job,
+                    ran: n % 4 > 0,
+                });
+            }
+            Step::Gone(n) => {
+                let Some(job) = self.nth_job(n, |place| *place == Place::Waiting) else {
+                    return;
+                };
+                self.jobs.get_mut(&job).expect("a known job").place = Place::Over;
+                self.event(Event::JobGone(job));
+            }
+            Step::Withdraw(n) => {
+                let open: Vec<OfferKey> = self.open.keys().copied().collect();
+                let Some(offer) = open.get(usize::from(n) % open.len().max(1)).copied() else {
+                    return;
+                };
+                self.open.remove(&offer);
+                self.withdrawn.push(offer);
+                self.event(Event::OfferWithdrawn(offer));
+            }
+            Step::Leave(host) => {
+                let host = format!("h{}", host % HOSTS);
+                let offers = &self.offers;
+                let newest = offers
+                    .values()
+                    .filter(|(offer, _)| offer.host == host)
+                    .map(|(offer, _)| offer.key)
+                    .max();
+                self.open.retain(|key, _| Some(*key) != newest);
+                self.event(Event::HostLeft(host));
+            }
+            Step::Held(n) => self.held_elsewhere(n),
+            Step::Requeue(n) => {
+                let Some(job) = self.nth_job(n, |place| *place == Place::Over) else {
+                    return;
+                };
+                self.seq_no += 1;
+                let known = self.jobs.get_mut(&job).expect("a known job");
+                known.facts.version = version(self.seq_no);
+                known.place = Place::Waiting;
+                let facts = known.facts.clone();
+                self.event(Event::JobsLearned(vec![facts]));
+            }
+            Step::Policy(queue, class, weight) => {
+                let name = ["vip", "idle", "shared", "a", "b", "c"][usize::from(queue % 6)];
+                let (priority, weight, paused) = (class % 12, u32::from(weight), class % 5 == 4);
+                self.policy.queues.insert(
+                    name.to_owned(),
+                    QueuePolicy {
+                        priority,
+                        weight,
+                        paused,
+                    },
+                );
+                self.event(Event::PolicyChanged(self.policy.clone()));
+            }
+            Step::Counts(more) => self.counts(u64::from(more % 300)),
+            Step::FindsEnd => {
+                for offer in std::mem::take(&mut self.finds) {
+                    self.event(Event::FindEnded(offer));
+                }
+            }
+            Step::PullsEnd => {
+                for dimension in std::mem::take(&mut self.pulls) {
+                    self.event(Event::PullEnded {
+                        dimension,
+                        more: true,
+                    });
+                }
+            }
+            Step::Pass(ms) => {
+                self.lab.now += u64::from(ms);
+                self.event(Event::Tick);
+            }
+        }
+    }
+
+    fn counts(&mut self, more: u64) {
+        let waiting = self.lab.engine.stats().cached_jobs;
+        let by = ["vm.x86_64", "dc.x86_64", "hw.x86_64"]
+            .map(|key| (Dimension::HostKey(key.to_owned()), waiting + more));
+        self.complete &= more == 0;
+        self.event(Event::CountsRefreshed(DimensionCounts {
+            total: waiting + more,
+            by: by.to_vec(),
+        }));
+    }
+
+    fn held_elsewhere(&mut self, n: u8) {
+        let Some(job) = self.nth_job(n, |place| *place == Place::Waiting) else {
+            return;
+        };
+        self.seq_no += 1;
+        let known = self.jobs.get_mut(&job).expect("a known job");
+        known.facts.version = version(self.seq_no);
+        known.place = Place::Held("elsewhere".to_owned());
+        let since = Millis(self.lab.now.saturating_sub(u64::from(n) * 50));
+        let (host, group) = ("elsewhere".to_owned(), "group".to_owned());
+        let facts = known.facts.clone();
+        self.event(Event::JobHeld(Running {
+            facts,
+            host,
+            group,
+            total_memory_mb: 64_000,
+            since,
+        }));
+    }
+
+    fn refuse(&mut self, n: u8, how: u8) {
+        let Some((job, offer)) = self.flight(n) else {
+            return;
+        };
+        self.seq_no += 1;
+        let known = self.jobs.get_mut(&job).expect("a known job");
+        let refusal = match how % 3 {
+            0 => Refusal::Gone,
+            1 => Refusal::Moved(version(self.seq_no)),
+            _ => Refusal::Unavailable {
+                until: Millis(self.lab.now + u64::from(how) * 10),
+            },
+        };
+        known.place = if refusal == Refusal::Gone {
+            Place::Over
+        } else {
+            Place::Waiting
+        };
+        if let Refusal::Moved(version) = refusal {
+            known.facts.version = version;
+        }
+        self.event(Event::ClaimRefused {
+            job,
+            offer,
+            refusal,
+        });
+    }
+
+    fn event(&mut self, event: Event) {
+        self.alone.clear();
+        let out = self.lab.on(event).to_vec();
+        self.trace.extend(out.iter().cloned());
+        for decision in out {
+            match decision {
+                Decision::Claim {
+                    job,
+                    version,
+                    offer,
+                } => self.check_claim(job, version, offer),
+                Decision::Answer { offer, jobs } => {
+                    let committed = self.open.remove(&offer);
+                    let mut committed = committed
+                        .unwrap_or_else(|| panic!("{offer:?} was answered twice, or never open"));
+                    let mut answered = jobs.clone();
+                    committed.sort_unstable();
+                    answered.sort_unstable();
+                    assert_eq!(answered, committed);
+                }
+                Decision::Find { offer, .. } => self.finds.push(offer),
+                Decision::Pull { dimension, .. } => self.pulls.push(dimension),
+                Decision::WakeAt(at) => assert!(at.0 > self.lab.now, "a wake-up in the past"),
+            }
+        }
+        for (job, offer) in std::mem::take(&mut self.alone) {
+            self.check_order(job, offer);
+        }
+    }
+
+    /// I4, and order inside an account: nothing that still waits should have had this offer.
+    fn check_order(&self, taken: JobKey, offer: OfferKey) {
+        if !self.complete {
+            return;
+        }
+        let (host, taken) = (&self.offers[&offer].0, &self.jobs[&taken].facts);
+        let class = |job: &JobFacts| {
+            self.policy
+                .queues
+                .get(&job.queue)
+                .copied()
+                .unwrap_or_default()
+                .priority
+                .min(9)
+        };
+        for (key, known) in self
+            .jobs
+            .iter()
+            .filter(|(_, known)| known.place == Place::Waiting)
+        {
+            let other = &known.facts;
+            let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
+            if !able(other, host) || explained.is_none_or(|explained| !explained.reasons.is_empty())
+            {
+                continue;
+            }
+            assert!(
+                class(other) <= class(taken),
+                "{key:?} of a higher class waits, {:?} does not",
+                taken.key
+            );
+            let same = (&other.account, &other.queue) == (&taken.account, &taken.queue);
+            let before = (-other.priority, other.key) < (-taken.priority, taken.key);
+            assert!(!same || !before, "{key:?} comes before {:?}", taken.key);
+        }
+    }
+
+    /// I3, hw alone, memory never more than there is, each job claimed once and at its present version.
+    fn check_claim(&mut self, key: JobKey, version: Version, offer: OfferKey) {
+        let known = self
+            .jobs
+            .get(&key)
+            .expect("only known jobs are claimed")
+            .clone();
+        assert_eq!(
+            known.place,
+            Place::Waiting,
+            "{key:?} is claimed although it is not waiting"
+        );
+        assert_eq!(known.facts.version, version);
+        let (host, claims) = self
+            .offers
+            .get_mut(&offer)
+            .expect("only known offers are served");
+        *claims += 1;
+        let host = host.clone();
+        assert!(self.open.contains_key(&offer), "a claim for a closed offer");
+        let paused = self
+            .policy
+            .queues
+            .get(&known.facts.queue)
+            .is_some_and(|queue| queue.paused);
+        assert!(!paused, "{key:?} of a paused queue");
+        assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
+        let there: Vec<&Known> = self
+            .jobs
+            .values()
+            .filter(|other| match &other.place {
+                Place::InFlight(offer) => self.offers[offer].0.host == host.host,
+                Place::Held(name) => *name == host.host,
+                Place::Waiting | Place::Over => false,
+            })
+            .collect();
+        assert!(
+            known.facts.kind != Kind::Hw || there.is_empty(),
+            "hw {key:?} with {there:?}"
+        );
+        assert!(
+            there.iter().all(|other| other.facts.kind != Kind::Hw),
+            "{key:?} beside hw"
+        );
+        let used: u32 = there.iter().map(|other| other.facts.memory_mb).sum();
+        assert!(
+            used + known.facts.memory_mb <= host.total_memory_mb,
+            "{key:?}: {used} MB used on {}",
+            host.host
+        );
+        if there.is_empty() && host.jobs_max == 1 {
+            self.alone.push((key, offer));
+        }
+        self.jobs.get_mut(&key).expect("a known job").place = Place::InFlight(offer);
+    }
+
+    /// No open, untouched offer is left that a ready job in memory could use; and what the engine takes for the
+    /// order of classes is what the policy says (I4).
+    fn check_quiet(&mut self) {
+        let mut lab_jobs: Vec<(JobKey, &Known)> = vec![];
+        for (key, known) in &self.jobs {
+            let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
+            let Some(explained) = explained.filter(|e| e.state == JobState::Waiting) else {
+                continue;
+            };
+            assert_eq!(known.place, Place::Waiting, "{key:?}");
+            assert!(explained.hosts.len() <= EXPLAIN_LIST_MAX);
+            let ready = explained.reasons.is_empty();
+            for verdict in &explained.hosts {
+                let asking = self
+                    .lab
+                    .engine
+                    .hosts()
+                    .into_iter()
+                    .find(|host| host.name == verdict.host);
+                let offer = asking
+                    .and_then(|host| host.asking)
+                    .filter(|offer| self.open.contains_key(offer));
+                let Some(offer) = offer.filter(|offer| self.offers[offer].1 == 0) else {
+                    continue;
+                };
+                let fits = verdict.reasons.is_empty() && ready;
+                assert!(
+                    !fits || !self.complete,
+                    "{key:?} waits although {offer:?} of {} does",
+                    verdict.host
+                );
+            }
+            lab_jobs.push((*key, known));
+        }
+        if self.complete {
+            let waiting = self
+                .jobs
+                .values()
+                .filter(|known| known.place == Place::Waiting)
+                .count();
+            assert_eq!(lab_jobs.len(), waiting, "a job was lost");
+        }
+        for queue in self.lab.engine.queues(Millis(self.lab.now)) {
+            let policy = self
+                .policy
+                .queues
+                .get(&queue.name)
+                .copied()
+                .unwrap_or_default();
+            assert_eq!(
+                (queue.class, queue.paused),
+                (policy.priority.min(9), policy.paused)
+            );
+            let of_queue = |known: &&Known| known.facts.queue == queue.name;
+            let held = self
+                .jobs
+                .values()
+                .filter(of_queue)
+                .filter(|known| matches!(known.place, Place::InFlight(_) | Place::Held(_)));
+            assert_eq!(
+                queue.in_flight + queue.running,
+                held.count() as u64,
+                "{}",
+                queue.name
+            );
+        }
+    }
+}
+
+/// Whether a host could run a job, written anew.
+fn able(job: &JobFacts, host: &Offer) -> bool {
+    job.host_keys.iter().any(|key| host.keys.contains(key))
+        && (job.arch.is_empty() || job.arch == host.arch)
+        && job.tags.iter().all(|tag| host.tags.contains(tag))
+        && job
+            .devices
+            .iter()
+            .all(|device| host.devices.contains(device))
+        && job.memory_mb
+            <= if job.kind == Kind::Hw {
+                host.total_memory_mb
+            } else {
+                host.free_memory_mb
+            }
+}
+
+fn live(steps: Vec<Step>, cache_jobs_max: u32) -> Vec<Decision> {
+    let mut world = World::new(cache_jobs_max);
+    for step in steps {
+        world.take(step);
+        if cache_jobs_max > 64 {
+            world.check_quiet();
+        }
+    }
+    world.trace
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_histories_keep_every_promise(steps in proptest::collection::vec(step(), 1..80)) {
+        live(steps, 100_000);
+    }
+
+    #[test]
+    fn random_histories_of_a_partial_cache_keep_every_promise(steps in proptest::collection::vec(step(), 1..120)) {
+        live(steps, 64);
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_decisions(steps in proptest::collection::vec(step(), 1..80)) {
+        prop_assert_eq!(live(steps.clone(), 64), live(steps, 64));
+    }
+}
