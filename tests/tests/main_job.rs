@@ -176,8 +176,18 @@ async fn all_end(http: &Http) {
             let stages = "submit,dispatch,boot,setup,running,post_run";
             let open = http
                 .get(&format!("/scheduler/v1/jobs?stage={stages}"))
-                .await;
-            panic!("{ended} have ended; open are {}", open.text);
+                .await
+                .json();
+            let mut about = vec![http.get("/scheduler/v1/hosts").await.text];
+            for job in open["jobs"].as_array().into_iter().flatten() {
+                let id = job["job_id"].as_str().unwrap_or_default();
+                about.push(
+                    http.get(&format!("/scheduler/v1/jobs/{id}/explain"))
+                        .await
+                        .text,
+                );
+            }
+            panic!("{ended} have ended; open are {open}\n{}", about.join("\n"));
         }
         (ended >= 200).then_some(())
     })
