@@ -7,8 +7,13 @@
 //! same accounts, every job a shape of its own by memory, tags or machine. *nothing*: the 200 shapes, but none fits
 //! any host, for want of memory, tags or architecture. Inputs are seeded. Without `--bench` the sizes are tiny.
 
+#![expect(clippy::cast_possible_truncation, reason = "small numbers")]
+
 use criterion::Criterion;
-use fairlead_dispatch::*;
+use fairlead_dispatch::{
+    Decision, Engine, EngineConfig, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey, Policy,
+    Version,
+};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -66,7 +71,7 @@ impl Bench {
         let mut bench = Self {
             engine: Engine::new(config, Policy::default()),
             hosts: (0..hosts).map(|n| host(n, mix)).collect(),
-            held: vec![None; usize::try_from(hosts).expect("few hosts")],
+            held: (0..hosts).map(|_| None).collect(),
             mix,
             seed: Seed(1),
             now: 1_000_000,
@@ -99,7 +104,7 @@ impl Bench {
             Mix::Nothing => match shape % 3 {
                 0 => facts.memory_mb = 4_000_000,
                 1 => facts.tags.push("nobody-has-it".to_owned()),
-                _ => facts.arch = "riscv64".to_owned(),
+                _ => facts.arch.replace_range(.., "riscv64"),
             },
         }
         facts
@@ -108,7 +113,7 @@ impl Bench {
     /// One decision of a host's; answers how long it took.
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
     fn decide(&mut self) -> Duration {
-        let at = usize::try_from(self.seed.below(self.hosts.len() as u64)).expect("few hosts");
+        let at = self.seed.below(self.hosts.len() as u64) as usize;
         self.now += 1;
         if let Some(job) = self.held[at].take() {
             self.on(Event::JobEnded { job, ran: true });
@@ -166,7 +171,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
     let arch = if like % 4 == 3 { "aarch64" } else { "x86_64" };
     let (kind, name) = match like % 3 {
         2 => (Kind::Hw, "hw"),
-        _ if shape % 2 == 0 => (Kind::Vm, "vm"),
+        _ if shape.is_multiple_of(2) => (Kind::Vm, "vm"),
         _ => (Kind::Dc, "dc"),
     };
     let key = match bound {
@@ -203,7 +208,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
 /// Makes a job's shape its own.
 fn own(facts: &mut JobFacts, n: u64) {
     match n % 3 {
-        0 => facts.memory_mb = u32::try_from(500 + n % 100_000).expect("small"),
+        0 => facts.memory_mb = 500 + (n % 100_000) as u32,
         1 => facts.tags.extend(
             (0..20)
                 .filter(|bit| n >> bit & 1 == 1)
@@ -290,7 +295,7 @@ fn table(jobs: &[u64], hosts: &[u64], rounds: usize) {
                     },
                     "{claimed}"
                 );
-                let us = |at: usize| took[at.min(rounds - 1)].as_nanos() as u64 / 10;
+                let us = |at: usize| took[at.min(rounds - 1)].as_nanos() / 10;
                 let shown = |at| format!("{}.{:02}", us(at) / 100, us(at) % 100);
                 let each = |after: u64, before: u64| (after - before) / rounds as u64;
                 println!(

@@ -397,7 +397,8 @@ impl Engine {
                     self.evict_from(*id, excess.min(longer), spare_last) > 0
                 })
             };
-            if !evict(true) && !(overfull && evict(false)) {
+            let made_room = evict(true) || (overfull && evict(false));
+            if !made_room {
                 return;
             }
         }

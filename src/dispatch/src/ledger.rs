@@ -460,51 +460,6 @@ impl Ledger {
         let lag = queue.meter.pass(now).saturating_sub(present) / unit;
         i64::try_from(lag).unwrap_or(if lag < 0 { i64::MIN } else { i64::MAX })
     }
-
-    /// Panics if a sum disagrees with its parts. For tests and simulation.
-    pub(crate) fn sanity_check(&self) {
-        for (id, queue) in &self.queues {
-            assert_eq!(self.by_name.get(&queue.name), Some(&id));
-            let of = |charge: &&Charge| charge.owner.queue == id;
-            let sum = |(flat, rate): (i128, i128), charge: &Charge| {
-                let (more_flat, more_rate) = charge.terms();
-                (flat + more_flat, rate + more_rate)
-            };
-            assert_eq!(
-                self.charges.values().filter(of).fold((0, 0), sum),
-                queue.meter.running()
-            );
-            let running = self
-                .charges
-                .values()
-                .filter(of)
-                .filter(|charge| charge.since.is_some())
-                .count() as u64;
-            assert_eq!(running, queue.tally.running);
-            assert_eq!(
-                self.charges.values().filter(of).count() as u64,
-                queue.tally.held()
-            );
-            let members = queue
-                .members
-                .values()
-                .filter_map(|member| self.members.get(*member));
-            let waiting: u64 = members.clone().map(|member| member.tally.waiting).sum();
-            let held: u64 = members.map(|member| member.tally.held()).sum();
-            assert_eq!(
-                (waiting, held),
-                (queue.tally.waiting, queue.tally.held()),
-                "{}",
-                queue.name
-            );
-        }
-        let due = self
-            .charges
-            .values()
-            .filter(|charge| charge.since.is_some() && !charge.overrun)
-            .count();
-        assert_eq!(due, self.overruns.len());
-    }
 }
 
 fn is_active(tally: Tally) -> bool {

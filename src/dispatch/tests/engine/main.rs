@@ -1,9 +1,13 @@
 //! What the engine promises, seen from outside.
+#![expect(clippy::expect_used, reason = "a test says what must hold")]
+
 mod cache;
 mod claims;
+mod explain;
 mod lab;
 mod model;
 mod order;
 mod placing;
 mod shares;
+mod steps;
 mod work;

@@ -1,49 +1,10 @@
 //! Random events against a model that recomputes everything from scratch, and properties of every decision.
 
 use crate::lab::*;
+use crate::steps::{Step, step};
 use fairlead_dispatch::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-
-/// One step of a random history. Numbers are folded into what exists.
-#[derive(Debug, Clone)]
-enum Step {
-    Learn(Vec<(u8, u8, u8, i16)>),
-    Offer(u8, u8),
-    Commit(u8),
-    Refuse(u8, u8),
-    End(u8),
-    Gone(u8),
-    Withdraw(u8),
-    Leave(u8),
-    Held(u8),
-    Requeue(u8),
-    Policy(u8, u8, u8),
-    Counts(u16),
-    FindsEnd,
-    PullsEnd,
-    Pass(u16),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        6 => proptest::collection::vec((any::<u8>(), any::<u8>(), any::<u8>(), -1..2_i16), 1..6).prop_map(Step::Learn),
-        8 => (any::<u8>(), any::<u8>()).prop_map(|(host, how)| Step::Offer(host, how)),
-        8 => any::<u8>().prop_map(Step::Commit),
-        2 => (any::<u8>(), any::<u8>()).prop_map(|(which, how)| Step::Refuse(which, how)),
-        5 => any::<u8>().prop_map(Step::End),
-        1 => any::<u8>().prop_map(Step::Gone),
-        1 => any::<u8>().prop_map(Step::Withdraw),
-        1 => any::<u8>().prop_map(Step::Leave),
-        1 => any::<u8>().prop_map(Step::Held),
-        1 => any::<u8>().prop_map(Step::Requeue),
-        1 => (any::<u8>(), any::<u8>(), any::<u8>()).prop_map(|(queue, class, weight)| Step::Policy(queue, class, weight)),
-        1 => any::<u16>().prop_map(Step::Counts),
-        2 => Just(Step::FindsEnd),
-        1 => Just(Step::PullsEnd),
-        3 => (0..4_000_u16).prop_map(Step::Pass),
-    ]
-}
 
 /// What the model knows of a job.
 #[derive(Debug, Clone)]
@@ -165,12 +126,16 @@ impl World {
             keys,
             free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),
             jobs_max: 1 + u32::from(how / 4 % 4),
-            tags: if host % 2 == 0 {
+            tags: if host.is_multiple_of(2) {
                 names("t1 t2")
             } else {
                 vec![]
             },
-            devices: if host % 3 == 0 { names("d1") } else { vec![] },
+            devices: if host.is_multiple_of(3) {
+                names("d1")
+            } else {
+                vec![]
+            },
             cache_dirs: if host == 1 { names("c1") } else { vec![] },
             waits_until: Millis(self.lab.now + 500 * u64::from(how % 8)),
             ..vm_host(&name)
@@ -611,7 +576,7 @@ fn live(steps: Vec<Step>, cache_jobs_max: u32) -> Vec<Decision> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_histories_keep_every_promise(steps in proptest::collection::vec(step(), 1..80)) {

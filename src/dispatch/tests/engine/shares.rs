@@ -130,7 +130,7 @@ impl Sim {
             for decision in out {
                 match decision {
                     Decision::Claim { job, offer, .. } => {
-                        more.extend(self.lab.commit_unchecked(job, offer).to_vec())
+                        more.extend(self.lab.commit_unchecked(job, offer).to_vec());
                     }
                     Decision::Answer { offer, jobs } => self.start(offer, &jobs),
                     _ => {}
