@@ -8,7 +8,7 @@ use crate::{
     table::{Grid, cut, harmless, or_dash},
 };
 
-/// Characters of the parameters in the table.
+/// Characters of the parameters in the table, on a terminal.
 const PARAMS_CHARS_MAX: usize = 80;
 /// Reasons of failed jobs below the table.
 const REASONS_MAX: usize = 20;
@@ -81,6 +81,12 @@ fn seconds(ms: u64) -> f64 {
 
 /// All endings as a table, and what they add up to.
 pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
+    // A program or a file takes all.
+    let params_chars_max = if terminal {
+        PARAMS_CHARS_MAX
+    } else {
+        usize::MAX
+    };
     let mut grid = Grid::new(&["job", "parameters", "health", ">seconds", "result folder"]);
     for ending in endings {
         let params: Vec<String> = ending
@@ -90,7 +96,7 @@ pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
             .collect();
         grid.row([
             ending.job_id.clone(),
-            or_dash(&cut(&params.join(" "), PARAMS_CHARS_MAX)),
+            or_dash(&cut(&params.join(" "), params_chars_max)),
             health(ending),
             ending
                 .seconds

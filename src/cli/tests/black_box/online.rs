@@ -1,5 +1,10 @@
 //! The commands against a scheduler of their own.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
 use crate::{
     lab::{Lab, Ran},
     scheduler::{Agent, Serving, until},
@@ -106,6 +111,46 @@ fn following_says_at_the_end_whether_all_succeeded() {
         .json();
     assert_eq!(json["results"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["jobs"][0]["file"], "a.yaml");
+}
+
+#[test]
+fn following_survives_a_killed_scheduler() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    let address = server.url.strip_prefix("http://").unwrap().to_owned();
+    lab.write("a.yaml", "suite: s\nscript: |\n  echo first\n  until [ -e $gate ]; do sleep 0.05; done\n  echo last\n");
+    let gate = format!("gate={}/gate", lab.path().display());
+    let url = server.url.clone();
+    let _agent = Agent::start(&url, None, &lab.path().join("box"));
+    let follow = |args: &[&str]| {
+        let mut command = lab.fairlead(&[args, &["--server", &url]].concat());
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let monitor = follow(&["submit", "-m", "a.yaml", &gate]);
+    let id = until("it runs", || {
+        let list = server
+            .run(&lab, &["jobs", "--json", "--stage", "running"])
+            .exits(0)
+            .json();
+        list["jobs"][0]["job_id"].as_str().map(str::to_owned)
+    });
+    let mut log = follow(&["log", "-f", &id]);
+    let mut lines = BufReader::new(log.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("first"));
+    drop(server);
+    let _server = Serving::start_at(&address, &lab, &[]);
+    lab.write("gate", "");
+    assert_eq!(lines.next().as_deref(), Some("last"));
+    assert_eq!(lines.next(), None);
+    assert!(log.wait().unwrap().success());
+    let ran = Ran::of(monitor.wait_with_output().unwrap()).exits(0);
+    assert!(ran.out.contains("1 of 1 jobs succeeded"), "{ran:#?}");
 }
 
 #[test]

@@ -40,7 +40,12 @@ pub(crate) struct Serving {
 impl Serving {
     /// On a free port, with data in the lab's folder `data`.
     pub(crate) fn start(lab: &Lab, more: &[&str]) -> Self {
-        let args = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+        Self::start_at("127.0.0.1:0", lab, more)
+    }
+
+    /// At an address, where an earlier one of this lab may have been.
+    pub(crate) fn start_at(address: &str, lab: &Lab, more: &[&str]) -> Self {
+        let args = ["serve", "--listen", address, "--data", "data"];
         let log = fs::File::create(lab.path().join("serve.log")).expect("a log");
         let mut child = lab
             .fairlead(&[&args, more].concat())
