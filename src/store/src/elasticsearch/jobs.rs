@@ -43,14 +43,13 @@ impl ElasticStore {
                 .map(|id| (self.jobs_index(*id), id.to_string()))
                 .collect();
             let got: Vec<Got<Map<String, Value>>> = self.multi_get(&names).await?;
-            for (id, got) in ids.iter().zip(got) {
-                let version = version_of(&got);
-                let state = got.source.map(documents::state_of).transpose();
-                let state = state.map_err(|reason| StoreError::Refused {
-                    reason: format!("job {id} cannot be read: {reason}"),
-                })?;
-                jobs.push(state.map(|state| StoredJob { state, version }));
-            }
+            let ids = ids.to_vec();
+            let read = reply::aside(move || {
+                let each = ids.into_iter().zip(got);
+                each.map(|(id, got)| read_state(id, got)).collect()
+            });
+            let read: Result<Vec<Option<StoredJob>>, StoreError> = read.await?;
+            jobs.extend(read?);
         }
         Ok(jobs)
     }
@@ -202,6 +201,15 @@ impl ElasticStore {
         }
         cells
     }
+}
+
+fn read_state(id: JobId, got: Got<Map<String, Value>>) -> Result<Option<StoredJob>, StoreError> {
+    let version = version_of(&got);
+    let state = got.source.map(documents::state_of).transpose();
+    let state = state.map_err(|reason| StoreError::Refused {
+        reason: format!("job {id} cannot be read: {reason}"),
+    })?;
+    Ok(state.map(|state| StoredJob { state, version }))
 }
 
 fn version_of<S>(got: &Got<S>) -> Version {

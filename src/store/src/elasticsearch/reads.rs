@@ -113,18 +113,17 @@ impl ElasticStore {
         let limit = |pull: &Pull| pull.limit.clamp(1, 10_000);
         let bodies = requests.iter().map(|r| query::pull(r, limit(r))).collect();
         let found = self.search_many(&self.all_jobs(), bodies).await?;
-        let pages = requests.iter().zip(found);
-        Ok(pages
-            .map(|(request, found)| {
-                let limit = usize::try_from(limit(request)).unwrap_or(usize::MAX);
-                let more = found.hits.hits.len() > limit;
-                let jobs = found.hits.hits.into_iter().take(limit);
-                Page {
-                    jobs: jobs.filter_map(read_hit).collect(),
-                    more,
-                }
-            })
-            .collect())
+        let limits: Vec<u32> = requests.iter().map(limit).collect();
+        reply::aside(move || {
+            let pages = limits.into_iter().zip(found);
+            pages
+                .map(|(limit, found)| {
+                    let (jobs, more) = first_of(found, limit);
+                    Page { jobs, more }
+                })
+                .collect()
+        })
+        .await
     }
 
     /// What offers could take, many in one request.
@@ -134,7 +133,7 @@ impl ElasticStore {
             .map(|offer| query::find(offer, FIND_GROUPS, offer.limit.clamp(1, 10_000)))
             .collect();
         let found = self.search_many(&self.all_jobs(), bodies).await?;
-        Ok(found.into_iter().map(found_page).collect())
+        reply::aside(|| found.into_iter().map(found_page).collect()).await
     }
 
     /// A search for people.
@@ -142,14 +141,12 @@ impl ElasticStore {
         let limit = search.limit.min(1_000);
         let body = query::search(search, limit);
         let found = self.search_one(&self.all_jobs(), &body).await?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more = found.hits.hits.len() > limit;
-        let jobs = found.hits.hits.into_iter().take(limit);
-        Ok(SearchPage {
-            jobs: jobs.filter_map(read_hit).collect(),
-            total: found.hits.total.map_or(0, |total| total.value),
-            more,
+        let total = found.hits.total.as_ref().map_or(0, |total| total.value);
+        reply::aside(move || {
+            let (jobs, more) = first_of(found, limit);
+            SearchPage { jobs, total, more }
         })
+        .await
     }
 
     /// One search, whole or an error.
@@ -193,6 +190,14 @@ fn misunderstood(error: &serde_json::Error) -> StoreError {
     StoreError::Refused {
         reason: format!("an answer of Elasticsearch was not understood: {error}"),
     }
+}
+
+/// The first `limit` jobs, and whether there was one more.
+fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = found.hits.hits.len() > limit;
+    let hits = found.hits.hits.into_iter().take(limit);
+    (hits.filter_map(read_hit).collect(), more)
 }
 
 /// The jobs under each collapsed hit, or the hit itself, best first over all.

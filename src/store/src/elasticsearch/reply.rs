@@ -20,14 +20,20 @@ where
     let parsed = if body.len() < PARSE_BYTES {
         serde_json::from_slice(&body)
     } else {
-        tokio::task::spawn_blocking(move || serde_json::from_slice(&body))
-            .await
-            .map_err(|error| StoreError::Unavailable {
-                reason: error.to_string(),
-            })?
+        aside(move || serde_json::from_slice(&body)).await?
     };
     parsed.map_err(|error| StoreError::Refused {
         reason: format!("an answer of Elasticsearch was not understood: {error}"),
+    })
+}
+
+/// Runs what takes more than a moment on a thread for blocking work.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StoreError::Unavailable {
+        reason: error.to_string(),
     })
 }
 

@@ -13,14 +13,14 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
-    apply::{self, Item},
+    apply::Item,
     docs, open, read, search,
     tally::Tally,
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
     Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
-    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version, codec,
+    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -203,17 +203,12 @@ impl JobStore for EmbeddedStore {
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
         let ids = ids.to_vec();
-        let rows = self.read(move |conn| read::states(conn, &ids)).await?;
-        rows.into_iter()
-            .map(|row| {
-                let Some((seq, text)) = row else {
-                    return Ok(None);
-                };
-                let state = codec::decode_text(&text).map_err(|reason| StoreError::Refused {
+        let read = self.read(move |conn| read::states(conn, &ids)).await?;
+        read.into_iter()
+            .map(|job| {
+                job.transpose().map_err(|reason| StoreError::Refused {
                     reason: format!("a job cannot be read: {reason}"),
-                })?;
-                let version = apply::version(seq);
-                Ok(Some(StoredJob { state, version }))
+                })
             })
             .collect()
     }
@@ -296,6 +291,7 @@ impl JobStore for EmbeddedStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec;
 
     fn job(n: u64, body_bytes: usize) -> NewJob {
         let text = include_str!("../../tests/golden/state-1.json");

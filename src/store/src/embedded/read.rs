@@ -11,19 +11,26 @@ use super::{
 };
 use crate::{Find, Page, Pull, PullBy, StoredJob, codec};
 
+/// A state by id, or why this version cannot read it.
+type Read = Option<Result<StoredJob, String>>;
+
 /// States by id.
-pub(super) fn states(
-    conn: &Connection,
-    ids: &[JobId],
-) -> rusqlite::Result<Vec<Option<(u64, String)>>> {
+pub(super) fn states(conn: &Connection, ids: &[JobId]) -> rusqlite::Result<Vec<Read>> {
     let mut one = conn.prepare_cached("SELECT seq, state FROM states WHERE job_id = ?1")?;
     ids.iter()
         .map(|id| {
-            let Ok(id) = codec::check_id(*id) else {
+            let Ok(raw) = codec::check_id(*id) else {
                 return Ok(None);
             };
-            one.query_row([id], |row| Ok((unsigned(row, 0)?, row.get(1)?)))
-                .optional()
+            one.query_row([raw], |row| {
+                let (seq, text): (u64, String) = (unsigned(row, 0)?, row.get(1)?);
+                let state = codec::decode_text(&text).map_err(|why| format!("{id}: {why}"));
+                Ok(state.map(|state| StoredJob {
+                    state,
+                    version: version(seq),
+                }))
+            })
+            .optional()
         })
         .collect()
 }
