@@ -65,7 +65,9 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let mut entries = submission::entries(files, &settings, &submit_id);
     let machine = Machine::of_process();
     let built_in = SiteDefaults::default();
-    let memory_mb = built_in.memory_mb.min(machine.memory_mb);
+    let jobs_max = args.jobs_max.unwrap_or(machine.processors);
+    // So that jobs which do not say how much they need can use every place.
+    let memory_mb = (machine.memory_mb / jobs_max.max(1)).clamp(1, built_in.memory_mb);
     let site = SiteDefaults {
         memory_mb,
         ..built_in
@@ -82,7 +84,6 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let data_dir = data_dir(args.data.as_deref())?;
     // From here on, a signal stops in order.
     let signals = Signals::catch()?;
-    let jobs_max = args.jobs_max.unwrap_or(machine.processors);
     let lab = Lab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
     context.output.remark(&format!(
         "{} jobs, results in {}",

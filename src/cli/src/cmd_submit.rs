@@ -61,14 +61,27 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
         context.output.line(&format!("submit_id={submit_id}"));
     }
     let mut teller = Teller::new(context);
-    let sent = submission::send(&entries, &client, |report| teller.tell(report)).await;
+    // Ctrl-C has a meaning while jobs are followed; without -m it just ends the process.
+    let mut signals = args.monitor.then(Signals::catch).transpose()?;
+    let sending = submission::send(&entries, &client, |report| teller.tell(report));
+    let sent = match &mut signals {
+        None => sending.await,
+        Some(signals) => tokio::select! {
+            sent = sending => sent,
+            () = signals.next() => Err(Failure::new(
+                exit::INTERRUPTED,
+                "stopped while submitting",
+                "some jobs may be in: `fairlead jobs --submit-id` shows them",
+            )),
+        },
+    };
     teller.flush();
     let reports = sent?;
     let refused = reports.iter().any(|report| !report.accepted());
     let mut code = if refused { exit::REFUSED } else { exit::OK };
     let mut endings = None;
-    if args.monitor {
-        let (ended, ended_code) = follow(&entries, &reports, &client, context).await?;
+    if let Some(signals) = &mut signals {
+        let (ended, ended_code) = follow(&entries, &reports, &client, signals, context).await?;
         if ended_code == exit::INTERRUPTED || code == exit::OK {
             code = ended_code;
         }
@@ -155,13 +168,13 @@ async fn follow(
     entries: &[Entry],
     reports: &[Report],
     client: &Client,
+    signals: &mut Signals,
     context: &Context,
 ) -> anyhow::Result<(Vec<Ending>, u8)> {
     let tracked = submission::tracked(entries, reports);
     let mut progress = Progress::new(context, tracked.len());
     let mut tails = Tails::default();
     let mut follower = Follower::new(tracked, submission::submit_ids(entries));
-    let mut signals = Signals::catch()?;
     let interrupted = loop {
         tokio::select! {
             () = signals.next() => break true,

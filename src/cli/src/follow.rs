@@ -55,14 +55,17 @@ impl Tracked {
         }
     }
 
-    /// The parameters as one text; `-` without any.
+    /// What tells it apart for people: its parameters, or its file when it has none.
     pub(crate) fn label(&self) -> String {
+        if self.params.is_empty() {
+            return self.file.clone();
+        }
         let pairs: Vec<String> = self
             .params
             .iter()
             .map(|(k, v)| format!("{k}={v}"))
             .collect();
-        crate::table::or_dash(&pairs.join(" "))
+        pairs.join(" ")
     }
 
     /// How far it is, as last seen.

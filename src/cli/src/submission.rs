@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::{SubmitItem, client::Client};
-use fairlead_job::{Spec, varying};
+use fairlead_job::{Spec, parameters, varying};
 use serde_json::Value;
 
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) file: String,
     /// What is sent.
     pub(crate) spec: Spec,
-    /// Its parameters that differ within the submit.
+    /// Its parameters that differ within the submit; of an only job all.
     pub(crate) params: Vec<(String, String)>,
 }
 
@@ -85,11 +85,12 @@ pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str
         }
     }
     let specs: Vec<&Spec> = entries.iter().map(|entry| &entry.spec).collect();
-    let params = varying(&specs);
-    for (entry, mut params) in entries.iter_mut().zip(params) {
-        if params.is_empty() {
-            params = fairlead_job::parameters(&entry.spec);
-        }
+    let params = match specs.as_slice() {
+        // Nothing differs within one job, and its parameters are what people look for.
+        [only] => vec![parameters(only)],
+        all => varying(all),
+    };
+    for (entry, params) in entries.iter_mut().zip(params) {
         entry.params = params;
     }
     entries

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     lab::{Lab, Ran},
-    scheduler::{Agent, Serving, until},
+    scheduler::{Agent, Serving, signal, until},
 };
 use serde_json::json;
 
@@ -151,6 +151,30 @@ fn following_survives_a_killed_scheduler() {
     assert!(log.wait().unwrap().success());
     let ran = Ran::of(monitor.wait_with_output().unwrap()).exits(0);
     assert!(ran.out.contains("1 of 1 jobs succeeded"), "{ran:#?}");
+}
+
+#[test]
+fn ctrl_c_stops_following_and_not_the_jobs() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write("a.yaml", SLEEPY);
+    let mut monitor = lab.fairlead(&["submit", "-m", "a.yaml", "--server", &server.url]);
+    let monitor = monitor
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let waiting = || {
+        server
+            .run(&lab, &["jobs", "--json", "--stage", "submit"])
+            .exits(0)
+            .json()["total"]
+            == 2
+    };
+    until("the jobs wait", || waiting().then_some(()));
+    signal(monitor.id(), "INT");
+    Ran::of(monitor.wait_with_output().unwrap()).exits(130);
+    assert!(waiting());
 }
 
 #[test]
