@@ -135,6 +135,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "reports stage, health, data readiness, milestones; renews",
     ),
     row(
+        "GET",
+        "/~lkp/cgi-bin/:report",
+        Caller::JobToken,
+        "old names of update (lkp-jobfile-append-var, report-job-step, set-job-stage), job_id in the query",
+    ),
+    row(
         "POST",
         "/scheduler/v1/jobs/:id/cancel",
         Caller::Account,

@@ -440,3 +440,40 @@ async fn refusals_have_code_message_and_hint() {
     }
     lab.submit(job()).await;
 }
+
+#[tokio::test]
+async fn old_clients_report_by_old_names() {
+    let lab = Lab::start().await;
+    let id = lab.submit(job()).await;
+    let grant = lab.consume(&ask("s", 1)).await.jobs.remove(0);
+    let report = |what: &str| {
+        format!(
+            "/~lkp/cgi-bin/{what}&job_id={id}&job_token={}",
+            grant.job_token
+        )
+    };
+    assert_eq!(
+        lab.get(&report("lkp-jobfile-append-var?job_state=running"))
+            .await
+            .0,
+        200
+    );
+    assert_eq!(lab.stage(&id).await, "running");
+    assert_eq!(
+        lab.get(&report("set-job-stage?job_stage=post_run")).await.0,
+        200
+    );
+    assert_eq!(
+        lab.get(&report("lkp-jobfile-append-var?job_state=finished"))
+            .await
+            .0,
+        200
+    );
+    assert_eq!(lab.stage(&id).await, "finish");
+    assert_eq!(
+        lab.get("/~lkp/cgi-bin/set-job-stage?job_stage=boot")
+            .await
+            .0,
+        400
+    );
+}

@@ -5,11 +5,16 @@
 use fairlead_tests::{Agent, Http, Scheduler, Store, jobs, until};
 use serde_json::{Value, json};
 
-/// Of each account.
-const JOBS: usize = 450;
-/// How long the accounts' jobs run, seconds: not the same, so that counting jobs would show.
-const SECONDS: [(&str, u64, &str); 2] = [("heavy", 3, "2"), ("light", 1, "4")];
-const SLOTS: u64 = 20;
+/// Jobs of each account for the two hw machines, and for the host of virtual machines and containers.
+const HW_JOBS: usize = 110;
+const DC_JOBS: usize = 260;
+/// Accounts and weights.
+const WEIGHTS: [(&str, u64); 2] = [("heavy", 3), ("light", 1)];
+/// How long every job runs, seconds.
+const SECONDS: u64 = 3;
+/// Memory of every host, and of a dc job, GB.
+const HOST_GB: u64 = 20;
+const DC_GB: u64 = 4;
 
 async fn all_jobs(http: &Http) -> Vec<Value> {
     let mut all = Vec::new();
@@ -27,15 +32,46 @@ async fn all_jobs(http: &Http) -> Vec<Value> {
     }
 }
 
-/// Milliseconds of testbox time inside a window.
+/// A job's part of its host: all of it, or its memory's.
+fn share_gb(job: &Value) -> u64 {
+    if job["testbox"] == "hw" {
+        HOST_GB
+    } else {
+        DC_GB
+    }
+}
+
+fn at(job: &Value, field: &str) -> Option<u64> {
+    job[field].as_u64().filter(|&ms| ms > 0)
+}
+
+/// GB x milliseconds of testbox time inside a window.
 fn busy(list: &[Value], account: &str, from: u64, to: u64) -> u64 {
-    let inside = |job: &&Value| job["my_account"] == account;
     let time = |job: &Value| {
-        let at = |field: &str| job[field].as_u64().filter(|&ms| ms > 0);
-        let begin = at("dispatch_ms").unwrap_or(to).max(from);
-        at("end_ms").unwrap_or(to).min(to).saturating_sub(begin)
+        let begin = at(job, "dispatch_ms").unwrap_or(to).max(from);
+        let end = at(job, "end_ms").unwrap_or(to).min(to);
+        end.saturating_sub(begin) * share_gb(job)
     };
-    list.iter().filter(inside).map(time).sum()
+    list.iter()
+        .filter(|job| job["my_account"] == account)
+        .map(time)
+        .sum()
+}
+
+/// The time during which every account had jobs waiting for every kind of testbox.
+fn window(list: &[Value]) -> (u64, u64) {
+    let (mut from, mut to) = (0, u64::MAX);
+    for (account, _) in WEIGHTS {
+        for testbox in ["hw", "dc"] {
+            let of = list
+                .iter()
+                .filter(|job| job["my_account"] == account && job["testbox"] == testbox);
+            let times: Vec<u64> = of.filter_map(|job| at(job, "dispatch_ms")).collect();
+            from = from.max(times.iter().min().copied().unwrap_or(0));
+            to = to.min(times.iter().max().copied().unwrap_or(0));
+        }
+    }
+    (from, to.max(from))
 }
 
 #[tokio::main]
@@ -50,51 +86,61 @@ async fn main() {
     };
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
-    for (account, weight, seconds) in SECONDS {
+    for (account, weight) in WEIGHTS {
         let path = format!("/scheduler/v1/queues/{account}");
         assert_eq!(
-            http.post(&path, &json!({"weight": weight})).await.status,
+            http.post(&path, &json!({ "weight": weight })).await.status,
             200
         );
-        let script = json!({"script": format!("sleep {seconds}")});
-        http.submit(&jobs::times(JOBS, &jobs::with(jobs::dc(account), &script)))
-            .await;
+        let script =
+            json!({ "script": format!("sleep {SECONDS}"), "need_memory": format!("{DC_GB}g") });
+        let dc = jobs::with(jobs::dc(account), &script);
+        let hw = jobs::with(dc.clone(), &json!({ "testbox": "hw" }));
+        http.submit(&jobs::times(DC_JOBS, &dc)).await;
+        http.submit(&jobs::times(HW_JOBS, &hw)).await;
     }
-    let memory = format!("{SLOTS}g");
-    let _agent = Agent::start(
-        &scheduler.url(),
-        "server-1",
-        &["--kind", "vm,dc", "--memory", &memory],
-    );
-    until("one account has nothing waiting", 900, async || {
-        let waiting = async |account: &str| {
-            let path = format!("/scheduler/v1/jobs?stage=submit&account={account}&limit=1");
-            http.get(&path).await.json()["total"].as_u64().unwrap_or(0)
-        };
-        (waiting("heavy").await == 0 || waiting("light").await == 0).then_some(())
+    let memory = format!("{HOST_GB}g");
+    let hosts = [("box-1", "hw"), ("box-2", "hw"), ("server-1", "vm,dc")];
+    let _agents = hosts.map(|(name, kind)| {
+        Agent::start(
+            &scheduler.url(),
+            name,
+            &["--kind", kind, "--memory", &memory],
+        )
+    });
+    let all = WEIGHTS.len() * (HW_JOBS + DC_JOBS);
+    until("all jobs have ended", 1800, async || {
+        let list = http
+            .get("/scheduler/v1/jobs?stage=finish&limit=0")
+            .await
+            .json();
+        (list["total"].as_u64() == Some(all as u64)).then_some(())
     })
     .await;
     let list = all_jobs(&http).await;
-    let dispatched = |account: &str| {
-        let of = list.iter().filter(|job| job["my_account"] == account);
-        let times: Vec<_> = of
-            .filter_map(|job| job["dispatch_ms"].as_u64().filter(|&ms| ms > 0))
-            .collect();
-        (
-            times.iter().min().copied().unwrap_or(0),
-            times.iter().max().copied().unwrap_or(0),
-        )
-    };
-    let (heavy, light) = (dispatched("heavy"), dispatched("light"));
-    let (from, to) = (heavy.0.max(light.0), heavy.1.min(light.1));
-    let (heavy, light) = (
-        busy(&list, "heavy", from, to),
-        busy(&list, "light", from, to),
+    let good = list
+        .iter()
+        .filter(|job| job["job_health"] == "success" && job["attempt"] == 1)
+        .count();
+    let (from, to) = window(&list);
+    let got = WEIGHTS.map(|(account, _)| busy(&list, account, from, to));
+    println!("{good} of {all} jobs succeeded at their first attempt");
+    println!(
+        "both accounts waited for both kinds of testbox for {} s",
+        (to - from) / 1000
     );
-    let permille = heavy * 1000 / (heavy + light).max(1);
-    println!("window {} s, {SLOTS} slots", (to - from) / 1000);
-    println!("heavy (weight 3): {} s of testbox time", heavy / 1000);
-    println!("light (weight 1): {} s of testbox time", light / 1000);
+    let whole = (to - from) * HOST_GB * hosts.len() as u64;
+    println!(
+        "hosts busy: {} of 1000",
+        (got[0] + got[1]) * 1000 / whole.max(1)
+    );
+    for ((account, weight), got) in WEIGHTS.into_iter().zip(got) {
+        println!(
+            "{account} (weight {weight}): {} host seconds",
+            got / (HOST_GB * 1000)
+        );
+    }
+    let permille = got[0] * 1000 / (got[0] + got[1]).max(1);
     println!(
         "heavy has {permille} of 1000, wanted 750; within 5 %: {}",
         (712..=788).contains(&permille)

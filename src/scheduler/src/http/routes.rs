@@ -97,6 +97,9 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
         ("POST", ["scheduler", "v1", "jobs", id, "update"]) => {
             testboxes::update(core, request, id).await
         }
+        ("GET" | "POST", ["~lkp", "cgi-bin", name]) => {
+            testboxes::old_report(core, request, name).await
+        }
         ("POST", ["scheduler", "v1", "jobs", id, "cancel"]) => {
             jobs::cancel(core, request, id).await
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ConsumeRequest, HeartbeatRequest};
+use fairlead_api::{ConsumeRequest, ErrorCode, HeartbeatRequest};
 use warp::reply::Response;
 
 use super::{job_id, ok};
@@ -71,6 +71,33 @@ pub(super) async fn dispatch(
         "text/plain; charset=utf-8"
     };
     Ok(typed(answer.status, kind, answer.text.into_bytes()))
+}
+
+/// Old names of `update`, which name the job in the query, and reports that nobody needs any more.
+pub(super) async fn old_report(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    match name {
+        "lkp-jobfile-append-var" | "report-job-step" | "set-job-stage" => {
+            let Some(id) = request.query.get("job_id").map(str::to_owned) else {
+                let hint = "job_id=ID in the query";
+                return Err(Refusal::new(ErrorCode::BadQuery, "job_id: not said", hint));
+            };
+            update(core, request, &id).await
+        }
+        "lkp-post-run" | "lkp-wtmp" => Ok(text(200, "Success")),
+        _ => {
+            let shown: String = name.chars().take(40).collect();
+            let message = format!("there is no report '{}'", shown.escape_default());
+            Err(Refusal::new(
+                ErrorCode::NotFound,
+                message,
+                "see docs/api.md for all paths",
+            ))
+        }
+    }
 }
 
 pub(super) async fn update(
