@@ -130,7 +130,9 @@ impl Engine {
         } = *flight;
         match (news, refusal) {
             (News::Held(running), _) => self.job_held(*running),
-            (News::Ended, _) | (News::Nothing, Refusal::Gone) => self.gone.note(key, job.version),
+            (News::Ended, _) | (News::Nothing, Refusal::Gone) => {
+                self.gone.note(key, job.version, false)
+            }
             (News::Nothing, Refusal::Moved(version)) => match run.requeued {
                 Some(facts) if facts.version >= version => self.learn(*facts),
                 _ => {
@@ -219,7 +221,7 @@ impl Engine {
     /// A job that waited is gone.
     pub(crate) fn job_gone(&mut self, key: JobKey) {
         if let Some(version) = self.drop_waiting(key) {
-            self.gone.note(key, version);
+            self.gone.note(key, version, false);
         }
     }
 
@@ -232,7 +234,7 @@ impl Engine {
             }
             return;
         }
-        if self.gone.covers(key, running.facts.version) {
+        if self.gone.is_over(key, running.facts.version) {
             return;
         }
         self.drop_waiting(key);
@@ -311,7 +313,7 @@ impl Engine {
             self.ledger.learned.note(&run.suite, &run.group, took_ms);
         }
         self.hosts.leave(&run.host, key, run.load);
-        self.gone.note(key, run.version);
+        self.gone.note(key, run.version, true);
         if let Some(facts) = run.requeued {
             self.learn(*facts);
         }

@@ -7,7 +7,7 @@
 use crate::atoms::{Atom, Atoms, Numbers};
 use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
-use crate::hosts::{Arrival, Hosts, Standing};
+use crate::hosts::{Arrival, Hosts, Said, Standing};
 use crate::index::{BucketId, Index, Job};
 use crate::ledger::Ledger;
 use crate::pick::Work;
@@ -139,7 +139,7 @@ impl Engine {
             Event::JobsLearned(jobs) => jobs.into_iter().for_each(|facts| self.learn(facts)),
             Event::JobGone(job) => self.job_gone(job),
             Event::JobHeld(running) => self.job_held(running),
-            Event::HostOffers(offer) => self.host_offers(&offer, decisions),
+            Event::HostOffers(offer) => self.host_offers(offer, decisions),
             Event::OfferWithdrawn(offer) => self.withdraw(offer),
             Event::HostLeft(host) => self.host_left(&host),
             Event::ClaimCommitted {
@@ -265,15 +265,35 @@ impl Engine {
         Some(removed.job.version)
     }
 
-    fn host_offers(&mut self, offer: &Offer, decisions: &mut Vec<Decision>) {
+    fn host_offers(&mut self, offer: Offer, decisions: &mut Vec<Decision>) {
         if self.hosts.offers.contains_key(&offer.key) {
             return;
         }
-        let name = self.atoms.get(&offer.host);
-        if let Some(older) = self.hosts.known.get(&name).and_then(|host| host.open) {
+        let known = self.hosts.known.get_key_value(&*offer.host);
+        let as_before = known.is_some_and(|(_, host)| host.said.is(&offer));
+        let (name, older) = match known {
+            Some((name, host)) => (Atom::clone(name), host.open),
+            None => (self.atoms.get(&offer.host), None),
+        };
+        if let Some(older) = older {
             self.supersede(older, decisions);
         }
-        let total_mb = offer.total_memory_mb.max(offer.free_memory_mb);
+        let arrival = Arrival {
+            free_mb: offer.free_memory_mb,
+            total_mb: offer.total_memory_mb.max(offer.free_memory_mb),
+            jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
+            waits_until: offer.waits_until.0,
+        };
+        let key = offer.key;
+        if !as_before {
+            let (group, view) = self.describe(&offer);
+            self.hosts.describe(&name, group, view, Said::of(offer));
+        }
+        self.hosts.open(key, &name, &arrival, self.now);
+        self.dirty.insert((self.now, key));
+    }
+
+    fn describe(&mut self, offer: &Offer) -> (Atom, View) {
         let env = Env {
             arch: self.atoms.get(&offer.arch),
             tags: self.atoms.set(&offer.tags),
@@ -283,19 +303,12 @@ impl Engine {
             env: Arc::new(env),
             keys: self.atoms.set(&offer.keys),
             caches: self.atoms.set(&offer.cache_dirs),
-            total_mb,
-            free_mb: offer.free_memory_mb,
+            total_mb: 0,
+            free_mb: 0,
             hw_open: true,
             shared_open: true,
         };
-        let arrival = Arrival {
-            group: self.atoms.get(&offer.group),
-            view,
-            jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
-            waits_until: offer.waits_until.0,
-        };
-        self.hosts.open(offer.key, &name, arrival, self.now);
-        self.dirty.insert((self.now, offer.key));
+        (self.atoms.get(&offer.group), view)
     }
 
     /// A newer offer of the same host has come.

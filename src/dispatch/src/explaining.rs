@@ -53,7 +53,7 @@ impl Engine {
             ahead: Ahead::default(),
             reasons: Vec::new(),
             reserved_host: None,
-            hosts_known: self.hosts.known.len() as u64,
+            hosts_known: self.hosts.present().count() as u64,
             hosts_able: 0,
             hosts_ready: 0,
             hosts: Vec::new(),
@@ -104,7 +104,7 @@ impl Engine {
         let mut verdicts: Vec<(bool, usize, &Atom, &Host)> =
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
-        for (name, host) in &self.hosts.known {
+        for (name, host) in self.hosts.present() {
             let could = could_ever_run(
                 &Shape {
                     gate: Gate::Open,
@@ -141,7 +141,7 @@ impl Engine {
             standing,
             ahead: Ahead::default(),
             reserved_host: reserved.map(|r| r.host.to_string()),
-            hosts_known: self.hosts.known.len() as u64,
+            hosts_known: self.hosts.present().count() as u64,
             hosts_able: able,
             hosts_ready: ready,
             hosts: hosts.collect(),
@@ -270,7 +270,11 @@ impl Engine {
     /// Why a host is idle, or how busy it is. None: it has neither asked nor has it jobs.
     /// Time plays no part so far; it is taken for the day it does.
     pub fn explain_host(&self, _now: Millis, host: &str) -> Option<HostExplanation> {
-        let (_, name, known) = self.hosts.known.get_full(host)?;
+        let (_, name, known) = self
+            .hosts
+            .known
+            .get_full(host)
+            .filter(|(_, _, host)| !host.left)?;
         let offer = known
             .open
             .and_then(|key| Some((key, Millis(self.hosts.offers.get(&key)?.since))));

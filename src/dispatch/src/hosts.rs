@@ -4,7 +4,7 @@
 //! here leave of it. Never knows queues.
 
 use crate::atoms::{Atom, Fixed, Numbers};
-use crate::event::{JobKey, Kind, Millis, OfferKey};
+use crate::event::{JobKey, Kind, Millis, Offer, OfferKey};
 use crate::shape::View;
 use crate::waiting::{Group, Slot};
 use indexmap::IndexMap;
@@ -29,8 +29,11 @@ pub(crate) struct Host {
     /// When jobs that only others' memory keeps from it were looked for.
     pub looked_for_large: u64,
     pub open: Option<OfferKey>,
+    /// It is gone, but jobs of it are not ended yet.
+    pub left: bool,
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
+    pub said: Said,
     /// Free memory as its open offer said.
     offered_mb: u32,
     /// Taken from that by claims the host did not know of when it offered.
@@ -50,7 +53,9 @@ impl Host {
             last_seen: 0,
             looked_for_large: 0,
             open: None,
+            left: false,
             runs: BTreeSet::new(),
+            said: Said::default(),
             offered_mb,
             claimed_mb: 0,
             used_mb: 0,
@@ -154,13 +159,49 @@ impl OpenOffer {
     }
 }
 
-/// What is new about a host that offers.
-#[derive(Debug)]
+/// What may differ from one offer of a host to the next.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    pub group: Atom,
-    pub view: View,
+    pub free_mb: u32,
+    pub total_mb: u32,
     pub jobs_max: u32,
     pub waits_until: u64,
+}
+
+/// What a host said of itself, in its own words: most say the same again and again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    arch: String,
+    group: String,
+    lists: [Vec<String>; 4],
+}
+
+impl Said {
+    pub(crate) fn of(offer: Offer) -> Self {
+        let Offer {
+            arch,
+            group,
+            keys,
+            tags,
+            devices,
+            cache_dirs,
+            ..
+        } = offer;
+        Self {
+            arch,
+            group,
+            lists: [keys, tags, devices, cache_dirs],
+        }
+    }
+
+    /// Whether this offer says the same.
+    pub(crate) fn is(&self, offer: &Offer) -> bool {
+        let [keys, tags, devices, caches] = &self.lists;
+        self.arch == offer.arch
+            && self.group == offer.group
+            && (keys, tags, devices, caches)
+                == (&offer.keys, &offer.tags, &offer.devices, &offer.cache_dirs)
+    }
 }
 
 /// All hosts and offers.
@@ -179,34 +220,48 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// A host asks. Its older offer, if any, must be dealt with before.
-    pub(crate) fn open(&mut self, key: OfferKey, name: &Atom, arrival: Arrival, now: u64) {
+    /// What a host says of itself, for the first time or differently. Nothing of it may be listed.
+    pub(crate) fn describe(&mut self, name: &Atom, group: Atom, view: View, said: Said) {
         self.forget_caches(name);
-        let Arrival {
-            group,
-            view,
-            jobs_max,
-            waits_until,
-        } = arrival;
-        let host = self
-            .known
-            .entry(Atom::clone(name))
-            .or_insert_with(|| Host::new(Atom::clone(&group), view.clone()));
-        self.seen.remove(&(host.last_seen, Atom::clone(name)));
-        host.group = group;
-        host.offered_mb = view.free_mb;
-        host.claimed_mb = host.in_flight_mb;
-        host.view = view;
-        host.last_seen = now;
-        host.open = Some(key);
-        host.refresh();
-        for dir in &host.view.caches {
+        for dir in &view.caches {
             self.holders
                 .entry(Atom::clone(dir))
                 .or_default()
                 .insert(Atom::clone(name));
         }
+        match self.known.get_mut(name) {
+            Some(host) => {
+                host.group = group;
+                host.view = view;
+                host.said = said;
+            }
+            None => {
+                self.known.insert(
+                    Atom::clone(name),
+                    Host {
+                        said,
+                        ..Host::new(group, view)
+                    },
+                );
+            }
+        }
+    }
+
+    /// A host asks. It must be described, and its older offer dealt with, before.
+    pub(crate) fn open(&mut self, key: OfferKey, name: &Atom, arrival: &Arrival, now: u64) {
+        let Some(host) = self.known.get_mut(name) else {
+            return;
+        };
+        self.seen.remove(&(host.last_seen, Atom::clone(name)));
+        host.offered_mb = arrival.free_mb;
+        host.view.total_mb = arrival.total_mb;
+        host.claimed_mb = host.in_flight_mb;
+        host.last_seen = now;
+        host.open = Some(key);
+        host.left = false;
+        host.refresh();
         self.seen.insert((now, Atom::clone(name)));
+        let (jobs_max, waits_until) = (arrival.jobs_max, arrival.waits_until);
         let offer = OpenOffer {
             host: Atom::clone(name),
             jobs_max,
@@ -238,6 +293,7 @@ impl Hosts {
         self.seen.insert((host.last_seen, Atom::clone(name)));
         host.runs.insert(job);
         host.enter(load);
+        self.make_room();
     }
 
     /// A job is in flight to the host of this offer.
@@ -302,6 +358,13 @@ impl Hosts {
         if let Some(host) = self.known.get_mut(name) {
             host.leave(job, load);
         }
+        if self
+            .known
+            .get(name)
+            .is_some_and(|host| host.left && host.runs.is_empty())
+        {
+            self.forget(name);
+        }
         if let Some(open) = open.filter(|_| listed) {
             self.list(open);
         }
@@ -344,6 +407,11 @@ impl Hosts {
             .filter(move |host| host.last_seen.saturating_add(RECENT_MS) >= now)
     }
 
+    /// Hosts that are not gone.
+    pub(crate) fn present(&self) -> impl Iterator<Item = (&Atom, &Host)> {
+        self.known.iter().filter(|(_, host)| !host.left)
+    }
+
     /// A host is gone. Its open offer must be closed before.
     pub(crate) fn forget(&mut self, name: &Atom) {
         self.forget_caches(name);
@@ -354,6 +422,8 @@ impl Hosts {
             self.seen.remove(&(host.last_seen, Atom::clone(name)));
             self.known.swap_remove(name);
         } else {
+            host.left = true;
+            host.said = Said::default();
             host.view.caches = Box::default();
             host.view.keys = Box::default();
         }

@@ -28,6 +28,9 @@ pub(crate) const CLASS_MAX: u8 = 9;
 /// Queues kept although nothing of theirs waits or runs; beyond it those without debt are forgotten.
 const IDLE_QUEUES_MAX: usize = 10_000;
 
+/// The same for accounts in queues.
+const IDLE_MEMBERS_MAX: usize = 50_000;
+
 /// Who is charged for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
@@ -413,12 +416,36 @@ impl Ledger {
                 }
             }
         }
-        if self.queues.len() > IDLE_QUEUES_MAX {
+        if self.queues.len() > IDLE_QUEUES_MAX || self.members.len() > IDLE_MEMBERS_MAX {
             self.forget_idle(now);
         }
     }
 
+    fn forget_idle_members(&mut self, now: u64) {
+        let ids: Vec<QueueId> = self.queues.keys().collect();
+        for id in ids {
+            let present = self.present_in(id, now);
+            let Self {
+                queues, members, ..
+            } = self;
+            let Some(queue) = queues.get_mut(id) else {
+                continue;
+            };
+            queue.members.retain(|_, id| {
+                let known = members.get(*id);
+                let keep = known.is_some_and(|member| {
+                    !member.tally.is_idle() || member.meter.pass(now) > present
+                });
+                if !keep {
+                    members.remove(*id);
+                }
+                keep
+            });
+        }
+    }
+
     fn forget_idle(&mut self, now: u64) {
+        self.forget_idle_members(now);
         let times: Vec<Pass> = (0..=CLASS_MAX)
             .map(|class| self.present(class, now))
             .collect();

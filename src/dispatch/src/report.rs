@@ -144,8 +144,7 @@ impl Engine {
     pub fn hosts(&self) -> Vec<HostReport> {
         let mut reports: Vec<HostReport> = self
             .hosts
-            .known
-            .iter()
+            .present()
             .map(|(name, host)| HostReport {
                 name: name.to_string(),
                 group: host.group.to_string(),

@@ -57,18 +57,19 @@ pub(crate) type Runs = IndexMap<JobKey, Run, Numbers>;
 /// The last known versions of jobs that are gone, so that a stale read does not bring them back.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
-    versions: IndexMap<JobKey, Version, Numbers>,
+    /// By job: its version, and whether it was over at that version.
+    versions: IndexMap<JobKey, (Version, bool), Numbers>,
     order: VecDeque<JobKey>,
 }
 
 impl Gone {
-    /// A job is gone, and was at this version.
-    pub(crate) fn note(&mut self, job: JobKey, version: Version) {
+    /// A job is gone, and was at this version. `ended`: a host had it, and has it no more.
+    pub(crate) fn note(&mut self, job: JobKey, version: Version, ended: bool) {
         let known = self.versions.entry(job).or_insert_with(|| {
             self.order.push_back(job);
-            version
+            (version, ended)
         });
-        *known = version.max(*known);
+        *known = (version, ended).max(*known);
         while self.order.len() > GONE_MAX {
             if let Some(oldest) = self.order.pop_front() {
                 self.versions.swap_remove(&oldest);
@@ -80,7 +81,14 @@ impl Gone {
     pub(crate) fn covers(&self, job: JobKey, version: Version) -> bool {
         self.versions
             .get(&job)
-            .is_some_and(|known| version <= *known)
+            .is_some_and(|(known, _)| version <= *known)
+    }
+
+    /// Whether a job that a host is said to have at this version is over, or was seen elsewhere since.
+    pub(crate) fn is_over(&self, job: JobKey, version: Version) -> bool {
+        let over =
+            |(known, ended): &(Version, bool)| version < *known || (version == *known && *ended);
+        self.versions.get(&job).is_some_and(over)
     }
 }
 
@@ -95,15 +103,18 @@ mod tests {
             primary_term: 1,
             seq_no,
         };
-        gone.note(JobKey(1), at(5));
-        gone.note(JobKey(1), at(3));
+        gone.note(JobKey(1), at(5), false);
+        gone.note(JobKey(1), at(3), true);
         assert!(
             gone.covers(JobKey(1), at(5))
                 && !gone.covers(JobKey(1), at(6))
                 && !gone.covers(JobKey(2), at(0))
         );
+        assert!(gone.is_over(JobKey(1), at(4)) && !gone.is_over(JobKey(1), at(5)));
+        gone.note(JobKey(1), at(5), true);
+        assert!(gone.is_over(JobKey(1), at(5)) && !gone.is_over(JobKey(1), at(6)));
         for n in 0..GONE_MAX as u64 {
-            gone.note(JobKey(10 + n), at(1));
+            gone.note(JobKey(10 + n), at(1), false);
         }
         assert!(!gone.covers(JobKey(1), at(5)));
         assert_eq!(

@@ -54,11 +54,13 @@ impl Engine {
             };
             self.claim(job, offer, decisions);
         }
+        // One that is about to be answered need not be found by others.
+        let now = self.now;
         if self
             .hosts
             .offers
             .get(&offer)
-            .is_some_and(|open| open.room() > 0)
+            .is_some_and(|open| open.room() > 0 && open.waits_until > now)
         {
             self.hosts.list(offer);
         }
