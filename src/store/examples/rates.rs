@@ -3,6 +3,11 @@
 //! `cargo run --release -p fairlead-store --example rates -- [JOBS] [URL,URL…]`: 100,000 jobs by default, in
 //! the embedded store in a folder of its own, or in Elasticsearch. Jobs of 600 bytes of state and 2 KB of
 //! body; 300 accounts, 20 shapes, 100 host keys. Not part of any test: only work is asserted, never time.
+//! What it makes in Elasticsearch (`rates-*`) stays there.
+//!
+//! Two cores shared with other builds (load 8), SQLite on ext4: 11,000 submits a second; claims 1,100 a
+//! second one by one, 5,600 with 64 single ones in flight, 8,400 in batches of 100, 10,400 in batches of
+//! 500. With 1,000,000 waiting jobs counts take 0.1 ms, a pull of 1,000 5 ms, a find 140 ms.
 
 #![expect(
     clippy::unwrap_used,
