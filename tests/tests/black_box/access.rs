@@ -250,6 +250,11 @@ async fn row_16_secrets_are_readable_by_nobody(store: Store) {
     no_file_holds(SECRET, &scheduler.folder().join("data"));
     if store == Store::Elasticsearch {
         let elasticsearch = Http::new(&settings::elasticsearch()[0]);
+        let seen = format!("/{}*/_refresh?expand_wildcards=all", scheduler.prefix());
+        let reply = elasticsearch
+            .send(Method::POST, &seen, "", Vec::new())
+            .await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
         let path = format!(
             "/{}*/_search?size=100&expand_wildcards=all",
             scheduler.prefix()
