@@ -131,7 +131,10 @@ impl Engine {
         match (news, refusal) {
             (News::Held(running), _) => self.job_held(*running),
             (News::Ended, _) | (News::Nothing, Refusal::Gone) => {
-                self.gone.note(key, job.version, false)
+                self.gone.note(key, job.version, false);
+                if let Some(facts) = run.requeued {
+                    self.learn(*facts);
+                }
             }
             (News::Nothing, Refusal::Moved(version)) => match run.requeued {
                 Some(facts) if facts.version >= version => self.learn(*facts),

@@ -298,3 +298,51 @@ fn events_about_the_unknown_change_nothing() {
     }
     assert_eq!(lab.engine.stats(), Stats { ..Stats::default() });
 }
+
+#[test]
+fn a_newer_state_heard_in_flight_is_not_lost_with_the_claim() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    let offer = lab.offer(vm_host("h"));
+    lab.learn([JobFacts {
+        version: version(5),
+        ..job(1, "a")
+    }]);
+    lab.refuse(JobKey(1), offer, Refusal::Gone);
+    assert!(lab.out.contains(&Decision::Claim {
+        job: JobKey(1),
+        version: version(5),
+        offer
+    }));
+}
+
+#[test]
+fn a_job_taken_elsewhere_is_charged_even_if_it_was_told_gone_first() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    lab.on(Event::JobGone(JobKey(1)));
+    let held = Running {
+        facts: job(1, "a"),
+        host: "other".to_owned(),
+        group: "group".to_owned(),
+        total_memory_mb: 20_000,
+        since: Millis(0),
+    };
+    lab.on(Event::JobHeld(held.clone()));
+    assert_eq!(lab.engine.stats().running, 1);
+    lab.end(JobKey(1));
+    lab.on(Event::JobHeld(held));
+    assert_eq!(lab.engine.stats().running, 0, "it is over");
+}
+
+#[test]
+fn a_host_that_left_is_forgotten_when_its_jobs_are_over() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    assert_eq!(lab.serve(vm_host("h")), [1]);
+    lab.on(Event::HostLeft("h".to_owned()));
+    assert!(lab.engine.hosts().is_empty());
+    assert!(lab.engine.explain_host(Millis(0), "h").is_none());
+    lab.end(JobKey(1));
+    assert_eq!(lab.engine.stats().hosts, 0);
+}
