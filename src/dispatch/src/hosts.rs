@@ -34,6 +34,8 @@ pub(crate) struct Host {
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
     pub said: Said,
+    /// When nothing fitted, if that was so the last time.
+    pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
     offered_mb: u32,
     /// Taken from that by claims the host did not know of when it offered.
@@ -56,6 +58,7 @@ impl Host {
             left: false,
             runs: BTreeSet::new(),
             said: Said::default(),
+            nothing: None,
             offered_mb,
             claimed_mb: 0,
             used_mb: 0,
@@ -159,6 +162,25 @@ impl OpenOffer {
     }
 }
 
+/// Under which circumstances no shape fitted a host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nothing {
+    /// Shapes ever listed until then.
+    pub listed: u64,
+    pub free_mb: u32,
+    pub hw_open: bool,
+    pub shared_open: bool,
+}
+
+impl Nothing {
+    /// Whether a host that could take no more than this one could do so now.
+    pub(crate) fn covers(&self, view: &View) -> bool {
+        view.free_mb <= self.free_mb
+            && view.hw_open <= self.hw_open
+            && view.shared_open <= self.shared_open
+    }
+}
+
 /// What may differ from one offer of a host to the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
@@ -234,6 +256,7 @@ impl Hosts {
                 host.group = group;
                 host.view = view;
                 host.said = said;
+                host.nothing = None;
             }
             None => {
                 self.known.insert(
@@ -254,6 +277,9 @@ impl Hosts {
         };
         self.seen.remove(&(host.last_seen, Atom::clone(name)));
         host.offered_mb = arrival.free_mb;
+        if host.view.total_mb != arrival.total_mb {
+            host.nothing = None;
+        }
         host.view.total_mb = arrival.total_mb;
         host.claimed_mb = host.in_flight_mb;
         host.last_seen = now;

@@ -69,6 +69,8 @@ pub(crate) struct KeyCells {
     pub shapes: BTreeMap<Option<Atom>, BTreeSet<(u32, ShapeId)>>,
     /// Queues that have jobs, by the same requirement and by memory in powers of two.
     pub queues: BTreeMap<Group, Counted>,
+    /// Which of the shapes ever listed was the last one here.
+    pub listed_at: u64,
     /// Jobs under this key.
     pub jobs: u64,
 }
@@ -88,6 +90,8 @@ pub(crate) struct Index {
     pub buckets: SlotMap<BucketId, Bucket>,
     pub shapes: Shapes,
     pub keys: HashMap<Atom, KeyCells, Fixed>,
+    /// Shapes ever listed.
+    pub listed: u64,
     by_owner: BTreeMap<(MemberId, ShapeId), BucketId>,
 }
 
@@ -176,8 +180,10 @@ impl Index {
             return;
         };
         let shape = Arc::clone(&entry.shape);
+        self.listed = self.listed.saturating_add(1);
         for key in &shape.keys {
             let cells = self.keys.entry(Arc::clone(key)).or_default();
+            cells.listed_at = self.listed;
             cells
                 .shapes
                 .entry(shape.anchor().cloned())

@@ -49,6 +49,8 @@ pub(crate) struct Picker<'a> {
     /// Whose place in the order is to be noted anew.
     pub stale_queues: Vec<QueueId>,
     pub stale_members: Vec<Owner>,
+    /// No shape under the host's keys fits.
+    pub nothing: bool,
     /// The first job that could run here were it not for others that do.
     pub passed_over: Option<JobKey>,
 }
@@ -65,6 +67,7 @@ impl Picker<'_> {
     pub(crate) fn pick(&mut self) -> Option<JobKey> {
         let candidates = self.candidates();
         if candidates.is_empty() {
+            self.nothing = true;
             return None;
         }
         let mut budget = FIRST_BUDGET;
@@ -77,6 +80,7 @@ impl Picker<'_> {
             }
             budget = budget.saturating_mul(BUDGET_GROWS);
             shapes = shapes.or_else(|| self.fitting_shapes(budget));
+            self.nothing = shapes.as_ref().is_some_and(Vec::is_empty);
             if let Some(shapes) = shapes
                 .as_ref()
                 .filter(|shapes| self.holders(shapes) <= budget)

@@ -3,7 +3,7 @@
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
 use crate::event::{Decision, JobKey, Kind, OfferKey};
-use crate::hosts::{Host, Standing};
+use crate::hosts::{Host, Nothing, Standing};
 use crate::index::{BucketId, Place};
 use crate::ledger::{MemberRank, QueueRank};
 use crate::pick::Picker;
@@ -82,6 +82,9 @@ impl Engine {
     /// The next job for an offer, if any cached one fits.
     fn next_for(&mut self, offer: OfferKey) -> Option<JobKey> {
         let name = Atom::clone(&self.hosts.offers.get(&offer)?.host);
+        if self.still_nothing(&name) {
+            return None;
+        }
         let limit = self.limit_on(&name);
         let reserve_before = self.reserve_before(&name).filter(|_| limit.is_none());
         let host = self.hosts.known.get(&name)?;
@@ -102,17 +105,22 @@ impl Engine {
             work: self.work,
             stale_queues: Vec::new(),
             stale_members: Vec::new(),
+            nothing: false,
             passed_over: None,
         };
         let found = picker.pick();
         let Picker {
             passed_over,
+            nothing,
             work,
             stale_queues,
             stale_members,
             ..
         } = picker;
         self.work = work;
+        if nothing {
+            self.note_nothing(&name);
+        }
         for queue in stale_queues {
             self.ledger.note_queue(queue, self.now);
         }
@@ -132,6 +140,37 @@ impl Engine {
         } else {
             Some(limit.job)
         }
+    }
+
+    /// Whether nothing fitted this host when it was looked at last, and neither it nor the shapes have changed.
+    fn still_nothing(&self, host: &str) -> bool {
+        let Some(host) = self.hosts.known.get(host) else {
+            return true;
+        };
+        let Some(nothing) = host.nothing.filter(|nothing| nothing.covers(&host.view)) else {
+            return false;
+        };
+        let mut cells = host
+            .view
+            .keys
+            .iter()
+            .filter_map(|key| self.index.keys.get(key));
+        cells.all(|cells| cells.listed_at <= nothing.listed)
+    }
+
+    fn note_nothing(&mut self, host: &str) {
+        let listed = self.index.listed;
+        let Some(host) = self.hosts.known.get_mut(host) else {
+            return;
+        };
+        let view = &host.view;
+        let (free_mb, hw_open, shared_open) = (view.free_mb, view.hw_open, view.shared_open);
+        host.nothing = Some(Nothing {
+            listed,
+            free_mb,
+            hw_open,
+            shared_open,
+        });
     }
 
     /// Jobs submitted before this may reserve the host if it must pass them over. Looked for once a second.

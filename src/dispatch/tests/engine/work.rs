@@ -108,3 +108,25 @@ fn a_new_job_looks_at_few_of_ten_thousand_waiting_hosts() {
     let visited = lab.engine.stats().entries_visited - before.entries_visited;
     assert!(visited <= 300, "{visited}");
 }
+
+#[test]
+fn nothing_is_remembered_until_something_new_could_fit() {
+    let mut lab = filled(1_000);
+    let little = |free_memory_mb| Offer {
+        free_memory_mb,
+        waits_until: Millis(0),
+        ..vm_host("h")
+    };
+    lab.offer(little(500));
+    let before = lab.engine.stats();
+    lab.offer(little(400));
+    assert_eq!(lab.engine.stats().shapes_checked, before.shapes_checked);
+    lab.learn([JobFacts {
+        memory_mb: 450,
+        ..job(5_000, "new")
+    }]);
+    assert!(lab.serve(little(400)).is_empty());
+    assert_eq!(lab.serve(little(500)), [5_000]);
+    assert!(lab.serve(little(500)).is_empty());
+    assert_eq!(lab.serve(little(1_000)).len(), 1, "more is free");
+}
