@@ -66,7 +66,7 @@ fn sources(endings: &[&str]) -> Vec<Source> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let hidden = name.starts_with('.') && name != ".ci";
             if path.is_dir() {
-                if !hidden && name != "target" && name != "fairlead-run" {
+                if !hidden && name != "target" && !name.starts_with("fairlead-") {
                     folders.push(path);
                 }
             } else if !hidden && endings.iter().any(|ending| name.ends_with(ending)) {
