@@ -1,6 +1,7 @@
 //! The agent's one loop. It owns the roster, asks for work as long as there is room, and sends
-//! heartbeats. At most one request for work is open: when the room changes, the open one is dropped
-//! unread before a new number is sent, so what it may have been granted goes back untouched.
+//! heartbeats. When there is more room than the open request says, a newer one replaces it: the
+//! scheduler then answers the older at once, with what it had just granted, and that answer is read.
+//! Hanging up instead would undo those grants. At most these two are open.
 
 use std::{
     collections::HashMap,
@@ -69,6 +70,10 @@ pub(super) struct Core {
     contact: Contact,
     number: u64,
     ask: Option<Ask>,
+    /// The request before it, replaced but not answered yet.
+    older: Option<Ask>,
+    /// An answer was lost on the way: the next request says so, even if the room is the same.
+    ask_anew: bool,
     /// A request whose answer did not arrive: it is sent again as it was while the room is the same.
     unanswered: Option<(ConsumeRequest, Room)>,
     ask_at: Instant,
@@ -95,6 +100,8 @@ impl Core {
             names: HashMap::new(),
             number: 0,
             ask: None,
+            older: None,
+            ask_anew: false,
             unanswered: None,
             ask_at: now,
             fault_backoff: Backoff::new(FAULT_PAUSE_MIN, FAULT_PAUSE_MAX),
@@ -135,6 +142,7 @@ impl Core {
                 Some(over) = self.overs.recv() => self.is_over(&over),
                 Some(ended) = self.courses.join_next_with_id() => self.has_finished(ended),
                 answer = open(self.ask.as_mut().map(|ask| &mut ask.answer)) => self.answered(answer)?,
+                answer = open(self.older.as_mut().map(|ask| &mut ask.answer)) => self.older_answered(answer),
                 answer = open(self.beat.as_mut().map(|beat| &mut beat.answer)) => self.beaten(answer),
                 () = sleep_until(self.beat_at), if beats => self.send_beat(),
                 () = sleep_until(wake) => self.cut_off(),
@@ -180,19 +188,30 @@ impl Core {
         self.roster.remove(&key);
     }
 
-    /// Opens a request where there is room and none is open, or the open one says something else.
+    /// Opens a request where there is room and none is open, or the open one says too little. One that
+    /// says too much stays: the scheduler knows what it granted since.
     fn keep_asking(&mut self, now: Instant) {
         let room = self.roster.room(&self.context.config, now);
-        let Some(room) = room.filter(|_| !self.served) else {
-            self.ask = None;
-            return;
-        };
-        if self.ask.as_ref().is_some_and(|ask| ask.room == room) {
+        if self.served {
+            (self.ask, self.older) = (None, None);
             return;
         }
-        self.ask = None;
+        let Some(room) = room else {
+            return;
+        };
+        let says_enough = self.ask.as_ref().is_some_and(|open| open.room.covers(room));
+        if says_enough && !self.ask_anew {
+            return;
+        }
+        if self.older.is_some() {
+            // Its answer is on its way: then a newer one takes its place.
+            return;
+        }
+        // One that was not sent yet is not missed.
+        self.older = self.ask.take().filter(|open| open.sent <= now);
+        self.ask_anew = false;
         let request = match self.unanswered.take() {
-            Some((request, asked)) if asked == room => request,
+            Some((request, asked)) if asked == room && self.older.is_none() => request,
             _ => self.next_request(room),
         };
         let (client, host) = (self.asker.clone(), self.context.config.host.clone());
@@ -214,8 +233,11 @@ impl Core {
         ConsumeRequest {
             session: self.context.session.clone(),
             request: self.number,
-            // Whatever an older request was granted and was not read is dropped.
-            seen: None,
+            // Whatever was granted up to here and is not named was not read, and is dropped.
+            seen: self
+                .older
+                .as_ref()
+                .map(|older| older.request.request.saturating_sub(1)),
             kinds: config.kinds.words(),
             arch: config.arch.clone(),
             group: config.group.clone(),
@@ -230,6 +252,32 @@ impl Core {
         }
     }
 
+    /// The answer to a request that was replaced meanwhile.
+    fn older_answered(&mut self, answer: Result<ConsumeAnswer, ClientError>) {
+        let Some(older) = self.older.take() else {
+            return;
+        };
+        match answer {
+            Ok(answer) => self.take_answer(older.sent, answer),
+            // A conflict says that the newer one was there first: nothing was granted.
+            Err(error) if error.status() == Some(409) => {}
+            Err(error) => {
+                self.contact.failed(&error);
+                self.ask_anew = true;
+            }
+        }
+    }
+
+    fn take_answer(&mut self, sent: Instant, answer: ConsumeAnswer) {
+        let url = self.asker.last_good_url();
+        self.contact
+            .answered(url, sent, answer.lease_ms, answer.heartbeat_ms);
+        self.contact.ask_backoff.reset();
+        self.obey(answer.stop);
+        self.take(answer.jobs);
+        self.served = self.context.config.once && self.roster.running().next().is_some();
+    }
+
     fn answered(&mut self, answer: Result<ConsumeAnswer, ClientError>) -> anyhow::Result<()> {
         let Some(ask) = self.ask.take() else {
             return Ok(());
@@ -237,13 +285,7 @@ impl Core {
         let now = Instant::now();
         match answer {
             Ok(answer) => {
-                let url = self.asker.last_good_url();
-                self.contact
-                    .answered(url, ask.sent, answer.lease_ms, answer.heartbeat_ms);
-                self.contact.ask_backoff.reset();
-                self.obey(answer.stop);
-                self.take(answer.jobs);
-                self.served = self.context.config.once && self.roster.running().next().is_some();
+                self.take_answer(ask.sent, answer);
             }
             Err(error) => {
                 let refused = error.status().is_some_and(|status| {
@@ -305,7 +347,7 @@ impl Core {
 
     /// Stops what runs, delivers what can be delivered in time, and leaves the rest to the journal.
     pub(super) async fn wind_down(mut self) {
-        self.ask = None;
+        (self.ask, self.older) = (None, None);
         let context = Arc::clone(&self.context);
         let config = &context.config;
         let mut rest = config.report_on_stop;

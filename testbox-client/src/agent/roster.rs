@@ -47,6 +47,13 @@ pub(crate) struct Room {
     pub(crate) slots: u32,
 }
 
+impl Room {
+    /// Whether all of `other` is within this.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.free_mb >= other.free_mb && self.slots >= other.slots
+    }
+}
+
 /// All jobs of the agent.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) asked: Vec<ConsumeRequest>,
     /// What was granted in which request.
     answers: HashMap<(String, u64), Vec<Grant>>,
+    /// What the next replaced request is answered with: it was granted just before.
+    pub(crate) late_grant: Option<Grant>,
     /// So many answers with grants are lost on the way.
     pub(crate) lose_answers: usize,
     /// Reports by job, as they came and were accepted.
@@ -267,7 +269,9 @@ async fn testbox(what: String, shared: Arc<Shared>, body: Value) -> Response {
         if lost {
             return refusal(503, "lost on the way");
         }
-        let in_time = jobs.is_empty() && timeout_at(deadline, changed.changed()).await.is_ok();
+        let replaced = shared.with_quietly(|state| is_replaced(state, &request));
+        let in_time =
+            jobs.is_empty() && !replaced && timeout_at(deadline, changed.changed()).await.is_ok();
         if !in_time {
             let answer = ConsumeAnswer {
                 lease_ms: shared.with_quietly(|state| state.lease_ms),
@@ -286,15 +290,20 @@ impl Shared {
     }
 }
 
+/// Whether a newer request is there: then the older is answered at once.
+fn is_replaced(state: &State, request: &ConsumeRequest) -> bool {
+    let newest = state.asked.iter().map(|asked| asked.request).max();
+    newest.is_some_and(|newest| newest > request.request)
+}
+
 /// What a request gets, and whether the answer is lost.
 fn granted(state: &mut State, request: &ConsumeRequest) -> (Vec<Grant>, bool) {
     let key = (request.session.clone(), request.request);
     if let Some(again) = state.answers.get(&key) {
         return (again.clone(), false);
     }
-    let newest = state.asked.last().map(|asked| asked.request);
-    if newest.is_some_and(|newest| newest > request.request) {
-        return (Vec::new(), false);
+    if is_replaced(state, request) {
+        return (state.late_grant.take().into_iter().collect(), false);
     }
     let mut free = request.free_memory_mb;
     let mut jobs = Vec::new();

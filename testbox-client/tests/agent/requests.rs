@@ -74,6 +74,34 @@ async fn a_host_offers_what_is_free_and_asks_anew_when_that_changes() {
 }
 
 #[tokio::test]
+async fn what_a_replaced_request_was_granted_is_read_and_run() {
+    let (fake, folder) = (Fake::start(), folder());
+    let gate = Gate::new(&folder, "a");
+    let mut first = gated("1", &gate);
+    first.memory_mb = 400;
+    fake.grant(first);
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    fake.stage("1", "running").await;
+    fake.until("a request for the rest", |state| {
+        state
+            .asked
+            .iter()
+            .find(|asked| asked.request == 2)
+            .map(|_| ())
+    })
+    .await;
+    fake.with(|state| state.late_grant = Some(script("2", "true")));
+    // The end of the first makes room: request 3 replaces request 2, which is answered with a job.
+    gate.open();
+    fake.end("2").await;
+    let third = fake
+        .with(|state| state.asked.iter().find(|asked| asked.request == 3).cloned())
+        .unwrap();
+    assert_eq!(third.seen, Some(1), "request 2 was still open");
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
 async fn an_answer_that_was_lost_is_asked_for_by_its_number_and_run_once() {
     let (fake, folder) = (Fake::start(), folder());
     let marks = folder.path().join("marks");
