@@ -68,13 +68,16 @@ impl Core {
         let version = engine_version(stored.version);
         self.live.put(stored.clone(), self.clock.now());
         self.changes.announce(claim.job);
+        // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
+        // finds the job among the held ones and puts it back itself.
+        let waits = self.waiters.contains_key(&claim.offer);
         self.engine.tell(Event::ClaimCommitted {
             job: JobKey(claim.job.get()),
             offer: claim.offer,
             version,
         });
-        // The asker may have hung up while the store was busy: then it was never delivered.
-        if !self.waiters.contains_key(&claim.offer) {
+        // The asker hung up while the store was busy: it was never delivered.
+        if !waits {
             self.give_back(
                 claim.job,
                 &stored.state.claim_token,
@@ -200,5 +203,61 @@ impl Core {
             .await
             .ok()?;
         (changed.after.state.claim_token == token).then_some(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::{
+        mailbox::Message,
+        testing::{core, state, store_job},
+    };
+
+    /// An answer that was quicker than the claim's own task was taken for one that nobody took, and the
+    /// job went to a second host.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_answer_however_quick_does_not_put_the_job_back() {
+        let (_data, core) = core().await;
+        let over = Arc::new(AtomicBool::new(false));
+        let (answering, ended) = (Arc::clone(&core), Arc::clone(&over));
+        // The engine at its quickest: each committed claim is answered at once.
+        let engine = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                for message in answering.engine.take() {
+                    if let Message::Event(event) = message
+                        && let Event::ClaimCommitted { job, offer, .. } = *event
+                    {
+                        answering.answer_waiter(offer, vec![JobId::new(job.0)]);
+                    }
+                }
+            }
+        });
+        for n in 1..=300 {
+            let job = store_job(
+                &core,
+                JobState {
+                    stage: Stage::Dispatch,
+                    host: "h".to_owned(),
+                    ..state(n)
+                },
+            )
+            .await;
+            let (offer, told) = core.waiter_of("h");
+            let claim = Claim {
+                job: job.state.job_id,
+                expect: job.version,
+                offer,
+            };
+            core.claimed(claim, job).await;
+            assert_eq!(told.await.unwrap(), [claim.job]);
+            assert!(core.live.get(claim.job).is_some(), "job {n} was put back");
+        }
+        over.store(true, Ordering::Relaxed);
+        engine.join().unwrap();
     }
 }

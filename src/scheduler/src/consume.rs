@@ -50,6 +50,20 @@ pub(crate) struct Waiter {
     answer: oneshot::Sender<Vec<JobId>>,
 }
 
+#[cfg(test)]
+impl Core {
+    /// A waiter for a unit test: its offer, and where its answer comes.
+    pub(crate) fn waiter_of(&self, host: &str) -> (OfferKey, oneshot::Receiver<Vec<JobId>>) {
+        let request = serde_json::json!({
+            "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        let request = serde_json::from_value(request).expect("all that a request must say");
+        let ask = Ask::of(host, request).expect("a good request");
+        let (offer, told, _) = self.make_offer(&ask);
+        (offer.key, told)
+    }
+}
+
 /// A checked request for work.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
@@ -174,6 +188,8 @@ struct Withdraw {
 /// What came of waiting.
 struct Waited {
     jobs: Vec<JobId>,
+    /// Whether the engine gave its answer; else the offer is withdrawn.
+    settled: bool,
     withdraw: Withdraw,
 }
 
@@ -241,7 +257,7 @@ impl Core {
         let mut waited = self.wait_for_jobs(&ask).await?;
         let jobs = self.grants(std::mem::take(&mut waited.jobs)).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
-        waited.withdraw.answered = true;
+        waited.withdraw.answered = waited.settled;
         Ok(self.consume_answer(jobs, stop))
     }
 
@@ -272,7 +288,7 @@ impl Core {
         let jobs = tokio::select! {
             jobs = told => jobs.ok(),
             () = self.draining.cancelled() => return Err(Refusal::stopping()),
-            () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), withdraw }),
+            () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), settled: false, withdraw }),
             () = self.clock.sleep(longest) => None,
         };
         let Some(jobs) = jobs else {
@@ -282,7 +298,11 @@ impl Core {
                 "ask again",
             ));
         };
-        Ok(Waited { jobs, withdraw })
+        Ok(Waited {
+            jobs,
+            settled: true,
+            withdraw,
+        })
     }
 
     fn make_offer(&self, ask: &Ask) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>) {
