@@ -3,13 +3,18 @@
 //! Tokens are 256 random bits, so a plain hash of them is stored. With [`Access::Open`] names are taken as
 //! given: who names an account acts for it alone, who names none is the operator of the machine.
 
-use dashmap::DashMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError, RwLock},
+};
+
 use fairlead_api::{AccountChange, AccountView, ErrorCode};
-use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
+use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
 use serde_json::{Value, json};
 
 use crate::{
     Access,
+    fresh::Fresh,
     refusal::Refusal,
     secrets::{new_token, token_hash},
 };
@@ -136,11 +141,30 @@ pub(crate) struct Credentials {
     pub(crate) account: Option<String>,
 }
 
-/// The accounts, as last read.
+/// An account as it is stored.
+#[derive(Debug, PartialEq, Eq)]
+struct Known {
+    hash: String,
+    who: Who,
+}
+
+impl Known {
+    fn of(name: &str, body: &Value) -> Self {
+        let hash = body.get("token_hash").and_then(Value::as_str);
+        Self {
+            hash: hash.unwrap_or_default().to_owned(),
+            who: who_of(name, body),
+        }
+    }
+}
+
+/// The accounts, as last read or written.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     access: Access,
-    by_hash: DashMap<String, Who>,
+    known: Mutex<Fresh<Known>>,
+    /// By hash of the token, made of `known`.
+    by_hash: RwLock<BTreeMap<String, Who>>,
     built_in: Option<(String, Who)>,
 }
 
@@ -160,7 +184,8 @@ impl Accounts {
         });
         Self {
             access,
-            by_hash: DashMap::new(),
+            known: Mutex::default(),
+            by_hash: RwLock::default(),
             built_in,
         }
     }
@@ -168,17 +193,27 @@ impl Accounts {
     /// Reads all accounts anew.
     pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
         let docs = store.list_docs(DocKind::Account).await?;
-        let mut seen = std::collections::BTreeSet::new();
-        for doc in docs {
-            let Some(hash) = doc.body.get("token_hash").and_then(Value::as_str) else {
-                continue;
-            };
-            seen.insert(hash.to_owned());
-            self.by_hash
-                .insert(hash.to_owned(), who_of(&doc.id, &doc.body));
-        }
-        self.by_hash.retain(|hash, _| seen.contains(hash));
+        let read = docs.into_iter().map(|doc| {
+            let known = Known::of(&doc.id, &doc.body);
+            (doc.id, doc.version, known)
+        });
+        self.update(|known| known.listed(read.collect()));
         Ok(())
+    }
+
+    /// Takes over what this replica wrote, at once.
+    pub(crate) fn wrote(&self, written: &Written) {
+        let known = Known::of(&written.view.my_account, &written.body);
+        self.update(|all| all.wrote(&written.view.my_account, written.version, Some(known)));
+    }
+
+    fn update<R>(&self, work: impl FnOnce(&mut Fresh<Known>) -> R) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut known);
+        let by_hash = known
+            .iter()
+            .map(|(_, known)| (known.hash.clone(), known.who.clone()));
+        *self.by_hash.write().unwrap_or_else(PoisonError::into_inner) = by_hash.collect();
     }
 
     /// Who sent this.
@@ -204,7 +239,11 @@ impl Accounts {
             .as_ref()
             .filter(|(known, _)| *known == hash)
             .map(|(_, who)| who.clone());
-        let Some(who) = built_in.or_else(|| self.by_hash.get(&hash).map(|who| who.clone())) else {
+        let stored = || {
+            let by_hash = self.by_hash.read().unwrap_or_else(PoisonError::into_inner);
+            by_hash.get(&hash).cloned()
+        };
+        let Some(who) = built_in.or_else(stored) else {
             return refuse("the token is not known");
         };
         match &credentials.account {
@@ -248,12 +287,20 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     ))
 }
 
+/// An account that was just stored.
+pub(crate) struct Written {
+    /// For who asked.
+    pub(crate) view: AccountView,
+    version: Version,
+    body: Value,
+}
+
 /// Creates or changes an account in the store; a new account, or `new_token`, gives a token, shown once.
 pub(crate) async fn set_account(
     store: &dyn JobStore,
     name: &str,
     change: &AccountChange,
-) -> Result<AccountView, Refusal> {
+) -> Result<Written, Refusal> {
     check_name("account", name)?;
     let known = store.get_doc(DocKind::Account, name).await?;
     let before = known
@@ -279,18 +326,20 @@ pub(crate) async fn set_account(
     let write = DocWrite {
         id: name.to_owned(),
         expect,
-        body: Some(body),
+        body: Some(body.clone()),
     };
-    store
-        .put_docs(DocKind::Account, vec![write])
-        .await
-        .pop()
-        .unwrap_or(Ok(fairlead_store::Version::default()))?;
-    Ok(AccountView {
+    let outcome = store.put_docs(DocKind::Account, vec![write]).await.pop();
+    let version = outcome.unwrap_or(Ok(Version::default()))?;
+    let view = AccountView {
         my_account: name.to_owned(),
         role: role.as_str().to_owned(),
         vip,
         my_token: token,
+    };
+    Ok(Written {
+        view,
+        version,
+        body,
     })
 }
 

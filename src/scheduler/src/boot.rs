@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     consume::{Ask, WAIT_S_MAX},
     core::Core,
+    hosts::{Host, UNKNOWN_MEMORY_MB},
     http::Query,
     lease::BOOT_SESSION,
     refusal::Refusal,
@@ -20,8 +21,6 @@ use crate::{
 
 /// How long a box waits for a job when it does not say, seconds.
 const WAIT_S: u32 = 30;
-/// Memory of a box that nobody registered, MB.
-const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
 
 /// How a box boots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,31 +84,10 @@ impl Core {
     }
 
     fn boot_ask(&self, query: &Query) -> Result<Ask, Refusal> {
-        let wait_s = match query.get("wait") {
-            None => WAIT_S,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|wait| *wait <= WAIT_S_MAX)
-                .ok_or_else(|| {
-                    let shown: String = text.chars().take(40).collect();
-                    let message = format!(
-                        "wait: '{}' is not 0 to {WAIT_S_MAX}",
-                        shown.escape_default()
-                    );
-                    Refusal::new(
-                        ErrorCode::BadQuery,
-                        message,
-                        "whole seconds; 30 when not said",
-                    )
-                })?,
-        };
+        let wait_s = wait_of(query)?;
         let by_mac = query.get("mac").and_then(|mac| self.hosts.by_mac(mac));
-        let named = query
-            .get("hostname")
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned);
-        let Some(name) = by_mac.or(named) else {
+        let named = query.get("hostname").filter(|name| !name.is_empty());
+        let Some(name) = by_mac.or(named.map(str::to_owned)) else {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
                 "no host is registered with this MAC address, and no hostname was sent",
@@ -117,41 +95,28 @@ impl Core {
             ));
         };
         let known = self.hosts.get(&name).unwrap_or_default();
-        let text = |given: Option<&str>, known: &str, default: &str| {
-            let text = given.filter(|text| !text.is_empty()).unwrap_or(known);
-            if text.is_empty() {
-                default.to_owned()
-            } else {
-                text.to_owned()
-            }
-        };
-        let memory_mb = match query.get("memory") {
-            Some(text) => fairlead_job::units::memory_mb(&json!(text)).map_err(|error| {
-                Refusal::new(
-                    ErrorCode::BadQuery,
-                    format!("memory: {error}"),
-                    "for example 256g",
-                )
-            })?,
-            None if known.memory_mb > 0 => known.memory_mb,
-            None => UNKNOWN_MEMORY_MB,
-        };
-        let tags = query.get("tags").map(|tags| {
-            tags.split(',')
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned)
-                .collect()
-        });
+        let arch = [query.get("arch"), Some(known.arch.as_str())]
+            .into_iter()
+            .flatten();
+        let arch = arch
+            .into_iter()
+            .find(|arch| !arch.is_empty())
+            .unwrap_or(&self.config.site.arch);
+        let memory_mb = memory_of(query, &known)?;
         let request = ConsumeRequest {
             session: format!("{BOOT_SESSION}{}", uuid::Uuid::new_v4().simple()),
             request: 1,
             seen: None,
             kinds: vec!["hw".to_owned()],
-            arch: text(query.get("arch"), &known.arch, &self.config.site.arch),
-            group: known.group.clone(),
+            arch: arch.to_owned(),
+            group: known.group,
             memory_mb,
             free_memory_mb: memory_mb,
-            tags: tags.unwrap_or(known.tags),
+            tags: if query.get("tags").is_some() {
+                query.list("tags")
+            } else {
+                known.tags
+            },
             devices: known.devices,
             cache_dirs: known.cache_dirs,
             jobs_max: 1,
@@ -197,6 +162,27 @@ impl Core {
                 "the replica's log has the reason",
             )
         })
+    }
+}
+
+/// How long the box waits, seconds.
+fn wait_of(query: &Query) -> Result<u32, Refusal> {
+    let wait = query.number("wait", 0..=u64::from(WAIT_S_MAX), u64::from(WAIT_S))?;
+    Ok(u32::try_from(wait).unwrap_or(WAIT_S_MAX))
+}
+
+/// Memory of the box: as it says, else as it is registered, MB.
+fn memory_of(query: &Query, known: &Host) -> Result<u32, Refusal> {
+    match query.get("memory") {
+        Some(text) => fairlead_job::units::memory_mb(&json!(text)).map_err(|error| {
+            Refusal::new(
+                ErrorCode::BadQuery,
+                format!("memory: {error}"),
+                "for example 256g",
+            )
+        }),
+        None if known.memory_mb > 0 => Ok(known.memory_mb),
+        None => Ok(UNKNOWN_MEMORY_MB),
     }
 }
 

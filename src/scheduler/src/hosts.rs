@@ -12,7 +12,7 @@ use crate::{core::Core, explain::why_idle, refusal::Refusal};
 /// Most hosts a replica keeps in mind.
 const HOSTS_MAX: usize = 50_000;
 /// Memory of a hw box that never said how much it has, MB.
-const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
+pub(crate) const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
 
 /// One host.
 #[derive(Debug, Clone, Default)]

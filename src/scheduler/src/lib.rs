@@ -12,6 +12,7 @@ mod consume;
 mod core;
 mod engine_task;
 mod explain;
+mod fresh;
 mod hosts;
 mod http;
 mod intake;

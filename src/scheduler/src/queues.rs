@@ -10,7 +10,7 @@ use fairlead_dispatch::{Event, Policy, QueuePolicy};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::{accounts::check_name, core::Core, refusal::Refusal};
+use crate::{accounts::check_name, core::Core, fresh::Fresh, refusal::Refusal};
 
 /// The queue that only those use who may.
 pub(crate) const VIP: &str = "vip";
@@ -19,9 +19,9 @@ const PRIORITY_MAX: u8 = 9;
 /// Largest weight.
 const WEIGHT_MAX: u32 = 10_000;
 
-/// Policies as last read.
+/// Policies as last read or written.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<BTreeMap<String, QueuePolicy>>);
+pub(crate) struct Queues(Mutex<Fresh<QueuePolicy>>);
 
 impl Queues {
     /// The policies of all named queues: the site's own over the built-in ones.
@@ -37,34 +37,32 @@ impl Queues {
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {
-        let set = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(queue)
-            .copied();
+        let set = self.with(|known| known.get(queue).copied());
         set.or_else(|| Policy::default().queues.get(queue).copied())
             .unwrap_or_default()
     }
 
     fn set(&self) -> BTreeMap<String, QueuePolicy> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.with(|known| {
+            known
+                .iter()
+                .map(|(name, policy)| (name.clone(), *policy))
+                .collect()
+        })
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Fresh<QueuePolicy>) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads all policies anew; says whether any changed.
     pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<bool, StoreError> {
         let docs = store.list_docs(DocKind::Queue).await?;
-        let read: BTreeMap<_, _> = docs
-            .into_iter()
-            .map(|doc| (doc.id, policy_from(&doc.body)))
-            .collect();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = *known != read;
-        *known = read;
-        Ok(changed)
+        let read = docs.into_iter().map(|doc| {
+            let policy = policy_from(&doc.body);
+            (doc.id, doc.version, policy)
+        });
+        Ok(self.with(|known| known.listed(read.collect())))
     }
 }
 
@@ -133,12 +131,9 @@ impl Core {
         };
         let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
         let body = json!({ "priority": wanted.priority, "weight": wanted.weight, "paused": wanted.paused });
-        self.write_queue(name, expect, Some(body)).await?;
+        let version = self.write_queue(name, expect, Some(body)).await?;
         self.queues
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.to_owned(), wanted);
+            .with(|known| known.wrote(name, version, Some(wanted)));
         self.engine.tell(Event::PolicyChanged(self.queues.policy()));
         self.queue_view(name).await
     }
@@ -153,13 +148,10 @@ impl Core {
                 "queues with work exist by themselves and cannot be deleted",
             ));
         };
-        self.write_queue(name, Expect::Version(doc.version), None)
+        let version = self
+            .write_queue(name, Expect::Version(doc.version), None)
             .await?;
-        self.queues
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
+        self.queues.with(|known| known.wrote(name, version, None));
         self.engine.tell(Event::PolicyChanged(self.queues.policy()));
         Ok(())
     }
@@ -169,18 +161,14 @@ impl Core {
         name: &str,
         expect: Expect,
         body: Option<Value>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Version, Refusal> {
         let write = DocWrite {
             id: name.to_owned(),
             expect,
             body,
         };
-        self.store
-            .put_docs(DocKind::Queue, vec![write])
-            .await
-            .pop()
-            .unwrap_or(Ok(Version::default()))?;
-        Ok(())
+        let outcome = self.store.put_docs(DocKind::Queue, vec![write]).await.pop();
+        Ok(outcome.unwrap_or(Ok(Version::default()))?)
     }
 
     async fn queue_view(&self, name: &str) -> Result<QueueView, Refusal> {

@@ -159,7 +159,7 @@ pub async fn add_account(
         new_token: true,
     };
     match set_account(store.as_ref(), name, &change).await {
-        Ok(view) => Ok(view.my_token.unwrap_or_default()),
+        Ok(written) => Ok(written.view.my_token.unwrap_or_default()),
         Err(refusal) => Err(StartError::Account {
             message: refusal.body.message,
             hint: refusal.body.hint,

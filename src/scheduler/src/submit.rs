@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
-use fairlead_job::{DataReadiness, Health, JobId, JobPlan, Spec, Stage, parameters};
+use fairlead_job::{JobId, JobPlan, Spec, Stage, parameters};
 use fairlead_store::{ItemError, JobState, NewJob, StoredJob, Version};
 use serde_json::{Value, json};
 
@@ -173,16 +173,10 @@ impl Core {
                 .to_owned()
         };
         JobState {
-            format: JobState::FORMAT,
-            job_id: id,
-            stage: Stage::Submit,
-            health: Health::Unknown,
-            data_readiness: DataReadiness::None,
             ready: waits.is_none(),
             ready_ms: now_ms,
             class: self.queues.class(&queue),
             account,
-            principal: String::new(),
             queue,
             priority: plan.priority,
             submit_ms: now_ms,
@@ -194,7 +188,6 @@ impl Core {
             params: params_text(spec),
             testbox: plan.testbox,
             tbox_group: plan.tbox_group,
-            tbox_type: plan.tbox_type,
             arch: plan.arch,
             host_keys: plan.host_keys,
             memory_mb: plan.memory_mb,
@@ -204,35 +197,14 @@ impl Core {
             devices: plan.devices,
             cache_dirs: plan.cache_dirs,
             timeout_s: plan.timeout_s,
-            attempt: 1,
             retry_lost_left: plan.retry_lost_max,
             retry_fail_left: plan.retry_fail_max,
             stop_when_cut_off: plan.stop_when_cut_off,
-            host: String::new(),
-            host_group: String::new(),
-            host_memory_mb: 0,
-            session: String::new(),
-            request: 0,
-            claim_token: String::new(),
-            claim_seq: 0,
-            replica: String::new(),
-            dispatch_ms: 0,
-            boot_ms: 0,
-            setup_ms: 0,
-            running_ms: 0,
-            post_run_ms: 0,
-            end_ms: 0,
-            deadline_ms: 0,
-            last_success_stage: None,
-            exit_code: None,
-            reason: String::new(),
-            stop_asked: false,
-            milestones: Vec::new(),
             waits,
             lab: text("lab"),
             project: text("project"),
             labels: labels_of(spec),
-            attempts: Vec::new(),
+            ..JobState::blank(id, plan.tbox_type)
         }
     }
 

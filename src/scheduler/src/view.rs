@@ -2,7 +2,7 @@
 
 use fairlead_api::JobSummary;
 use fairlead_job::{Spec, Stage};
-use fairlead_store::JobState;
+use fairlead_store::{Attempt, JobState};
 use serde_json::{Map, Value, json};
 
 use crate::{clock::utc_text, secrets::Sealer};
@@ -75,6 +75,36 @@ fn known(state: &JobState) -> Map<String, Value> {
             put(name, json!(text));
         }
     }
+    if let Some(stage) = state.last_success_stage {
+        put("last_success_stage", json!(stage));
+    }
+    if let Some(code) = state.exit_code {
+        put("exit_code", json!(code));
+    }
+    if !state.milestones.is_empty() {
+        put("milestones", json!(state.milestones));
+    }
+    if let Some(waits) = &state.waits {
+        put("waits", waits.clone());
+    }
+    if !state.attempts.is_empty() {
+        put("attempts", state.attempts.iter().map(attempt).collect());
+    }
+    view.extend(times(state));
+    view
+}
+
+fn attempt(attempt: &Attempt) -> Value {
+    json!({
+        "attempt": attempt.attempt, "host_machine": attempt.host, "job_stage": attempt.stage,
+        "job_health": attempt.health, "dispatch_time": utc_text(attempt.dispatch_ms),
+        "end_time": utc_text(attempt.end_ms), "reason": attempt.reason,
+    })
+}
+
+/// When what happened, for what has happened.
+fn times(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
     let end_name = match state.stage {
         Stage::Cancel => "cancel_time",
         Stage::AbortInvalid | Stage::AbortWait | Stage::AbortProvider => "abort_time",
@@ -90,38 +120,11 @@ fn known(state: &JobState) -> Map<String, Value> {
         ("deadline_utc", state.deadline_ms),
     ];
     for (name, ms) in times.into_iter().filter(|(_, ms)| *ms > 0) {
-        put(name, json!(utc_text(ms)));
+        view.insert(name.to_owned(), json!(utc_text(ms)));
     }
     if state.running_ms > 0 && state.end_ms >= state.running_ms {
-        put(
-            "run_seconds",
-            json!((state.end_ms - state.running_ms) / 1000),
-        );
-    }
-    if let Some(stage) = state.last_success_stage {
-        put("last_success_stage", json!(stage));
-    }
-    if let Some(code) = state.exit_code {
-        put("exit_code", json!(code));
-    }
-    if !state.milestones.is_empty() {
-        put("milestones", json!(state.milestones));
-    }
-    if let Some(waits) = &state.waits {
-        put("waits", waits.clone());
-    }
-    if !state.attempts.is_empty() {
-        let attempts: Vec<_> = state
-            .attempts
-            .iter()
-            .map(|a| {
-                json!({
-                    "attempt": a.attempt, "host_machine": a.host, "job_stage": a.stage, "job_health": a.health,
-                    "dispatch_time": utc_text(a.dispatch_ms), "end_time": utc_text(a.end_ms), "reason": a.reason,
-                })
-            })
-            .collect();
-        put("attempts", json!(attempts));
+        let seconds = (state.end_ms - state.running_ms) / 1000;
+        view.insert("run_seconds".to_owned(), json!(seconds));
     }
     view
 }

@@ -431,7 +431,7 @@ async fn refusals_have_code_message_and_hint() {
         ),
         ("/scheduler/v1/jobs?limit=many", ErrorCode::BadQuery),
         ("/nowhere", ErrorCode::NotFound),
-        ("/scheduler/v1/jobs/submit", ErrorCode::NotFound),
+        ("/scheduler/v1/jobs/submit", ErrorCode::MethodNotAllowed),
     ] {
         let (status, answer) = lab.get(path).await;
         let body: ErrorBody = serde_json::from_value(answer).unwrap();
@@ -476,4 +476,38 @@ async fn old_clients_report_by_old_names() {
             .0,
         400
     );
+}
+
+/// An answer that came faster than the claim's own task went on was taken for one that nobody took.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_grant_that_was_answered_goes_back() {
+    const JOBS: usize = 600;
+    let lab = Lab::start().await;
+    let jobs: Vec<Value> = (0..JOBS).map(|_| job()).collect();
+    assert_eq!(
+        lab.post("/scheduler/v1/jobs/submit", &json!(jobs)).await.0,
+        200
+    );
+    let host = async |name: &str| {
+        let mut done = 0;
+        for request in 1.. {
+            let ask = ConsumeRequest {
+                wait_s: 0,
+                ..ask("s", request)
+            };
+            let path = format!("/scheduler/v1/testboxes/{name}/consume");
+            let (_, answer) = lab.post(&path, &serde_json::to_value(&ask).unwrap()).await;
+            let answer: ConsumeAnswer = serde_json::from_value(answer).unwrap();
+            if answer.jobs.is_empty() {
+                break;
+            }
+            for grant in &answer.jobs {
+                assert_eq!(lab.report(grant, "job_stage=finish&exit_code=0").await, 200);
+            }
+            done += answer.jobs.len();
+        }
+        done
+    };
+    let done = tokio::join!(host("a"), host("b"), host("c"), host("d"));
+    assert_eq!(done.0 + done.1 + done.2 + done.3, JOBS);
 }

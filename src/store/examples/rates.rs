@@ -18,7 +18,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_job::{JobId, Spec, Stage, TboxType};
 use fairlead_store::{
     ClaimFields, ElasticConfig, ElasticStore, EmbeddedStore, Find, JobState, JobStore, NewJob,
     Patch, Pull, PullBy, Search, StatePatch, Version,
@@ -189,66 +189,26 @@ fn job(n: usize) -> NewJob {
     let tags: Vec<String> = (0..shape % 3).map(|t| format!("tag-{t}")).collect();
     let account = format!("account-{}", n % 300);
     let state = JobState {
-        format: JobState::FORMAT,
-        job_id: JobId::new(2_611_210_236_110_000_000 + number),
-        stage: Stage::Submit,
-        health: Health::Unknown,
-        data_readiness: DataReadiness::None,
         ready: true,
         ready_ms: 1_795_228_571_000,
         principal: account.clone(),
         queue: account.clone(),
         account,
         class: 3,
-        priority: 0,
         submit_ms: 1_795_228_571_000 + number,
         submit_id: format!("s-{}", n / 100),
-        group_id: String::new(),
         suite: "hackbench".to_owned(),
         category: "benchmark".to_owned(),
         params: "nr_threads=8 mode=process".to_owned(),
         testbox: "vm-2p8g".to_owned(),
         tbox_group: "vm-2p8g".to_owned(),
-        tbox_type: TboxType::Vm,
-        arch: String::new(),
         host_keys: vec!["vm.x86_64".to_owned(), format!("vm@{}", n % 99)],
         memory_mb: 1_000 * (1 + shape % 5),
         tags_n: u16::try_from(tags.len()).unwrap(),
         tags,
-        devices: vec![],
-        devices_n: 0,
-        cache_dirs: vec![],
         timeout_s: 3600,
-        attempt: 1,
         retry_lost_left: 1,
-        retry_fail_left: 0,
-        stop_when_cut_off: false,
-        host: String::new(),
-        host_group: String::new(),
-        host_memory_mb: 0,
-        session: String::new(),
-        request: 0,
-        claim_token: String::new(),
-        claim_seq: 0,
-        replica: String::new(),
-        dispatch_ms: 0,
-        boot_ms: 0,
-        setup_ms: 0,
-        running_ms: 0,
-        post_run_ms: 0,
-        end_ms: 0,
-        deadline_ms: 0,
-        last_success_stage: None,
-        exit_code: None,
-        reason: String::new(),
-        stop_asked: false,
-        result_root: String::new(),
-        milestones: vec![],
-        waits: None,
-        lab: String::new(),
-        project: String::new(),
-        labels: vec![],
-        attempts: vec![],
+        ..JobState::blank(JobId::new(2_611_210_236_110_000_000 + number), TboxType::Vm)
     };
     let mut body = Spec::new();
     body.insert(

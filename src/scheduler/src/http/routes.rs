@@ -72,61 +72,20 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let method = request.method.as_str().to_owned();
     match (method.as_str(), segments.as_slice()) {
-        ("GET" | "HEAD", [] | ["scheduler", "v1", "health"]) => Ok(admin::health(&core)),
-        ("GET", ["scheduler", "v1", "version"]) => Ok(admin::version(&core)),
-        ("POST", ["scheduler", "v1", "jobs", "submit"] | ["submit_job"]) => {
-            jobs::submit(core, request).await
+        (_, ["scheduler", "v1", rest @ ..]) => {
+            let answer = match rest {
+                ["jobs", rest @ ..] => route_jobs(core, request, &method, rest).await,
+                _ => route_v1(core, request, &method, rest).await,
+            };
+            answer.unwrap_or_else(|| Err(no_route(&method, &segments)))
         }
-        ("GET", ["scheduler", "v1", "jobs"]) => jobs::list(core, request).await,
-        ("GET", ["scheduler", "v1", "jobs", "dispatch"]) => {
-            testboxes::dispatch(core, request, None).await
-        }
+        ("GET" | "HEAD", []) => Ok(admin::health(&core)),
+        ("POST", ["submit_job"]) => jobs::submit(core, request).await,
         ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
             testboxes::dispatch(core, request, Some((boot, parameter, value))).await
         }
-        ("POST", ["scheduler", "v1", "jobs", "wait"]) => jobs::wait(core, request).await,
-        ("POST", ["scheduler", "v1", "jobs", "cancel"]) => jobs::cancel_many(core, request).await,
-        ("GET", ["scheduler", "v1", "jobs", id]) => jobs::show(core, request, id).await,
-        ("GET", ["scheduler", "v1", "jobs", id, "explain"]) => {
-            jobs::explain(core, request, id).await
-        }
-        ("GET", ["scheduler", "v1", "jobs", id, "log"]) => files::read_log(core, request, id).await,
-        ("POST", ["scheduler", "v1", "jobs", id, "log"]) => {
-            files::append_log(core, request, id).await
-        }
-        ("POST", ["scheduler", "v1", "jobs", id, "update"]) => {
-            testboxes::update(core, request, id).await
-        }
         ("GET" | "POST", ["~lkp", "cgi-bin", name]) => {
             testboxes::old_report(core, request, name).await
-        }
-        ("POST", ["scheduler", "v1", "jobs", id, "cancel"]) => {
-            jobs::cancel(core, request, id).await
-        }
-        ("POST", ["scheduler", "v1", "jobs", id, "terminate"]) => {
-            jobs::terminate(core, request, id).await
-        }
-        ("GET", ["scheduler", "v1", "queues"]) => admin::queues(core, request).await,
-        ("POST" | "PUT", ["scheduler", "v1", "queues", name]) => {
-            admin::set_queue(core, request, name).await
-        }
-        ("DELETE", ["scheduler", "v1", "queues", name]) => {
-            admin::delete_queue(core, request, name).await
-        }
-        ("GET", ["scheduler", "v1", "hosts"]) => admin::hosts(core, request).await,
-        ("GET", ["scheduler", "v1", "hosts", name]) => admin::host(core, request, name).await,
-        ("POST", ["scheduler", "v1", "hosts", name]) => {
-            admin::register_host(core, request, name).await
-        }
-        ("POST", ["scheduler", "v1", "testboxes", host, "consume"]) => {
-            testboxes::consume(core, request, host).await
-        }
-        ("POST", ["scheduler", "v1", "testboxes", host, "heartbeat"]) => {
-            testboxes::heartbeat(core, request, host).await
-        }
-        ("GET", ["scheduler", "v1", "accounts"]) => admin::accounts(core, request).await,
-        ("POST", ["scheduler", "v1", "accounts", name]) => {
-            admin::set_account(core, request, name).await
         }
         ("GET", ["srv", "scheduler", "pending-jobs", id, "job.cgz"]) => {
             files::job_initrd(core, request, id).await
@@ -136,6 +95,61 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
         ("POST" | "PUT", ["result", ..]) => files::upload(core, request).await,
         _ => Err(no_route(&method, &segments)),
     }
+}
+
+/// Below `/scheduler/v1/jobs`; `None`: nothing there.
+async fn route_jobs(
+    core: Arc<Core>,
+    request: Request,
+    method: &str,
+    rest: &[&str],
+) -> Option<Result<Response, Refusal>> {
+    Some(match (method, rest) {
+        ("GET", []) => jobs::list(core, request).await,
+        ("POST", ["submit"]) => jobs::submit(core, request).await,
+        ("GET", ["dispatch"]) => testboxes::dispatch(core, request, None).await,
+        ("POST", ["wait"]) => jobs::wait(core, request).await,
+        ("POST", ["cancel"]) => jobs::cancel_many(core, request).await,
+        ("GET", [id]) if !is_verb(id) => jobs::show(core, request, id).await,
+        ("GET", [id, "explain"]) => jobs::explain(core, request, id).await,
+        ("GET", [id, "log"]) => files::read_log(core, request, id).await,
+        ("POST", [id, "log"]) => files::append_log(core, request, id).await,
+        ("POST", [id, "update"]) => testboxes::update(core, request, id).await,
+        ("POST", [id, "cancel"]) => jobs::cancel(core, request, id).await,
+        ("POST", [id, "terminate"]) => jobs::terminate(core, request, id).await,
+        _ => return None,
+    })
+}
+
+/// Everything else below `/scheduler/v1`; `None`: nothing there.
+async fn route_v1(
+    core: Arc<Core>,
+    request: Request,
+    method: &str,
+    rest: &[&str],
+) -> Option<Result<Response, Refusal>> {
+    Some(match (method, rest) {
+        ("GET" | "HEAD", ["health"]) => Ok(admin::health(&core)),
+        ("GET", ["version"]) => Ok(admin::version(&core)),
+        ("GET", ["queues"]) => admin::queues(core, request).await,
+        ("POST" | "PUT", ["queues", name]) => admin::set_queue(core, request, name).await,
+        ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).await,
+        ("GET", ["hosts"]) => admin::hosts(core, request).await,
+        ("GET", ["hosts", name]) => admin::host(core, request, name).await,
+        ("POST", ["hosts", name]) => admin::register_host(core, request, name).await,
+        ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).await,
+        ("POST", ["testboxes", host, "heartbeat"]) => {
+            testboxes::heartbeat(core, request, host).await
+        }
+        ("GET", ["accounts"]) => admin::accounts(core, request).await,
+        ("POST", ["accounts", name]) => admin::set_account(core, request, name).await,
+        _ => return None,
+    })
+}
+
+/// Words that stand where ids do.
+fn is_verb(segment: &str) -> bool {
+    ["submit", "wait", "cancel", "dispatch"].contains(&segment)
 }
 
 /// 405 where the path exists with another method, else 404.

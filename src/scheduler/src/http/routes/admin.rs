@@ -142,8 +142,9 @@ pub(super) async fn set_account(
             "role, vip, new_token",
         )
     })?;
-    let view = store_account(core.store.as_ref(), name, &change).await?;
-    core.accounts.reload(core.store.as_ref()).await?;
+    let written = store_account(core.store.as_ref(), name, &change).await?;
+    core.accounts.wrote(&written);
+    let view = written.view;
     core.note(
         &who.name,
         "account.set",

@@ -1,0 +1,125 @@
+//! Small documents as a replica knows them: what it wrote itself counts at once, though lists lag behind.
+//!
+//! A list may show an older version of a document than was written here, or not show it yet; neither
+//! undoes the write. A document that was in a list and is gone from a later one was deleted elsewhere.
+
+use std::collections::BTreeMap;
+
+use fairlead_store::Version;
+
+#[derive(Debug)]
+struct Known<T> {
+    version: Version,
+    /// `None`: deleted here.
+    value: Option<T>,
+    listed: bool,
+}
+
+/// The documents of one kind, by id.
+#[derive(Debug)]
+pub(crate) struct Fresh<T>(BTreeMap<String, Known<T>>);
+
+impl<T> Default for Fresh<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: PartialEq> Fresh<T> {
+    /// A write of this replica was acknowledged; `None` deleted the document.
+    pub(crate) fn wrote(&mut self, id: &str, version: Version, value: Option<T>) {
+        let newer = self.0.get(id).is_none_or(|known| known.version <= version);
+        if newer {
+            let known = Known {
+                version,
+                value,
+                listed: false,
+            };
+            self.0.insert(id.to_owned(), known);
+        }
+    }
+
+    /// A list was read. Returns whether anything changed.
+    pub(crate) fn listed(&mut self, docs: Vec<(String, Version, T)>) -> bool {
+        let mut changed = false;
+        let mut old = std::mem::take(&mut self.0);
+        for (id, version, value) in docs {
+            match old.remove(&id) {
+                Some(known) if known.version > version => {
+                    self.0.insert(id, known);
+                }
+                known => {
+                    changed |= known.and_then(|known| known.value).as_ref() != Some(&value);
+                    self.0.insert(
+                        id,
+                        Known {
+                            version,
+                            value: Some(value),
+                            listed: true,
+                        },
+                    );
+                }
+            }
+        }
+        for (id, known) in old {
+            if known.listed {
+                changed |= known.value.is_some();
+            } else {
+                self.0.insert(id, known);
+            }
+        }
+        changed
+    }
+
+    /// One of them.
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
+        self.0.get(id)?.value.as_ref()
+    }
+
+    /// All of them, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
+        self.0
+            .iter()
+            .filter_map(|(id, known)| Some((id, known.value.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seq_no: u64) -> Version {
+        Version {
+            primary_term: 1,
+            seq_no,
+        }
+    }
+
+    fn doc(id: &str, seq_no: u64, value: u32) -> (String, Version, u32) {
+        (id.to_owned(), at(seq_no), value)
+    }
+
+    #[test]
+    fn a_list_that_lags_does_not_undo_a_write() {
+        let mut fresh = Fresh::default();
+        assert!(fresh.listed(vec![doc("a", 1, 10)]));
+        fresh.wrote("a", at(5), Some(20));
+        fresh.wrote("b", at(6), Some(30));
+        assert!(!fresh.listed(vec![doc("a", 1, 10)]));
+        assert_eq!((fresh.get("a"), fresh.get("b")), (Some(&20), Some(&30)));
+        assert!(!fresh.listed(vec![doc("a", 5, 20), doc("b", 6, 30)]));
+        assert!(fresh.listed(vec![doc("a", 7, 40), doc("b", 6, 30)]));
+        assert_eq!(fresh.iter().map(|(_, value)| *value).sum::<u32>(), 70);
+    }
+
+    #[test]
+    fn deletions_here_and_elsewhere_are_kept() {
+        let mut fresh = Fresh::default();
+        fresh.listed(vec![doc("a", 1, 10), doc("b", 2, 20)]);
+        fresh.wrote("a", at(3), None);
+        assert!(!fresh.listed(vec![doc("a", 1, 10), doc("b", 2, 20)]));
+        assert_eq!(fresh.get("a"), None);
+        assert!(fresh.listed(vec![]), "b was deleted elsewhere");
+        assert_eq!(fresh.iter().count(), 0);
+    }
+}
