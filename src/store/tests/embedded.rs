@@ -62,6 +62,8 @@ async fn everything_is_there_after_a_restart() {
         .unwrap();
     let (counts, job) = (store.counts().await.unwrap(), read_one(&store, id(3)).await);
     drop(store);
+    let log = dir.path().join("fairlead.db-wal");
+    assert!(!log.exists(), "a store that was closed is one file");
 
     let store = EmbeddedStore::open(dir.path()).unwrap();
     assert_eq!(store.counts().await.unwrap(), counts);

@@ -22,6 +22,8 @@ use crate::{DocKind, StoreError};
 
 /// The oldest major version that is used; 8.19 and 9 are tested.
 const OLDEST_MAJOR: u64 = 8;
+/// How often an index whose making was not answered is asked for.
+const MAKE_TRIES_MAX: usize = 6;
 
 /// Name and text of each template. `P-` stands for the prefix.
 const TEMPLATES: [(&str, &str); 4] = [
@@ -235,26 +237,37 @@ impl ElasticStore {
 
     /// Makes indices that are not there; the template gives each its mapping.
     pub(super) async fn make_indices(&self, names: BTreeSet<String>) -> Result<(), StoreError> {
-        let made = names.into_iter().map(|name| async move {
-            let call = Call::new(Method::Put, format!("/{name}")).json(&json!({}));
-            match self.cluster.call(&call).await {
-                Ok(_) => Ok(()),
+        let made = names.into_iter().map(|name| self.make_index(name));
+        join_all(made).await.into_iter().collect()
+    }
+
+    /// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
+    /// finds the index there.
+    async fn make_index(&self, name: String) -> Result<(), StoreError> {
+        let call = Call::new(Method::Put, format!("/{name}")).json(&json!({}));
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let reason = match self.cluster.call(&call).await {
+                Ok(_) => return Ok(()),
                 Err(Failure::Status { kind, .. })
                     if kind == "resource_already_exists_exception" =>
                 {
-                    Ok(())
+                    return Ok(());
                 }
+                Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
                 Err(
                     Failure::NotTaken(reason)
                     | Failure::Unknown(reason)
                     | Failure::Status { reason, .. },
-                ) => Err(StoreError::Unusable {
-                    reason: format!("index {name} cannot be made: {reason}"),
-                    hint: "the user needs the privilege create_index on the prefix".to_owned(),
-                }),
-            }
-        });
-        join_all(made).await.into_iter().collect()
+                ) => reason,
+            };
+            return Err(StoreError::Unusable {
+                reason: format!("index {name} cannot be made: {reason}"),
+                hint: "the user needs the privilege create_index on the prefix; a busy cluster needs time"
+                    .to_owned(),
+            });
+        }
     }
 }
 

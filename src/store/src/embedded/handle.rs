@@ -151,6 +151,8 @@ impl EmbeddedStore {
 
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
+        // The writer's connection must close last: only it may bring the log back into the file.
+        locked(&self.readers.idle).clear();
         drop(self.queue.take());
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
