@@ -6,6 +6,7 @@ use std::{
 };
 
 use fairlead_api::client::Client;
+use fairlead_job::{JobPlan, SiteDefaults};
 use serde_json::json;
 
 use crate::{
@@ -48,7 +49,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     let files = args.jobs.expand(&settings.include_dirs.value)?;
     if args.dry_run {
         show(&files, context)?;
-        return Ok(exit::OK);
+        return Ok(judge(&files, context));
     }
     if let Some(folder) = &args.output {
         write(&files, folder, context)?;
@@ -94,6 +95,26 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
             .json(&json!({"submit_id": submit_id, "jobs": reports, "results": endings}))?;
     }
     Ok(code)
+}
+
+/// Says on stderr what a scheduler would refuse; the jobs are shown all the same. The code says whether a
+/// value was at fault: a job without a suite may be meant to be completed.
+fn judge(files: &[FileJobs], context: &Context) -> u8 {
+    let mut code = exit::OK;
+    for file in files {
+        for (n, job) in file.jobs.iter().enumerate() {
+            let Err(error) = JobPlan::of(job, &SiteDefaults::default()) else {
+                continue;
+            };
+            let place = format!("{}: job {} of {}", file.file, n + 1, file.jobs.len());
+            let text = format!("{place} would be refused: {error}\n  hint: {}", error.hint);
+            context.output.remark(&text);
+            if error.field != "suite" {
+                code = exit::USAGE;
+            }
+        }
+    }
+    code
 }
 
 fn show(files: &[FileJobs], context: &Context) -> anyhow::Result<()> {

@@ -36,6 +36,23 @@ fn a_dry_run_prints_just_the_jobs_keys_as_one_array() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_refused() {
+    let lab = Lab::new();
+    lab.write("units.yaml", "suite: a\nneed_memory: [lots, 8g]\n");
+    let dry = ["submit", "--dry-run", "--json"];
+    let ran = lab.run(&[&dry[..], &["units.yaml"]].concat()).exits(2);
+    assert_eq!(ran.json().as_array().map(Vec::len), Some(2));
+    assert!(
+        ran.err.contains("job 1 of 2") && ran.err.contains("'lots'"),
+        "{}",
+        ran.err
+    );
+    lab.write("part.yaml", "nr_threads: 8\n");
+    let ran = lab.run(&[&dry[..], &["part.yaml"]].concat()).exits(0);
+    assert!(ran.err.contains("suite"), "{}", ran.err);
+}
+
+#[test]
 fn order_decides_between_defaults_and_overrides() {
     let lab = Lab::new();
     lab.write("a.yaml", "suite: a\nn: 1\n");
