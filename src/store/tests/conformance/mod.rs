@@ -9,7 +9,7 @@ pub(crate) mod model;
 pub(crate) mod reads;
 pub(crate) mod searches;
 
-use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_job::{JobId, Spec, Stage, TboxType};
 use fairlead_store::{
     ItemError, JobState, JobStore, NewJob, Patch, StatePatch, StoredJob, Version,
 };
@@ -54,66 +54,20 @@ pub(crate) fn id(n: u64) -> JobId {
 /// A waiting job with number `n`, which tests then change.
 pub(crate) fn state(n: u64) -> JobState {
     JobState {
-        format: JobState::FORMAT,
-        job_id: id(n),
-        stage: Stage::Submit,
-        health: Health::Unknown,
-        data_readiness: DataReadiness::None,
         ready: true,
         ready_ms: 1_795_228_571_000 + n,
         account: "ann".into(),
-        principal: String::new(),
         queue: "ann".into(),
         class: 3,
-        priority: 0,
         submit_ms: 1_795_228_571_000 + n,
-        submit_id: String::new(),
-        group_id: String::new(),
         suite: "hackbench".into(),
-        category: String::new(),
-        params: String::new(),
         testbox: "dc-1g".into(),
         tbox_group: "dc-1g".into(),
-        tbox_type: TboxType::Dc,
-        arch: String::new(),
         host_keys: vec!["dc.x86_64".into()],
         memory_mb: 1024,
-        tags: vec![],
-        tags_n: 0,
-        devices: vec![],
-        devices_n: 0,
-        cache_dirs: vec![],
         timeout_s: 3600,
-        attempt: 1,
         retry_lost_left: 1,
-        retry_fail_left: 0,
-        stop_when_cut_off: false,
-        host: String::new(),
-        host_group: String::new(),
-        host_memory_mb: 0,
-        session: String::new(),
-        request: 0,
-        claim_token: String::new(),
-        claim_seq: 0,
-        replica: String::new(),
-        dispatch_ms: 0,
-        boot_ms: 0,
-        setup_ms: 0,
-        running_ms: 0,
-        post_run_ms: 0,
-        end_ms: 0,
-        deadline_ms: 0,
-        last_success_stage: None,
-        exit_code: None,
-        reason: String::new(),
-        stop_asked: false,
-        result_root: String::new(),
-        milestones: vec![],
-        waits: None,
-        lab: String::new(),
-        project: String::new(),
-        labels: vec![],
-        attempts: vec![],
+        ..JobState::blank(id(n), TboxType::Dc)
     }
 }
 
