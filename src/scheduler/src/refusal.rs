@@ -94,7 +94,7 @@ impl From<ItemError> for Refusal {
                 "change the field that it names",
             ),
             ItemError::NotTaken { reason } => {
-                tracing::warn!(reason, "the store did not take a write");
+                tracing::debug!(reason, "the store did not take a write");
                 Self::new(
                     ErrorCode::Unavailable,
                     "the store takes no writes now; nothing was written",
@@ -102,7 +102,7 @@ impl From<ItemError> for Refusal {
                 )
             }
             ItemError::Unknown { reason } => {
-                tracing::warn!(reason, "the store did not say whether a write is in");
+                tracing::debug!(reason, "the store did not say whether a write is in");
                 Self::new(
                     ErrorCode::Unknown,
                     "the store did not say whether the write is in",

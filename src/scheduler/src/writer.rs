@@ -91,6 +91,7 @@ impl<I: Send + 'static> GroupCommit<I> {
                 tasks.spawn(async move {
                     let (items, tells): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
                     let outcomes = (this.work)(items).await;
+                    warn_of(&outcomes);
                     for (tell, outcome) in tells.into_iter().zip(outcomes) {
                         // Whoever asked may have hung up; the write is in all the same.
                         let _ = tell.send(outcome);
@@ -99,6 +100,20 @@ impl<I: Send + 'static> GroupCommit<I> {
                 });
             }
         }
+    }
+}
+
+/// One line for all that a batch lost to a store in trouble.
+fn warn_of(outcomes: &[Outcome]) {
+    let in_trouble = |outcome: &&Outcome| {
+        matches!(
+            outcome,
+            Err(ItemError::NotTaken { .. } | ItemError::Unknown { .. })
+        )
+    };
+    let writes = outcomes.iter().filter(in_trouble).count();
+    if let Some(Err(error)) = outcomes.iter().find(in_trouble) {
+        tracing::warn!(writes, of = outcomes.len(), %error, "the store did not take writes");
     }
 }
 
