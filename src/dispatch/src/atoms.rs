@@ -91,9 +91,12 @@ impl Atoms {
 /// Whether the sorted `inner` is contained in the sorted `outer`.
 pub(crate) fn is_subset(inner: &[Atom], outer: &[Atom]) -> bool {
     let mut outer = outer.iter();
-    inner
-        .iter()
-        .all(|want| outer.by_ref().find(|have| *have >= want) == Some(want))
+    inner.iter().all(|want| {
+        // Names of one table are equal if they are the same, which is quick to see.
+        let reached = |have: &&Atom| Arc::ptr_eq(have, want) || *have >= want;
+        let found = outer.find(reached);
+        found.is_some_and(|have| Arc::ptr_eq(have, want) || have == want)
+    })
 }
 
 /// How many names two sorted lists have in common.

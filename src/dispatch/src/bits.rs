@@ -1,8 +1,11 @@
 //! Sets of queues as bits, with counts: which queues have something of a kind.
 
+use crate::atoms::{Atom, Fixed};
 use crate::ledger::QueueId;
+use indexmap::IndexMap;
 use slotmap::Key;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Queues, each a bit.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -34,6 +37,13 @@ impl Bits {
         for (bits, more) in self.0.iter_mut().zip(&other.0) {
             *bits |= more;
         }
+    }
+
+    /// Whether both have the same queues, however much room for more they have.
+    fn is_like(&self, other: &Self) -> bool {
+        let words = self.0.len().max(other.0.len());
+        let word = |bits: &Self, at: usize| bits.0.get(at).copied().unwrap_or(0);
+        (0..words).all(|at| word(self, at) == word(other, at))
     }
 
     fn set(&mut self, queue: QueueId, on: bool) {
@@ -79,5 +89,140 @@ impl Counted {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.counts.is_empty()
+    }
+}
+
+/// Queues by the memory that is needed, as its number of binary digits.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ByMemory {
+    /// Those of any memory.
+    all: Bits,
+    /// In order, none of them empty.
+    by_digits: Vec<(u32, Counted)>,
+}
+
+impl ByMemory {
+    fn one_more(&mut self, digits: u32, queue: QueueId) {
+        let at = self.by_digits.partition_point(|(known, _)| *known < digits);
+        if self
+            .by_digits
+            .get(at)
+            .is_none_or(|(known, _)| *known != digits)
+        {
+            self.by_digits.insert(at, (digits, Counted::default()));
+        }
+        if let Some((_, counted)) = self.by_digits.get_mut(at) {
+            counted.one_more(queue);
+        }
+        self.all.set(queue, true);
+    }
+
+    fn one_less(&mut self, digits: u32, queue: QueueId) {
+        let Ok(at) = self
+            .by_digits
+            .binary_search_by_key(&digits, |(known, _)| *known)
+        else {
+            return;
+        };
+        if let Some((_, counted)) = self.by_digits.get_mut(at) {
+            counted.one_less(queue);
+            if counted.is_empty() {
+                self.by_digits.remove(at);
+            }
+        }
+        let has = |(_, counted): &(u32, Counted)| counted.bits.contains(queue);
+        if !self.by_digits.iter().any(has) {
+            self.all.set(queue, false);
+        }
+    }
+
+    fn add_to(&self, bits: &mut Bits, digits_max: u32) {
+        if self
+            .by_digits
+            .last()
+            .is_none_or(|(most, _)| *most <= digits_max)
+        {
+            bits.add(&self.all);
+            return;
+        }
+        let enough = |(digits, _): &&(u32, Counted)| *digits <= digits_max;
+        for (_, counted) in self.by_digits.iter().take_while(enough) {
+            bits.add(&counted.bits);
+        }
+    }
+}
+
+/// Queues by a requirement that few hosts meet, then by memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByNeed {
+    plain: ByMemory,
+    anchored: IndexMap<Atom, ByMemory, Fixed>,
+}
+
+impl ByNeed {
+    /// A queue has one more of this need.
+    pub(crate) fn one_more(&mut self, anchor: Option<&Atom>, digits: u32, queue: QueueId) {
+        let group = match anchor {
+            None => &mut self.plain,
+            Some(name) => self.anchored.entry(Arc::clone(name)).or_default(),
+        };
+        group.one_more(digits, queue);
+    }
+
+    /// A queue has one less of this need.
+    pub(crate) fn one_less(&mut self, anchor: Option<&Atom>, digits: u32, queue: QueueId) {
+        let Some(name) = anchor else {
+            self.plain.one_less(digits, queue);
+            return;
+        };
+        let Some(group) = self.anchored.get_mut(name) else {
+            return;
+        };
+        group.one_less(digits, queue);
+        if group.by_digits.is_empty() {
+            self.anchored.swap_remove(name);
+        }
+    }
+
+    /// Adds the queues that need at most this much memory and nothing, or something of `own`.
+    pub(crate) fn add_to<'a>(
+        &self,
+        bits: &mut Bits,
+        own: impl Iterator<Item = &'a Atom>,
+        digits_max: u32,
+    ) {
+        self.plain.add_to(bits, digits_max);
+        if self.anchored.is_empty() {
+            return;
+        }
+        for group in own.filter_map(|name| self.anchored.get(name)) {
+            group.add_to(bits, digits_max);
+        }
+    }
+
+    /// Panics if this is not what counting anew has come to. For tests and simulation.
+    pub(crate) fn check_like(&self, other: &Self) {
+        let same = |a: &ByMemory, b: &ByMemory| {
+            let (of_a, of_b) = (a.by_digits.iter(), b.by_digits.iter());
+            let alike = of_a.zip(of_b).all(|(a, b)| a.0 == b.0 && a.1.is_like(&b.1));
+            let mut union = Bits::default();
+            a.by_digits
+                .iter()
+                .for_each(|(_, counted)| union.add(&counted.bits));
+            alike && a.by_digits.len() == b.by_digits.len() && union.is_like(&a.all)
+        };
+        assert!(
+            same(&self.plain, &other.plain),
+            "queues counted wrongly under a key"
+        );
+        assert_eq!(self.anchored.len(), other.anchored.len());
+        for (name, group) in &other.anchored {
+            assert!(
+                self.anchored
+                    .get(name)
+                    .is_some_and(|known| same(known, group)),
+                "queues that need {name} counted wrongly"
+            );
+        }
     }
 }

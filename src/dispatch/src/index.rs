@@ -6,7 +6,7 @@
 //! without any of this moving. Never decides anything.
 
 use crate::atoms::{Atom, Fixed, Numbers};
-use crate::bits::Counted;
+use crate::bits::ByNeed;
 use crate::event::{JobKey, Version};
 use crate::ledger::{MemberId, Owner, QueueId};
 use crate::shape::{Shape, ShapeId, Shapes};
@@ -53,10 +53,7 @@ pub(crate) struct Head {
     pub bucket: BucketId,
 }
 
-/// A requirement that few hosts meet, and the memory that is needed, as its number of binary digits.
-pub(crate) type Group = (Option<Atom>, u32);
-
-/// The second half of a [`Group`].
+/// Binary digits of the memory that is needed: queues are told apart by it roughly.
 pub(crate) fn digits(memory_mb: u32) -> u32 {
     u32::BITS - memory_mb.leading_zeros()
 }
@@ -68,7 +65,7 @@ pub(crate) struct KeyCells {
     /// Shapes by a requirement that few hosts meet, then by memory: what cannot fit is never visited.
     pub shapes: BTreeMap<Option<Atom>, BTreeSet<(u32, ShapeId)>>,
     /// Queues that have jobs, by the same requirement and by memory in powers of two.
-    pub queues: BTreeMap<Group, Counted>,
+    pub queues: ByNeed,
     /// Which of the shapes ever listed was the last one here.
     pub listed_at: u64,
     /// Jobs under this key.
@@ -133,7 +130,7 @@ impl Index {
             self.move_head(&shape, owner, id, before, Some(place));
         }
         if is_new {
-            self.count_queue(&shape, owner.queue, Counted::one_more);
+            self.count_queue(&shape, owner.queue, ByNeed::one_more);
         }
         self.count(&shape, 1);
         job.bucket = id;
@@ -219,7 +216,7 @@ impl Index {
         entry.holders.remove(&id);
         let shape = Arc::clone(&entry.shape);
         let unused = entry.holders.is_empty();
-        self.count_queue(&shape, owner.queue, Counted::one_less);
+        self.count_queue(&shape, owner.queue, ByNeed::one_less);
         if unused {
             self.shapes.forget(shape_id);
             self.unlist_shape(shape_id, &shape);
@@ -261,18 +258,14 @@ impl Index {
         &mut self,
         shape: &Shape,
         queue: QueueId,
-        change: impl Fn(&mut Counted, QueueId),
+        change: impl Fn(&mut ByNeed, Option<&Atom>, u32, QueueId),
     ) {
         for key in &shape.keys {
             let Some(cells) = self.keys.get_mut(key) else {
                 continue;
             };
-            let group = (shape.anchor().cloned(), digits(shape.memory_mb));
-            let counted = cells.queues.entry(group.clone()).or_default();
-            change(counted, queue);
-            if counted.is_empty() {
-                cells.queues.remove(&group);
-            }
+            let digits = digits(shape.memory_mb);
+            change(&mut cells.queues, shape.anchor(), digits, queue);
         }
     }
 
@@ -358,34 +351,22 @@ impl Index {
                 .map(|(_, e)| listed(&e.shape))
                 .sum::<usize>()
         );
-        let mut queues: HashMap<&Atom, BTreeMap<Group, Counted>> = HashMap::new();
+        let mut queues: BTreeMap<&Atom, ByNeed> = BTreeMap::new();
         for bucket in self.buckets.values() {
             let Some(entry) = self.shapes.get(bucket.shape) else {
                 continue;
             };
-            let group = (entry.shape.anchor().cloned(), digits(entry.shape.memory_mb));
+            let (anchor, digits) = (entry.shape.anchor(), digits(entry.shape.memory_mb));
             for key in &entry.shape.keys {
-                let counted = queues
-                    .entry(key)
-                    .or_default()
-                    .entry(group.clone())
-                    .or_default();
-                counted.one_more(bucket.owner.queue);
+                let counted = queues.entry(key).or_default();
+                counted.one_more(anchor, digits, bucket.owner.queue);
             }
         }
-        let same = |(key, cells): (&Atom, &KeyCells)| {
-            queues.get(key).is_some_and(|queues| {
-                queues.len() == cells.queues.len()
-                    && queues
-                        .iter()
-                        .zip(&cells.queues)
-                        .all(|(a, b)| a.0 == b.0 && a.1.is_like(b.1))
-            })
-        };
-        assert!(
-            self.keys.iter().all(same),
-            "queues counted wrongly under a key"
-        );
+        assert_eq!(self.keys.len(), queues.len());
+        for (key, counted) in &queues {
+            let known = self.keys.get(*key).map(|cells| &cells.queues);
+            known.unwrap_or(&ByNeed::default()).check_like(counted);
+        }
         let counted: u64 = self.keys.values().map(|cells| cells.jobs).sum();
         let under_keys = self
             .jobs

@@ -104,16 +104,9 @@ impl Picker<'_> {
         } else {
             view.free_mb
         };
+        let own = || view.env.tags.iter().chain(&view.env.devices);
         for cells in &self.cells {
-            let own = view.env.tags.iter().chain(&view.env.devices);
-            for anchor in std::iter::once(None).chain(own.map(|name| Some(Atom::clone(name)))) {
-                for (_, queues) in cells
-                    .queues
-                    .range((anchor.clone(), 0)..=(anchor, digits(most_mb)))
-                {
-                    candidates.add(&queues.bits);
-                }
-            }
+            cells.queues.add_to(&mut candidates, own(), digits(most_mb));
         }
         candidates
     }
