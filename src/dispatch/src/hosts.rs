@@ -17,6 +17,9 @@ const HOSTS_MAX: usize = 65_536;
 /// A host that asked within this time may ask again soon enough to be waited for, ms.
 pub(crate) const RECENT_MS: u64 = 60_000;
 
+/// That a host was seen is noted this often, ms: the order of the unseen is right to so much.
+const NOTE_MS: u64 = 60_000;
+
 /// Hosts looked at for one cache directory; more of them do not make the choice better.
 const HOLDERS_LOOKED_AT: usize = 32;
 
@@ -26,6 +29,8 @@ pub(crate) struct Host {
     pub group: Atom,
     pub view: View,
     pub last_seen: u64,
+    /// Where it stands in [`Hosts::seen`]: when it was last seen, at most [`NOTE_MS`] ago.
+    noted: Option<u64>,
     /// When jobs that only others' memory keeps from it were looked for.
     pub looked_for_large: u64,
     pub open: Option<OfferKey>,
@@ -53,6 +58,7 @@ impl Host {
             group,
             view,
             last_seen: 0,
+            noted: None,
             looked_for_large: 0,
             open: None,
             left: false,
@@ -275,7 +281,16 @@ impl Hosts {
         let Some(host) = self.known.get_mut(name) else {
             return;
         };
-        self.seen.remove(&(host.last_seen, Atom::clone(name)));
+        match host.noted {
+            Some(noted) if now.saturating_sub(noted) < NOTE_MS => {}
+            noted => {
+                if let Some(noted) = noted {
+                    self.seen.remove(&(noted, Atom::clone(name)));
+                }
+                host.noted = Some(now);
+                self.seen.insert((now, Atom::clone(name)));
+            }
+        }
         host.offered_mb = arrival.free_mb;
         if host.view.total_mb != arrival.total_mb {
             host.nothing = None;
@@ -286,7 +301,6 @@ impl Hosts {
         host.open = Some(key);
         host.left = false;
         host.refresh();
-        self.seen.insert((now, Atom::clone(name)));
         let (jobs_max, waits_until) = (arrival.jobs_max, arrival.waits_until);
         let offer = OpenOffer {
             host: Atom::clone(name),
@@ -316,7 +330,8 @@ impl Hosts {
             let (group, view) = unknown();
             Host::new(group, view)
         });
-        self.seen.insert((host.last_seen, Atom::clone(name)));
+        let noted = *host.noted.get_or_insert(host.last_seen);
+        self.seen.insert((noted, Atom::clone(name)));
         host.runs.insert(job);
         host.enter(load);
         self.make_room();
@@ -445,7 +460,9 @@ impl Hosts {
             return;
         };
         if host.runs.is_empty() {
-            self.seen.remove(&(host.last_seen, Atom::clone(name)));
+            if let Some(noted) = host.noted {
+                self.seen.remove(&(noted, Atom::clone(name)));
+            }
             self.known.swap_remove(name);
         } else {
             host.left = true;
@@ -542,7 +559,9 @@ impl Hosts {
         );
         assert_eq!(self.seen.len(), self.known.len());
         for (name, host) in &self.known {
-            assert!(self.seen.contains(&(host.last_seen, Atom::clone(name))));
+            let is_noted =
+                |at| at <= host.last_seen && self.seen.contains(&(at, Atom::clone(name)));
+            assert!(host.noted.is_some_and(is_noted), "{name} is noted");
             assert_eq!(host.view.hw_open, host.runs.is_empty());
         }
     }
