@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     Access,
     fresh::Fresh,
-    refusal::Refusal,
+    refusal::{Refusal, excerpt},
     secrets::{new_token, token_hash},
 };
 
@@ -279,10 +279,10 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     if (1..=128).contains(&name.len()) && name.chars().all(good) && name != "." && name != ".." {
         return Ok(());
     }
-    let shown: String = name.chars().take(40).collect();
+    let shown = excerpt(name);
     Err(Refusal::new(
         ErrorCode::BadName,
-        format!("{what}: '{}' is not a name", shown.escape_default()),
+        format!("{what}: '{shown}' is not a name"),
         "1 to 128 bytes of letters, digits and ._-@+~:",
     ))
 }

@@ -15,7 +15,7 @@ use crate::{
     hosts::{Host, UNKNOWN_MEMORY_MB},
     http::Query,
     lease::BOOT_SESSION,
-    refusal::Refusal,
+    refusal::{Refusal, excerpt},
     update::Report,
 };
 
@@ -37,8 +37,8 @@ impl BootType {
             "grub" => Ok(Self::Grub),
             "native" => Ok(Self::Native),
             _ => {
-                let shown: String = text.chars().take(40).collect();
-                let message = format!("boot_type: '{}' is none", shown.escape_default());
+                let shown = excerpt(text);
+                let message = format!("boot_type: '{shown}' is none");
                 Err(Refusal::new(
                     ErrorCode::BadQuery,
                     message,

@@ -7,7 +7,11 @@ use fairlead_job::TboxType;
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
 use serde_json::{Map, Value, json};
 
-use crate::{core::Core, explain::why_idle, refusal::Refusal};
+use crate::{
+    core::Core,
+    explain::why_idle,
+    refusal::{Refusal, excerpt},
+};
 
 /// Most hosts a replica keeps in mind.
 const HOSTS_MAX: usize = 50_000;
@@ -362,10 +366,10 @@ pub(crate) fn kinds(items: &[String]) -> Result<Vec<TboxType>, Refusal> {
             .into_iter()
             .find(|kind| kind.as_str() == item);
         let Some(kind) = known else {
-            let shown: String = item.chars().take(40).collect();
+            let shown = excerpt(item);
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                format!("kinds: '{}' is none", shown.escape_default()),
+                format!("kinds: '{shown}' is none"),
                 "hw alone, or vm and/or dc",
             ));
         };

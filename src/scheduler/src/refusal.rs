@@ -3,6 +3,9 @@
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_store::{ItemError, StoreError};
 
+/// So much of a bad value is said back.
+const EXCERPT_CHARS: usize = 40;
+
 /// A refused request: the body, and the HTTP status where compass-ci's differs from the code's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -48,6 +51,12 @@ impl Refusal {
             "ask again; another replica or its successor answers",
         )
     }
+}
+
+/// What a client sent, short and printable, for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    let start: String = text.chars().take(EXCERPT_CHARS).collect();
+    start.escape_default().to_string()
 }
 
 impl From<ErrorBody> for Refusal {

@@ -14,7 +14,7 @@ use crate::{
     core::Core,
     jobs::Changed,
     lease::{attempt_over, ended},
-    refusal::Refusal,
+    refusal::{Refusal, excerpt},
 };
 
 /// Longest renewal, seconds: 30 days, as compass-ci has it.
@@ -44,10 +44,10 @@ impl Report {
         let mut report = Self::default();
         for (name, value) in pairs {
             let bad = |expected: &str| {
-                let shown: String = value.chars().take(40).collect();
+                let shown = excerpt(value);
                 Refusal::new(
                     ErrorCode::BadQuery,
-                    format!("{name}: '{}' is not {expected}", shown.escape_default()),
+                    format!("{name}: '{shown}' is not {expected}"),
                     "see docs/api.md, update",
                 )
             };

@@ -3,7 +3,7 @@
 use fairlead_api::ErrorCode;
 use percent_encoding::percent_decode_str;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, excerpt};
 
 /// Longest query, bytes.
 const QUERY_MAX: usize = 64 << 10;
@@ -76,10 +76,10 @@ impl Query {
             .ok()
             .filter(|number| range.contains(number))
             .ok_or_else(|| {
-                let shown: String = text.chars().take(40).collect();
+                let shown = excerpt(text);
                 let message = format!(
                     "{name}: '{}' is not {} to {}",
-                    shown.escape_default(),
+                    shown,
                     range.start(),
                     range.end()
                 );
@@ -97,11 +97,8 @@ impl Query {
             None | Some("false" | "0" | "no") => Ok(false),
             Some("" | "true" | "1" | "yes") => Ok(true),
             Some(other) => {
-                let shown: String = other.chars().take(40).collect();
-                let message = format!(
-                    "{name}: '{}' is neither true nor false",
-                    shown.escape_default()
-                );
+                let shown = excerpt(other);
+                let message = format!("{name}: '{shown}' is neither true nor false");
                 Err(Refusal::new(
                     ErrorCode::BadQuery,
                     message,

@@ -16,7 +16,7 @@ use crate::{
     http::{Query, request::Request},
     intake::{Item, read_submit},
     lease::ended,
-    refusal::Refusal,
+    refusal::{Refusal, excerpt},
     submit::refused_item,
     view::{flat, summary},
     wait::Wait,
@@ -122,8 +122,8 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         None | Some("newest") => SearchOrder::NewestFirst,
         Some("oldest") => SearchOrder::OldestFirst,
         Some(other) => {
-            let shown: String = other.chars().take(40).collect();
-            let message = format!("order: '{}' is none", shown.escape_default());
+            let shown = excerpt(other);
+            let message = format!("order: '{shown}' is none");
             return Err(Refusal::new(
                 ErrorCode::BadQuery,
                 message,

@@ -14,7 +14,7 @@ use crate::{
         reply::{text, typed},
         request::Request,
     },
-    refusal::Refusal,
+    refusal::{Refusal, excerpt},
     update::Report,
 };
 
@@ -89,8 +89,8 @@ pub(super) async fn old_report(
         }
         "lkp-post-run" | "lkp-wtmp" => Ok(text(200, "Success")),
         _ => {
-            let shown: String = name.chars().take(40).collect();
-            let message = format!("there is no report '{}'", shown.escape_default());
+            let shown = excerpt(name);
+            let message = format!("there is no report '{shown}'");
             Err(Refusal::new(
                 ErrorCode::NotFound,
                 message,
