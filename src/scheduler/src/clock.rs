@@ -3,41 +3,59 @@
 //! [`Clock::now`] never goes back and runs on the monotonic clock: everything that decides (leases,
 //! waits, the engine) uses it. [`Clock::wall_ms`] is for people and for documents.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fairlead_dispatch::Millis;
+use tokio::{sync::watch, time::Instant};
 
-/// Both clocks of a process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+/// Both clocks of a replica.
+#[derive(Debug, Clone)]
+pub struct Clock {
     started: Instant,
     started_wall_ms: u64,
+    simulated: Option<Simulated>,
+}
+
+/// A clock that a simulation made.
+#[derive(Debug, Clone)]
+struct Simulated {
+    /// Whether the process is stopped: then nothing of it wakes up.
+    paused: watch::Receiver<bool>,
 }
 
 impl Clock {
-    /// Starts counting.
-    #[expect(clippy::disallowed_methods, reason = "the clock module")]
-    pub(crate) fn start() -> Self {
+    /// The system's clocks, counted from now.
+    pub fn system() -> Self {
         Self {
             started: Instant::now(),
             started_wall_ms: wall_ms(),
+            simulated: None,
+        }
+    }
+
+    /// A clock for a simulation: its wall clock says `wall_ms` (UTC epoch milliseconds) now and goes on
+    /// with the runtime's time, and while `paused` holds `true` nobody's sleep on it ends.
+    pub fn simulated(wall_ms: u64, paused: watch::Receiver<bool>) -> Self {
+        Self {
+            started: Instant::now(),
+            started_wall_ms: wall_ms,
+            simulated: Some(Simulated { paused }),
         }
     }
 
     /// Monotonic time, as Unix milliseconds counted on from the start of the process.
-    #[expect(clippy::disallowed_methods, reason = "the clock module")]
     pub(crate) fn now(&self) -> Millis {
         let elapsed = Instant::now().saturating_duration_since(self.started);
         Millis(self.started_wall_ms.saturating_add(saturating_ms(elapsed)))
     }
 
     /// UTC epoch milliseconds, as the system's clock has them: may step.
-    #[expect(
-        clippy::unused_self,
-        reason = "whoever asks for the time holds a clock"
-    )]
     pub(crate) fn wall_ms(&self) -> u64 {
-        wall_ms()
+        if self.simulated.is_some() {
+            self.now().0
+        } else {
+            wall_ms()
+        }
     }
 
     /// UTC epoch seconds.
@@ -49,6 +67,10 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the clock module")]
     pub(crate) async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
+        if let Some(simulated) = &self.simulated {
+            // A simulation that is gone pauses nobody.
+            let _ = simulated.paused.clone().wait_for(|paused| !paused).await;
+        }
     }
 
     /// Waits until `then`, or not at all when it is past.

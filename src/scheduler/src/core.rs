@@ -13,8 +13,9 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Config, accounts::Accounts, clock::Clock, consume::Waiter, hosts::Hosts, jobs::LiveJobs,
-    mailbox::Mailbox, queues::Queues, secrets::Sealer, wait::Dependants, writer::Writer,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, hosts::Hosts,
+    jobs::LiveJobs, mailbox::Mailbox, queues::Queues, secrets::Sealer, wait::Dependants,
+    writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -34,6 +35,9 @@ pub(crate) struct Core {
     pub(crate) hosts: Hosts,
     pub(crate) accounts: Accounts,
     pub(crate) queues: Queues,
+    /// The way to other replicas, and where they reach this one.
+    pub(crate) peers: Arc<dyn PeerLink>,
+    pub(crate) url: String,
     pub(crate) changes: Changes,
     pub(crate) dependants: Dependants,
     pub(crate) sealer: Sealer,
@@ -48,20 +52,22 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "made in one place, of parts that are opened one by one"
-    )]
+    /// A replica that knows nothing yet. `stop` ends its writers.
     pub(crate) fn new(
         config: Config,
-        clock: Clock,
-        store: Arc<dyn JobStore>,
-        writer: Writer,
+        parts: Parts,
+        url: String,
         sealer: Sealer,
-        tasks: TaskTracker,
-        accounts: Accounts,
-        queues: Queues,
+        stop: &CancellationToken,
     ) -> Self {
+        let Parts {
+            store,
+            clock,
+            peers,
+        } = parts;
+        let tasks = TaskTracker::new();
+        let writer = Writer::start(&store, stop, &tasks);
+        let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
             config,
@@ -73,7 +79,9 @@ impl Core {
             waiters: DashMap::new(),
             hosts: Hosts::default(),
             accounts,
-            queues,
+            queues: Queues::default(),
+            peers,
+            url,
             changes: Changes::default(),
             dependants: Dependants::default(),
             sealer,

@@ -1,4 +1,4 @@
-//! Starts and stops a replica.
+//! A replica behind a TCP port: opens its store, listens, stops in order.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,17 +10,11 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::task::TaskTracker;
 
 use crate::{
-    Config, StoreChoice,
-    accounts::{Accounts, set_account},
-    clock::Clock,
-    core::Core,
-    engine_task, http,
-    queues::Queues,
-    secrets::Sealer,
-    writer::Writer,
+    Clock, Config, Parts, Replica, StoreChoice, accounts::set_account, core::Core, http,
+    peers::HttpPeers,
 };
 
 /// How long open connections may take to finish when the replica stops.
@@ -70,16 +64,14 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    core: Arc<Core>,
-    /// Cancelled second: the engine and the writers end.
-    stop: CancellationToken,
+    replica: Replica,
     accepting: TaskTracker,
 }
 
 impl Server {
     /// Opens the store, restores what runs, and listens. Returns when requests are answered.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let clock = Clock::start();
+        let clock = Clock::system();
         let listener =
             TcpListener::bind(config.listen)
                 .await
@@ -92,34 +84,19 @@ impl Server {
             cause,
         })?;
         let store = open_store(&config).await?;
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let writer = Writer::start(&store, &stop, &tasks);
-        let sealer = Sealer::open(store.as_ref()).await?;
-        let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
-        let core = Arc::new(Core::new(
-            config,
-            clock,
+        let parts = Parts {
             store,
-            writer,
-            sealer,
-            tasks,
-            accounts,
-            Queues::default(),
-        ));
-        core.restore().await?;
-        core.tasks
-            .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
-        core.tasks.spawn(Arc::clone(&core).keep_in_sync());
-        core.tasks.spawn(Arc::clone(&core).watch_leases());
-        core.tasks.spawn(Arc::clone(&core).watch_dependants());
+            clock,
+            peers: Arc::new(HttpPeers::new()),
+        };
+        let replica = Replica::start(config, parts, format!("http://{address}")).await?;
         let accepting = TaskTracker::new();
-        accepting.spawn(accept(listener, Arc::clone(&core)));
+        accepting.spawn(accept(listener, replica.core()));
         accepting.close();
-        tracing::info!(%address, replica = core.config.replica, store = core.store.health().name, "ready");
+        tracing::info!(%address, "ready");
         Ok(Self {
             address,
-            core,
-            stop,
+            replica,
             accepting,
         })
     }
@@ -136,11 +113,9 @@ impl Server {
 
     /// Stops in order: answers the waiting, finishes claims in flight, flushes, joins every task.
     pub async fn stop(self) {
-        self.core.draining.cancel();
+        self.replica.drain();
         self.accepting.wait().await;
-        self.stop.cancel();
-        self.core.tasks.close();
-        self.core.tasks.wait().await;
+        self.replica.stop().await;
         tracing::info!("stopped");
     }
 }

@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Access, Config, accounts::Accounts, clock::Clock, core::Core, queues::Queues, secrets::Sealer,
-    writer::Writer,
-};
+use crate::{Clock, Config, Parts, core::Core, peers::HttpPeers, secrets::Sealer};
 
 /// A job that waits, with this id, and nothing special about it.
 pub(crate) fn state(id: u64) -> JobState {
@@ -37,21 +34,15 @@ pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
     let data = tempfile::tempdir().expect("a folder for the store");
     let store: Arc<dyn JobStore> =
         Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"));
-    let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let writer = Writer::start(&store, &stop, &tasks);
-    let accounts = Accounts::new(Access::Open, None);
+    let parts = Parts {
+        store,
+        clock: Clock::system(),
+        peers: Arc::new(HttpPeers::new()),
+    };
     let config = Config::embedded(data.path().to_owned());
     let sealer = Sealer::with_key([7; 32]);
-    let core = Core::new(
-        config,
-        Clock::start(),
-        store,
-        writer,
-        sealer,
-        tasks,
-        accounts,
-        Queues::default(),
-    );
+    let url = "http://127.0.0.1:1".to_owned();
+    let core = Core::new(config, parts, url, sealer, &CancellationToken::new());
     (data, Arc::new(core))
 }
 

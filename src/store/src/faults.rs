@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use crate::{
-    Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
-    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
+    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
+    Version,
 };
 
 /// Which calls a fault waits for.
@@ -242,6 +243,22 @@ impl JobStore for FaultStore {
         Ok(each
             .map(|(request, page)| answer(&mut last.finds, request, page, is_stale))
             .collect())
+    }
+
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
+        self.read_fault()?;
+        self.inner.change_mark().await
+    }
+
+    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(ChangePage {
+                mark: request.since.clone(),
+                ..ChangePage::default()
+            });
+        }
+        self.inner.changes(request).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

@@ -16,5 +16,8 @@ pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::EmbeddedStore;
 pub use error::{ItemError, StoreError};
 pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
-pub use query::{Counts, Find, Page, Pull, PullBy, Search, SearchOrder, SearchPage};
+pub use query::{
+    ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
+    SearchPage,
+};
 pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch, StoreHealth};

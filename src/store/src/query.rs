@@ -1,5 +1,7 @@
 //! What is asked of the store: counts, pulls, finds, and searches for people.
 
+use std::collections::BTreeMap;
+
 use fairlead_job::{Health, JobId, Stage};
 
 use crate::StoredJob;
@@ -65,6 +67,36 @@ pub struct Page {
     /// The jobs.
     pub jobs: Vec<StoredJob>,
     /// Whether the store holds more.
+    pub more: bool,
+}
+
+/// Where a reader of changes stands: the greatest change that it has read, by place (an index and shard of
+/// Elasticsearch, one place in the embedded store). A place that is missing was never read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeMark(pub BTreeMap<String, u64>);
+
+/// Jobs whose state changed behind a mark, as they are now: one that changed often is read once.
+///
+/// A change may become visible after a later one, so a reader that must not miss any reads again from a
+/// mark that is older than a refresh; what it knows already it tells by the version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
+    /// Behind which mark.
+    pub since: ChangeMark,
+    /// `true`: only jobs that wait (`stage == submit && ready`); `false`: only the others.
+    pub waiting: bool,
+    /// How many at most of each place, 1 to 10,000, oldest change first.
+    pub limit: u32,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangePage {
+    /// The jobs, oldest change first within each place.
+    pub jobs: Vec<StoredJob>,
+    /// Where to go on: not behind the last job that was read.
+    pub mark: ChangeMark,
+    /// Whether more changed than is here.
     pub more: bool,
 }
 

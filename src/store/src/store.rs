@@ -5,8 +5,8 @@ use fairlead_job::{JobId, Spec};
 use serde_json::Value;
 
 use crate::{
-    Counts, Find, ItemError, NewJob, Page, Pull, Search, SearchPage, StatePatch, StoreError,
-    StoredJob, Version,
+    ChangeMark, ChangePage, Changes, Counts, Find, ItemError, NewJob, Page, Pull, Search,
+    SearchPage, StatePatch, StoreError, StoredJob, Version,
 };
 
 /// A compare-and-set change of one job's state.
@@ -31,6 +31,8 @@ pub enum DocKind {
     Account,
     /// Live schedulers.
     Replica,
+    /// Which request of which session of a host is being served, and by whom.
+    Session,
     /// Ownership of running jobs by a host's session: one write a host a renewal.
     Lease,
     /// Settings that all replicas share, among them the sealing key.
@@ -39,11 +41,12 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Queue,
         Self::Host,
         Self::Account,
         Self::Replica,
+        Self::Session,
         Self::Lease,
         Self::Setting,
     ];
@@ -55,6 +58,7 @@ impl DocKind {
             Self::Host => "hosts",
             Self::Account => "accounts",
             Self::Replica => "replicas",
+            Self::Session => "sessions",
             Self::Lease => "leases",
             Self::Setting => "settings",
         }
@@ -147,6 +151,12 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
 
     /// Finds waiting jobs by the whole requirement of offers.
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError>;
+
+    /// The mark behind which only what changes from now on is found, as far as searches see by now.
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError>;
+
+    /// Jobs whose state changed behind a mark. Lags like a search.
+    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError>;
 
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;

@@ -7,6 +7,7 @@
 //! is an error; a write is `Ok` only when it was acknowledged.
 
 mod bulk;
+mod changes;
 mod clock;
 mod cluster;
 mod config;

@@ -52,6 +52,29 @@ pub(super) fn counts_page(field: &str, size: usize, after: Option<&Value>) -> Va
     })
 }
 
+/// The last change of one shard.
+pub(super) fn last_change() -> Value {
+    json!({
+        "size": 1, "track_total_hits": false, "seq_no_primary_term": true, "_source": false,
+        "query": {"match_all": {}}, "sort": [{"_seq_no": "desc"}],
+    })
+}
+
+/// What changed in one shard behind `since`, and one more that tells whether there is more.
+pub(super) fn changes(since: Option<u64>, waiting_only: bool, limit: u32) -> Value {
+    let mut filters = Vec::new();
+    if let Some(since) = since {
+        filters.push(json!({"range": {"_seq_no": {"gt": since}}}));
+    }
+    let mut query = json!({"bool": {"filter": filters}});
+    let waiting = all_of(&waiting());
+    query["bool"][if waiting_only { "must" } else { "must_not" }] = json!([waiting]);
+    json!({
+        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "query": query, "sort": [{"_seq_no": "asc"}],
+    })
+}
+
 /// One page of waiting jobs, and one more that tells whether there is more.
 pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
     let mut filters = waiting().to_vec();

@@ -160,12 +160,25 @@ impl ElasticStore {
     }
 
     async fn search_many(&self, index: &str, bodies: Vec<Value>) -> Result<Vec<Found>, StoreError> {
-        let header = json!({
-            "index": index, "allow_partial_search_results": false, "ignore_unavailable": true,
-        });
-        let mut found = Vec::with_capacity(bodies.len());
-        for bodies in bodies.chunks(SEARCHES) {
-            let lines = bodies.iter().map(|body| format!("{header}\n{body}\n"));
+        let searches = bodies
+            .into_iter()
+            .map(|body| (json!({"index": index}), body));
+        self.search_each(searches.collect()).await
+    }
+
+    /// Searches, each with where it looks (`index`, perhaps `preference`), whole or an error.
+    pub(super) async fn search_each(
+        &self,
+        searches: Vec<(Value, Value)>,
+    ) -> Result<Vec<Found>, StoreError> {
+        let mut found = Vec::with_capacity(searches.len());
+        for bodies in searches.chunks(SEARCHES) {
+            let lines = bodies.iter().map(|(place, body)| {
+                let mut header = place.clone();
+                header["allow_partial_search_results"] = json!(false);
+                header["ignore_unavailable"] = json!(true);
+                format!("{header}\n{body}\n")
+            });
             let call = Call::new(Method::Post, "/_msearch").lines(lines.collect());
             let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
             let reply: MultiFound = reply::parse(body).await?;
@@ -193,7 +206,7 @@ fn misunderstood(error: &serde_json::Error) -> StoreError {
 }
 
 /// The first `limit` jobs, and whether there was one more.
-fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
+pub(super) fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = found.hits.hits.len() > limit;
     let hits = found.hits.hits.into_iter().take(limit);

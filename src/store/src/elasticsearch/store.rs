@@ -7,8 +7,9 @@ use fairlead_job::{JobId, Spec};
 
 use super::{clock::Chance, cluster::Cluster, config::ElasticConfig, setup};
 use crate::{
-    Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
-    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
+    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
+    Version,
 };
 
 /// Jobs in Elasticsearch, for any number of replicas at once.
@@ -100,6 +101,14 @@ impl JobStore for ElasticStore {
 
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
         self.find_pages(requests).await
+    }
+
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
+        self.last_changes().await
+    }
+
+    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
+        self.changes_since(request).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

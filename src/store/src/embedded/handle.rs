@@ -19,8 +19,9 @@ use super::{
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
-    Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch,
-    Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
+    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
+    Version,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -241,6 +242,15 @@ impl JobStore for EmbeddedStore {
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
         let requests = requests.to_vec();
         self.read(move |conn| read::find(conn, &requests)).await
+    }
+
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
+        self.read(read::change_mark).await
+    }
+
+    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
+        let request = request.clone();
+        self.read(move |conn| read::changes(conn, &request)).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

@@ -9,7 +9,7 @@ use super::{
     apply::{unsigned, version},
     waiting::{Shape, rank},
 };
-use crate::{Find, Page, Pull, PullBy, StoredJob, codec};
+use crate::{ChangeMark, ChangePage, Changes, Find, Page, Pull, PullBy, StoredJob, codec};
 
 /// A state by id, or why this version cannot read it.
 type Read = Option<Result<StoredJob, String>>;
@@ -114,6 +114,47 @@ pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> 
             break;
         }
         seen += 1;
+        page.jobs.extend(read_job(row)?);
+    }
+    Ok(page)
+}
+
+/// The one place of changes.
+const PLACE: &str = "states";
+
+/// The mark of the last change.
+pub(super) fn change_mark(conn: &Connection) -> rusqlite::Result<ChangeMark> {
+    let last = conn
+        .prepare_cached("SELECT seq FROM states ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| unsigned(row, 0))
+        .optional()?;
+    let marks = last.map(|seq| (PLACE.to_owned(), seq));
+    Ok(ChangeMark(marks.into_iter().collect()))
+}
+
+/// What changed behind a mark.
+pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<ChangePage> {
+    let limit = request.limit.clamp(1, 10_000);
+    let since = request.since.0.get(PLACE).copied().unwrap_or(0);
+    let mut statement = conn.prepare_cached(
+        "SELECT s.job_id, s.seq, s.state FROM states s INDEXED BY states_seq
+         CROSS JOIN jobs j ON j.job_id = s.job_id
+         WHERE s.seq > ?1 AND j.waiting = ?2 ORDER BY s.seq LIMIT ?3",
+    )?;
+    let since_seq = i64::try_from(since).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![since_seq, request.waiting, limit + 1])?;
+    let mut page = ChangePage {
+        mark: request.since.clone(),
+        ..ChangePage::default()
+    };
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        if seen == limit {
+            page.more = true;
+            break;
+        }
+        seen += 1;
+        page.mark.0.insert(PLACE.to_owned(), unsigned(row, 1)?);
         page.jobs.extend(read_job(row)?);
     }
     Ok(page)

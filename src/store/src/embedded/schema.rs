@@ -10,7 +10,7 @@ use crate::StoreError;
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
-const STEPS: &[&str] = &[STEP_1];
+const STEPS: &[&str] = &[STEP_1, STEP_2];
 
 const STEP_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -45,6 +45,9 @@ const STEP_1: &str = "
         event INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
         subject TEXT NOT NULL, detail TEXT NOT NULL);
 ";
+
+/// Changes are read in their order.
+const STEP_2: &str = "CREATE INDEX states_seq ON states (seq);";
 
 /// Brings the file to the newest layout, or says why it cannot be used.
 pub(super) fn migrate(conn: &mut Connection, file: &str) -> Result<(), StoreError> {

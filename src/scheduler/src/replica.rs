@@ -1,0 +1,107 @@
+//! One replica without its port: what it is made of, its tasks, its end.
+//!
+//! [`Server`](crate::Server) puts it behind TCP; a simulation calls it directly, with a store, a clock and
+//! peers of its own.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use fairlead_store::JobStore;
+use futures_util::FutureExt;
+use http_body_util::{BodyExt, Full};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Clock, Config, StartError, core::Core, engine_task, http, peers::PeerLink, secrets::Sealer,
+};
+
+/// What a replica is made of, besides its configuration.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The truth.
+    pub store: Arc<dyn JobStore>,
+    /// Its clocks.
+    pub clock: Clock,
+    /// The way to other replicas.
+    pub peers: Arc<dyn PeerLink>,
+}
+
+/// A running replica.
+pub struct Replica {
+    core: Arc<Core>,
+    /// Cancelled second: the engine and the writers end.
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for Replica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica")
+            .field("name", &self.core.config.replica)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Replica {
+    /// Restores what runs and starts its tasks. `url` is where other replicas reach it.
+    ///
+    /// # Errors
+    /// The store cannot be read, or another living replica has its name.
+    pub async fn start(config: Config, parts: Parts, url: String) -> Result<Self, StartError> {
+        let stop = CancellationToken::new();
+        let sealer = Sealer::open(parts.store.as_ref()).await?;
+        let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
+        core.restore().await?;
+        core.tasks
+            .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
+        core.tasks.spawn(Arc::clone(&core).keep_in_sync());
+        core.tasks.spawn(Arc::clone(&core).watch_leases());
+        core.tasks.spawn(Arc::clone(&core).watch_dependants());
+        let store = core.store.health().name;
+        tracing::info!(
+            replica = core.config.replica,
+            url = core.url,
+            store,
+            "started"
+        );
+        Ok(Self { core, stop })
+    }
+
+    pub(crate) fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
+    }
+
+    /// One request, as if it had come through the port. Only the body's end is waited for, so this is for
+    /// requests whose answer ends.
+    pub async fn call(&self, request: ::http::Request<Bytes>) -> ::http::Response<Bytes> {
+        let service = TowerToHyperService::new(warp::service(http::filter(self.core())));
+        let answer = service
+            .call(request.map(Full::new))
+            .map(|answer| match answer {
+                Ok(answer) => answer,
+                Err(never) => match never {},
+            });
+        let (head, body) = answer.await.into_parts();
+        // A body that breaks off is an answer that breaks off: what came of it.
+        let body = body
+            .collect()
+            .await
+            .map(http_body_util::Collected::to_bytes)
+            .unwrap_or_default();
+        ::http::Response::from_parts(head, body)
+    }
+
+    /// Takes no new work; waiting requests are answered.
+    pub fn drain(&self) {
+        self.core.draining.cancel();
+    }
+
+    /// Drains, finishes claims in flight, flushes, joins every task.
+    pub async fn stop(self) {
+        self.drain();
+        self.stop.cancel();
+        self.core.tasks.close();
+        self.core.tasks.wait().await;
+    }
+}
