@@ -283,7 +283,7 @@ impl Engine {
             .view
             .keys
             .iter()
-            .filter_map(|key| self.index.keys.get(key));
+            .filter_map(|key| self.index.under(key));
         Some(HostExplanation {
             host: name.to_string(),
             asking: offer,
@@ -306,7 +306,7 @@ impl Engine {
             .view
             .keys
             .iter()
-            .filter_map(|key| self.index.keys.get(key));
+            .filter_map(|key| self.index.under(key));
         let listed = cells
             .flat_map(|cells| cells.shapes.values())
             .flatten()

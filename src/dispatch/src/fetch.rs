@@ -64,7 +64,7 @@ impl Engine {
                     .and_then(|id| self.ledger.queues.get(*id));
                 queue.map_or(0, |queue| queue.tally.waiting)
             }
-            Dimension::HostKey(key) => self.index.keys.get(&**key).map_or(0, |cells| cells.jobs),
+            Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
         };
         let mut to_pull = std::collections::BTreeSet::new();
         for (dimension, count) in &self.cache.counts {
@@ -449,6 +449,6 @@ impl Engine {
         ) && shape
             .keys
             .iter()
-            .all(|key| many(self.index.keys.get(key).map(|cells| cells.jobs)))
+            .all(|key| many(self.index.under(key).map(|cells| cells.jobs)))
     }
 }

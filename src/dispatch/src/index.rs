@@ -9,9 +9,9 @@ use crate::atoms::{Atom, Fixed, Numbers};
 use crate::bits::ByNeed;
 use crate::event::{JobKey, Version};
 use crate::ledger::{MemberId, Owner, QueueId};
-use crate::shape::{Shape, ShapeId, Shapes};
+use crate::shape::{Marks, Shape, ShapeId, Shapes};
 use indexmap::IndexMap;
-use slotmap::{SlotMap, new_key_type};
+use slotmap::{SecondaryMap, SlotMap, new_key_type};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use std::sync::Arc;
 new_key_type! {
     /// The jobs of one owner and shape.
     pub(crate) struct BucketId;
+    /// A host key under which jobs wait.
+    pub(crate) struct KeyId;
 }
 
 /// Order inside an account: priority, higher first, then submit order.
@@ -45,12 +47,13 @@ pub(crate) struct Bucket {
     pub jobs: BTreeSet<Place>,
 }
 
-/// The first job of a bucket, with what rules most of them out.
+/// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Head {
     pub place: Place,
     pub memory_mb: u32,
     pub bucket: BucketId,
+    pub needs: Marks,
 }
 
 /// Binary digits of the memory that is needed: queues are told apart by it roughly.
@@ -58,10 +61,18 @@ pub(crate) fn digits(memory_mb: u32) -> u32 {
     u32::BITS - memory_mb.leading_zeros()
 }
 
+/// The heads of one account in one queue.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub queue: QueueId,
+    pub heads: BTreeSet<Head>,
+}
+
 /// All that waits under one host key.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCells {
-    pub cells: BTreeMap<(QueueId, MemberId), BTreeSet<Head>>,
+    /// By account in a queue.
+    pub cells: IndexMap<MemberId, Cell, Numbers>,
     /// Shapes by a requirement that few hosts meet, then by memory: what cannot fit is never visited.
     pub shapes: BTreeMap<Option<Atom>, BTreeSet<(u32, ShapeId)>>,
     /// Queues that have jobs, by the same requirement and by memory in powers of two.
@@ -70,6 +81,38 @@ pub(crate) struct KeyCells {
     pub listed_at: u64,
     /// Jobs under this key.
     pub jobs: u64,
+}
+
+impl KeyCells {
+    fn list(&mut self, id: ShapeId, shape: &Shape) {
+        let anchor = shape.anchor().cloned();
+        let listed = self.shapes.entry(anchor).or_default();
+        listed.insert((shape.memory_mb, id));
+    }
+
+    fn unlist(&mut self, id: ShapeId, shape: &Shape) {
+        let anchor = shape.anchor().cloned();
+        if let Some(listed) = self.shapes.get_mut(&anchor) {
+            listed.remove(&(shape.memory_mb, id));
+            if listed.is_empty() {
+                self.shapes.remove(&anchor);
+            }
+        }
+    }
+
+    fn move_head(&mut self, owner: Owner, from: Option<Head>, to: Option<Head>) {
+        let cell = self.cells.entry(owner.member).or_insert_with(|| Cell {
+            queue: owner.queue,
+            heads: BTreeSet::new(),
+        });
+        if let Some(from) = from {
+            cell.heads.remove(&from);
+        }
+        cell.heads.extend(to);
+        if cell.heads.is_empty() {
+            self.cells.swap_remove(&owner.member);
+        }
+    }
 }
 
 /// What a removed job was.
@@ -83,13 +126,14 @@ pub(crate) struct Removed {
 /// The index.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub jobs: IndexMap<JobKey, Job, Numbers>,
+    pub jobs: HashMap<JobKey, Job, Numbers>,
     pub buckets: SlotMap<BucketId, Bucket>,
     pub shapes: Shapes,
-    pub keys: HashMap<Atom, KeyCells, Fixed>,
+    pub keys: SlotMap<KeyId, KeyCells>,
     /// Shapes ever listed.
     pub listed: u64,
-    by_owner: BTreeMap<(MemberId, ShapeId), BucketId>,
+    key_ids: HashMap<Atom, KeyId, Fixed>,
+    by_owner: SecondaryMap<MemberId, BTreeMap<ShapeId, BucketId>>,
 }
 
 impl Index {
@@ -105,34 +149,30 @@ impl Index {
         if new {
             self.list_shape(shape_id);
         }
-        let Self {
-            buckets,
-            by_owner,
-            shapes,
-            ..
-        } = self;
-        let id = *by_owner.entry((owner.member, shape_id)).or_insert_with(|| {
-            buckets.insert(Bucket {
-                owner,
-                shape: shape_id,
-                jobs: BTreeSet::new(),
-            })
-        });
-        let place = (Reverse(job.priority), key);
-        let (Some(bucket), Some(entry)) = (buckets.get_mut(id), shapes.get_mut(shape_id)) else {
+        let id = self.bucket_of(owner, shape_id);
+        let (Some(bucket), Some(entry)) = (self.buckets.get_mut(id), self.shapes.get_mut(shape_id))
+        else {
             return id;
         };
+        let place = (Reverse(job.priority), key);
         let before = bucket.jobs.first().copied();
-        let is_new = before.is_none() && entry.holders.insert(id);
         bucket.jobs.insert(place);
-        let shape = Arc::clone(&entry.shape);
-        if before.is_none_or(|before| place < before) {
-            self.move_head(&shape, owner, id, before, Some(place));
+        let is_first = before.is_none_or(|before| place < before);
+        let is_new = before.is_none() && entry.holders.insert(id);
+        let head = |place| entry.head(place, id);
+        for key in &entry.keys {
+            let Some(cells) = self.keys.get_mut(*key) else {
+                continue;
+            };
+            cells.jobs = cells.jobs.saturating_add(1);
+            if is_first {
+                cells.move_head(owner, before.map(head), Some(head(place)));
+            }
+            if is_new {
+                let (anchor, digits) = (entry.shape.anchor(), digits(entry.shape.memory_mb));
+                cells.queues.one_more(anchor, digits, owner.queue);
+            }
         }
-        if is_new {
-            self.count_queue(&shape, owner.queue, ByNeed::one_more);
-        }
-        self.count(&shape, 1);
         job.bucket = id;
         self.jobs.insert(key, job);
         id
@@ -140,21 +180,52 @@ impl Index {
 
     /// Takes a job out.
     pub(crate) fn remove(&mut self, key: JobKey) -> Option<Removed> {
-        let job = self.jobs.swap_remove(&key)?;
-        let bucket = self.buckets.get_mut(job.bucket)?;
+        let job = self.jobs.remove(&key)?;
+        let id = job.bucket;
+        let bucket = self.buckets.get_mut(id)?;
         let (owner, shape_id, place) = (bucket.owner, bucket.shape, (Reverse(job.priority), key));
         let before = bucket.jobs.first().copied();
         bucket.jobs.remove(&place);
         let after = bucket.jobs.first().copied();
-        let shape = Arc::clone(&self.shapes.get(shape_id)?.shape);
-        if before != after {
-            self.move_head(&shape, owner, job.bucket, before, after);
-        }
-        self.count(&shape, -1);
+        let entry = self.shapes.get_mut(shape_id)?;
         if after.is_none() {
-            self.drop_bucket(job.bucket, owner, shape_id);
+            entry.holders.remove(&id);
+        }
+        let unused = entry.holders.is_empty();
+        let head = |place| entry.head(place, id);
+        for (key, name) in entry.keys.iter().zip(&entry.shape.keys) {
+            let Some(cells) = self.keys.get_mut(*key) else {
+                continue;
+            };
+            cells.jobs = cells.jobs.saturating_sub(1);
+            if before != after {
+                cells.move_head(owner, before.map(head), after.map(head));
+            }
+            if after.is_none() {
+                let (anchor, digits) = (entry.shape.anchor(), digits(entry.shape.memory_mb));
+                cells.queues.one_less(anchor, digits, owner.queue);
+            }
+            if unused {
+                cells.unlist(shape_id, &entry.shape);
+                if cells.shapes.is_empty() {
+                    self.keys.remove(*key);
+                    self.key_ids.remove(name);
+                }
+            }
+        }
+        let shape = Arc::clone(&entry.shape);
+        if after.is_none() {
+            self.drop_bucket(id, owner, shape_id);
+        }
+        if unused {
+            self.shapes.forget(shape_id);
         }
         Some(Removed { job, owner, shape })
+    }
+
+    /// What waits under a host key.
+    pub(crate) fn under(&self, key: &str) -> Option<&KeyCells> {
+        self.keys.get(*self.key_ids.get(key)?)
     }
 
     /// The shape of a waiting job, and whose it is.
@@ -165,115 +236,51 @@ impl Index {
 
     /// The buckets of one account in one queue.
     pub(crate) fn buckets_of(&self, member: MemberId) -> impl Iterator<Item = (BucketId, &Bucket)> {
-        let all = (member, ShapeId::from(slotmap::KeyData::from_ffi(0)))
-            ..=(member, ShapeId::from(slotmap::KeyData::from_ffi(u64::MAX)));
-        self.by_owner
-            .range(all)
-            .filter_map(|(_, id)| self.buckets.get(*id).map(|bucket| (*id, bucket)))
+        let all = self.by_owner.get(member).into_iter().flatten();
+        all.filter_map(|(_, id)| self.buckets.get(*id).map(|bucket| (*id, bucket)))
     }
 
     fn list_shape(&mut self, id: ShapeId) {
-        let Some(entry) = self.shapes.get(id) else {
+        let Some(entry) = self.shapes.get_mut(id) else {
             return;
         };
-        let shape = Arc::clone(&entry.shape);
         self.listed = self.listed.saturating_add(1);
-        for key in &shape.keys {
-            let cells = self.keys.entry(Arc::clone(key)).or_default();
-            cells.listed_at = self.listed;
-            cells
-                .shapes
-                .entry(shape.anchor().cloned())
-                .or_default()
-                .insert((shape.memory_mb, id));
-        }
-    }
-
-    fn unlist_shape(&mut self, id: ShapeId, shape: &Shape) {
-        for key in &shape.keys {
-            let Some(cells) = self.keys.get_mut(key) else {
-                continue;
-            };
-            let anchor = shape.anchor().cloned();
-            if let Some(listed) = cells.shapes.get_mut(&anchor) {
-                listed.remove(&(shape.memory_mb, id));
-                if listed.is_empty() {
-                    cells.shapes.remove(&anchor);
-                }
-            }
-            if cells.shapes.is_empty() {
-                self.keys.remove(key);
+        let mut ids = Vec::with_capacity(entry.shape.keys.len());
+        for name in &entry.shape.keys {
+            let key = *self
+                .key_ids
+                .entry(Atom::clone(name))
+                .or_insert_with(|| self.keys.insert(KeyCells::default()));
+            ids.push(key);
+            if let Some(cells) = self.keys.get_mut(key) {
+                cells.listed_at = self.listed;
+                cells.list(id, &entry.shape);
             }
         }
+        entry.keys = ids.into_boxed_slice();
     }
 
-    fn drop_bucket(&mut self, id: BucketId, owner: Owner, shape_id: ShapeId) {
+    fn bucket_of(&mut self, owner: Owner, shape: ShapeId) -> BucketId {
+        let new = || Bucket {
+            owner,
+            shape,
+            jobs: BTreeSet::new(),
+        };
+        let Some(of_member) = self.by_owner.entry(owner.member) else {
+            return BucketId::default();
+        };
+        let known = of_member.or_default().entry(shape);
+        *known.or_insert_with(|| self.buckets.insert(new()))
+    }
+
+    fn drop_bucket(&mut self, id: BucketId, owner: Owner, shape: ShapeId) {
         self.buckets.remove(id);
-        self.by_owner.remove(&(owner.member, shape_id));
-        let Some(entry) = self.shapes.get_mut(shape_id) else {
+        let Some(of_member) = self.by_owner.get_mut(owner.member) else {
             return;
         };
-        entry.holders.remove(&id);
-        let shape = Arc::clone(&entry.shape);
-        let unused = entry.holders.is_empty();
-        self.count_queue(&shape, owner.queue, ByNeed::one_less);
-        if unused {
-            self.shapes.forget(shape_id);
-            self.unlist_shape(shape_id, &shape);
-        }
-    }
-
-    fn move_head(
-        &mut self,
-        shape: &Shape,
-        owner: Owner,
-        bucket: BucketId,
-        from: Option<Place>,
-        to: Option<Place>,
-    ) {
-        let head = |place| Head {
-            place,
-            memory_mb: shape.memory_mb,
-            bucket,
-        };
-        for key in &shape.keys {
-            let Some(cells) = self.keys.get_mut(key) else {
-                continue;
-            };
-            let at = (owner.queue, owner.member);
-            let heads = cells.cells.entry(at).or_default();
-            if let Some(from) = from {
-                heads.remove(&head(from));
-            }
-            if let Some(to) = to {
-                heads.insert(head(to));
-            }
-            if heads.is_empty() {
-                cells.cells.remove(&at);
-            }
-        }
-    }
-
-    fn count_queue(
-        &mut self,
-        shape: &Shape,
-        queue: QueueId,
-        change: impl Fn(&mut ByNeed, Option<&Atom>, u32, QueueId),
-    ) {
-        for key in &shape.keys {
-            let Some(cells) = self.keys.get_mut(key) else {
-                continue;
-            };
-            let digits = digits(shape.memory_mb);
-            change(&mut cells.queues, shape.anchor(), digits, queue);
-        }
-    }
-
-    fn count(&mut self, shape: &Shape, by: i64) {
-        for key in &shape.keys {
-            if let Some(cells) = self.keys.get_mut(key) {
-                cells.jobs = cells.jobs.saturating_add_signed(by);
-            }
+        of_member.remove(&shape);
+        if of_member.is_empty() {
+            self.by_owner.remove(owner.member);
         }
     }
 
@@ -282,10 +289,8 @@ impl Index {
         let mut jobs = 0;
         for (id, bucket) in &self.buckets {
             assert!(!bucket.jobs.is_empty(), "an empty bucket stays");
-            assert_eq!(
-                self.by_owner.get(&(bucket.owner.member, bucket.shape)),
-                Some(&id)
-            );
+            let of_member = self.by_owner.get(bucket.owner.member);
+            assert_eq!(of_member.and_then(|ids| ids.get(&bucket.shape)), Some(&id));
             let entry = self.shapes.get(bucket.shape);
             assert!(
                 entry.is_some_and(|entry| entry.holders.contains(&id)),
@@ -301,23 +306,22 @@ impl Index {
             let (Some(entry), Some(place)) = (entry, bucket.jobs.first()) else {
                 continue;
             };
-            let head = Head {
-                place: *place,
-                memory_mb: entry.shape.memory_mb,
-                bucket: id,
-            };
-            for key in &entry.shape.keys {
-                let cells = self.keys.get(key).map(|cells| &cells.cells);
-                let heads =
-                    cells.and_then(|cells| cells.get(&(bucket.owner.queue, bucket.owner.member)));
+            let head = entry.head(*place, id);
+            for (key, name) in entry.keys.iter().zip(&entry.shape.keys) {
+                assert_eq!(self.key_ids.get(name), Some(key));
+                let cells = self.keys.get(*key).map(|cells| &cells.cells);
+                let cell = cells.and_then(|cells| cells.get(&bucket.owner.member));
                 assert!(
-                    heads.is_some_and(|heads| heads.contains(&head)),
-                    "a head is missing under {key}"
+                    cell.is_some_and(
+                        |cell| cell.queue == bucket.owner.queue && cell.heads.contains(&head)
+                    ),
+                    "a head is missing under {name}"
                 );
             }
         }
         assert_eq!(jobs, self.jobs.len());
-        assert_eq!(self.by_owner.len(), self.buckets.len());
+        let owned = self.by_owner.values().map(BTreeMap::len).sum::<usize>();
+        assert_eq!(owned, self.buckets.len());
         assert_eq!(
             self.shapes
                 .iter()
@@ -330,7 +334,7 @@ impl Index {
             .keys
             .values()
             .flat_map(|cells| cells.cells.values())
-            .map(BTreeSet::len)
+            .map(|cell| cell.heads.len())
             .sum();
         let expected = self
             .shapes
@@ -362,17 +366,18 @@ impl Index {
                 counted.one_more(anchor, digits, bucket.owner.queue);
             }
         }
-        assert_eq!(self.keys.len(), queues.len());
+        assert_eq!(
+            (self.keys.len(), self.key_ids.len()),
+            (queues.len(), queues.len())
+        );
         for (key, counted) in &queues {
-            let known = self.keys.get(*key).map(|cells| &cells.queues);
+            let known = self.under(key).map(|cells| &cells.queues);
             known.unwrap_or(&ByNeed::default()).check_like(counted);
         }
         let counted: u64 = self.keys.values().map(|cells| cells.jobs).sum();
-        let under_keys = self
-            .jobs
-            .values()
-            .filter_map(|job| self.shape_of(job))
-            .map(|(shape, _)| shape.keys.len());
+        let under_keys = self.buckets.values().filter_map(|bucket| {
+            Some(bucket.jobs.len() * listed(&self.shapes.get(bucket.shape)?.shape))
+        });
         assert_eq!(counted, under_keys.sum::<usize>() as u64);
     }
 }

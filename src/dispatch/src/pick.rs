@@ -11,7 +11,7 @@ use crate::index::{BucketId, Head, Index, KeyCells, digits};
 use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
 use crate::order::{Walk, member_key, queue_key};
 use crate::reserve::Limit;
-use crate::shape::{Lack, ShapeId, View, lacks, passes_with_jobs};
+use crate::shape::{Lack, Marks, ShapeId, View, lacks, passes_with_jobs};
 use slotmap::KeyData;
 use std::collections::BTreeSet;
 
@@ -37,6 +37,8 @@ pub(crate) struct Picker<'a> {
     pub index: &'a Index,
     pub ledger: &'a Ledger,
     pub view: &'a View,
+    /// The host's tags and devices.
+    pub has: Marks,
     pub group: &'a str,
     pub now: u64,
     /// The host is reserved: who may still enter.
@@ -162,8 +164,8 @@ impl Picker<'_> {
         let queues = self
             .cells
             .iter()
-            .flat_map(|cells| cells.cells.keys())
-            .map(|(queue, _)| *queue);
+            .flat_map(|cells| cells.cells.values())
+            .map(|cell| cell.queue);
         let mut ranks: Vec<QueueRank> = queues
             .filter_map(|id| self.ledger.queue_rank(id, self.now))
             .collect();
@@ -179,9 +181,14 @@ impl Picker<'_> {
             return Found::Nothing;
         };
         if order.len() <= SCANNED_MAX {
-            let mut ranks = self.members_under_keys(queue);
-            while let Some((_, _, member)) = ranks.pop() {
-                match self.first_of_cell(queue, member, rank, left) {
+            let now = self.now;
+            let ranks = order
+                .iter()
+                .filter_map(|(_, id)| ledger.member_rank(*id, now));
+            let mut ranks: Vec<MemberRank> = ranks.collect();
+            ranks.sort_unstable();
+            for (_, _, member) in ranks {
+                match self.first_of_cell(member, rank, left) {
                     Found::Nothing => {}
                     done @ (Found::Job(_) | Found::OverBudget) => return done,
                 }
@@ -201,7 +208,7 @@ impl Picker<'_> {
                 Some(rest) => {
                     *left = rest;
                     self.work.entries_visited += 1;
-                    self.first_of_cell(queue, member, rank, left)
+                    self.first_of_cell(member, rank, left)
                 }
             };
             if !matches!(found, Found::Nothing) {
@@ -213,42 +220,17 @@ impl Picker<'_> {
         found
     }
 
-    /// The accounts of a queue under the host's keys, last first, when there are few.
-    fn members_under_keys(&mut self, queue: QueueId) -> Vec<MemberRank> {
-        let all = (queue, MemberId::from(KeyData::from_ffi(0)))
-            ..=(queue, MemberId::from(KeyData::from_ffi(u64::MAX)));
-        let members = self
-            .cells
-            .iter()
-            .flat_map(|cells| cells.cells.range(all.clone()))
-            .map(|((_, member), _)| *member);
-        let mut ranks: Vec<MemberRank> = members
-            .filter_map(|id| self.ledger.member_rank(id, self.now))
-            .collect();
-        if ranks.len() > 1 {
-            ranks.sort_unstable_by(|a, b| b.cmp(a));
-            ranks.dedup();
-        }
-        ranks
-    }
-
-    fn first_of_cell(
-        &mut self,
-        queue: QueueId,
-        member: MemberId,
-        rank: &QueueRank,
-        left: &mut u64,
-    ) -> Found {
+    fn first_of_cell(&mut self, member: MemberId, rank: &QueueRank, left: &mut u64) -> Found {
         let mut best: Option<Head> = None;
         for at in 0..self.cells.len() {
-            let Some(heads) = self
+            let Some(cell) = self
                 .cells
                 .get(at)
-                .and_then(|cells| cells.cells.get(&(queue, member)))
+                .and_then(|cells| cells.cells.get(&member))
             else {
                 continue;
             };
-            match self.first_head(heads, best, rank.0.0, left) {
+            match self.first_head(&cell.heads, best, rank.0.0, left) {
                 Ok(found) => best = found.or(best),
                 Err(OverBudget) => return Found::OverBudget,
             }
@@ -269,7 +251,8 @@ impl Picker<'_> {
         {
             *left = left.checked_sub(1).ok_or(OverBudget)?;
             self.work.entries_visited += 1;
-            if head.memory_mb <= self.view.total_mb && self.fits(head.bucket, head.place.1, class) {
+            let may_fit = head.memory_mb <= self.view.total_mb && head.needs.may_be_in(self.has);
+            if may_fit && self.fits(head.bucket, head.place.1, class) {
                 return Ok(Some(*head));
             }
         }
@@ -327,7 +310,7 @@ impl Picker<'_> {
         };
         let mut fitting = Vec::new();
         let mut checks = 0;
-        for cells in view.keys.iter().filter_map(|key| index.keys.get(key)) {
+        for cells in view.keys.iter().filter_map(|key| index.under(key)) {
             let own = view.env.tags.iter().chain(&view.env.devices);
             let anchors = std::iter::once(None).chain(own.map(|name| Some(Atom::clone(name))));
             for listed in anchors.filter_map(|anchor| cells.shapes.get(&anchor)) {

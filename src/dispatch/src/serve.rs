@@ -92,6 +92,7 @@ impl Engine {
             index: &self.index,
             ledger: &self.ledger,
             view: &host.view,
+            has: host.view.env.marks(),
             group: &host.group,
             now: self.now,
             limit,
@@ -100,7 +101,7 @@ impl Engine {
                 .view
                 .keys
                 .iter()
-                .filter_map(|key| self.index.keys.get(key))
+                .filter_map(|key| self.index.under(key))
                 .collect(),
             work: self.work,
             stale_queues: Vec::new(),
@@ -154,7 +155,7 @@ impl Engine {
             .view
             .keys
             .iter()
-            .filter_map(|key| self.index.keys.get(key));
+            .filter_map(|key| self.index.under(key));
         cells.all(|cells| cells.listed_at <= nothing.listed)
     }
 

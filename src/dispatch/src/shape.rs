@@ -2,11 +2,12 @@
 //!
 //! Matching and explaining both use [`lacks`]; nothing else decides whether a job may run on a host.
 
-use crate::atoms::{Atom, is_subset};
+use crate::atoms::{Atom, Fixed, Numbers, is_subset};
 use crate::event::Kind;
-use crate::index::BucketId;
+use crate::index::{BucketId, Head, KeyId, Place};
 use slotmap::{SlotMap, new_key_type};
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 new_key_type! {
@@ -52,6 +53,13 @@ pub(crate) struct Env {
     /// Sorted, like all lists here.
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+}
+
+impl Env {
+    /// What a host of this kind has.
+    pub(crate) fn marks(&self) -> Marks {
+        Marks::of(self.tags.iter().chain(&self.devices))
+    }
 }
 
 /// A host as matching sees it now.
@@ -143,32 +151,95 @@ pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
     }
 }
 
+/// A set of names, roughly: a bit each, which several may share.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Marks(u64);
+
+impl Marks {
+    fn of<'a>(names: impl Iterator<Item = &'a Atom>) -> Self {
+        let bits = names.map(|name| 1 << (Numbers::default().hash_one(name) % 64));
+        Self(bits.fold(0, |all, bit: u64| all | bit))
+    }
+
+    /// False: `all` surely lack one of these names.
+    pub(crate) fn may_be_in(self, all: Self) -> bool {
+        self.0 & !all.0 == 0
+    }
+}
+
 /// A shape and who has jobs of it.
 #[derive(Debug)]
 pub(crate) struct ShapeEntry {
     pub shape: Arc<Shape>,
     pub holders: BTreeSet<BucketId>,
+    /// The ids of its keys, in the same order.
+    pub keys: Box<[KeyId]>,
+    /// Its tags and devices.
+    needs: Marks,
+    hash: u64,
 }
+
+impl ShapeEntry {
+    /// The head of a bucket of this shape.
+    pub(crate) fn head(&self, place: Place, bucket: BucketId) -> Head {
+        Head {
+            place,
+            memory_mb: self.shape.memory_mb,
+            bucket,
+            needs: self.needs,
+        }
+    }
+}
+
+/// A shape with its hash, which takes a while to compute.
+#[derive(Debug)]
+struct Hashed {
+    hash: u64,
+    shape: Arc<Shape>,
+}
+
+impl Hash for Hashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl PartialEq for Hashed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shape, &other.shape)
+            || (self.hash == other.hash && self.shape == other.shape)
+    }
+}
+
+impl Eq for Hashed {}
 
 /// All shapes of cached jobs, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
-    ids: HashMap<Arc<Shape>, ShapeId, crate::atoms::Fixed>,
+    ids: HashMap<Hashed, ShapeId, Numbers>,
     entries: SlotMap<ShapeId, ShapeEntry>,
 }
 
 impl Shapes {
-    /// The id of this shape, and whether it is new.
+    /// The id of this shape, and whether it is new. The keys of a new one are not set.
     pub(crate) fn intern(&mut self, shape: Shape) -> (ShapeId, bool) {
-        if let Some(id) = self.ids.get(&shape) {
+        let hash = Fixed::default().hash_one(&shape);
+        let shape = Arc::new(shape);
+        let hashed = Hashed {
+            hash,
+            shape: Arc::clone(&shape),
+        };
+        if let Some(id) = self.ids.get(&hashed) {
             return (*id, false);
         }
-        let shape = Arc::new(shape);
         let id = self.entries.insert(ShapeEntry {
-            shape: Arc::clone(&shape),
+            needs: Marks::of(shape.tags.iter().chain(&shape.devices)),
+            shape,
             holders: BTreeSet::new(),
+            keys: Box::default(),
+            hash,
         });
-        self.ids.insert(shape, id);
+        self.ids.insert(hashed, id);
         (id, true)
     }
 
@@ -182,8 +253,8 @@ impl Shapes {
 
     /// Forgets a shape that nobody has any more.
     pub(crate) fn forget(&mut self, id: ShapeId) {
-        if let Some(entry) = self.entries.remove(id) {
-            self.ids.remove(&entry.shape);
+        if let Some(ShapeEntry { hash, shape, .. }) = self.entries.remove(id) {
+            self.ids.remove(&Hashed { hash, shape });
         }
     }
 

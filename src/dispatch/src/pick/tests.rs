@@ -88,14 +88,23 @@ fn host(n: u64, random: &mut Random) -> Offer {
 
 /// Every waiting job that fits, compared with every other.
 fn naive(engine: &Engine, view: &View) -> Option<JobKey> {
-    let ranked = engine.index.jobs.iter().filter_map(|(key, job)| {
-        let (shape, owner) = engine.index.shape_of(job)?;
-        lacks(shape, view).next().is_none().then_some(())?;
-        let queue = engine.ledger.queue_rank(owner.queue, engine.now)?;
-        let member = engine.ledger.member_rank(owner.member, engine.now)?;
-        Some((queue, member, std::cmp::Reverse(job.priority), *key))
+    let ranked = engine.index.buckets.values().flat_map(|bucket| {
+        let rank = || {
+            let shape = &engine.index.shapes.get(bucket.shape)?.shape;
+            lacks(shape, view).next().is_none().then_some(())?;
+            let queue = engine.ledger.queue_rank(bucket.owner.queue, engine.now)?;
+            Some((
+                queue,
+                engine.ledger.member_rank(bucket.owner.member, engine.now)?,
+            ))
+        };
+        let rank = rank();
+        bucket
+            .jobs
+            .iter()
+            .filter_map(move |place| Some((rank?, *place)))
     });
-    ranked.min().map(|(_, _, _, key)| key)
+    ranked.min().map(|(_, (_, key))| key)
 }
 
 #[test]
