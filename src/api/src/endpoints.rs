@@ -13,6 +13,8 @@ pub enum Caller {
     Admin,
     /// Whoever holds the job's token.
     JobToken,
+    /// Another replica of the lab.
+    Replica,
 }
 
 /// One route.
@@ -206,6 +208,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "/scheduler/v1/accounts/:my_account",
         Caller::Admin,
         "creates or changes an account, answers its token once",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/peers/hints",
+        Caller::Replica,
+        "what another replica of the lab just wrote",
     ),
     row(
         "GET",

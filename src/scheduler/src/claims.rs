@@ -66,11 +66,13 @@ impl Core {
 
     async fn claimed(self: &Arc<Self>, claim: Claim, stored: StoredJob) {
         let version = engine_version(stored.version);
+        self.seen.note(claim.job, stored.version, self.clock.now());
         self.live.put(stored.clone(), self.clock.now());
+        self.outbox.job(&stored);
         self.changes.announce(claim.job);
         // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
-        // finds the job among the held ones and puts it back itself.
-        let waits = self.waiters.contains_key(&claim.offer);
+        // finds the job among its claimed ones and puts it back itself.
+        let waits = self.note_claimed(claim.offer, claim.job, &stored.state.claim_token);
         self.engine.tell(Event::ClaimCommitted {
             job: JobKey(claim.job.get()),
             offer: claim.offer,

@@ -4,7 +4,10 @@
 //! a grant that was never delivered goes back. One box has one request open at a time: a newer one
 //! replaces the older, which is answered empty.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
 use fairlead_dispatch::{Event, Millis, Offer, OfferKey};
@@ -17,6 +20,7 @@ use crate::{
     core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
     refusal::Refusal,
+    turns::Turn,
 };
 
 /// Longest time a host may wait for work, seconds.
@@ -40,6 +44,9 @@ pub(crate) struct Offerer {
     pub(crate) request: u64,
 }
 
+/// Jobs that were claimed for one request, with the claims' tokens.
+type Claimed = Arc<Mutex<Vec<(JobId, String)>>>;
+
 /// A request that waits for the engine's answer.
 #[derive(Debug)]
 pub(crate) struct Waiter {
@@ -47,6 +54,8 @@ pub(crate) struct Waiter {
     pub(crate) offer: Offer,
     /// Rings when the host should hear something else before there is work.
     hurry: Arc<Notify>,
+    /// What was claimed for it, with the claims' tokens.
+    claimed: Claimed,
     answer: oneshot::Sender<Vec<JobId>>,
 }
 
@@ -59,7 +68,7 @@ impl Core {
         });
         let request = serde_json::from_value(request).expect("all that a request must say");
         let ask = Ask::of(host, request).expect("a good request");
-        let (offer, told, _) = self.make_offer(&ask);
+        let (offer, told, ..) = self.make_offer(&ask);
         (offer.key, told)
     }
 }
@@ -79,6 +88,13 @@ pub(crate) struct Ask {
 impl Ask {
     pub(crate) fn is_hw(&self) -> bool {
         self.host.kinds.contains(&TboxType::Hw)
+    }
+
+    /// Whether the host says that it has this attempt of the job.
+    pub(crate) fn names(&self, state: &JobState) -> bool {
+        self.running.iter().any(|held| {
+            held.job_id.parse() == Ok(state.job_id) && held.claim_token == state.claim_token
+        })
     }
 
     /// Checks what an agent sent.
@@ -179,7 +195,8 @@ impl Ask {
 struct Withdraw {
     core: Arc<Core>,
     offer: OfferKey,
-    offerer: Offerer,
+    host: String,
+    claimed: Claimed,
     /// Whether the answer was handed on: until then, what it brings goes back.
     answered: bool,
     _place: WaitPlace,
@@ -195,30 +212,36 @@ struct Waited {
 
 impl Drop for Withdraw {
     fn drop(&mut self) {
-        self.core.hosts.count_waiting(&self.offerer.host, false);
+        self.core.hosts.count_waiting(&self.host, false);
         if self.answered {
             return;
         }
         self.core.waiters.remove(&self.offer);
         self.core.engine.tell(Event::OfferWithdrawn(self.offer));
-        let (core, offerer) = (Arc::clone(&self.core), self.offerer.clone());
+        let claimed = std::mem::take(&mut *locked(&self.claimed));
+        let core = Arc::clone(&self.core);
         self.core.tasks.spawn(async move {
-            for live in core.live.of_host(&offerer.host) {
-                let state = &live.stored.state;
-                if state.session == offerer.session && state.request == offerer.request {
-                    core.give_back(
-                        state.job_id,
-                        &state.claim_token,
-                        "the host hung up before it was answered",
-                    )
+            for (id, token) in claimed {
+                core.give_back(id, &token, "the host was not answered")
                     .await;
-                }
             }
         });
     }
 }
 
+fn locked(claimed: &Claimed) -> std::sync::MutexGuard<'_, Vec<(JobId, String)>> {
+    claimed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Core {
+    /// A job was claimed for an offer; `false` when nobody waits for it any more.
+    pub(crate) fn note_claimed(&self, offer: OfferKey, id: JobId, token: &str) -> bool {
+        self.waiters.get(&offer).is_some_and(|waiter| {
+            locked(&waiter.claimed).push((id, token.to_owned()));
+            true
+        })
+    }
+
     /// The engine's answer to an offer.
     pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
         let Some((_, waiter)) = self.waiters.remove(&offer) else {
@@ -244,21 +267,46 @@ impl Core {
 
     /// A host asks for work: waits until there is some, or its time is up.
     pub(crate) async fn consume(self: &Arc<Self>, ask: Ask) -> Result<ConsumeAnswer, Refusal> {
-        let new_session = self.meet(&ask)?;
-        if new_session {
+        let turn = self.take_turn(&ask).await?;
+        self.meet(&ask)?;
+        if turn.new_session {
             self.store_host(&ask.offerer.host).await;
         }
-        let again = self.reconcile(&ask).await;
+        let again = self.reconcile(&ask, turn.jobs()).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
         if !again.is_empty() || !stop.is_empty() {
-            let jobs = self.grants(again).await?;
+            let jobs = self.hand_out(&turn, again).await?;
             return Ok(self.consume_answer(jobs, stop));
         }
         let mut waited = self.wait_for_jobs(&ask).await?;
-        let jobs = self.grants(std::mem::take(&mut waited.jobs)).await?;
+        let jobs = self
+            .hand_out(&turn, std::mem::take(&mut waited.jobs))
+            .await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
         waited.withdraw.answered = waited.settled;
         Ok(self.consume_answer(jobs, stop))
+    }
+
+    /// What the host gets for these jobs, if it is still this request's turn. Else its caller drops
+    /// [`Withdraw`] unanswered, which puts them back.
+    async fn hand_out(
+        self: &Arc<Self>,
+        turn: &Turn,
+        jobs: Vec<JobId>,
+    ) -> Result<Vec<Grant>, Refusal> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Its document may name a job too many, never one too few.
+        let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(&jobs));
+        if kept {
+            return grants;
+        }
+        Err(Refusal::new(
+            ErrorCode::Conflict,
+            "a later request of this host came meanwhile",
+            "its answer has the jobs; ask again with a greater number",
+        ))
     }
 
     async fn wait_for_jobs(self: &Arc<Self>, ask: &Ask) -> Result<Waited, Refusal> {
@@ -273,12 +321,13 @@ impl Core {
                 "ask again in a few seconds",
             ));
         };
-        let (offer, told, hurry) = self.make_offer(ask);
+        let (offer, told, hurry, claimed) = self.make_offer(ask);
         let key = offer.key;
         let withdraw = Withdraw {
             core: Arc::clone(self),
             offer: key,
-            offerer: ask.offerer.clone(),
+            host: ask.offerer.host.clone(),
+            claimed,
             answered: false,
             _place: place,
         };
@@ -286,6 +335,7 @@ impl Core {
         self.engine.tell(Event::HostOffers(offer));
         let longest = Duration::from_millis(u64::from(ask.wait_s) * 1000 + OWED_MS);
         let jobs = tokio::select! {
+            biased;
             jobs = told => jobs.ok(),
             () = self.draining.cancelled() => return Err(Refusal::stopping()),
             () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), settled: false, withdraw }),
@@ -305,7 +355,10 @@ impl Core {
         })
     }
 
-    fn make_offer(&self, ask: &Ask) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>) {
+    fn make_offer(
+        &self,
+        ask: &Ask,
+    ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>, Claimed) {
         let host = &ask.host;
         let hw = ask.is_hw();
         let offer = Offer {
@@ -333,32 +386,35 @@ impl Core {
         };
         let (answer, told) = oneshot::channel();
         let hurry = Arc::new(Notify::new());
+        let claimed = Claimed::default();
         let waiter = Waiter {
             offerer: ask.offerer.clone(),
             offer: offer.clone(),
             hurry: Arc::clone(&hurry),
+            claimed: Arc::clone(&claimed),
             answer,
         };
         self.waiters.insert(offer.key, waiter);
-        (offer, told, hurry)
+        (offer, told, hurry, claimed)
     }
 
     /// A job was told to stop: its host hears it now, if it waits.
     pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        for waiter in self
-            .waiters
-            .iter()
-            .filter(|waiter| waiter.offerer.host == state.host)
-        {
+        self.hurry(|offerer| offerer.host == state.host);
+    }
+
+    /// Requests that wait are answered now, whether or not there is work.
+    pub(crate) fn hurry(&self, which: impl Fn(&Offerer) -> bool) {
+        for waiter in self.waiters.iter().filter(|waiter| which(&waiter.offerer)) {
             waiter.hurry.notify_one();
         }
     }
 
     /// What the host gets for each of these jobs.
-    async fn grants(self: &Arc<Self>, ids: Vec<JobId>) -> Result<Vec<Grant>, Refusal> {
+    async fn grants(self: &Arc<Self>, ids: &[JobId]) -> Result<Vec<Grant>, Refusal> {
         let held: Vec<StoredJob> = ids
-            .into_iter()
-            .filter_map(|id| self.live.get(id))
+            .iter()
+            .filter_map(|id| self.live.get(*id))
             .map(|live| live.stored)
             .collect();
         let wanted: Vec<JobId> = held.iter().map(|job| job.state.job_id).collect();

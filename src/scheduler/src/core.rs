@@ -13,8 +13,9 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, hosts::Hosts,
-    jobs::LiveJobs, mailbox::Mailbox, queues::Queues, secrets::Sealer, wait::Dependants,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, feed::Seen, hints::Outbox,
+    hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, parked::Parked, queues::Queues,
+    renewal::Renewals, replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants,
     writer::Writer,
 };
 
@@ -40,6 +41,17 @@ pub(crate) struct Core {
     pub(crate) url: String,
     pub(crate) changes: Changes,
     pub(crate) dependants: Dependants,
+    /// Jobs that wait for a time.
+    pub(crate) parked: Parked,
+    /// One run of this replica: its name and a random word.
+    pub(crate) run: String,
+    pub(crate) replicas: Replicas,
+    /// What the other replicas are told.
+    pub(crate) outbox: Outbox,
+    pub(crate) turns: Turns,
+    pub(crate) renewals: Renewals,
+    /// Versions of jobs that were seen lately.
+    pub(crate) seen: Seen,
     pub(crate) sealer: Sealer,
     pub(crate) tasks: TaskTracker,
     /// Submits that are worked on at one time.
@@ -65,6 +77,8 @@ impl Core {
             clock,
             peers,
         } = parts;
+        let word = uuid::Uuid::new_v4().simple().to_string();
+        let run = format!("{}.{}", config.replica, word.get(..8).unwrap_or_default());
         let tasks = TaskTracker::new();
         let writer = Writer::start(&store, stop, &tasks);
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
@@ -84,6 +98,13 @@ impl Core {
             url,
             changes: Changes::default(),
             dependants: Dependants::default(),
+            parked: Parked::default(),
+            run,
+            replicas: Replicas::default(),
+            outbox: Outbox::default(),
+            turns: Turns::default(),
+            renewals: Renewals::default(),
+            seen: Seen::default(),
             sealer,
             tasks,
             submits: Semaphore::new(SUBMITS_MAX),
@@ -91,6 +112,11 @@ impl Core {
             offers: AtomicU64::new(1),
             waiting: AtomicU64::new(0),
         }
+    }
+
+    /// From now on ids are made by `ids`.
+    pub(crate) fn number_ids(&self, ids: IdMaker) {
+        *self.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
     }
 
     /// A new job's id.

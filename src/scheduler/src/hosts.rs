@@ -31,9 +31,6 @@ pub(crate) struct Host {
     pub(crate) cache_dirs: Vec<String>,
     /// MAC addresses, lower case, colons.
     pub(crate) macs: Vec<String>,
-    /// The agent's session and the greatest number of its requests.
-    pub(crate) session: String,
-    pub(crate) request: u64,
     /// How many of its requests wait now.
     pub(crate) waiting: u32,
     /// Last heard of, by our own clock; `None` since this replica started.

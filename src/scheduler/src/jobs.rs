@@ -83,6 +83,24 @@ impl LiveJobs {
         }
     }
 
+    /// Marks it as heard of, if it is this host's.
+    pub(crate) fn renew_of(&self, id: JobId, host: &str, now: Millis) {
+        let is_its = self
+            .get(id)
+            .is_some_and(|live| live.stored.state.host == host);
+        if is_its {
+            self.renew(id, now);
+        }
+    }
+
+    /// For tests of what time does.
+    #[cfg(test)]
+    pub(crate) fn set_renewed(&self, id: JobId, then: Millis) {
+        if let Some(mut live) = self.jobs.get_mut(&id) {
+            live.renewed = then;
+        }
+    }
+
     /// Time passed that must not count against anybody.
     pub(crate) fn forgive(&self, ms: u64) {
         for mut live in self.jobs.iter_mut() {
@@ -145,21 +163,38 @@ impl Core {
         id: JobId,
         mut compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        let mut before = self.job(id).await?;
+        let known = self.live.get(id).map(|live| live.stored);
+        let mut from_memory = known.is_some();
+        let mut before = match known {
+            Some(known) => known,
+            None => self.stored_job(id).await?,
+        };
         for _ in 0..CHANGE_TRIES_MAX {
-            let wanted = compute(&before.state)?;
-            let set = wanted
-                .as_ref()
-                .map(|wanted| StatePatch::between(&before.state, wanted));
-            let (Some(wanted), Some(set)) = (wanted, set.filter(|set| !set.is_empty())) else {
-                return Ok(Changed {
-                    after: before.clone(),
-                    before,
-                });
+            let computed = compute(&before.state);
+            let set = match &computed {
+                Ok(Some(wanted)) => StatePatch::between(&before.state, wanted),
+                Ok(None) | Err(_) => StatePatch::default(),
+            };
+            if set.is_empty() && from_memory {
+                // What is in memory may be behind: only the store can say that there is nothing to do.
+                from_memory = false;
+                before = self.stored_job(id).await?;
+                self.observe(&before);
+                continue;
+            }
+            let wanted = match computed? {
+                Some(wanted) if !set.is_empty() => wanted,
+                _ => {
+                    return Ok(Changed {
+                        after: before.clone(),
+                        before,
+                    });
+                }
             };
             match self.write(before, wanted, set).await {
                 Ok(changed) => return Ok(changed),
                 Err(ItemError::Conflict { .. }) => {
+                    from_memory = false;
                     before = self.stored_job(id).await?;
                     self.observe(&before);
                 }
@@ -193,6 +228,7 @@ impl Core {
                 },
             };
             core.changed(&changed);
+            core.outbox.job(&changed.after);
             Ok(changed)
         });
         writing.await.unwrap_or_else(|error| {
@@ -202,34 +238,28 @@ impl Core {
         })
     }
 
-    /// A state read from the store: if it is newer than what is known of a held job, somebody else changed it.
-    fn observe(&self, stored: &StoredJob) {
-        let known = self.live.get(stored.state.job_id);
-        if let Some(live) = known.filter(|live| live.stored.version < stored.version) {
-            self.changed(&Changed {
-                before: live.stored,
-                after: stored.clone(),
-            });
-        }
-    }
-
     /// What follows from an acknowledged change of a state.
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
         let id = after.job_id;
+        self.seen.note(id, changed.after.version, self.clock.now());
         let waits = |state: &JobState| state.stage == Stage::Submit && state.ready;
         if after.stage.is_held() {
             self.live.put(changed.after.clone(), self.clock.now());
         } else {
             self.live.remove(id);
         }
-        if before.stage.is_held() && !after.stage.is_held() {
+        let another_claim = before.claim_token != after.claim_token && before.host != after.host;
+        if before.stage.is_held() && (!after.stage.is_held() || another_claim) {
             let ran = matches!(after.health, Health::Success | Health::Fail)
                 && after.stage == Stage::Finish;
             self.engine.tell(Event::JobEnded {
                 job: JobKey(id.get()),
                 ran,
             });
+        }
+        if another_claim && after.stage.is_held() {
+            self.engine.tell(Event::JobHeld(running(&changed.after)));
         }
         if waits(before) && !waits(after) && !after.stage.is_held() {
             self.engine.tell(Event::JobGone(JobKey(id.get())));

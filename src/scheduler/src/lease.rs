@@ -1,21 +1,15 @@
-//! Leases: who still has a job, what becomes of one that nobody has, and the limits of stages.
+//! What becomes of a job whose grant was not delivered, whose lease was lost or whose time is up.
 //!
-//! A lease is lost when its agent was not heard of for `lease_ms` on this replica's own monotonic clock,
-//! while the store could be read. A start, an outage of the store and a pause of this process forgive the
-//! time: they requeue nobody.
+//! When that is so is judged in `renewal`.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::json;
 
-use crate::{core::Core, jobs::Live, refusal::Refusal, results::attempt_root};
+use crate::{core::Core, parked, refusal::Refusal, results::attempt_root};
 
-/// How often leases and limits are looked at, ms.
-const TICK_MS: u64 = 1_000;
-/// A tick that comes later than this means that this process was paused: the gap is forgiven.
-const PAUSE_MS: u64 = 5_000;
 /// The agent enforces the limit of stage running itself; past this much more, seconds, we do.
 const RUNNING_SLACK_S: u64 = 120;
 /// Most earlier attempts kept in a job's state.
@@ -131,11 +125,16 @@ pub(crate) fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     let again = state.retry_lost_left > 0;
     let mut next = attempt_over(state, Health::AbortProvider, again, now_ms, reason);
     next.retry_lost_left = state.retry_lost_left.saturating_sub(u16::from(again));
+    if again {
+        let pause_ms = parked::pause_ms(next.job_id, next.attempt);
+        next.ready = false;
+        next.waits = Some(parked::until(now_ms.saturating_add(pause_ms)));
+    }
     next
 }
 
 /// When the present stage must be over, UTC epoch ms; `None`: no limit.
-fn stage_deadline_ms(state: &JobState) -> Option<u64> {
+pub(crate) fn stage_deadline_ms(state: &JobState) -> Option<u64> {
     let began = match state.stage {
         Stage::Dispatch => state.dispatch_ms,
         Stage::Boot => state.boot_ms,
@@ -196,6 +195,7 @@ impl Core {
             .await;
         match outcome {
             Ok(changed) if changed.before.version != changed.after.version => {
+                self.parked.add_own(&changed.after.state);
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
                 self.note(&self.config.replica, "job.lost", &id.to_string(), detail);
@@ -210,7 +210,7 @@ impl Core {
     }
 
     /// Ends a stage that took too long.
-    async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
+    pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
@@ -233,42 +233,6 @@ impl Core {
             "a time limit could not be recorded; tried again",
             outcome.err(),
         );
-    }
-
-    /// Looks after leases and limits until the replica stops.
-    pub(crate) async fn watch_leases(self: Arc<Self>) {
-        let mut last = self.clock.now();
-        loop {
-            tokio::select! {
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
-            }
-            let now = self.clock.now();
-            let gap = now.0.saturating_sub(last.0);
-            last = now;
-            if gap > PAUSE_MS || !self.store.health().available {
-                self.live.forgive(gap);
-                continue;
-            }
-            for live in self.live.all() {
-                self.look_after(&live, now.0).await;
-            }
-        }
-    }
-
-    async fn look_after(self: &Arc<Self>, live: &Live, now: u64) {
-        let state = &live.stored.state;
-        let silent_ms = now.saturating_sub(live.renewed.0);
-        if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
-            let reason = format!(
-                "host {} was not heard of for {} s",
-                state.host,
-                silent_ms / 1000
-            );
-            self.lose(state.job_id, &state.claim_token, &reason).await;
-        } else if stage_deadline_ms(state).is_some_and(|deadline| deadline < self.clock.wall_ms()) {
-            self.time_out(state.job_id, &state.claim_token).await;
-        }
     }
 }
 

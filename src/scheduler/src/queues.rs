@@ -132,9 +132,8 @@ impl Core {
         let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
         let body = json!({ "priority": wanted.priority, "weight": wanted.weight, "paused": wanted.paused });
         let version = self.write_queue(name, expect, Some(body)).await?;
-        self.queues
-            .with(|known| known.wrote(name, version, Some(wanted)));
-        self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+        self.queue_is(name, version, Some(wanted));
+        self.outbox.queue(name);
         self.queue_view(name).await
     }
 
@@ -151,8 +150,22 @@ impl Core {
         let version = self
             .write_queue(name, Expect::Version(doc.version), None)
             .await?;
-        self.queues.with(|known| known.wrote(name, version, None));
+        self.queue_is(name, version, None);
+        self.outbox.queue(name);
+        Ok(())
+    }
+
+    fn queue_is(&self, name: &str, version: Version, policy: Option<QueuePolicy>) {
+        self.queues.with(|known| known.wrote(name, version, policy));
         self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+    }
+
+    /// Another replica changed a queue's policy: reads it in real time.
+    pub(crate) async fn reread_queue(&self, name: &str) -> Result<(), Refusal> {
+        // A deleted one is noticed when all are read.
+        if let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? {
+            self.queue_is(name, doc.version, Some(policy_from(&doc.body)));
+        }
         Ok(())
     }
 

@@ -52,12 +52,17 @@ impl Replica {
         let stop = CancellationToken::new();
         let sealer = Sealer::open(parts.store.as_ref()).await?;
         let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
-        core.restore().await?;
+        core.join().await?;
+        let at = core.restore().await?;
         core.tasks
             .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
-        core.tasks.spawn(Arc::clone(&core).keep_in_sync());
+        core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));
         core.tasks.spawn(Arc::clone(&core).watch_leases());
+        core.tasks.spawn(Arc::clone(&core).write_renewals());
+        core.tasks.spawn(Arc::clone(&core).stay_known());
+        core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
+        core.tasks.spawn(Arc::clone(&core).watch_parked());
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

@@ -117,6 +117,11 @@ impl Sealer {
             .to_string()
     }
 
+    /// The token by which replicas of one lab know each other.
+    pub(crate) fn peer_token(&self) -> String {
+        blake3::keyed_hash(&self.key, b"peer").to_hex().to_string()
+    }
+
     fn cipher(&self) -> XChaCha20Poly1305 {
         XChaCha20Poly1305::new(Key::from_slice(&self.key))
     }

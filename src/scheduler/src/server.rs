@@ -176,6 +176,7 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
     let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
     loop {
         let accepted = tokio::select! {
+            biased;
             accepted = listener.accept() => accepted,
             () = core.draining.cancelled() => break,
         };
@@ -203,6 +204,7 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
     drop(listener);
     connections.close();
     tokio::select! {
+        biased;
         () = graceful.shutdown() => {}
         () = core.clock.sleep(DRAIN) => tracing::warn!("connections were still open when the replica stopped"),
     }

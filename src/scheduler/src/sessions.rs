@@ -5,10 +5,9 @@
 //! new session of a hw box gets an unstarted job again and loses a started one; a vm or dc host keeps the
 //! jobs that it names.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::{ErrorCode, HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
-use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
@@ -25,46 +24,48 @@ use crate::{
 const GRACE_S: u32 = 10;
 
 impl Core {
-    /// Notes what the host says of itself. Returns whether this is a new session of it.
-    pub(crate) fn meet(&self, ask: &Ask) -> Result<bool, Refusal> {
+    /// Notes what the host says of itself.
+    pub(crate) fn meet(&self, ask: &Ask) -> Result<(), Refusal> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
-        let offerer = &ask.offerer;
-        self.hosts.update(&offerer.host, |host| {
-            let new = host.session != offerer.session;
-            if !new && offerer.request < host.request {
-                return Err(Refusal::new(
-                    ErrorCode::Conflict,
-                    format!(
-                        "request {} came after request {} of the same session",
-                        offerer.request, host.request
-                    ),
-                    "ask again with a greater number",
-                ));
-            }
+        self.hosts.update(&ask.offerer.host, |host| {
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),
-                session: offerer.session.clone(),
-                request: offerer.request,
                 waiting: host.waiting,
                 seen: Some(now),
                 seen_ms: wall_ms,
                 ..said
             };
-            Ok(new)
-        })?
+        })
     }
 
     /// Compares what we think the host has with what it says. Returns jobs to hand out (again).
-    pub(crate) async fn reconcile(self: &Arc<Self>, ask: &Ask) -> Vec<JobId> {
+    ///
+    /// `handed` are jobs that its document names. What the host does not name, or is not known here, is read
+    /// in real time: another replica may have handed it out, or seen its end.
+    pub(crate) async fn reconcile(
+        self: &Arc<Self>,
+        ask: &Ask,
+        handed: &[JobId],
+    ) -> Result<Vec<JobId>, Refusal> {
+        let host = &ask.offerer.host;
+        let doubtful: BTreeSet<JobId> = self
+            .live
+            .of_host(host)
+            .iter()
+            .filter(|live| !ask.names(&live.stored.state))
+            .map(|live| live.stored.state.job_id)
+            .chain(handed.iter().copied().filter(|id| {
+                let live = self.live.get(*id);
+                live.is_none_or(|live| live.stored.state.host != *host)
+            }))
+            .collect();
+        self.reread(doubtful.into_iter().collect()).await?;
         let mut again = Vec::new();
-        for live in self.live.of_host(&ask.offerer.host) {
+        for live in self.live.of_host(host) {
             let state = &live.stored.state;
             let (id, token) = (state.job_id, state.claim_token.as_str());
-            let named = ask
-                .running
-                .iter()
-                .any(|held| held.job_id.parse() == Ok(id) && held.claim_token == token);
+            let named = ask.names(state);
             let same_session = state.session == ask.offerer.session;
             if named {
                 self.live.renew(id, self.clock.now());
@@ -86,7 +87,18 @@ impl Core {
                 self.lose(id, token, "its host started anew").await;
             }
         }
-        again
+        Ok(again)
+    }
+
+    /// Brings what is known of these jobs up to date, in real time.
+    async fn reread(&self, ids: Vec<JobId>) -> Result<(), Refusal> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for stored in self.store.get(&ids).await?.into_iter().flatten() {
+            self.observe(&stored);
+        }
+        Ok(())
     }
 
     /// A job goes on under its host's new session.
@@ -164,11 +176,13 @@ impl Core {
         running: &[HeldJob],
     ) -> Result<Vec<StopOrder>, Refusal> {
         let mut orders = Vec::new();
+        let mut renewed = Vec::new();
         for held in running {
             let live = self.held_as_said(host, held).await?;
             match live {
                 Some(live) => {
                     self.live.renew(live.stored.state.job_id, self.clock.now());
+                    renewed.push(live.stored.state.job_id);
                     if live.stored.state.stop_asked {
                         orders.push(order(held, "terminate", "somebody asked to stop it"));
                     }
@@ -176,37 +190,24 @@ impl Core {
                 None => orders.push(order(held, "", "it is no longer this host's")),
             }
         }
+        self.renewals.note(host, renewed);
         Ok(orders)
     }
 
-    /// The job, if it is still this claim's; one that another replica claimed is read from the store.
+    /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.
     async fn held_as_said(&self, host: &str, held: &HeldJob) -> Result<Option<Live>, Refusal> {
         let Ok(id) = held.job_id.parse::<JobId>() else {
             return Ok(None);
         };
-        let right = |state: &JobState| {
+        let right = |live: &Live| {
+            let state = &live.stored.state;
             state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
         };
-        if let Some(live) = self.live.get(id) {
-            return Ok(right(&live.stored.state).then_some(live));
+        if let Some(live) = self.live.get(id).filter(right) {
+            return Ok(Some(live));
         }
-        let stored = self
-            .store
-            .get(&[id])
-            .await?
-            .pop()
-            .flatten()
-            .filter(|stored| right(&stored.state));
-        Ok(stored.map(|stored| {
-            let now = self.clock.now();
-            self.engine
-                .tell(Event::JobHeld(crate::jobs::running(&stored)));
-            self.live.put(stored.clone(), now);
-            Live {
-                stored,
-                renewed: now,
-            }
-        }))
+        self.reread(vec![id]).await?;
+        Ok(self.live.get(id).filter(right))
     }
 }
 

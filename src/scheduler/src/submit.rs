@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     accounts::{Credentials, Who, check_name},
     core::Core,
+    hints::SUBMITTED_MAX,
     intake::Item,
     jobs::facts,
     queues::VIP,
@@ -310,6 +311,9 @@ impl Core {
     }
 
     async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
+        for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
+            self.outbox.job(job);
+        }
         let (ready, parked): (Vec<_>, Vec<_>) =
             outcomes.iter().flatten().partition(|job| job.state.ready);
         if !ready.is_empty() {

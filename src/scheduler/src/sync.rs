@@ -10,6 +10,7 @@ use fairlead_store::{
 
 use crate::{
     core::Core,
+    feed::{Position, Positions},
     jobs::{facts, running},
 };
 
@@ -37,8 +38,10 @@ const HELD: [Stage; 8] = [
 impl Core {
     /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
     /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
-    pub(crate) async fn restore(&self) -> Result<(), StoreError> {
+    pub(crate) async fn restore(&self) -> Result<Positions, StoreError> {
         self.store.refresh().await?;
+        // Before anything is read, so that nothing falls in between.
+        let mark = self.store.change_mark().await?;
         self.reload().await?;
         self.hosts.load(self.store.as_ref()).await?;
         let now = self.clock.now();
@@ -59,10 +62,14 @@ impl Core {
         };
         for job in self.search_all(parked).await? {
             self.dependants.add(&job.state);
+            self.parked.add(&job.state);
         }
         self.count().await?;
         tracing::info!(held = self.live.len(), "restored what runs");
-        Ok(())
+        Ok(Positions {
+            waiting: Position::at(&mark),
+            others: Position::at(&mark),
+        })
     }
 
     async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {
@@ -95,15 +102,19 @@ impl Core {
     }
 
     /// Counts each second, and reads settings now and then, until the replica stops.
-    pub(crate) async fn keep_in_sync(self: Arc<Self>) {
+    pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
         let mut round: u64 = 0;
         loop {
             tokio::select! {
+                biased;
                 () = self.draining.cancelled() => return,
                 () = self.clock.sleep(Duration::from_millis(COUNT_MS)) => {}
             }
             round = round.wrapping_add(1);
-            let mut outcome = self.count().await;
+            let mut outcome = self.catch_up(&mut at).await;
+            if outcome.is_ok() {
+                outcome = self.count().await;
+            }
             if outcome.is_ok() && round.is_multiple_of(RELOAD_EVERY) {
                 outcome = self.reload().await;
             }

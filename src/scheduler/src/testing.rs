@@ -46,6 +46,19 @@ pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
     (data, Arc::new(core))
 }
 
+/// Another replica's over the same store.
+pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
+    let parts = Parts {
+        store: Arc::clone(&core.store),
+        clock: Clock::system(),
+        peers: Arc::new(HttpPeers::new()),
+    };
+    let sealer = Sealer::with_key([7; 32]);
+    let url = "http://127.0.0.1:2".to_owned();
+    let stop = CancellationToken::new();
+    Arc::new(Core::new(core.config.clone(), parts, url, sealer, &stop))
+}
+
 /// Stores a job in this state and returns it as it is stored.
 pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
     let job = NewJob {

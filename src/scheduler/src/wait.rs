@@ -295,6 +295,7 @@ impl Core {
         let mut changes = self.changes.listen();
         loop {
             let changed = tokio::select! {
+                biased;
                 changed = changes.recv() => changed,
                 () = self.draining.cancelled() => return,
             };
@@ -403,6 +404,7 @@ impl Core {
             loop {
                 let left = deadline.saturating_sub(self.clock.now().0);
                 tokio::select! {
+                    biased;
                     changed = changes.recv() => match changed {
                         Ok(id) if !ids.contains(&id) => {}
                         // Ours, or too many to tell: look again.

@@ -5,7 +5,7 @@
 
 use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
 
-use fairlead_store::{ItemError, JobStore, NewJob, Patch, Version};
+use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, Version};
 use parking::Parking;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -122,6 +122,7 @@ fn warn_of(outcomes: &[Outcome]) {
 pub(crate) struct Writer {
     submits: Arc<GroupCommit<NewJob>>,
     patches: Arc<GroupCommit<Patch>>,
+    sessions: Arc<GroupCommit<DocWrite>>,
 }
 
 impl Writer {
@@ -132,6 +133,7 @@ impl Writer {
         tasks: &TaskTracker,
     ) -> Self {
         let (for_submits, for_patches) = (Arc::clone(store), Arc::clone(store));
+        let for_sessions = Arc::clone(store);
         let submits = GroupCommit::new(Box::new(move |jobs| {
             let store = Arc::clone(&for_submits);
             Box::pin(async move { store.submit(jobs).await })
@@ -140,9 +142,18 @@ impl Writer {
             let store = Arc::clone(&for_patches);
             Box::pin(async move { store.patch(patches).await })
         }));
+        let sessions = GroupCommit::new(Box::new(move |writes| {
+            let store = Arc::clone(&for_sessions);
+            Box::pin(async move { store.put_docs(DocKind::Session, writes).await })
+        }));
         tasks.spawn(Arc::clone(&submits).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&patches).run(stop.clone(), tasks.clone()));
-        Self { submits, patches }
+        tasks.spawn(Arc::clone(&sessions).run(stop.clone(), tasks.clone()));
+        Self {
+            submits,
+            patches,
+            sessions,
+        }
     }
 
     /// Creates jobs.
@@ -152,16 +163,22 @@ impl Writer {
 
     /// Compare-and-set of one state.
     pub(crate) async fn patch(&self, patch: Patch) -> Outcome {
-        self.patches
-            .write(vec![patch])
-            .await
-            .pop()
-            .unwrap_or_else(|| {
-                Err(ItemError::Unknown {
-                    reason: "the store gave no outcome".to_owned(),
-                })
-            })
+        only(self.patches.write(vec![patch]).await)
     }
+
+    /// Compare-and-set of one host's session document.
+    pub(crate) async fn session(&self, write: DocWrite) -> Outcome {
+        only(self.sessions.write(vec![write]).await)
+    }
+}
+
+/// The outcome of a batch of one.
+pub(crate) fn only(outcomes: Vec<Outcome>) -> Outcome {
+    outcomes.into_iter().next().unwrap_or_else(|| {
+        Err(ItemError::Unknown {
+            reason: "the store gave no outcome".to_owned(),
+        })
+    })
 }
 
 mod parking {

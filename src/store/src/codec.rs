@@ -90,8 +90,9 @@ fn to_text<T: serde::Serialize>(
     Ok(text)
 }
 
-/// Reads a stored state. The error says which layout was met.
-pub(crate) fn decode_state(mut fields: Map<String, Value>) -> Result<JobState, String> {
+/// Reads a stored state, as a replica of this version or one next to it wrote it. The error says which
+/// layout was met.
+pub fn decode_state(mut fields: Map<String, Value>) -> Result<JobState, String> {
     fields.retain(|_, value| !value.is_null());
     if let Some(format) = fields.get("format").and_then(Value::as_u64)
         && !is_known_format(format)

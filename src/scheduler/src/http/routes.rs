@@ -141,6 +141,7 @@ async fn route_v1(
         ("POST", ["testboxes", host, "heartbeat"]) => {
             testboxes::heartbeat(core, request, host).await
         }
+        ("POST", ["peers", "hints"]) => admin::hints(core, request).await,
         ("GET", ["accounts"]) => admin::accounts(core, request).await,
         ("POST", ["accounts", name]) => admin::set_account(core, request, name).await,
         _ => return None,

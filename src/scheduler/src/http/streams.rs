@@ -80,6 +80,7 @@ impl Follower {
     async fn changed(&mut self) {
         loop {
             tokio::select! {
+                biased;
                 change = self.changes.recv() => match change {
                     Ok(id) if id != self.id => {}
                     _ => return,

@@ -10,6 +10,7 @@ use super::{done, ok, text};
 use crate::{
     accounts::{Who, check_name, list_accounts, set_account as store_account},
     core::Core,
+    hints::BODY_MAX as HINTS_MAX,
     http::request::Request,
     refusal::Refusal,
 };
@@ -65,6 +66,13 @@ pub(super) fn version(core: &Core) -> Response {
         replica: core.config.replica.clone(),
         store: core.store.health().name,
     })
+}
+
+pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let token = request.credentials(None).token;
+    let body = request.read_body(HINTS_MAX).await?;
+    core.take_hints(token.as_deref(), &body).await?;
+    Ok(done())
 }
 
 pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

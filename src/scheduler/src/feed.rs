@@ -1,0 +1,222 @@
+//! What other replicas did: read from the store by sequence number each second, or told by a peer.
+//!
+//! Both ways end in [`Core::observe`], which takes a state that is newer than what is known and gives it its
+//! effects here. What a peer forgot to tell is found by the next look at the store; what a look missed is
+//! found by the next counts, or when a lease that nobody renews is looked at.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::{Event, JobKey, Millis};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{ChangeMark, Changes, StoreError, StoredJob, Version};
+
+use crate::{
+    core::Core,
+    jobs::{Changed, facts, running},
+};
+
+/// Jobs of one page of changes.
+const PAGE: u32 = 1_000;
+/// Most pages of changes read in one round; what is left comes in the next.
+const PAGES_MAX: usize = 20;
+/// How long a version is remembered at least, ms: longer than searches lag behind.
+const REMEMBER_MS: u64 = 60_000;
+/// Most versions of one generation.
+const REMEMBERED_MAX: usize = 100_000;
+
+/// Versions of jobs that were seen lately: a search that lags must not bring an older state back.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Mutex<Generations>);
+
+#[derive(Debug, Default)]
+struct Generations {
+    new: HashMap<JobId, Version>,
+    old: HashMap<JobId, Version>,
+    since: Millis,
+}
+
+impl Seen {
+    /// Remembers that this version exists; says whether it is newer than any before.
+    pub(crate) fn note(&self, id: JobId, version: Version, now: Millis) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = &mut *all;
+        if now.0.saturating_sub(all.since.0) >= REMEMBER_MS || all.new.len() >= REMEMBERED_MAX {
+            all.old = std::mem::take(&mut all.new);
+            all.since = now;
+        }
+        let known = all.new.get(&id).or_else(|| all.old.get(&id));
+        let is_news = known.is_none_or(|known| *known < version);
+        if is_news {
+            all.new.insert(id, version);
+        }
+        is_news
+    }
+}
+
+/// How far the changes were read: a change may become visible after a later one, so each round reads from
+/// where the round before the last one ended.
+#[derive(Debug, Default)]
+pub(crate) struct Position {
+    before_last: ChangeMark,
+    last: ChangeMark,
+}
+
+impl Position {
+    /// Nothing before `mark` needs to be read.
+    pub(crate) fn at(mark: &ChangeMark) -> Self {
+        Self {
+            before_last: mark.clone(),
+            last: mark.clone(),
+        }
+    }
+
+    fn moved_to(&mut self, mark: ChangeMark) {
+        self.before_last = std::mem::replace(&mut self.last, mark);
+    }
+}
+
+/// Where a replica stands in the changes.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    pub(crate) waiting: Position,
+    pub(crate) others: Position,
+}
+
+impl Core {
+    /// Reads what changed since the last round.
+    pub(crate) async fn catch_up(&self, at: &mut Positions) -> Result<(), StoreError> {
+        let mut since = at.others.before_last.clone();
+        for _ in 0..PAGES_MAX {
+            let page = self.changes_behind(since, false).await?;
+            page.jobs.iter().for_each(|job| self.observe(job));
+            since = page.mark;
+            if !page.more {
+                break;
+            }
+        }
+        at.others.moved_to(since);
+        let page = self
+            .changes_behind(at.waiting.before_last.clone(), true)
+            .await?;
+        page.jobs.iter().for_each(|job| self.observe(job));
+        // A flood of new jobs is not read through: counts and pulls choose among them.
+        let mark = if page.more {
+            self.store.change_mark().await?
+        } else {
+            page.mark
+        };
+        at.waiting.moved_to(mark);
+        Ok(())
+    }
+
+    async fn changes_behind(
+        &self,
+        since: ChangeMark,
+        waiting: bool,
+    ) -> Result<fairlead_store::ChangePage, StoreError> {
+        let request = Changes {
+            since,
+            waiting,
+            limit: PAGE,
+        };
+        self.store.changes(&request).await
+    }
+
+    /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
+    /// its effects here.
+    pub(crate) fn observe(&self, stored: &StoredJob) {
+        let id = stored.state.job_id;
+        match self.live.get(id) {
+            Some(live) if live.stored.version >= stored.version => {}
+            Some(live) => self.changed(&Changed {
+                before: live.stored,
+                after: stored.clone(),
+            }),
+            None => self.observe_unheld(stored),
+        }
+    }
+
+    /// The same for a job that no testbox holds, as far as is known.
+    fn observe_unheld(&self, stored: &StoredJob) {
+        let state = &stored.state;
+        let id = state.job_id;
+        if !self.seen.note(id, stored.version, self.clock.now()) {
+            return;
+        }
+        if state.stage.is_held() {
+            self.engine.tell(Event::JobHeld(running(stored)));
+            self.live.put(stored.clone(), self.clock.now());
+        } else if state.stage == Stage::Submit && state.ready {
+            self.engine.tell(Event::JobsLearned(vec![facts(stored)]));
+        } else {
+            self.engine.tell(Event::JobGone(JobKey(id.get())));
+            self.dependants.add(state);
+            self.parked.add(state);
+        }
+        self.changes.announce(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::testing::{core, state};
+
+    fn at(seq_no: u64, stage: Stage) -> StoredJob {
+        StoredJob {
+            state: JobState {
+                stage,
+                host: "h".to_owned(),
+                claim_token: "t".to_owned(),
+                ..state(7)
+            },
+            version: Version {
+                primary_term: 1,
+                seq_no,
+            },
+        }
+    }
+
+    #[test]
+    fn only_newer_versions_are_news_over_generations() {
+        let seen = Seen::default();
+        let version = |seq_no| Version {
+            primary_term: 1,
+            seq_no,
+        };
+        let id = JobId::new(1);
+        assert!(seen.note(id, version(5), Millis(0)));
+        assert!(!seen.note(id, version(5), Millis(1)));
+        assert!(!seen.note(id, version(4), Millis(REMEMBER_MS + 1)));
+        assert!(seen.note(id, version(6), Millis(REMEMBER_MS + 2)));
+        assert!(!seen.note(id, version(6), Millis(3 * REMEMBER_MS)));
+    }
+
+    #[tokio::test]
+    async fn a_search_that_lags_never_brings_an_ended_job_back() {
+        let (_data, core) = core().await;
+        core.observe(&at(5, Stage::Running));
+        assert_eq!(core.live.len(), 1);
+        core.observe(&at(6, Stage::Finish));
+        assert_eq!(core.live.len(), 0);
+        core.observe(&at(5, Stage::Running));
+        assert_eq!(core.live.len(), 0, "version 6 was seen");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_went_to_another_host_between_two_looks_is_that_hosts() {
+        let (_data, core) = core().await;
+        core.observe(&at(5, Stage::Running));
+        let mut again = at(9, Stage::Dispatch);
+        again.state.host = "other".to_owned();
+        again.state.claim_token = "u".to_owned();
+        core.observe(&again);
+        assert!(core.live.of_host("h").is_empty());
+        assert_eq!(core.live.of_host("other").len(), 1);
+    }
+}

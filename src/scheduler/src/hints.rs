@@ -1,0 +1,261 @@
+//! Hints between replicas: what was just written here, told to the others at once and without promise.
+//!
+//! A hint holds states as the store acknowledged them, so taking one in is the same as reading it
+//! ([`Core::observe`]). Lost, late or doubled hints do no harm: the store says the same within a second.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use fairlead_api::ErrorCode;
+use fairlead_store::{JobState, StoredJob, Version, codec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+
+use crate::{core::Core, refusal::Refusal, replicas::Peer};
+
+/// Where hints are posted.
+pub(crate) const PATH: &str = "/scheduler/v1/peers/hints";
+/// Most states that wait to be told; what is over it is found in the store.
+const WAITING_MAX: usize = 4_000;
+/// Most states in one message.
+const BATCH_MAX: usize = 500;
+/// Of one submit so many jobs are told: the others see the rest when they count.
+pub(crate) const SUBMITTED_MAX: usize = 64;
+/// Largest message that is taken, bytes.
+pub(crate) const BODY_MAX: usize = 8 << 20;
+/// The layout of messages.
+const FORMAT: u16 = 1;
+
+/// One message.
+#[derive(Debug, Serialize, Deserialize)]
+struct Message {
+    format: u16,
+    /// Jobs as they are stored: `primary_term`, `seq_no`, `state`.
+    #[serde(default)]
+    jobs: Vec<HintedJob>,
+    /// Queues whose policy was changed.
+    #[serde(default)]
+    queues: Vec<String>,
+    /// Hosts that ask here now: session and request.
+    #[serde(default)]
+    hosts: Vec<HintedHost>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct HintedJob {
+    primary_term: u64,
+    seq_no: u64,
+    state: Map<String, Value>,
+}
+
+/// A host that asks another replica now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HintedHost {
+    pub(crate) host: String,
+    pub(crate) session: String,
+    pub(crate) request: u64,
+}
+
+/// What waits to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+    ready: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    jobs: VecDeque<StoredJob>,
+    queues: Vec<String>,
+    hosts: VecDeque<HintedHost>,
+}
+
+impl Outbox {
+    /// A job was written.
+    pub(crate) fn job(&self, job: &StoredJob) {
+        self.with(|waiting| {
+            if waiting.jobs.len() < WAITING_MAX {
+                waiting.jobs.push_back(job.clone());
+            }
+        });
+    }
+
+    /// A queue's policy was written.
+    pub(crate) fn queue(&self, name: &str) {
+        self.with(|waiting| {
+            if waiting.queues.len() < WAITING_MAX {
+                waiting.queues.push(name.to_owned());
+            }
+        });
+    }
+
+    /// A host asks here.
+    pub(crate) fn host(&self, host: HintedHost) {
+        self.with(|waiting| {
+            if waiting.hosts.len() < WAITING_MAX {
+                waiting.hosts.push_back(host);
+            }
+        });
+    }
+
+    fn with(&self, work: impl FnOnce(&mut Waiting)) {
+        work(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        self.ready.notify_one();
+    }
+
+    /// The next message, if there is anything to tell.
+    fn take(&self) -> Option<Message> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = waiting.jobs.len().min(BATCH_MAX);
+        let jobs = waiting
+            .jobs
+            .drain(..jobs)
+            .filter_map(|job| hinted(&job))
+            .collect();
+        let hosts = waiting.hosts.len().min(BATCH_MAX);
+        let message = Message {
+            format: FORMAT,
+            jobs,
+            queues: std::mem::take(&mut waiting.queues),
+            hosts: waiting.hosts.drain(..hosts).collect(),
+        };
+        let empty =
+            message.jobs.is_empty() && message.queues.is_empty() && message.hosts.is_empty();
+        (!empty).then_some(message)
+    }
+}
+
+fn hinted(job: &StoredJob) -> Option<HintedJob> {
+    let Ok(Value::Object(state)) = serde_json::to_value(&job.state) else {
+        return None;
+    };
+    Some(HintedJob {
+        primary_term: job.version.primary_term,
+        seq_no: job.version.seq_no,
+        state,
+    })
+}
+
+impl Core {
+    /// Tells the other replicas what was written here, until the replica stops. While one message is on its
+    /// way the next collects.
+    pub(crate) async fn send_hints(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.outbox.ready.notified() => {}
+            }
+            while let Some(message) = self.outbox.take() {
+                let peers = self.replicas.peers(self.clock.now());
+                if peers.is_empty() {
+                    continue;
+                }
+                match serde_json::to_vec(&message) {
+                    Ok(body) => self.tell_all(&peers, &Bytes::from(body)).await,
+                    Err(error) => tracing::error!(%error, "a hint could not be written"),
+                }
+            }
+        }
+    }
+
+    async fn tell_all(&self, peers: &[Peer], body: &Bytes) {
+        let token = self.sealer.peer_token();
+        let each = peers.iter().map(|peer| {
+            let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
+            async move {
+                if let Err(error) = self.peers.post(&url, token, body).await {
+                    tracing::debug!(peer = peer.name, error, "a hint was lost");
+                }
+            }
+        });
+        futures_util::future::join_all(each).await;
+    }
+
+    /// Takes in a message of another replica.
+    pub(crate) async fn take_hints(&self, token: Option<&str>, body: &[u8]) -> Result<(), Refusal> {
+        if token != Some(self.sealer.peer_token().as_str()) {
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                "hints are taken from replicas of this lab only",
+                "nothing else needs to call this",
+            ));
+        }
+        let bad = |error: &dyn std::fmt::Display| {
+            let hint = "replicas of versions next to each other understand each other";
+            Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
+        };
+        let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
+        for job in message.jobs {
+            match codec::decode_state(job.state) {
+                Ok(state) => self.observe(&stored(state, job.primary_term, job.seq_no)),
+                Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
+            }
+        }
+        for host in &message.hosts {
+            self.host_moved(host);
+        }
+        for queue in &message.queues {
+            self.reread_queue(queue).await?;
+        }
+        Ok(())
+    }
+}
+
+fn stored(state: JobState, primary_term: u64, seq_no: u64) -> StoredJob {
+    StoredJob {
+        state,
+        version: Version {
+            primary_term,
+            seq_no,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{core, state};
+
+    fn job(n: u64) -> StoredJob {
+        stored(state(n), 1, n)
+    }
+
+    #[test]
+    fn what_waits_is_told_in_batches_and_has_a_limit() {
+        let outbox = Outbox::default();
+        assert!(outbox.take().is_none());
+        for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
+            outbox.job(&job(n));
+        }
+        let mut told = 0;
+        while let Some(message) = outbox.take() {
+            assert!(message.jobs.len() <= BATCH_MAX);
+            told += message.jobs.len();
+        }
+        assert_eq!(told, WAITING_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_hint_is_taken_from_a_replica_of_the_lab_and_from_nobody_else() {
+        let (_data, core) = core().await;
+        let outbox = Outbox::default();
+        let mut held = job(5);
+        held.state.stage = fairlead_job::Stage::Running;
+        held.state.host = "h".to_owned();
+        outbox.job(&held);
+        let body = serde_json::to_vec(&outbox.take().unwrap()).unwrap();
+        let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Forbidden);
+        assert_eq!(core.live.len(), 0);
+        let token = core.sealer.peer_token();
+        core.take_hints(Some(&token), &body).await.unwrap();
+        assert_eq!(core.live.of_host("h")[0].stored, held);
+        let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
+        assert_eq!(nonsense.body.code, ErrorCode::BadBody);
+    }
+}

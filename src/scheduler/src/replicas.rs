@@ -1,0 +1,312 @@
+//! Who else serves this lab: each replica's own small document, renewed every two seconds, and its number.
+//!
+//! A document bears the name of one *run* of a replica, so that a restart never has to wait for its past
+//! self. A replica is thought to live while its document changes, on the reader's own clock. Numbers (they
+//! are part of job ids) are documents too: whoever creates one has it, until nobody renews its owner.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::IdMaker;
+use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, StoreError, Version};
+use serde_json::{Value, json};
+
+use crate::{core::Core, writer::only};
+
+/// How often a replica renews its document and reads the others', ms.
+const BEAT_MS: u64 = 2_000;
+/// A replica whose document did not change for this long is told nothing, ms.
+const SILENT_MS: u64 = 8_000;
+/// One whose document did not change for this long is gone: its document and number are removed, ms.
+const GONE_MS: u64 = 60_000;
+/// Numbers that replicas can have.
+const NUMBERS: u16 = 100;
+/// Begins the ids of the documents that are numbers.
+const NUMBER: &str = "number-";
+
+/// Another replica, as last seen.
+#[derive(Debug, Clone)]
+struct Seen {
+    version: Version,
+    changed: Millis,
+    body: Value,
+}
+
+/// What is known of all replicas.
+#[derive(Debug, Default)]
+pub(crate) struct Replicas(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    others: BTreeMap<String, Seen>,
+    /// This run's own document.
+    own: Option<Version>,
+    number: Option<u16>,
+}
+
+/// A replica that lives, for people and for hints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// One run of it.
+    pub(crate) run: String,
+    pub(crate) name: String,
+    pub(crate) url: String,
+}
+
+impl Replicas {
+    /// The others that live.
+    pub(crate) fn peers(&self, now: Millis) -> Vec<Peer> {
+        self.with(|known| {
+            let live = known
+                .others
+                .iter()
+                .filter(|(id, seen)| !id.starts_with(NUMBER) && is_within(seen, now, SILENT_MS));
+            live.map(|(run, seen)| Peer {
+                run: run.clone(),
+                name: text(&seen.body, "name"),
+                url: text(&seen.body, "url"),
+            })
+            .collect()
+        })
+    }
+
+    /// This replica's number, once it has one.
+    pub(crate) fn number(&self) -> Option<u16> {
+        self.with(|known| known.number)
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes in a list of all documents; returns those that nobody renews any more, numbers of which the
+    /// owner is gone among them.
+    fn listed(&self, docs: Vec<Doc>, own: &str, now: Millis) -> Vec<(String, Version)> {
+        self.with(|known| {
+            let mut others = BTreeMap::new();
+            for doc in docs.into_iter().filter(|doc| doc.id != own) {
+                let before = known.others.remove(&doc.id);
+                let same = before.filter(|seen| seen.version == doc.version);
+                let changed = same.map_or(now, |seen| seen.changed);
+                let seen = Seen {
+                    version: doc.version,
+                    changed,
+                    body: doc.body,
+                };
+                others.insert(doc.id, seen);
+            }
+            known.others = others;
+            let lives = |run: &str| {
+                let seen = known.others.get(run);
+                run == own || seen.is_some_and(|seen| is_within(seen, now, GONE_MS))
+            };
+            let gone = known.others.iter().filter(|(id, seen)| {
+                let owner = text(&seen.body, "owner");
+                !is_within(seen, now, GONE_MS) && (!id.starts_with(NUMBER) || !lives(&owner))
+            });
+            gone.map(|(id, seen)| (id.clone(), seen.version)).collect()
+        })
+    }
+}
+
+fn is_within(seen: &Seen, now: Millis, ms: u64) -> bool {
+    now.0.saturating_sub(seen.changed.0) <= ms
+}
+
+fn text(body: &Value, name: &str) -> String {
+    let text = body.get(name).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+impl Core {
+    /// Says that this replica is there, learns who else is, and takes a number.
+    pub(crate) async fn join(&self) -> Result<(), StoreError> {
+        self.beat().await?;
+        self.look_around().await?;
+        let first = u16::from(
+            *blake3::hash(self.run.as_bytes())
+                .as_bytes()
+                .first()
+                .unwrap_or(&0),
+        );
+        for step in 0..NUMBERS {
+            let number = (first + step) % NUMBERS;
+            let write = DocWrite {
+                id: format!("{NUMBER}{number:02}"),
+                expect: Expect::Absent,
+                body: Some(json!({ "owner": self.run })),
+            };
+            match self.put_replica(write).await {
+                Ok(_) => {
+                    self.take_number(number);
+                    return Ok(());
+                }
+                Err(ItemError::Conflict { .. }) => {}
+                Err(error) => {
+                    return Err(StoreError::Unavailable {
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+        Err(StoreError::Unusable {
+            reason: format!("all {NUMBERS} numbers of replicas are taken"),
+            hint: "those of replicas that are gone are free again after a minute".to_owned(),
+        })
+    }
+
+    fn take_number(&self, number: u16) {
+        self.replicas.with(|known| known.number = Some(number));
+        let number = u8::try_from(number).unwrap_or(0);
+        self.number_ids(IdMaker::new(number, self.clock.wall_s()));
+    }
+
+    async fn put_replica(&self, write: DocWrite) -> Result<Version, ItemError> {
+        only(self.store.put_docs(DocKind::Replica, vec![write]).await)
+    }
+
+    async fn beat(&self) -> Result<(), StoreError> {
+        let write = DocWrite {
+            id: self.run.clone(),
+            expect: Expect::Any,
+            body: Some(json!({
+                "name": self.config.replica, "url": self.url, "beat_ms": self.clock.wall_ms(),
+                "version": env!("CARGO_PKG_VERSION"), "number": self.replicas.number(),
+            })),
+        };
+        let version = self.put_replica(write).await;
+        let version = version.map_err(|error| StoreError::Unavailable {
+            reason: error.to_string(),
+        })?;
+        self.replicas.with(|known| known.own = Some(version));
+        Ok(())
+    }
+
+    async fn look_around(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Replica).await?;
+        let gone = self.replicas.listed(docs, &self.run, self.clock.now());
+        for (id, version) in gone {
+            tracing::info!(replica = id, "it is gone, and forgotten");
+            let write = DocWrite {
+                id,
+                expect: Expect::Version(version),
+                body: None,
+            };
+            // Another replica may have removed it first.
+            let _ = self.put_replica(write).await;
+        }
+        Ok(())
+    }
+
+    /// Renews this replica's document and reads the others', until the replica stops; then takes it away.
+    pub(crate) async fn stay_known(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => break,
+                () = self.clock.sleep(Duration::from_millis(BEAT_MS)) => {}
+            }
+            let mut outcome = self.beat().await;
+            if outcome.is_ok() {
+                outcome = self.look_around().await;
+            }
+            if let Err(error) = outcome {
+                tracing::warn!(%error, "this replica could not make itself known");
+            }
+        }
+        self.leave().await;
+    }
+
+    async fn leave(&self) {
+        let number = self.replicas.number();
+        let ids = [self.run.clone()]
+            .into_iter()
+            .chain(number.map(|number| format!("{NUMBER}{number:02}")));
+        for id in ids {
+            let write = DocWrite {
+                id,
+                expect: Expect::Any,
+                body: None,
+            };
+            if let Err(error) = self.put_replica(write).await {
+                tracing::debug!(%error, "this replica's documents go in a minute");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doc(id: &str, seq_no: u64, body: Value) -> Doc {
+        Doc {
+            id: id.to_owned(),
+            version: Version {
+                primary_term: 1,
+                seq_no,
+            },
+            body,
+        }
+    }
+
+    fn replica(id: &str, seq_no: u64) -> Doc {
+        doc(
+            id,
+            seq_no,
+            json!({"name": id, "url": format!("http://{id}")}),
+        )
+    }
+
+    #[test]
+    fn replicas_live_while_their_documents_change() {
+        let all = Replicas::default();
+        let names = |now| {
+            let peers = all.peers(Millis(now));
+            peers.into_iter().map(|peer| peer.name).collect::<Vec<_>>()
+        };
+        all.listed(
+            vec![replica("a", 1), replica("b", 2), replica("me", 3)],
+            "me",
+            Millis(0),
+        );
+        assert_eq!(names(0), ["a", "b"]);
+        all.listed(
+            vec![replica("a", 9), replica("b", 2), replica("me", 3)],
+            "me",
+            Millis(5_000),
+        );
+        assert_eq!(names(SILENT_MS + 1), ["a"]);
+        let gone = all.listed(
+            vec![replica("a", 10), replica("b", 2)],
+            "me",
+            Millis(GONE_MS + 1),
+        );
+        assert_eq!(
+            gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            ["b"]
+        );
+    }
+
+    #[test]
+    fn a_number_is_free_again_when_its_owner_is_gone_and_not_before() {
+        let all = Replicas::default();
+        let number =
+            |n: u64, owner: &str| doc(&format!("{NUMBER}{n:02}"), n, json!({"owner": owner}));
+        let docs = || vec![number(1, "dead"), number(2, "me"), number(3, "a")];
+        all.listed([docs(), vec![replica("a", 1)]].concat(), "me", Millis(0));
+        let gone = all.listed(
+            [docs(), vec![replica("a", 7)]].concat(),
+            "me",
+            Millis(GONE_MS + 1),
+        );
+        assert_eq!(
+            gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            ["number-01"]
+        );
+    }
+}

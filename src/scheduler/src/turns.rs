@@ -1,0 +1,300 @@
+//! Whose turn it is: which request of which session of a host is served (DESIGN section 6).
+//!
+//! The host's session document says it. It changes by compare-and-set and is read in real time, so that one
+//! box is never served by two replicas at once: a request takes its turn when it comes and must still have
+//! it when jobs are handed out. The document also names the jobs that were handed out, so that whoever
+//! serves the next request knows of them however new they are.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use fairlead_api::ErrorCode;
+use fairlead_job::JobId;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, Version};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    consume::{Ask, Offerer},
+    core::Core,
+    hints::HintedHost,
+    refusal::Refusal,
+};
+
+/// How often a turn is tried again when somebody else was faster or the store did not say.
+const TRIES_MAX: usize = 8;
+/// Earlier sessions that are remembered: a late request of theirs takes nobody's turn.
+const PAST_MAX: usize = 8;
+
+/// The document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct TurnDoc {
+    session: String,
+    request: u64,
+    /// Names this very turn: a request that is repeated has another one.
+    turn: String,
+    /// The run of the replica that serves it.
+    replica: String,
+    /// Jobs that were handed out and may still be the host's.
+    #[serde(default)]
+    jobs: Vec<JobId>,
+    /// Earlier sessions, newest last.
+    #[serde(default)]
+    past: Vec<String>,
+}
+
+/// A document as it was read or written.
+#[derive(Debug, Clone)]
+struct Known {
+    version: Version,
+    doc: TurnDoc,
+}
+
+/// The right to serve one request of a host.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    host: String,
+    known: Known,
+    /// Whether the host began a new session with it.
+    pub(crate) new_session: bool,
+}
+
+impl Turn {
+    /// Jobs that were handed to the host, as far as its document says.
+    pub(crate) fn jobs(&self) -> &[JobId] {
+        &self.known.doc.jobs
+    }
+}
+
+/// What this replica wrote last, by host.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(DashMap<String, Known>);
+
+impl Core {
+    /// Takes the turn: from here on no earlier request of the host is given anything, by any replica.
+    pub(crate) async fn take_turn(self: &Arc<Self>, ask: &Ask) -> Result<Turn, Refusal> {
+        let offerer = &ask.offerer;
+        let turn = uuid::Uuid::new_v4().simple().to_string();
+        let mut known = self.turns.0.get(&offerer.host).map(|known| known.clone());
+        let mut last = None;
+        for _ in 0..TRIES_MAX {
+            let present = match known.take() {
+                Some(known) => Some(known),
+                None => self.read_turn(&offerer.host).await?,
+            };
+            let doc = self.next_turn(present.as_ref(), offerer, &turn)?;
+            let new_session = present
+                .as_ref()
+                .is_none_or(|present| present.doc.session != offerer.session);
+            match self.write_turn(&offerer.host, present, doc).await {
+                Ok(known) => {
+                    self.outbox.host(HintedHost {
+                        host: offerer.host.clone(),
+                        session: offerer.session.clone(),
+                        request: offerer.request,
+                    });
+                    return Ok(Turn {
+                        host: offerer.host.clone(),
+                        known,
+                        new_session,
+                    });
+                }
+                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+                    last = Some(error);
+                }
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(last.unwrap_or(ItemError::Conflict { current: None }).into())
+    }
+
+    /// The document after this request took its turn; a refusal when a later one did.
+    fn next_turn(
+        &self,
+        present: Option<&Known>,
+        offerer: &Offerer,
+        turn: &str,
+    ) -> Result<TurnDoc, Refusal> {
+        let mut doc = TurnDoc {
+            session: offerer.session.clone(),
+            request: offerer.request,
+            turn: turn.to_owned(),
+            replica: self.run.clone(),
+            jobs: Vec::new(),
+            past: Vec::new(),
+        };
+        let Some(Known { doc: present, .. }) = present else {
+            return Ok(doc);
+        };
+        if present.session == offerer.session && offerer.request < present.request {
+            return Err(late(offerer, present.request));
+        }
+        if present.past.contains(&offerer.session) {
+            return Err(Refusal::new(
+                ErrorCode::Conflict,
+                format!("host {} has begun a newer session", offerer.host),
+                "one agent a host; a new start is a new session",
+            ));
+        }
+        doc.past.clone_from(&present.past);
+        if present.session != offerer.session {
+            doc.past.push(present.session.clone());
+            let over = doc.past.len().saturating_sub(PAST_MAX);
+            doc.past.drain(..over);
+        }
+        // What is known to be over need not be looked at again.
+        let ours = |id: &&JobId| {
+            let live = self.live.get(**id);
+            live.is_some_and(|live| live.stored.state.host == offerer.host)
+        };
+        let is_own = present.replica == self.run;
+        doc.jobs = if is_own {
+            present.jobs.iter().filter(ours).copied().collect()
+        } else {
+            present.jobs.clone()
+        };
+        Ok(doc)
+    }
+
+    /// The last step before jobs are handed out: `false` when another request took the turn meanwhile.
+    pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> bool {
+        let mut doc = turn.known.doc.clone();
+        doc.jobs.extend(jobs);
+        doc.jobs.sort_unstable();
+        doc.jobs.dedup();
+        let mut present = turn.known.clone();
+        for _ in 0..TRIES_MAX {
+            let written = self
+                .write_turn(&turn.host, Some(present), doc.clone())
+                .await;
+            match written {
+                Ok(_) => return true,
+                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
+                Err(error) => {
+                    tracing::warn!(host = turn.host, %error, "jobs could not be handed out");
+                    return false;
+                }
+            }
+            // It may be in all the same, and only an acknowledged write decides.
+            match self.read_turn(&turn.host).await {
+                Ok(Some(known)) if known.doc.turn == doc.turn => present = known,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    async fn read_turn(&self, host: &str) -> Result<Option<Known>, Refusal> {
+        let doc = self.store.get_doc(DocKind::Session, host).await?;
+        Ok(doc.map(|doc| Known {
+            version: doc.version,
+            // One that cannot be read is replaced: a host must not be locked out by it.
+            doc: serde_json::from_value(doc.body).unwrap_or(TurnDoc {
+                session: String::new(),
+                request: 0,
+                turn: String::new(),
+                replica: String::new(),
+                jobs: Vec::new(),
+                past: Vec::new(),
+            }),
+        }))
+    }
+
+    async fn write_turn(
+        &self,
+        host: &str,
+        present: Option<Known>,
+        doc: TurnDoc,
+    ) -> Result<Known, ItemError> {
+        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
+            reason: error.to_string(),
+        })?;
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect: present.map_or(Expect::Absent, |known| Expect::Version(known.version)),
+            body: Some(body),
+        };
+        match self.writer.session(write).await {
+            Ok(version) => {
+                let known = Known { version, doc };
+                self.turns.0.insert(host.to_owned(), known.clone());
+                Ok(known)
+            }
+            Err(error) => {
+                self.turns.0.remove(host);
+                Err(error)
+            }
+        }
+    }
+
+    /// A host asks another replica now: its older request here is answered, empty.
+    pub(crate) fn host_moved(&self, moved: &HintedHost) {
+        self.turns.0.remove(&moved.host);
+        let older = |offerer: &Offerer| {
+            offerer.host == moved.host
+                && (offerer.session != moved.session || offerer.request < moved.request)
+        };
+        self.hurry(older);
+    }
+}
+
+fn late(offerer: &Offerer, request: u64) -> Refusal {
+    Refusal::new(
+        ErrorCode::Conflict,
+        format!(
+            "request {} came after request {request} of the same session",
+            offerer.request
+        ),
+        "ask again with a greater number",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{core, core_beside};
+
+    fn ask(session: &str, request: u64) -> Ask {
+        let request = json!({
+            "session": session, "request": request, "kinds": ["dc"], "arch": "x86_64",
+            "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        Ask::of("h", serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_later_request_elsewhere_takes_the_turn_of_an_earlier_one() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(first.new_session && a.keep_turn(&first, &[JobId::new(7)]).await);
+        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        assert!(!second.new_session);
+        assert_eq!(second.jobs(), [JobId::new(7)]);
+        assert!(!a.keep_turn(&first, &[JobId::new(8)]).await);
+        assert!(b.keep_turn(&second, &[]).await);
+        let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+
+    #[tokio::test]
+    async fn a_repeated_request_takes_over_and_the_first_call_hands_nothing_out() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        let again = b.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(!a.keep_turn(&first, &[JobId::new(7)]).await);
+        assert!(b.keep_turn(&again, &[JobId::new(7)]).await);
+    }
+
+    #[tokio::test]
+    async fn a_late_request_of_an_earlier_session_is_refused() {
+        let (_data, a) = core().await;
+        a.take_turn(&ask("old", 5)).await.unwrap();
+        assert!(a.take_turn(&ask("new", 1)).await.unwrap().new_session);
+        let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        a.take_turn(&ask("new", 2)).await.unwrap();
+    }
+}
