@@ -3,24 +3,61 @@
 //! [`Clock::now`] never goes back and runs on the monotonic clock: everything that decides (leases,
 //! waits, the engine) uses it. [`Clock::wall_ms`] is for people and for documents.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use fairlead_dispatch::Millis;
-use tokio::{sync::watch, time::Instant};
+use tokio::{sync::Notify, time::Instant};
 
 /// Both clocks of a replica.
 #[derive(Debug, Clone)]
 pub struct Clock {
     started: Instant,
     started_wall_ms: u64,
-    simulated: Option<Simulated>,
+    /// Of a clock that a simulation made.
+    simulated: Option<Arc<Pause>>,
 }
 
-/// A clock that a simulation made.
-#[derive(Debug, Clone)]
-struct Simulated {
-    /// Whether the process is stopped: then nothing of it wakes up.
-    paused: watch::Receiver<bool>,
+/// A simulated process that is stopped for a while: then nothing of it wakes up.
+#[derive(Debug, Default)]
+pub struct Pause {
+    is_on: AtomicBool,
+    ended: Notify,
+}
+
+impl Pause {
+    /// Stops the process.
+    pub fn begin(&self) {
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets it go on: whoever waits wakes up, in the order in which they came.
+    pub fn end(&self) {
+        self.is_on.store(false, Ordering::Relaxed);
+        self.ended.notify_waiters();
+    }
+
+    /// Whether the process is stopped.
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Waits while the process is stopped.
+    pub async fn over(&self) {
+        loop {
+            // Made before the look: an end in between is not missed.
+            let ended = self.ended.notified();
+            if !self.is_on() {
+                return;
+            }
+            ended.await;
+        }
+    }
 }
 
 impl Clock {
@@ -34,12 +71,12 @@ impl Clock {
     }
 
     /// A clock for a simulation: its wall clock says `wall_ms` (UTC epoch milliseconds) now and goes on
-    /// with the runtime's time, and while `paused` holds `true` nobody's sleep on it ends.
-    pub fn simulated(wall_ms: u64, paused: watch::Receiver<bool>) -> Self {
+    /// with the runtime's time, and during `pause` nobody's sleep on it ends.
+    pub fn simulated(wall_ms: u64, pause: Arc<Pause>) -> Self {
         Self {
             started: Instant::now(),
             started_wall_ms: wall_ms,
-            simulated: Some(Simulated { paused }),
+            simulated: Some(pause),
         }
     }
 
@@ -67,9 +104,8 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "the clock module")]
     pub(crate) async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
-        if let Some(simulated) = &self.simulated {
-            // A simulation that is gone pauses nobody.
-            let _ = simulated.paused.clone().wait_for(|paused| !paused).await;
+        if let Some(pause) = &self.simulated {
+            pause.over().await;
         }
     }
 

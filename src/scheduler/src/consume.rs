@@ -405,8 +405,14 @@ impl Core {
 
     /// Requests that wait are answered now, whether or not there is work.
     pub(crate) fn hurry(&self, which: impl Fn(&Offerer) -> bool) {
-        for waiter in self.waiters.iter().filter(|waiter| which(&waiter.offerer)) {
-            waiter.hurry.notify_one();
+        let waiting = self.waiters.iter();
+        let these = waiting.filter(|waiter| which(&waiter.offerer));
+        let mut hurries: Vec<_> = these
+            .map(|waiter| (*waiter.key(), Arc::clone(&waiter.hurry)))
+            .collect();
+        hurries.sort_unstable_by_key(|(offer, _)| *offer);
+        for (_, hurry) in hurries {
+            hurry.notify_one();
         }
     }
 

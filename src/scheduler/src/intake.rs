@@ -12,6 +12,22 @@ const DEPTH_MAX: usize = 64;
 /// One job of a submit, or why that one is refused.
 pub type Item = Result<Spec, ErrorBody>;
 
+/// Larger bodies take longer to read than to hand to another thread, bytes.
+const QUICK_BYTES: usize = 32 << 10;
+
+/// Whether a body is read in less time than it takes to ask another thread: a little JSON. YAML is not,
+/// however short: it may stand for thousands of jobs.
+pub(crate) fn is_quick(content_type: Option<&str>, body: &[u8]) -> bool {
+    body.len() <= QUICK_BYTES && is_json(content_type, body) != Some(false)
+}
+
+/// Whether a body is to be read as JSON; `None`: it is empty.
+fn is_json(content_type: Option<&str>, body: &[u8]) -> Option<bool> {
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let yaml_said = content_type.is_some_and(|kind| kind.contains("yaml"));
+    Some(matches!(first, b'{' | b'[') && !yaml_said)
+}
+
 /// Reads the jobs of a submit. Items that are no jobs are refused one by one; a body that cannot be read
 /// at all is refused whole.
 ///
@@ -29,12 +45,7 @@ pub fn read_submit(
             limits.body_bytes_max
         )));
     }
-    let first = body
-        .iter()
-        .copied()
-        .find(|byte| !byte.is_ascii_whitespace());
-    let yaml_said = content_type.is_some_and(|kind| kind.contains("yaml"));
-    let items = match first {
+    let items = match is_json(content_type, body) {
         None => {
             return Err(ErrorBody::new(
                 ErrorCode::BadBody,
@@ -42,8 +53,8 @@ pub fn read_submit(
                 "send a job as JSON or YAML",
             ));
         }
-        Some(b'{' | b'[') if !yaml_said => read_json(body)?,
-        Some(_) => read_yaml(body, limits)?,
+        Some(true) => read_json(body)?,
+        Some(false) => read_yaml(body, limits)?,
     };
     if items.is_empty() {
         return Err(ErrorBody::new(
@@ -164,6 +175,15 @@ mod tests {
             read(r#"[{"suite": "x"}, {"suite": "y"}]"#).unwrap().len(),
             2
         );
+    }
+
+    #[test]
+    fn only_a_little_json_is_read_at_once() {
+        assert!(is_quick(None, br#"{"suite": "x"}"#) && is_quick(None, b""));
+        assert!(!is_quick(None, b"suite: x\n"));
+        assert!(!is_quick(Some("application/yaml"), br#"{"suite": "x"}"#));
+        let long = format!("[{}]", " ".repeat(QUICK_BYTES));
+        assert!(!is_quick(None, long.as_bytes()));
     }
 
     #[test]

@@ -118,9 +118,11 @@ impl LiveJobs {
         ids.into_iter().filter_map(|id| self.get(id)).collect()
     }
 
-    /// All of them.
+    /// All of them, oldest first: the same jobs are always looked after in the same order.
     pub(crate) fn all(&self) -> Vec<Live> {
-        self.jobs.iter().map(|live| live.clone()).collect()
+        let mut all: Vec<Live> = self.jobs.iter().map(|live| live.clone()).collect();
+        all.sort_unstable_by_key(|live| live.stored.state.job_id);
+        all
     }
 
     /// How many.

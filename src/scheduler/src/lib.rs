@@ -43,7 +43,7 @@ mod view;
 mod wait;
 mod writer;
 
-pub use clock::Clock;
+pub use clock::{Clock, Pause};
 pub use config::{Access, Config, Limits, StoreChoice};
 pub use intake::{Item, read_submit};
 pub use peers::PeerLink;

@@ -14,7 +14,7 @@ use crate::{
     core::Core,
     explain::explain_job,
     http::{Query, request::Request},
-    intake::{Item, read_submit},
+    intake::{Item, is_quick, read_submit},
     lease::ended,
     refusal::{Refusal, excerpt},
     submit::refused_item,
@@ -53,6 +53,9 @@ async fn read_items(
     body: bytes::Bytes,
 ) -> Result<Vec<Item>, Refusal> {
     let limits = core.config.limits;
+    if is_quick(content_type.as_deref(), &body) {
+        return Ok(read_submit(content_type.as_deref(), &body, &limits)?);
+    }
     let read = move || read_submit(content_type.as_deref(), &body, &limits);
     let outcome = tokio::task::spawn_blocking(read).await;
     let items = outcome.map_err(|error| {
