@@ -4,7 +4,7 @@ use crate::atoms::Atom;
 use crate::charges::{Charge, SHARE_MIN, WHOLE};
 use crate::engine::Engine;
 use crate::event::{Decision, JobKey, Kind, OfferKey, Refusal, Running, Version};
-use crate::hosts::{Load, Standing};
+use crate::hosts::{HostId, Load, Standing};
 use crate::index::Removed;
 use crate::ledger::Owner;
 use crate::runs::{Flight, News, Run};
@@ -14,15 +14,10 @@ use std::sync::Arc;
 impl Engine {
     /// Claims a waiting job for an offer, and charges it.
     pub(crate) fn claim(&mut self, key: JobKey, offer: OfferKey, decisions: &mut Vec<Decision>) {
-        let Some(name) = self
-            .hosts
-            .offers
-            .get(&offer)
-            .map(|open| Atom::clone(&open.host))
-        else {
+        let Some(host_id) = self.hosts.offers.get(&offer).map(|open| open.host) else {
             return;
         };
-        let Some(host) = self.hosts.known.get(&name) else {
+        let Some(host) = self.hosts.known.get(host_id) else {
             return;
         };
         let (group, total_mb) = (Atom::clone(&host.group), host.view.total_mb);
@@ -46,7 +41,7 @@ impl Engine {
         });
         self.serial = self.serial.saturating_add(1);
         let run = Run {
-            host: name,
+            host: host_id,
             suite: Atom::clone(&job.suite),
             group,
             owner,
@@ -94,13 +89,13 @@ impl Engine {
         };
         self.in_flight = self.in_flight.saturating_sub(1);
         run.version = run.version.max(version);
-        let (host, load, serial) = (Atom::clone(&run.host), run.load, run.serial);
+        let (host, load, serial) = (run.host, run.load, run.serial);
         run.requeued = run
             .requeued
             .take()
             .filter(|requeued| requeued.version > run.version);
         self.ledger.start(key, self.now, self.now);
-        self.hosts.settle(offer, &host, (serial, key), load, true);
+        self.hosts.settle(offer, host, (serial, key), load, true);
         self.touched.insert(offer);
         if matches!(flight.news, News::Ended) {
             self.job_ended(key, false);
@@ -120,7 +115,7 @@ impl Engine {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.ledger.cancel(key, self.now);
         self.hosts
-            .settle(offer, &run.host, (run.serial, key), run.load, false);
+            .settle(offer, run.host, (run.serial, key), run.load, false);
         self.touched.insert(offer);
         let Flight {
             mut job,
@@ -164,7 +159,7 @@ impl Engine {
                 );
             }
         }
-        self.after_refusal(offer, refusal, &run.host);
+        self.after_refusal(offer, refusal, run.host);
     }
 
     fn wait_again(&mut self, key: JobKey, was: Removed, blocked_until: Option<u64>) {
@@ -189,7 +184,7 @@ impl Engine {
         self.freshen(bucket);
     }
 
-    fn after_refusal(&mut self, offer: OfferKey, refusal: Refusal, host: &Atom) {
+    fn after_refusal(&mut self, offer: OfferKey, refusal: Refusal, host: HostId) {
         if let Some(open) = self
             .hosts
             .offers
@@ -207,7 +202,7 @@ impl Engine {
     }
 
     /// Something left a host: its offer that still waits is looked at again.
-    pub(crate) fn host_has_room(&mut self, host: &Atom) {
+    pub(crate) fn host_has_room(&mut self, host: HostId) {
         let Some(open) = self.hosts.known.get(host).and_then(|host| host.open) else {
             return;
         };
@@ -273,6 +268,7 @@ impl Engine {
             });
             let (keys, caches) = (Box::default(), Box::default());
             let view = View {
+                has: env.marks(),
                 env,
                 keys,
                 caches,
@@ -283,10 +279,10 @@ impl Engine {
             };
             (Atom::clone(&group), view)
         };
-        self.hosts.hold(&name, key, load, unknown);
+        let host = self.hosts.hold(&name, key, load, unknown);
         self.serial = self.serial.saturating_add(1);
         let run = Run {
-            host: name,
+            host,
             suite,
             group,
             owner,
@@ -315,11 +311,11 @@ impl Engine {
         if let Some(took_ms) = self.ledger.end(key, self.now).filter(|_| ran) {
             self.ledger.learned.note(&run.suite, &run.group, took_ms);
         }
-        self.hosts.leave(&run.host, key, run.load);
+        self.hosts.leave(run.host, key, run.load);
         self.gone.note(key, run.version, true);
         if let Some(facts) = run.requeued {
             self.learn(*facts);
         }
-        self.host_has_room(&run.host);
+        self.host_has_room(run.host);
     }
 }

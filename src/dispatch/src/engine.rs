@@ -7,13 +7,14 @@
 use crate::atoms::{Atom, Atoms, Numbers};
 use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
-use crate::hosts::{Arrival, Hosts, Said, Standing};
+use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job};
 use crate::ledger::Ledger;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
+use crate::said::Said;
 use crate::shape::{Env, Gate, Shape, View};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -139,7 +140,7 @@ impl Engine {
             Event::JobsLearned(jobs) => jobs.into_iter().for_each(|facts| self.learn(facts)),
             Event::JobGone(job) => self.job_gone(job),
             Event::JobHeld(running) => self.job_held(running),
-            Event::HostOffers(offer) => self.host_offers(offer, decisions),
+            Event::HostOffers(offer) => self.host_offers(&offer, decisions),
             Event::OfferWithdrawn(offer) => self.withdraw(offer),
             Event::HostLeft(host) => self.host_left(&host),
             Event::ClaimCommitted {
@@ -265,17 +266,14 @@ impl Engine {
         Some(removed.job.version)
     }
 
-    fn host_offers(&mut self, offer: Offer, decisions: &mut Vec<Decision>) {
+    fn host_offers(&mut self, offer: &Offer, decisions: &mut Vec<Decision>) {
         if self.hosts.offers.contains_key(&offer.key) {
             return;
         }
-        let known = self.hosts.known.get_key_value(&*offer.host);
-        let as_before = known.is_some_and(|(_, host)| host.said.is(&offer));
-        let (name, older) = match known {
-            Some((name, host)) => (Atom::clone(name), host.open),
-            None => (self.atoms.get(&offer.host), None),
-        };
-        if let Some(older) = older {
+        let known = self.hosts.id(&offer.host);
+        let host = known.and_then(|id| self.hosts.known.get(id));
+        let as_before = known.filter(|_| host.is_some_and(|host| host.said.is(offer)));
+        if let Some(older) = host.and_then(|host| host.open) {
             self.supersede(older, decisions);
         }
         let arrival = Arrival {
@@ -285,21 +283,19 @@ impl Engine {
             waits_until: offer.waits_until.0,
         };
         let key = offer.key;
-        if !as_before {
-            let (group, view) = self.describe(&offer);
-            self.hosts.describe(&name, group, view, Said::of(offer));
-        }
-        self.hosts.open(key, &name, &arrival, self.now);
+        let id = as_before.unwrap_or_else(|| self.describe(offer));
+        self.hosts.open(key, id, &arrival, self.now);
         self.dirty.insert((self.now, key));
     }
 
-    fn describe(&mut self, offer: &Offer) -> (Atom, View) {
+    fn describe(&mut self, offer: &Offer) -> HostId {
         let env = Env {
             arch: self.atoms.get(&offer.arch),
             tags: self.atoms.set(&offer.tags),
             devices: self.atoms.set(&offer.devices),
         };
         let view = View {
+            has: env.marks(),
             env: Arc::new(env),
             keys: self.atoms.set(&offer.keys),
             caches: self.atoms.set(&offer.cache_dirs),
@@ -308,7 +304,8 @@ impl Engine {
             hw_open: true,
             shared_open: true,
         };
-        (self.atoms.get(&offer.group), view)
+        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&offer.group));
+        self.hosts.describe(&name, group, view, Said::of(offer))
     }
 
     /// A newer offer of the same host has come.
@@ -343,17 +340,16 @@ impl Engine {
     }
 
     fn host_left(&mut self, host: &str) {
-        let Some(known) = self.hosts.known.get(host) else {
+        let Some(id) = self.hosts.id(host) else {
             return;
         };
-        if let Some(open) = known.open {
+        if let Some(open) = self.hosts.known.get(id).and_then(|host| host.open) {
             self.withdraw(open);
             self.settle_offer(open, &mut Vec::new());
         }
-        let name = self.atoms.get(host);
-        self.hosts.forget(&name);
+        self.hosts.forget(id);
         self.reservations
-            .retain(|_, reservation| reservation.host != name);
+            .retain(|_, reservation| reservation.host != id);
     }
 
     fn policy_changed(&mut self, policy: Policy) {

@@ -10,7 +10,7 @@ use crate::explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
 };
-use crate::hosts::Host;
+use crate::hosts::{Host, HostId};
 use crate::index::Job;
 use crate::ledger::{MemberId, Owner, QueueId};
 use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks};
@@ -30,7 +30,7 @@ impl Engine {
             return Some(explained);
         }
         let run = self.runs.get(&job)?;
-        let host = run.host.to_string();
+        let host = self.host_name(run.host);
         let since = self
             .ledger
             .charges
@@ -101,10 +101,10 @@ impl Engine {
     }
 
     fn explain(&self, job: JobKey, shape: &Shape, standing: QueueStanding) -> JobExplanation {
-        let mut verdicts: Vec<(bool, usize, &Atom, &Host)> =
+        let mut verdicts: Vec<(bool, usize, HostId, &Host)> =
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
-        for (name, host) in self.hosts.present() {
+        for (id, host) in self.hosts.present() {
             let could = could_ever_run(
                 &Shape {
                     gate: Gate::Open,
@@ -115,16 +115,16 @@ impl Engine {
             let lacking = lacks(shape, &host.view).count();
             able += u64::from(could);
             ready += u64::from(lacking == 0 && host.open.is_some());
-            verdicts.push((!could, lacking, name, host));
+            verdicts.push((!could, lacking, id, host));
         }
-        verdicts.sort_unstable_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
+        verdicts.sort_unstable_by(|a, b| (a.0, a.1, &a.3.name).cmp(&(b.0, b.1, &b.3.name)));
         let hosts_more = verdicts.len().saturating_sub(EXPLAIN_LIST_MAX) as u64;
         let named = verdicts.into_iter().take(EXPLAIN_LIST_MAX);
-        let hosts = named.map(|(unable, _, name, host)| {
+        let hosts = named.map(|(unable, _, id, host)| {
             let mut reasons = reasons(shape, &host.view);
-            self.add_host_reasons(&mut reasons, job, name, host);
+            self.add_host_reasons(&mut reasons, job, id, host);
             HostVerdict {
-                host: name.to_string(),
+                host: host.name.to_string(),
                 able: !unable,
                 reasons,
             }
@@ -140,7 +140,7 @@ impl Engine {
                 .collect(),
             standing,
             ahead: Ahead::default(),
-            reserved_host: reserved.map(|r| r.host.to_string()),
+            reserved_host: reserved.map(|r| self.host_name(r.host)),
             hosts_known: self.hosts.present().count() as u64,
             hosts_able: able,
             hosts_ready: ready,
@@ -149,7 +149,12 @@ impl Engine {
         }
     }
 
-    fn add_host_reasons(&self, reasons: &mut Vec<Reason>, job: JobKey, name: &Atom, host: &Host) {
+    fn host_name(&self, id: HostId) -> String {
+        let host = self.hosts.known.get(id);
+        host.map(|host| host.name.to_string()).unwrap_or_default()
+    }
+
+    fn add_host_reasons(&self, reasons: &mut Vec<Reason>, job: JobKey, id: HostId, host: &Host) {
         if host.open.is_none() {
             reasons.push(Reason::NotAsking {
                 last_seen: Millis(host.last_seen),
@@ -158,7 +163,7 @@ impl Engine {
         let reserved = self
             .reservations
             .values()
-            .find(|r| r.host == *name && r.job != job);
+            .find(|r| r.host == id && r.job != job);
         reasons.extend(reserved.map(|r| Reason::ReservedFor(r.job)));
     }
 
@@ -270,11 +275,8 @@ impl Engine {
     /// Why a host is idle, or how busy it is. None: it has neither asked nor has it jobs.
     /// Time plays no part so far; it is taken for the day it does.
     pub fn explain_host(&self, _now: Millis, host: &str) -> Option<HostExplanation> {
-        let (_, name, known) = self
-            .hosts
-            .known
-            .get_full(host)
-            .filter(|(_, _, host)| !host.left)?;
+        let id = self.hosts.id(host)?;
+        let known = self.hosts.known.get(id).filter(|host| !host.left)?;
         let offer = known
             .open
             .and_then(|key| Some((key, Millis(self.hosts.offers.get(&key)?.since))));
@@ -285,7 +287,7 @@ impl Engine {
             .iter()
             .filter_map(|key| self.index.under(key));
         Some(HostExplanation {
-            host: name.to_string(),
+            host: known.name.to_string(),
             asking: offer,
             last_seen: Millis(known.last_seen),
             jobs: known.runs.len() as u64,
@@ -293,7 +295,7 @@ impl Engine {
             reserved_for: self
                 .reservations
                 .values()
-                .find(|r| r.host == *name)
+                .find(|r| r.host == id)
                 .map(|r| r.job),
             jobs_under_keys: cells.map(|cells| cells.jobs).sum(),
             shapes,

@@ -130,7 +130,7 @@ impl Engine {
 
     /// What a find for this offer would ask for; none: the store has nothing under its keys.
     fn wanted(&self, offer: OfferKey) -> Option<Wanted> {
-        let view = &self.hosts.host_of(offer)?.view;
+        let view = &self.hosts.host_of(offer)?.1.view;
         let keys = view
             .keys
             .iter()

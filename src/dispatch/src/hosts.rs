@@ -4,10 +4,13 @@
 //! here leave of it. Never knows queues.
 
 use crate::atoms::{Atom, Fixed, Numbers};
-use crate::event::{JobKey, Kind, Millis, Offer, OfferKey};
+use crate::event::{JobKey, Kind, Millis, OfferKey};
+use crate::index::KeyId;
+use crate::said::Said;
 use crate::shape::View;
 use crate::waiting::{Group, Slot};
 use indexmap::IndexMap;
+use slotmap::{SlotMap, new_key_type};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,9 +26,15 @@ const NOTE_MS: u64 = 60_000;
 /// Hosts looked at for one cache directory; more of them do not make the choice better.
 const HOLDERS_LOOKED_AT: usize = 32;
 
+new_key_type! {
+    /// A host that is known.
+    pub(crate) struct HostId;
+}
+
 /// A host that has asked, or has jobs.
 #[derive(Debug)]
 pub(crate) struct Host {
+    pub name: Atom,
     pub group: Atom,
     pub view: View,
     pub last_seen: u64,
@@ -39,6 +48,8 @@ pub(crate) struct Host {
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
     pub said: Said,
+    /// Those of its keys that something waited under, when so many keys had been made.
+    pub under: Option<(u64, Box<[KeyId]>)>,
     /// When nothing fitted, if that was so the last time.
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
@@ -52,9 +63,10 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn new(group: Atom, view: View) -> Self {
+    fn new(name: Atom, group: Atom, view: View) -> Self {
         let offered_mb = view.free_mb;
         Self {
+            name,
             group,
             view,
             last_seen: 0,
@@ -64,6 +76,7 @@ impl Host {
             left: false,
             runs: BTreeSet::new(),
             said: Said::default(),
+            under: None,
             nothing: None,
             offered_mb,
             claimed_mb: 0,
@@ -139,7 +152,7 @@ pub(crate) enum Standing {
 /// An offer that is not answered yet.
 #[derive(Debug)]
 pub(crate) struct OpenOffer {
-    pub host: Atom,
+    pub host: HostId,
     pub jobs_max: u32,
     pub since: u64,
     pub waits_until: u64,
@@ -196,99 +209,76 @@ pub(crate) struct Arrival {
     pub waits_until: u64,
 }
 
-/// What a host said of itself, in its own words: most say the same again and again.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
-    arch: String,
-    group: String,
-    lists: [Vec<String>; 4],
-}
-
-impl Said {
-    pub(crate) fn of(offer: Offer) -> Self {
-        let Offer {
-            arch,
-            group,
-            keys,
-            tags,
-            devices,
-            cache_dirs,
-            ..
-        } = offer;
-        Self {
-            arch,
-            group,
-            lists: [keys, tags, devices, cache_dirs],
-        }
-    }
-
-    /// Whether this offer says the same.
-    pub(crate) fn is(&self, offer: &Offer) -> bool {
-        let [keys, tags, devices, caches] = &self.lists;
-        self.arch == offer.arch
-            && self.group == offer.group
-            && (keys, tags, devices, caches)
-                == (&offer.keys, &offer.tags, &offer.devices, &offer.cache_dirs)
-    }
-}
-
 /// All hosts and offers.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    pub known: IndexMap<Atom, Host, Fixed>,
+    pub known: SlotMap<HostId, Host>,
+    by_name: HashMap<Atom, HostId, Fixed>,
     pub offers: IndexMap<OfferKey, OpenOffer, Numbers>,
     pub waiting: HashMap<Atom, BTreeMap<Group, BTreeSet<Slot>>, Fixed>,
     pub waiting_with: HashMap<Atom, BTreeSet<Slot>, Fixed>,
     /// Known hosts by cache directory.
-    holders: HashMap<Atom, BTreeSet<Atom>, Fixed>,
+    holders: HashMap<Atom, BTreeSet<HostId>, Fixed>,
     /// Offers that nothing is in flight for, by when they must be answered.
     pub deadlines: BTreeSet<(u64, OfferKey)>,
-    seen: BTreeSet<(u64, Atom)>,
+    seen: BTreeSet<(u64, HostId)>,
     pub listed: usize,
 }
 
 impl Hosts {
+    /// The id of the host of this name.
+    pub(crate) fn id(&self, name: &str) -> Option<HostId> {
+        self.by_name.get(name).copied()
+    }
+
     /// What a host says of itself, for the first time or differently. Nothing of it may be listed.
-    pub(crate) fn describe(&mut self, name: &Atom, group: Atom, view: View, said: Said) {
-        self.forget_caches(name);
-        for dir in &view.caches {
-            self.holders
-                .entry(Atom::clone(dir))
-                .or_default()
-                .insert(Atom::clone(name));
+    pub(crate) fn describe(&mut self, name: &Atom, group: Atom, view: View, said: Said) -> HostId {
+        let known = self.id(name);
+        if let Some(id) = known {
+            self.forget_caches(id);
         }
-        match self.known.get_mut(name) {
-            Some(host) => {
-                host.group = group;
-                host.view = view;
-                host.said = said;
+        let dirs = view.caches.clone();
+        let new = Host {
+            said,
+            ..Host::new(Atom::clone(name), group, view)
+        };
+        let id = match known.and_then(|id| Some((id, self.known.get_mut(id)?))) {
+            Some((id, host)) => {
+                host.group = new.group;
+                host.view = new.view;
+                host.said = new.said;
+                host.under = None;
                 host.nothing = None;
+                id
             }
-            None => {
-                self.known.insert(
-                    Atom::clone(name),
-                    Host {
-                        said,
-                        ..Host::new(group, view)
-                    },
-                );
-            }
+            None => self.add(new),
+        };
+        for dir in dirs {
+            self.holders.entry(dir).or_default().insert(id);
         }
+        id
+    }
+
+    fn add(&mut self, host: Host) -> HostId {
+        let name = Atom::clone(&host.name);
+        let id = self.known.insert(host);
+        self.by_name.insert(name, id);
+        id
     }
 
     /// A host asks. It must be described, and its older offer dealt with, before.
-    pub(crate) fn open(&mut self, key: OfferKey, name: &Atom, arrival: &Arrival, now: u64) {
-        let Some(host) = self.known.get_mut(name) else {
+    pub(crate) fn open(&mut self, key: OfferKey, id: HostId, arrival: &Arrival, now: u64) {
+        let Some(host) = self.known.get_mut(id) else {
             return;
         };
         match host.noted {
             Some(noted) if now.saturating_sub(noted) < NOTE_MS => {}
             noted => {
                 if let Some(noted) = noted {
-                    self.seen.remove(&(noted, Atom::clone(name)));
+                    self.seen.remove(&(noted, id));
                 }
                 host.noted = Some(now);
-                self.seen.insert((now, Atom::clone(name)));
+                self.seen.insert((now, id));
             }
         }
         host.offered_mb = arrival.free_mb;
@@ -303,7 +293,7 @@ impl Hosts {
         host.refresh();
         let (jobs_max, waits_until) = (arrival.jobs_max, arrival.waits_until);
         let offer = OpenOffer {
-            host: Atom::clone(name),
+            host: id,
             jobs_max,
             since: now,
             waits_until,
@@ -325,16 +315,19 @@ impl Hosts {
         job: JobKey,
         load: Load,
         unknown: impl FnOnce() -> (Atom, View),
-    ) {
-        let host = self.known.entry(Atom::clone(name)).or_insert_with(|| {
+    ) -> HostId {
+        let id = self.id(name).unwrap_or_else(|| {
             let (group, view) = unknown();
-            Host::new(group, view)
+            self.add(Host::new(Atom::clone(name), group, view))
         });
-        let noted = *host.noted.get_or_insert(host.last_seen);
-        self.seen.insert((noted, Atom::clone(name)));
-        host.runs.insert(job);
-        host.enter(load);
+        if let Some(host) = self.known.get_mut(id) {
+            let noted = *host.noted.get_or_insert(host.last_seen);
+            self.seen.insert((noted, id));
+            host.runs.insert(job);
+            host.enter(load);
+        }
         self.make_room();
+        id
     }
 
     /// A job is in flight to the host of this offer.
@@ -344,10 +337,10 @@ impl Hosts {
         };
         open.in_flight = open.in_flight.saturating_add(1);
         self.deadlines.remove(&(open.waits_until, offer));
-        let name = Atom::clone(&open.host);
+        let id = open.host;
         let relist = open.listed.is_some();
         self.unlist(offer);
-        if let Some(host) = self.known.get_mut(&name) {
+        if let Some(host) = self.known.get_mut(id) {
             host.claim(job, load);
         }
         if relist {
@@ -359,7 +352,7 @@ impl Hosts {
     pub(crate) fn settle(
         &mut self,
         offer: OfferKey,
-        name: &Atom,
+        id: HostId,
         job: (u64, JobKey),
         load: Load,
         committed: bool,
@@ -373,7 +366,7 @@ impl Hosts {
                 self.deadlines.insert((open.waits_until, offer));
             }
         }
-        let Some(host) = self.known.get_mut(name) else {
+        let Some(host) = self.known.get_mut(id) else {
             return;
         };
         host.in_flight_mb = host.in_flight_mb.saturating_sub(load.shared_mb());
@@ -381,12 +374,12 @@ impl Hosts {
             return;
         }
         host.claimed_mb = host.claimed_mb.saturating_sub(load.shared_mb());
-        self.leave(name, job.1, load);
+        self.leave(id, job.1, load);
     }
 
     /// A job is no longer on its host.
-    pub(crate) fn leave(&mut self, name: &Atom, job: JobKey, load: Load) {
-        let Some(host) = self.known.get_mut(name) else {
+    pub(crate) fn leave(&mut self, id: HostId, job: JobKey, load: Load) {
+        let Some(host) = self.known.get_mut(id) else {
             return;
         };
         let open = host.open;
@@ -396,15 +389,15 @@ impl Hosts {
         if let Some(open) = open.filter(|_| listed) {
             self.unlist(open);
         }
-        if let Some(host) = self.known.get_mut(name) {
+        if let Some(host) = self.known.get_mut(id) {
             host.leave(job, load);
         }
         if self
             .known
-            .get(name)
+            .get(id)
             .is_some_and(|host| host.left && host.runs.is_empty())
         {
-            self.forget(name);
+            self.forget(id);
         }
         if let Some(open) = open.filter(|_| listed) {
             self.list(open);
@@ -418,7 +411,7 @@ impl Hosts {
         self.deadlines.remove(&(offer.waits_until, key));
         if let Some(host) = self
             .known
-            .get_mut(&offer.host)
+            .get_mut(offer.host)
             .filter(|host| host.open == Some(key))
         {
             host.open = None;
@@ -427,8 +420,9 @@ impl Hosts {
     }
 
     /// The host of an open offer.
-    pub(crate) fn host_of(&self, key: OfferKey) -> Option<&Host> {
-        self.known.get(&self.offers.get(&key)?.host)
+    pub(crate) fn host_of(&self, key: OfferKey) -> Option<(HostId, &Host)> {
+        let id = self.offers.get(&key)?.host;
+        Some((id, self.known.get(id)?))
     }
 
     /// Recently seen hosts that hold a cache directory, a bounded number of them.
@@ -437,51 +431,52 @@ impl Hosts {
         dir: &str,
         now: u64,
     ) -> impl Iterator<Item = &'a Host> + 'a {
-        let names = self
+        let ids = self
             .holders
             .get(dir)
             .into_iter()
             .flatten()
             .take(HOLDERS_LOOKED_AT);
-        names
-            .filter_map(|name| self.known.get(name))
+        ids.filter_map(|id| self.known.get(*id))
             .filter(move |host| host.last_seen.saturating_add(RECENT_MS) >= now)
     }
 
     /// Hosts that are not gone.
-    pub(crate) fn present(&self) -> impl Iterator<Item = (&Atom, &Host)> {
+    pub(crate) fn present(&self) -> impl Iterator<Item = (HostId, &Host)> {
         self.known.iter().filter(|(_, host)| !host.left)
     }
 
     /// A host is gone. Its open offer must be closed before.
-    pub(crate) fn forget(&mut self, name: &Atom) {
-        self.forget_caches(name);
-        let Some(host) = self.known.get_mut(name) else {
+    pub(crate) fn forget(&mut self, id: HostId) {
+        self.forget_caches(id);
+        let Some(host) = self.known.get_mut(id) else {
             return;
         };
         if host.runs.is_empty() {
             if let Some(noted) = host.noted {
-                self.seen.remove(&(noted, Atom::clone(name)));
+                self.seen.remove(&(noted, id));
             }
-            self.known.swap_remove(name);
+            self.by_name.remove(&host.name);
+            self.known.remove(id);
         } else {
             host.left = true;
             host.said = Said::default();
             host.view.caches = Box::default();
             host.view.keys = Box::default();
+            host.under = None;
         }
     }
 
-    fn forget_caches(&mut self, name: &Atom) {
-        let Some(host) = self.known.get(name) else {
+    fn forget_caches(&mut self, id: HostId) {
+        let Some(host) = self.known.get(id) else {
             return;
         };
         for dir in &host.view.caches {
-            let Some(names) = self.holders.get_mut(dir) else {
+            let Some(holders) = self.holders.get_mut(dir) else {
                 continue;
             };
-            names.remove(name);
-            if names.is_empty() {
+            holders.remove(&id);
+            if holders.is_empty() {
                 self.holders.remove(dir);
             }
         }
@@ -491,18 +486,13 @@ impl Hosts {
         if self.known.len() <= HOSTS_MAX {
             return;
         }
-        let idle = |(_, name): &&(u64, Atom)| {
+        let idle = |(_, id): &&(u64, HostId)| {
             self.known
-                .get(name)
+                .get(*id)
                 .is_some_and(|host| host.open.is_none() && host.runs.is_empty())
         };
-        if let Some(name) = self
-            .seen
-            .iter()
-            .find(idle)
-            .map(|(_, name)| Atom::clone(name))
-        {
-            self.forget(&name);
+        if let Some((_, id)) = self.seen.iter().find(idle).copied() {
+            self.forget(id);
         }
     }
 
@@ -517,7 +507,7 @@ impl Hosts {
         let mut under_dirs = 0;
         let mut listed = 0;
         for (key, offer) in &self.offers {
-            let host = self.known.get(&offer.host);
+            let host = self.known.get(offer.host);
             let Some((group, slot)) = &offer.listed else {
                 continue;
             };
@@ -558,10 +548,11 @@ impl Hosts {
             under_dirs
         );
         assert_eq!(self.seen.len(), self.known.len());
-        for (name, host) in &self.known {
-            let is_noted =
-                |at| at <= host.last_seen && self.seen.contains(&(at, Atom::clone(name)));
-            assert!(host.noted.is_some_and(is_noted), "{name} is noted");
+        assert_eq!(self.by_name.len(), self.known.len());
+        for (id, host) in &self.known {
+            assert_eq!(self.id(&host.name), Some(id));
+            let is_noted = |at| at <= host.last_seen && self.seen.contains(&(at, id));
+            assert!(host.noted.is_some_and(is_noted), "{} is noted", host.name);
             assert_eq!(host.view.hw_open, host.runs.is_empty());
         }
     }

@@ -132,6 +132,8 @@ pub(crate) struct Index {
     pub keys: SlotMap<KeyId, KeyCells>,
     /// Shapes ever listed.
     pub listed: u64,
+    /// Keys ever made: while it stays, so do the ids of the keys that have one.
+    pub keys_made: u64,
     key_ids: HashMap<Atom, KeyId, Fixed>,
     by_owner: SecondaryMap<MemberId, BTreeMap<ShapeId, BucketId>>,
 }
@@ -223,6 +225,12 @@ impl Index {
         Some(Removed { job, owner, shape })
     }
 
+    /// The ids of those of these keys that something waits under.
+    pub(crate) fn key_ids(&self, names: &[Atom]) -> Box<[KeyId]> {
+        let known = names.iter().filter_map(|name| self.key_ids.get(name));
+        known.copied().collect()
+    }
+
     /// What waits under a host key.
     pub(crate) fn under(&self, key: &str) -> Option<&KeyCells> {
         self.keys.get(*self.key_ids.get(key)?)
@@ -247,10 +255,10 @@ impl Index {
         self.listed = self.listed.saturating_add(1);
         let mut ids = Vec::with_capacity(entry.shape.keys.len());
         for name in &entry.shape.keys {
-            let key = *self
-                .key_ids
-                .entry(Atom::clone(name))
-                .or_insert_with(|| self.keys.insert(KeyCells::default()));
+            let key = *self.key_ids.entry(Atom::clone(name)).or_insert_with(|| {
+                self.keys_made = self.keys_made.saturating_add(1);
+                self.keys.insert(KeyCells::default())
+            });
             ids.push(key);
             if let Some(cells) = self.keys.get_mut(key) {
                 cells.listed_at = self.listed;

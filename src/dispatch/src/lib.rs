@@ -31,6 +31,7 @@ pub mod policy;
 mod report;
 mod reserve;
 mod runs;
+mod said;
 mod serve;
 mod shape;
 mod waiting;

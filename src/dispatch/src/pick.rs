@@ -11,7 +11,7 @@ use crate::index::{BucketId, Head, Index, KeyCells, digits};
 use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
 use crate::order::{Walk, member_key, queue_key};
 use crate::reserve::Limit;
-use crate::shape::{Lack, Marks, ShapeId, View, lacks, passes_with_jobs};
+use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, passes_with_jobs};
 use slotmap::KeyData;
 use std::collections::BTreeSet;
 
@@ -37,8 +37,6 @@ pub(crate) struct Picker<'a> {
     pub index: &'a Index,
     pub ledger: &'a Ledger,
     pub view: &'a View,
-    /// The host's tags and devices.
-    pub has: Marks,
     pub group: &'a str,
     pub now: u64,
     /// The host is reserved: who may still enter.
@@ -251,7 +249,8 @@ impl Picker<'_> {
         {
             *left = left.checked_sub(1).ok_or(OverBudget)?;
             self.work.entries_visited += 1;
-            let may_fit = head.memory_mb <= self.view.total_mb && head.needs.may_be_in(self.has);
+            let may_fit =
+                head.memory_mb <= self.view.total_mb && head.needs.may_be_in(self.view.has);
             if may_fit && self.fits(head.bucket, head.place.1, class) {
                 return Ok(Some(*head));
             }
@@ -310,7 +309,7 @@ impl Picker<'_> {
         };
         let mut fitting = Vec::new();
         let mut checks = 0;
-        for cells in view.keys.iter().filter_map(|key| index.under(key)) {
+        for cells in &self.cells {
             let own = view.env.tags.iter().chain(&view.env.devices);
             let anchors = std::iter::once(None).chain(own.map(|name| Some(Atom::clone(name))));
             for listed in anchors.filter_map(|anchor| cells.shapes.get(&anchor)) {
@@ -323,7 +322,11 @@ impl Picker<'_> {
                         return None;
                     }
                     let entry = index.shapes.get(*id);
-                    if entry.is_some_and(|entry| lacks(&entry.shape, view).next().is_none()) {
+                    let fits = |entry: &ShapeEntry| {
+                        entry.needs.may_be_in(view.has)
+                            && lacks(&entry.shape, view).next().is_none()
+                    };
+                    if entry.is_some_and(fits) {
                         fitting.push(*id);
                     }
                 }

@@ -145,8 +145,8 @@ impl Engine {
         let mut reports: Vec<HostReport> = self
             .hosts
             .present()
-            .map(|(name, host)| HostReport {
-                name: name.to_string(),
+            .map(|(id, host)| HostReport {
+                name: host.name.to_string(),
                 group: host.group.to_string(),
                 arch: host.view.env.arch.to_string(),
                 keys: host.view.keys.iter().map(ToString::to_string).collect(),
@@ -159,7 +159,7 @@ impl Engine {
                 reserved_for: self
                     .reservations
                     .values()
-                    .find(|r| r.host == *name)
+                    .find(|r| r.host == id)
                     .map(|r| r.job),
             })
             .collect();
@@ -216,7 +216,7 @@ impl Engine {
                 self.ledger.charges.get(key).map(|c| c.since.is_none()),
                 Some(run.flight.is_some())
             );
-            let host = self.hosts.known.get(&run.host);
+            let host = self.hosts.known.get(run.host);
             assert!(
                 host.is_some_and(|host| host.runs.contains(key)),
                 "a host does not know its job"

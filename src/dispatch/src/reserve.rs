@@ -4,9 +4,8 @@
 //! host. Until it starts, only jobs that are expected to end before it could start may enter, and higher classes.
 //! At most one reservation a class and one a host.
 
-use crate::atoms::Atom;
 use crate::event::{JobKey, Kind};
-use crate::hosts::Host;
+use crate::hosts::{Host, HostId};
 use crate::index::Job;
 use crate::ledger::Ledger;
 use crate::runs::Runs;
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone)]
 pub(crate) struct Reservation {
     pub job: JobKey,
-    pub host: Atom,
+    pub host: HostId,
 }
 
 /// All reservations, by class.

@@ -2,7 +2,7 @@
 
 use crate::atoms::{Atom, Numbers};
 use crate::event::{JobFacts, JobKey, OfferKey, Running, Version};
-use crate::hosts::Load;
+use crate::hosts::{HostId, Load};
 use crate::index::Job;
 use crate::ledger::Owner;
 use crate::shape::Shape;
@@ -16,7 +16,7 @@ const GONE_MAX: usize = 65_536;
 /// A job in flight or running.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub host: Atom,
+    pub host: HostId,
     pub suite: Atom,
     pub group: Atom,
     pub owner: Owner,

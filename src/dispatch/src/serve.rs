@@ -3,8 +3,8 @@
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
 use crate::event::{Decision, JobKey, Kind, OfferKey};
-use crate::hosts::{Host, Nothing, Standing};
-use crate::index::{BucketId, Place};
+use crate::hosts::{Host, HostId, Nothing, Standing};
+use crate::index::{BucketId, KeyCells, Place};
 use crate::ledger::{MemberRank, QueueRank};
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
@@ -76,33 +76,28 @@ impl Engine {
         room && self
             .hosts
             .host_of(offer)
-            .is_some_and(|host| host.view.hw_open || host.view.shared_open)
+            .is_some_and(|(_, host)| host.view.hw_open || host.view.shared_open)
     }
 
     /// The next job for an offer, if any cached one fits.
     fn next_for(&mut self, offer: OfferKey) -> Option<JobKey> {
-        let name = Atom::clone(&self.hosts.offers.get(&offer)?.host);
-        if self.still_nothing(&name) {
+        let id = self.hosts.offers.get(&offer)?.host;
+        self.look_up_keys(id);
+        if self.still_nothing(id) {
             return None;
         }
-        let limit = self.limit_on(&name);
-        let reserve_before = self.reserve_before(&name).filter(|_| limit.is_none());
-        let host = self.hosts.known.get(&name)?;
+        let limit = self.limit_on(id);
+        let reserve_before = self.reserve_before(id).filter(|_| limit.is_none());
+        let host = self.hosts.known.get(id)?;
         let mut picker = Picker {
             index: &self.index,
             ledger: &self.ledger,
             view: &host.view,
-            has: host.view.env.marks(),
             group: &host.group,
             now: self.now,
             limit,
             reserve_before,
-            cells: host
-                .view
-                .keys
-                .iter()
-                .filter_map(|key| self.index.under(key))
-                .collect(),
+            cells: self.cells_under(host).collect(),
             work: self.work,
             stale_queues: Vec::new(),
             stale_members: Vec::new(),
@@ -120,7 +115,7 @@ impl Engine {
         } = picker;
         self.work = work;
         if nothing {
-            self.note_nothing(&name);
+            self.note_nothing(id);
         }
         for queue in stale_queues {
             self.ledger.note_queue(queue, self.now);
@@ -128,7 +123,7 @@ impl Engine {
         for owner in stale_members {
             self.ledger.note_member(owner.queue, owner.member, self.now);
         }
-        if passed_over.is_some_and(|job| self.reserve(job, &name)) {
+        if passed_over.is_some_and(|job| self.reserve(job, id)) {
             // Whether what was found may still enter is another question now.
             return self.next_for(offer);
         }
@@ -136,7 +131,7 @@ impl Engine {
         let higher = found
             .and_then(|job| self.class_of(job))
             .is_some_and(|class| class > limit.class);
-        if higher || !self.fits_now(limit.job, &name) {
+        if higher || !self.fits_now(limit.job, id) {
             found
         } else {
             Some(limit.job)
@@ -144,22 +139,35 @@ impl Engine {
     }
 
     /// Whether nothing fitted this host when it was looked at last, and neither it nor the shapes have changed.
-    fn still_nothing(&self, host: &str) -> bool {
+    fn still_nothing(&self, host: HostId) -> bool {
         let Some(host) = self.hosts.known.get(host) else {
             return true;
         };
         let Some(nothing) = host.nothing.filter(|nothing| nothing.covers(&host.view)) else {
             return false;
         };
-        let mut cells = host
-            .view
-            .keys
-            .iter()
-            .filter_map(|key| self.index.under(key));
-        cells.all(|cells| cells.listed_at <= nothing.listed)
+        let listed = |cells: &KeyCells| cells.listed_at <= nothing.listed;
+        self.cells_under(host).all(listed)
     }
 
-    fn note_nothing(&mut self, host: &str) {
+    /// Finds the ids of a host's keys, if there may be others than when they were looked up last.
+    fn look_up_keys(&mut self, host: HostId) {
+        let made = self.index.keys_made;
+        let Some(host) = self.hosts.known.get_mut(host) else {
+            return;
+        };
+        if host.under.as_ref().is_none_or(|(at, _)| *at != made) {
+            host.under = Some((made, self.index.key_ids(&host.view.keys)));
+        }
+    }
+
+    /// What waits under a host's keys, once they are looked up.
+    fn cells_under<'a>(&'a self, host: &'a Host) -> impl Iterator<Item = &'a KeyCells> {
+        let ids = host.under.iter().flat_map(|(_, ids)| ids);
+        ids.filter_map(|id| self.index.keys.get(*id))
+    }
+
+    fn note_nothing(&mut self, host: HostId) {
         let listed = self.index.listed;
         let Some(host) = self.hosts.known.get_mut(host) else {
             return;
@@ -175,7 +183,7 @@ impl Engine {
     }
 
     /// Jobs submitted before this may reserve the host if it must pass them over. Looked for once a second.
-    fn reserve_before(&mut self, host: &str) -> Option<u64> {
+    fn reserve_before(&mut self, host: HostId) -> Option<u64> {
         let before = self
             .now
             .checked_sub(self.config.reserve_after_ms)
@@ -193,7 +201,7 @@ impl Engine {
         Some(self.ledger.queues.get(owner.queue)?.class())
     }
 
-    fn fits_now(&self, job: JobKey, host: &str) -> bool {
+    fn fits_now(&self, job: JobKey, host: HostId) -> bool {
         let shape = self
             .index
             .jobs
@@ -206,11 +214,11 @@ impl Engine {
     }
 
     /// Who may enter this host, if it is reserved. A reservation that no longer makes sense is dropped here.
-    pub(crate) fn limit_on(&mut self, host: &Atom) -> Option<Limit> {
+    pub(crate) fn limit_on(&mut self, host: HostId) -> Option<Limit> {
         let (class, job) = self
             .reservations
             .iter()
-            .find(|(_, r)| r.host == *host)
+            .find(|(_, r)| r.host == host)
             .map(|(class, r)| (*class, r.job))?;
         let start = self.reserved_start(job, host);
         if start.is_none() {
@@ -220,7 +228,7 @@ impl Engine {
     }
 
     /// When a job with a reservation could start on its host; none: the reservation makes no sense.
-    pub(crate) fn reserved_start(&self, job: JobKey, host: &str) -> Option<u64> {
+    pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<u64> {
         let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
         let queue = self
             .ledger
@@ -232,23 +240,17 @@ impl Engine {
     }
 
     /// Reserves a host for a job that was passed over. False: its class has a reservation, or it would not help.
-    fn reserve(&mut self, job: JobKey, host: &Atom) -> bool {
+    fn reserve(&mut self, job: JobKey, host: HostId) -> bool {
         let Some(class) = self.class_of(job) else {
             return false;
         };
-        let holds = |known: &Reservation| self.reserved_start(known.job, &known.host).is_some();
+        let holds = |known: &Reservation| self.reserved_start(known.job, known.host).is_some();
         if self.reservations.get(&class).is_some_and(holds)
             || self.reserved_start(job, host).is_none()
         {
             return false;
         }
-        self.reservations.insert(
-            class,
-            Reservation {
-                job,
-                host: Atom::clone(host),
-            },
-        );
+        self.reservations.insert(class, Reservation { job, host });
         true
     }
 
@@ -258,12 +260,12 @@ impl Engine {
             .reservations
             .iter()
             .find(|(_, r)| r.job == job)
-            .map(|(class, r)| (*class, Atom::clone(&r.host)))
+            .map(|(class, r)| (*class, r.host))
         else {
             return;
         };
         self.reservations.remove(&class);
-        self.host_has_room(&host);
+        self.host_has_room(host);
     }
 
     /// Gives jobs with news to offers that wait, in the order of shares.
@@ -335,11 +337,11 @@ impl Engine {
                     if best.is_some_and(|best| best <= *slot) {
                         break;
                     }
-                    let Some(host) = self.hosts.host_of(slot.2) else {
+                    let Some((id, host)) = self.hosts.host_of(slot.2) else {
                         continue;
                     };
                     match lacks(&shape, &host.view).next() {
-                        None if self.may_enter(key, class, host) => best = Some(*slot),
+                        None if self.may_enter(key, class, id) => best = Some(*slot),
                         None => continue,
                         Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
                         Some(_) => {}
@@ -366,7 +368,7 @@ impl Engine {
             .filter_map(|dir| self.hosts.waiting_with.get(dir));
         for slot in slots.flat_map(|slots| slots.iter().take(SLOTS_LOOKED_AT)) {
             work.entries_visited += 1;
-            let Some(host) = self.hosts.host_of(slot.2) else {
+            let Some((id, host)) = self.hosts.host_of(slot.2) else {
                 continue;
             };
             let rank = (Reverse(common(dirs, &host.view.caches)), *slot);
@@ -374,7 +376,7 @@ impl Engine {
                 continue;
             }
             work.shapes_checked += 1;
-            if lacks(shape, &host.view).next().is_none() && self.may_enter(key, class, host) {
+            if lacks(shape, &host.view).next().is_none() && self.may_enter(key, class, id) {
                 best = Some(rank);
             }
         }
@@ -383,27 +385,18 @@ impl Engine {
     }
 
     /// Whether a reservation of this host lets a job in.
-    fn may_enter(&self, key: JobKey, class: u8, host: &Host) -> bool {
-        let of_host = |job: JobKey, name: &str| {
-            self.hosts
-                .known
-                .get(name)
-                .is_some_and(|known| std::ptr::eq(known, host))
-                .then_some(job)
-        };
-        let reserved = self
-            .reservations
-            .iter()
-            .find_map(|(c, r)| of_host(r.job, &r.host).map(|job| (*c, job, &r.host)));
-        let Some((reserved_class, job, name)) = reserved else {
+    fn may_enter(&self, key: JobKey, class: u8, id: HostId) -> bool {
+        let reserved = self.reservations.iter().find(|(_, r)| r.host == id);
+        let (Some((reserved_class, reserved)), Some(host)) = (reserved, self.hosts.known.get(id))
+        else {
             return true;
         };
-        let Some(start) = self.reserved_start(job, name) else {
+        let Some(start) = self.reserved_start(reserved.job, id) else {
             return true;
         };
         let limit = Limit {
-            class: reserved_class,
-            job,
+            class: *reserved_class,
+            job: reserved.job,
             start,
         };
         let waiting = self.index.jobs.get(&key);

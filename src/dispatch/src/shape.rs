@@ -56,7 +56,7 @@ pub(crate) struct Env {
 }
 
 impl Env {
-    /// What a host of this kind has.
+    /// Its tags and devices.
     pub(crate) fn marks(&self) -> Marks {
         Marks::of(self.tags.iter().chain(&self.devices))
     }
@@ -66,6 +66,8 @@ impl Env {
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub env: Arc<Env>,
+    /// The tags and devices of `env`.
+    pub has: Marks,
     /// Sorted, like all lists here.
     pub keys: Box<[Atom]>,
     pub caches: Box<[Atom]>,
@@ -175,7 +177,7 @@ pub(crate) struct ShapeEntry {
     /// The ids of its keys, in the same order.
     pub keys: Box<[KeyId]>,
     /// Its tags and devices.
-    needs: Marks,
+    pub needs: Marks,
     hash: u64,
 }
 

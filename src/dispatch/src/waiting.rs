@@ -31,7 +31,7 @@ impl Hosts {
         else {
             return;
         };
-        let Some(host) = self.known.get(&offer.host) else {
+        let Some(host) = self.known.get(offer.host) else {
             return;
         };
         let view = &host.view;
@@ -68,7 +68,7 @@ impl Hosts {
             return;
         };
         self.listed = self.listed.saturating_sub(1);
-        let Some(host) = self.known.get(&offer.host) else {
+        let Some(host) = self.known.get(offer.host) else {
             return;
         };
         for name in &host.view.keys {

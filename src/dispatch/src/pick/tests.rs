@@ -86,6 +86,10 @@ fn host(n: u64, random: &mut Random) -> Offer {
     }
 }
 
+fn known<'a>(engine: &'a Engine, host: &str) -> Option<&'a crate::hosts::Host> {
+    engine.hosts.known.get(engine.hosts.id(host)?)
+}
+
 /// Every waiting job that fits, compared with every other.
 fn naive(engine: &Engine, view: &View) -> Option<JobKey> {
     let ranked = engine.index.buckets.values().flat_map(|bucket| {
@@ -137,13 +141,8 @@ fn the_next_job_is_the_one_that_a_comparison_of_all_finds() {
                     }),
                     &mut vec![],
                 );
-                let mut view = open
-                    .hosts
-                    .known
-                    .get(&*offer.host)
-                    .map(|host| host.view.clone())
-                    .expect("a host");
-                if let Some(known) = engine.hosts.known.get(&*offer.host) {
+                let mut view = known(&open, &offer.host).expect("a host").view.clone();
+                if let Some(known) = known(&engine, &offer.host) {
                     let used: u32 = known
                         .runs
                         .iter()
