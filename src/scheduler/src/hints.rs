@@ -34,6 +34,7 @@ const FORMAT: u16 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 struct Message {
     format: u16,
+    from: Peer,
     /// Jobs as they are stored: `primary_term`, `seq_no`, `state`.
     #[serde(default)]
     jobs: Vec<HintedJob>,
@@ -108,7 +109,7 @@ impl Outbox {
     }
 
     /// The next message, if there is anything to tell.
-    fn take(&self) -> Option<Message> {
+    fn take(&self, from: &Peer) -> Option<Message> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let jobs = waiting.jobs.len().min(BATCH_MAX);
         let jobs = waiting
@@ -119,6 +120,7 @@ impl Outbox {
         let hosts = waiting.hosts.len().min(BATCH_MAX);
         let message = Message {
             format: FORMAT,
+            from: from.clone(),
             jobs,
             queues: std::mem::take(&mut waiting.queues),
             hosts: waiting.hosts.drain(..hosts).collect(),
@@ -141,29 +143,49 @@ fn hinted(job: &StoredJob) -> Option<HintedJob> {
 }
 
 impl Core {
-    /// Tells the other replicas what was written here, until the replica stops. While one message is on its
-    /// way the next collects.
+    /// Tells the other replicas that this one is there, and what was written here, until the replica stops.
+    /// While one message is on its way the next collects.
     pub(crate) async fn send_hints(self: Arc<Self>) {
+        let hello = Message {
+            format: FORMAT,
+            from: self.as_peer(),
+            jobs: Vec::new(),
+            queues: Vec::new(),
+            hosts: Vec::new(),
+        };
+        self.tell_all(&hello).await;
         loop {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
                 () = self.outbox.ready.notified() => {}
             }
-            while let Some(message) = self.outbox.take() {
-                let peers = self.replicas.peers(self.clock.now());
-                if peers.is_empty() {
-                    continue;
-                }
-                match serde_json::to_vec(&message) {
-                    Ok(body) => self.tell_all(&peers, &Bytes::from(body)).await,
-                    Err(error) => tracing::error!(%error, "a hint could not be written"),
-                }
+            while let Some(message) = self.outbox.take(&self.as_peer()) {
+                self.tell_all(&message).await;
             }
         }
     }
 
-    async fn tell_all(&self, peers: &[Peer], body: &Bytes) {
+    fn as_peer(&self) -> Peer {
+        Peer {
+            run: self.run.clone(),
+            name: self.config.replica.clone(),
+            url: self.url.clone(),
+        }
+    }
+
+    async fn tell_all(&self, message: &Message) {
+        let peers = self.replicas.peers(self.clock.now());
+        if peers.is_empty() {
+            return;
+        }
+        let body = match serde_json::to_vec(message) {
+            Ok(body) => Bytes::from(body),
+            Err(error) => {
+                tracing::error!(%error, "a hint could not be written");
+                return;
+            }
+        };
         let token = self.sealer.peer_token();
         let each = peers.iter().map(|peer| {
             let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
@@ -190,6 +212,7 @@ impl Core {
             Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
         };
         let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
+        self.replicas.heard(&message.from, self.clock.now());
         for job in message.jobs {
             match codec::decode_state(job.state) {
                 Ok(state) => self.observe(&stored(state, job.primary_term, job.seq_no)),
@@ -225,15 +248,23 @@ mod tests {
         stored(state(n), 1, n)
     }
 
+    fn peer() -> Peer {
+        Peer {
+            run: "a.1".to_owned(),
+            name: "a".to_owned(),
+            url: "http://a".to_owned(),
+        }
+    }
+
     #[test]
     fn what_waits_is_told_in_batches_and_has_a_limit() {
         let outbox = Outbox::default();
-        assert!(outbox.take().is_none());
+        assert!(outbox.take(&peer()).is_none());
         for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
             outbox.job(&job(n));
         }
         let mut told = 0;
-        while let Some(message) = outbox.take() {
+        while let Some(message) = outbox.take(&peer()) {
             assert!(message.jobs.len() <= BATCH_MAX);
             told += message.jobs.len();
         }
@@ -248,13 +279,14 @@ mod tests {
         held.state.stage = fairlead_job::Stage::Running;
         held.state.host = "h".to_owned();
         outbox.job(&held);
-        let body = serde_json::to_vec(&outbox.take().unwrap()).unwrap();
+        let body = serde_json::to_vec(&outbox.take(&peer()).unwrap()).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Forbidden);
         assert_eq!(core.live.len(), 0);
         let token = core.sealer.peer_token();
         core.take_hints(Some(&token), &body).await.unwrap();
         assert_eq!(core.live.of_host("h")[0].stored, held);
+        assert_eq!(core.replicas.peers(core.clock.now()), [peer()]);
         let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
         assert_eq!(nonsense.body.code, ErrorCode::BadBody);
     }

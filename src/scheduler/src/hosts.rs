@@ -118,14 +118,26 @@ pub(crate) fn group_of(name: &str) -> &str {
 pub(crate) struct Hosts(DashMap<String, Host>);
 
 impl Hosts {
-    /// Reads what is registered.
+    /// Reads what is registered; what a host said here itself is newer.
     pub(crate) async fn load(&self, store: &dyn JobStore) -> Result<(), StoreError> {
         for doc in store.list_docs(DocKind::Host).await? {
-            self.0
-                .entry(doc.id)
-                .or_insert_with(|| Host::from_doc(&doc.body));
+            let registered = Host::from_doc(&doc.body);
+            let heard_here = |known: &Host| known.seen_ms >= registered.seen_ms;
+            if !self.0.get(&doc.id).is_some_and(|known| heard_here(&known)) {
+                self.update_known(&doc.id, registered);
+            }
         }
         Ok(())
+    }
+
+    /// What another replica knows of a host is news here.
+    fn update_known(&self, name: &str, registered: Host) {
+        let mut known = self.0.entry(name.to_owned()).or_default();
+        *known = Host {
+            waiting: known.waiting,
+            seen: known.seen,
+            ..registered
+        };
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Host> {

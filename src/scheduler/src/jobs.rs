@@ -141,12 +141,17 @@ pub(crate) struct Changed {
 }
 
 impl Core {
-    /// A job's state: the live one, else the store's, read in real time.
+    /// A job's state as the store has it now; while it cannot be read, as it was last known.
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        if let Some(live) = self.live.get(id) {
-            return Ok(live.stored);
+        match (self.store.get(&[id]).await, self.live.get(id)) {
+            (Ok(mut found), _) => {
+                let stored = found.pop().flatten().ok_or_else(|| Refusal::no_job(id))?;
+                self.observe(&stored);
+                Ok(stored)
+            }
+            (Err(_), Some(live)) => Ok(live.stored),
+            (Err(error), None) => Err(error.into()),
         }
-        self.stored_job(id).await
     }
 
     /// A job's state from the store, in real time.

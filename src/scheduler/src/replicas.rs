@@ -13,6 +13,7 @@ use std::{
 use fairlead_dispatch::Millis;
 use fairlead_job::IdMaker;
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, StoreError, Version};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{core::Core, writer::only};
@@ -49,7 +50,7 @@ struct Known {
 }
 
 /// A replica that lives, for people and for hints.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Peer {
     /// One run of it.
     pub(crate) run: String,
@@ -74,6 +75,18 @@ impl Replicas {
         })
     }
 
+    /// A replica spoke to this one, perhaps before lists show it.
+    pub(crate) fn heard(&self, peer: &Peer, now: Millis) {
+        self.with(|known| {
+            let seen = known.others.entry(peer.run.clone()).or_insert(Seen {
+                version: Version::default(),
+                changed: now,
+                body: json!({ "name": peer.name, "url": peer.url }),
+            });
+            seen.changed = seen.changed.max(now);
+        });
+    }
+
     /// This replica's number, once it has one.
     pub(crate) fn number(&self) -> Option<u16> {
         self.with(|known| known.number)
@@ -90,8 +103,10 @@ impl Replicas {
             let mut others = BTreeMap::new();
             for doc in docs.into_iter().filter(|doc| doc.id != own) {
                 let before = known.others.remove(&doc.id);
-                let same = before.filter(|seen| seen.version == doc.version);
-                let changed = same.map_or(now, |seen| seen.changed);
+                let changed = match before {
+                    Some(seen) if seen.version == doc.version => seen.changed,
+                    _ => now,
+                };
                 let seen = Seen {
                     version: doc.version,
                     changed,
@@ -99,6 +114,12 @@ impl Replicas {
                 };
                 others.insert(doc.id, seen);
             }
+            // Heard of, and not listed yet.
+            let unlisted = std::mem::take(&mut known.others)
+                .into_iter()
+                .filter(|(_, seen)| seen.version == Version::default())
+                .filter(|(_, seen)| is_within(seen, now, SILENT_MS));
+            others.extend(unlisted);
             known.others = others;
             let lives = |run: &str| {
                 let seen = known.others.get(run);

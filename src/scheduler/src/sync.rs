@@ -16,8 +16,10 @@ use crate::{
 
 /// How often the waiting jobs are counted, ms.
 const COUNT_MS: u64 = 1_000;
-/// How often queues, accounts and hosts are read anew (other replicas and people change them), in counts.
+/// How often accounts are read anew (other replicas and people change them), in counts.
 const RELOAD_EVERY: u64 = 2;
+/// How often hosts are.
+const HOSTS_EVERY: u64 = 10;
 /// How often jobs that wait for others are looked at whatever was announced, in counts.
 const SWEEP_EVERY: u64 = 10;
 /// Page of the searches at start.
@@ -42,7 +44,8 @@ impl Core {
         self.store.refresh().await?;
         // Before anything is read, so that nothing falls in between.
         let mark = self.store.change_mark().await?;
-        self.reload().await?;
+        self.reload_queues().await?;
+        self.accounts.reload(self.store.as_ref()).await?;
         self.hosts.load(self.store.as_ref()).await?;
         let now = self.clock.now();
         for job in self
@@ -86,8 +89,7 @@ impl Core {
         }
     }
 
-    async fn reload(&self) -> Result<(), StoreError> {
-        self.accounts.reload(self.store.as_ref()).await?;
+    async fn reload_queues(&self) -> Result<(), StoreError> {
         if self.queues.reload(self.store.as_ref()).await? {
             self.engine.tell(Event::PolicyChanged(self.queues.policy()));
         }
@@ -101,7 +103,7 @@ impl Core {
         Ok(())
     }
 
-    /// Counts each second, and reads settings now and then, until the replica stops.
+    /// Looks at the store each second, until the replica stops.
     pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
         let mut round: u64 = 0;
         loop {
@@ -111,13 +113,7 @@ impl Core {
                 () = self.clock.sleep(Duration::from_millis(COUNT_MS)) => {}
             }
             round = round.wrapping_add(1);
-            let mut outcome = self.catch_up(&mut at).await;
-            if outcome.is_ok() {
-                outcome = self.count().await;
-            }
-            if outcome.is_ok() && round.is_multiple_of(RELOAD_EVERY) {
-                outcome = self.reload().await;
-            }
+            let outcome = self.look(round, &mut at).await;
             if let Err(error) = outcome {
                 tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
             }
@@ -125,6 +121,20 @@ impl Core {
                 self.sweep_dependants().await;
             }
         }
+    }
+
+    /// One look at the store.
+    async fn look(&self, round: u64, at: &mut Positions) -> Result<(), StoreError> {
+        self.catch_up(at).await?;
+        self.count().await?;
+        self.reload_queues().await?;
+        if round.is_multiple_of(RELOAD_EVERY) {
+            self.accounts.reload(self.store.as_ref()).await?;
+        }
+        if round.is_multiple_of(HOSTS_EVERY) {
+            self.hosts.load(self.store.as_ref()).await?;
+        }
+        Ok(())
     }
 
     /// Pulls a page for the engine.
