@@ -242,8 +242,7 @@ impl Engine {
             self.atoms.get(&running.group),
         );
         let (queue, account) = (self.atoms.get(&facts.queue), self.atoms.get(&facts.account));
-        let suite = self.atoms.get(&facts.suite);
-        let arch = self.atoms.get(&facts.arch);
+        let (suite, arch) = (self.atoms.get(&facts.suite), self.atoms.get(&facts.arch));
         let total_mb = running.total_memory_mb.max(facts.memory_mb);
         let owner = self.ledger.owner(&queue, &account, self.now);
         let load = Load {

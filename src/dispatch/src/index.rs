@@ -350,6 +350,10 @@ impl Index {
             .map(|(_, e)| e.holders.len() * listed(&e.shape))
             .sum::<usize>();
         assert_eq!(heads, expected, "heads that no bucket has");
+        self.check_counts();
+    }
+
+    fn check_counts(&self) {
         let shapes: usize = self
             .keys
             .values()
@@ -358,10 +362,7 @@ impl Index {
             .sum();
         assert_eq!(
             shapes,
-            self.shapes
-                .iter()
-                .map(|(_, e)| listed(&e.shape))
-                .sum::<usize>()
+            self.shapes.iter().map(|(_, e)| e.keys.len()).sum::<usize>()
         );
         let mut queues: BTreeMap<&Atom, ByNeed> = BTreeMap::new();
         for bucket in self.buckets.values() {
@@ -384,7 +385,7 @@ impl Index {
         }
         let counted: u64 = self.keys.values().map(|cells| cells.jobs).sum();
         let under_keys = self.buckets.values().filter_map(|bucket| {
-            Some(bucket.jobs.len() * listed(&self.shapes.get(bucket.shape)?.shape))
+            Some(bucket.jobs.len() * self.shapes.get(bucket.shape)?.keys.len())
         });
         assert_eq!(counted, under_keys.sum::<usize>() as u64);
     }

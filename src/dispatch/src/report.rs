@@ -222,18 +222,7 @@ impl Engine {
                 "a host does not know its job"
             );
         }
-        for (_, host) in self.hosts.present() {
-            let now_made = |(made, _): &&(u64, _)| *made == self.index.keys_made;
-            let Some((_, ids)) = host.under.as_ref().filter(now_made) else {
-                continue;
-            };
-            let there = ids.iter().filter(|id| self.index.keys.contains_key(**id));
-            assert!(
-                there.eq(&self.index.key_ids(&host.view.keys)),
-                "{} has keys it does not know of",
-                host.name
-            );
-        }
+        self.check_keys_of_hosts();
         assert_eq!(
             self.hosts
                 .known
@@ -264,6 +253,21 @@ impl Engine {
             assert!(
                 self.index.jobs.contains_key(job),
                 "a gate for a job that does not wait"
+            );
+        }
+    }
+
+    fn check_keys_of_hosts(&self) {
+        for (_, host) in self.hosts.present() {
+            let now_made = |(made, _): &&(u64, _)| *made == self.index.keys_made;
+            let Some((_, ids)) = host.under.as_ref().filter(now_made) else {
+                continue;
+            };
+            let there = ids.iter().filter(|id| self.index.keys.contains_key(**id));
+            assert!(
+                there.eq(&self.index.key_ids(&host.view.keys)),
+                "{} has keys it does not know of",
+                host.name
             );
         }
     }
