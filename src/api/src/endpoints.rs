@@ -65,6 +65,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "version and capabilities",
     ),
     row(
+        "GET",
+        "/metrics",
+        Caller::Anybody,
+        "what this replica counts, for Prometheus",
+    ),
+    row(
         "POST",
         "/scheduler/v1/jobs/submit",
         Caller::Account,

@@ -14,6 +14,7 @@ use crate::{
     consume::Offerer,
     core::Core,
     jobs::{Changed, engine_version},
+    metrics::Claimed,
 };
 
 /// How often one claim is settled by another write before the job is left alone for a while.
@@ -106,6 +107,12 @@ impl Core {
             .ok()
             .and_then(|mut found| found.pop().flatten())
             .map(|stored| stored.state);
+        self.metrics.claim(match &outcome {
+            Ok(_) => Claimed::Committed,
+            Err(ItemError::Conflict { .. }) => Claimed::Conflict,
+            Err(ItemError::Unknown { .. }) => Claimed::Unknown,
+            Err(_) => Claimed::Refused,
+        });
         match (outcome, state) {
             (Ok(version), Some(state)) => match set.apply(&state) {
                 Some(state) => Settled::Ours(Box::new(StoredJob { state, version })),

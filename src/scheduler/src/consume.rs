@@ -300,8 +300,13 @@ impl Core {
         // Its document may name a job too many, never one too few.
         let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(&jobs));
         if kept {
-            return grants;
+            let grants = grants?;
+            self.metrics
+                .granted
+                .inc_by(u64::try_from(grants.len()).unwrap_or(u64::MAX));
+            return Ok(grants);
         }
+        self.metrics.turns_lost.inc();
         Err(Refusal::new(
             ErrorCode::Conflict,
             "a later request of this host came meanwhile",

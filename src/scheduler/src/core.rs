@@ -14,9 +14,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, feed::Seen, hints::Outbox,
-    hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, parked::Parked, queues::Queues,
-    renewal::Renewals, replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants,
-    writer::Writer,
+    hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, parked::Parked,
+    queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer, turns::Turns,
+    wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -39,6 +39,7 @@ pub(crate) struct Core {
     /// The way to other replicas, and where they reach this one.
     pub(crate) peers: Arc<dyn PeerLink>,
     pub(crate) url: String,
+    pub(crate) metrics: Metrics,
     pub(crate) changes: Changes,
     pub(crate) dependants: Dependants,
     /// Jobs that wait for a time.
@@ -96,6 +97,7 @@ impl Core {
             queues: Queues::default(),
             peers,
             url,
+            metrics: Metrics::new(),
             changes: Changes::default(),
             dependants: Dependants::default(),
             parked: Parked::default(),

@@ -190,7 +190,9 @@ impl Core {
         let each = peers.iter().map(|peer| {
             let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
             async move {
+                self.metrics.hints_sent.inc();
                 if let Err(error) = self.peers.post(&url, token, body).await {
+                    self.metrics.hints_lost.inc();
                     tracing::debug!(peer = peer.name, error, "a hint was lost");
                 }
             }

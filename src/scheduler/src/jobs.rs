@@ -140,6 +140,13 @@ pub(crate) struct Changed {
     pub(crate) after: StoredJob,
 }
 
+impl Changed {
+    /// Whether anything was written.
+    pub(crate) fn is_change(&self) -> bool {
+        self.before.version != self.after.version
+    }
+}
+
 impl Core {
     /// A job's state as the store has it now; while it cannot be read, as it was last known.
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {

@@ -8,7 +8,9 @@ use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::json;
 
-use crate::{core::Core, parked, refusal::Refusal, results::attempt_root};
+use crate::{
+    core::Core, jobs::Changed, metrics::Returned, parked, refusal::Refusal, results::attempt_root,
+};
 
 /// The agent enforces the limit of stage running itself; past this much more, seconds, we do.
 const RUNNING_SLACK_S: u64 = 120;
@@ -172,6 +174,9 @@ impl Core {
                 Ok(same.then(|| given_back(state, now_ms, reason)))
             })
             .await;
+        if outcome.as_ref().is_ok_and(Changed::is_change) {
+            self.metrics.returned(Returned::Undelivered);
+        }
         log_outcome(
             id,
             "a job could not be put back; its lease will run out",
@@ -194,7 +199,8 @@ impl Core {
             })
             .await;
         match outcome {
-            Ok(changed) if changed.before.version != changed.after.version => {
+            Ok(changed) if changed.is_change() => {
+                self.metrics.returned(Returned::Lost);
                 self.parked.add_own(&changed.after.state);
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });

@@ -21,6 +21,7 @@ mod intake;
 mod jobs;
 mod lease;
 mod mailbox;
+mod metrics;
 mod parked;
 mod peers;
 mod queues;

@@ -311,6 +311,10 @@ impl Core {
     }
 
     async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
+        let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        self.metrics
+            .submitted
+            .inc_by(u64::try_from(accepted).unwrap_or(u64::MAX));
         for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }

@@ -115,6 +115,7 @@ impl Core {
             round = round.wrapping_add(1);
             let outcome = self.look(round, &mut at).await;
             if let Err(error) = outcome {
+                self.metrics.looks_failed.inc();
                 tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
             }
             if round.is_multiple_of(SWEEP_EVERY) {

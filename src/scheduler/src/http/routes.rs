@@ -80,6 +80,7 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
             answer.unwrap_or_else(|| Err(no_route(&method, &segments)))
         }
         ("GET" | "HEAD", []) => Ok(admin::health(&core)),
+        ("GET", ["metrics"]) => Ok(admin::metrics(&core).await),
         ("POST", ["submit_job"]) => jobs::submit(core, request).await,
         ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
             testboxes::dispatch(core, request, Some((boot, parameter, value))).await

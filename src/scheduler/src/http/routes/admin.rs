@@ -42,10 +42,24 @@ pub(super) fn health(core: &Core) -> Response {
     if !store.problem.is_empty() {
         lines.extend(["The store has a problem: ", &store.problem, "\n"]);
     }
+    let now = core.clock.now();
+    let peers: Vec<String> = core
+        .replicas
+        .peers(now)
+        .into_iter()
+        .map(|p| p.name)
+        .collect();
+    if !peers.is_empty() {
+        lines.extend(["Other replicas: ", &peers.join(", "), ".\n"]);
+    }
     if core.draining.is_cancelled() {
         lines.push_str("This replica is stopping.\n");
     }
     text(status, lines)
+}
+
+pub(super) async fn metrics(core: &Core) -> Response {
+    text(200, core.metrics_text().await)
 }
 
 pub(super) fn version(core: &Core) -> Response {

@@ -1,0 +1,212 @@
+//! What a replica counts, for dashboards and alarms: `GET /metrics`, in Prometheus' text format.
+//!
+//! Counters belong to one replica, not to the process, so that several can be in one. What is a state and
+//! not a count (jobs held, peers) is read when somebody asks.
+
+use std::sync::Mutex;
+
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use crate::core::Core;
+
+/// How a claim went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    /// Acknowledged.
+    Committed,
+    /// Another one was faster (or our own write was answered so): it was settled by another write.
+    Conflict,
+    /// The store did not say: it was settled by another write.
+    Unknown,
+    /// The store did not take it.
+    Refused,
+}
+
+impl Claimed {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Conflict => "conflict",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What a lost lease or an undelivered grant came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// It was never delivered.
+    Undelivered,
+    /// Its lease was lost.
+    Lost,
+}
+
+impl Returned {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Undelivered => "undelivered",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// One label and its value.
+type Label = [(&'static str, &'static str); 1];
+
+/// The counters of one replica.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Mutex<Registry>,
+    claims: Family<Label, Counter>,
+    returned: Family<Label, Counter>,
+    pub(crate) submitted: Counter,
+    pub(crate) granted: Counter,
+    pub(crate) turns_lost: Counter,
+    pub(crate) hints_sent: Counter,
+    pub(crate) hints_lost: Counter,
+    pub(crate) looks_failed: Counter,
+    states: States,
+}
+
+/// What is read when somebody asks.
+#[derive(Debug, Default)]
+struct States {
+    store_available: Gauge,
+    peers: Gauge,
+    held: Gauge,
+    waiters: Gauge,
+    cached: Gauge,
+    claims_in_flight: Gauge,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut all = Self {
+            registry: Mutex::default(),
+            claims: Family::default(),
+            returned: Family::default(),
+            submitted: Counter::default(),
+            granted: Counter::default(),
+            turns_lost: Counter::default(),
+            hints_sent: Counter::default(),
+            hints_lost: Counter::default(),
+            looks_failed: Counter::default(),
+            states: States::default(),
+        };
+        let mut registry = Registry::with_prefix("fairlead");
+        all.register(&mut registry);
+        all.registry = Mutex::new(registry);
+        all
+    }
+
+    fn register(&self, to: &mut Registry) {
+        to.register("claims", "Claims, by how they went", self.claims.clone());
+        let help = "Jobs that went back to waiting, by why";
+        to.register("jobs_returned", help, self.returned.clone());
+        let counters = [
+            ("jobs_submitted", "Jobs acknowledged", &self.submitted),
+            ("jobs_granted", "Jobs handed to hosts", &self.granted),
+            (
+                "turns_lost",
+                "Requests of hosts that a later request elsewhere overtook",
+                &self.turns_lost,
+            ),
+            ("hints_sent", "Messages to other replicas", &self.hints_sent),
+            ("hints_lost", "Those that failed", &self.hints_lost),
+            (
+                "looks_failed",
+                "Seconds in which the store could not be read",
+                &self.looks_failed,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            to.register(name, help, counter.clone());
+        }
+        let states = [
+            (
+                "store_available",
+                "1 when the store answers",
+                &self.states.store_available,
+            ),
+            ("peers", "Other replicas that live", &self.states.peers),
+            ("jobs_held", "Jobs that testboxes have", &self.states.held),
+            ("waiters", "Requests that wait", &self.states.waiters),
+            ("jobs_cached", "Waiting jobs in memory", &self.states.cached),
+            (
+                "claims_in_flight",
+                "Claims that are not settled",
+                &self.states.claims_in_flight,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+    }
+
+    pub(crate) fn claim(&self, outcome: Claimed) {
+        self.claims
+            .get_or_create(&[("outcome", outcome.word())])
+            .inc();
+    }
+
+    pub(crate) fn returned(&self, why: Returned) {
+        self.returned.get_or_create(&[("why", why.word())]).inc();
+    }
+}
+
+impl Core {
+    /// All metrics as text.
+    pub(crate) async fn metrics_text(&self) -> String {
+        let stats = self.engine.ask(|engine, _| engine.stats()).await;
+        let stats = stats.unwrap_or_default();
+        let states = &self.metrics.states;
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        states
+            .store_available
+            .set(i64::from(self.store.health().available));
+        states
+            .peers
+            .set(count(self.replicas.peers(self.clock.now()).len()));
+        states.held.set(count(self.live.len()));
+        states.waiters.set(count(self.waiters.len()));
+        states.cached.set(number(stats.cached_jobs));
+        states.claims_in_flight.set(number(stats.in_flight));
+        let mut text = String::new();
+        let registry = self.metrics.registry.lock();
+        let registry = registry.unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Writing to a text cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_shown_under_their_names() {
+        let metrics = Metrics::new();
+        metrics.claim(Claimed::Committed);
+        metrics.claim(Claimed::Conflict);
+        metrics.claim(Claimed::Conflict);
+        metrics.returned(Returned::Lost);
+        metrics.submitted.inc_by(5);
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry.lock().unwrap()).unwrap();
+        for line in [
+            "fairlead_claims_total{outcome=\"conflict\"} 2",
+            "fairlead_jobs_returned_total{why=\"lost\"} 1",
+            "fairlead_jobs_submitted_total 5",
+            "fairlead_jobs_held 0",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}
