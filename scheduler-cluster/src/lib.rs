@@ -1,3 +1,5 @@
 //! Several replicas side by side: the place of their launcher, load, faults and simulation.
 //!
-//! Nothing yet: one replica serves a lab today.
+//! [`sim`] runs replicas in virtual time, with faults, and judges what they do.
+
+pub mod sim;

@@ -1,0 +1,424 @@
+//! Each change of a stored state against what may follow what.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use fairlead_job::{Health, JobId, Stage, TboxType};
+use fairlead_store::JobState;
+
+use super::{Check, broken};
+use crate::sim::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
+
+/// A claim that is in.
+#[derive(Debug, Clone)]
+pub(super) struct Claimed {
+    pub(super) at_ms: u64,
+    pub(super) asked_ms: u64,
+    pub(super) id: JobId,
+    pub(super) class: u8,
+    pub(super) memory_mb: u32,
+    pub(super) host: usize,
+}
+
+/// What was stored of one job.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) state: Arc<JobState>,
+    pub(super) changed_ms: u64,
+    /// Since when it waits and may run.
+    pub(super) waits_since_ms: Option<u64>,
+    /// When it last stopped waiting.
+    pub(super) waited_until_ms: u64,
+    tokens: BTreeSet<String>,
+}
+
+/// What was stored of all of them.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub(super) jobs: BTreeMap<JobId, Track>,
+    pub(super) claims: Vec<Claimed>,
+}
+
+impl History {
+    pub(super) fn unchanged_since(&self, id: JobId, at_ms: u64) -> bool {
+        self.jobs.get(&id).is_some_and(|it| it.changed_ms < at_ms)
+    }
+
+    fn keep(&mut self, change: &Change, now_ms: u64) {
+        let state = &change.after;
+        let track = self.jobs.entry(state.job_id).or_insert_with(|| Track {
+            state: Arc::clone(state),
+            changed_ms: now_ms,
+            waits_since_ms: None,
+            waited_until_ms: 0,
+            tokens: BTreeSet::new(),
+        });
+        let waited = track.waits_since_ms.is_some();
+        track.waits_since_ms = match (waited, waits(state)) {
+            (true, true) => track.waits_since_ms,
+            (_, true) => Some(now_ms),
+            (_, false) => None,
+        };
+        if waited && !waits(state) {
+            track.waited_until_ms = now_ms;
+        }
+        track.changed_ms = now_ms;
+        track.state = Arc::clone(state);
+        if !state.claim_token.is_empty() {
+            track.tokens.insert(state.claim_token.clone());
+        }
+    }
+}
+
+impl Check {
+    /// A state has changed in truth.
+    pub(super) fn changed(
+        &mut self,
+        change: &Change,
+        asked_ms: u64,
+        now_ms: u64,
+    ) -> Result<(), Violation> {
+        let after = &change.after;
+        match &change.before {
+            None if after.stage != Stage::Submit || after.attempt != 1 => {
+                return broken(
+                    "I9",
+                    format!("job {} is born in stage {}", after.job_id, after.stage),
+                );
+            }
+            None => {}
+            Some(before) if before.stage.is_terminal() => after_the_end(before, after)?,
+            Some(before) if before.stage == Stage::Submit => {
+                self.from_waiting(before, after, asked_ms, now_ms)?
+            }
+            Some(before) => self.from_held(before, after, asked_ms)?,
+        }
+        if after.stage == Stage::Finish && after.health == Health::Success {
+            self.success_was_reported(after)?;
+        }
+        self.history.keep(change, now_ms);
+        Ok(())
+    }
+
+    fn success_was_reported(&self, after: &JobState) -> Result<(), Violation> {
+        let key = (after.job_id, after.claim_token.clone());
+        if self.reported.get(&key) == Some(&Health::Success) {
+            return Ok(());
+        }
+        broken(
+            "I8",
+            format!("job {} is a success that no host reported", after.job_id),
+        )
+    }
+
+    fn from_waiting(
+        &mut self,
+        before: &JobState,
+        after: &JobState,
+        asked_ms: u64,
+        now_ms: u64,
+    ) -> Result<(), Violation> {
+        let id = after.job_id;
+        if after.stage == Stage::Submit {
+            if after.attempt != before.attempt || !after.claim_token.is_empty() {
+                return broken(
+                    "I9",
+                    format!("waiting job {id} got another attempt or a token"),
+                );
+            }
+            return Ok(());
+        }
+        if after.stage.is_terminal() {
+            return ends_from_waiting(before, after);
+        }
+        if after.stage != Stage::Dispatch || after.attempt != before.attempt || !before.ready {
+            return broken(
+                "I9",
+                format!("job {id} goes from submit to {}", after.stage),
+            );
+        }
+        let known = self.history.jobs.get(&id);
+        if after.claim_token.is_empty()
+            || known.is_some_and(|it| it.tokens.contains(&after.claim_token))
+        {
+            return broken("I2", format!("job {id} is claimed without a fresh token"));
+        }
+        self.counts.claims += 1;
+        self.claimed(after, asked_ms, now_ms)
+    }
+
+    /// A claim: its host can run it, and its request is not over-filled.
+    fn claimed(&mut self, after: &JobState, asked_ms: u64, now_ms: u64) -> Result<(), Violation> {
+        let id = after.job_id;
+        let found = self.plans.iter().position(|plan| plan.name == after.host);
+        let Some((host, plan)) = found.and_then(|at| Some((at, self.plans.get(at)?))) else {
+            return broken(
+                "I3",
+                format!("job {id} is claimed for no host: '{}'", after.host),
+            );
+        };
+        if let Some(lack) = lacks(after, plan) {
+            return broken(
+                "I3",
+                format!("job {id} is claimed for {}, which lacks {lack}", plan.name),
+            );
+        }
+        let same_request = self
+            .history
+            .jobs
+            .values()
+            .map(|track| &track.state)
+            .filter(|state| {
+                state.job_id != id
+                    && state.stage.is_held()
+                    && state.host == after.host
+                    && state.session == after.session
+                    && state.request == after.request
+            });
+        let (mut many, mut memory_mb) = (1, after.memory_mb);
+        let mut others = String::new();
+        for other in same_request {
+            many += 1;
+            memory_mb += other.memory_mb;
+            others.push_str(&format!(" {} by {}", other.job_id, other.replica));
+        }
+        let offered = self
+            .hosts
+            .get(host)
+            .and_then(|it| it.offered(&after.session, after.request));
+        if let Some((free_mb, jobs_max)) = offered
+            && (many > jobs_max || (!plan.is_hw() && memory_mb > free_mb))
+        {
+            return broken(
+                "I2",
+                format!(
+                    "request {} of {} offered {jobs_max} jobs and {free_mb} MB, and gets {many} jobs of {memory_mb} MB: {id} by {},{others}",
+                    after.request, plan.name, after.replica
+                ),
+            );
+        }
+        self.history.claims.push(Claimed {
+            at_ms: now_ms,
+            asked_ms,
+            id,
+            class: after.class,
+            memory_mb: after.memory_mb,
+            host,
+        });
+        Ok(())
+    }
+
+    fn from_held(
+        &mut self,
+        before: &JobState,
+        after: &JobState,
+        asked_ms: u64,
+    ) -> Result<(), Violation> {
+        let id = after.job_id;
+        if after.stage == Stage::Submit {
+            return self.back_to_waiting(before, after, asked_ms);
+        }
+        if after.attempt != before.attempt {
+            return broken(
+                "I9",
+                format!(
+                    "held job {id} goes from attempt {} to {}",
+                    before.attempt, after.attempt
+                ),
+            );
+        }
+        if after.stage.is_terminal() {
+            if after.health == Health::Unknown {
+                return broken("I8", format!("job {id} ended without a health"));
+            }
+            if after.health == Health::AbortProvider {
+                return self.lease_was_lost(before, asked_ms);
+            }
+            return Ok(());
+        }
+        if after.stage != before.stage && !before.stage.may_become(after.stage) {
+            return broken(
+                "I9",
+                format!("job {id} goes from {} to {}", before.stage, after.stage),
+            );
+        }
+        if after.claim_token != before.claim_token {
+            let handed_again = before.stage == Stage::Dispatch
+                && after.stage == Stage::Dispatch
+                && after.host == before.host
+                && after.session != before.session;
+            if !handed_again {
+                return broken("I2", format!("job {id} changes its owner while it is held"));
+            }
+        }
+        if after.host != before.host {
+            return broken(
+                "I2",
+                format!("job {id} moves from {} to {}", before.host, after.host),
+            );
+        }
+        Ok(())
+    }
+
+    fn back_to_waiting(
+        &mut self,
+        before: &JobState,
+        after: &JobState,
+        asked_ms: u64,
+    ) -> Result<(), Violation> {
+        let id = after.job_id;
+        if !after.claim_token.is_empty() || !after.host.is_empty() {
+            return broken("I2", format!("job {id} waits and still has an owner"));
+        }
+        if after.attempt == before.attempt {
+            self.counts.given_back += 1;
+            if before.stage == Stage::Dispatch {
+                return Ok(());
+            }
+            return broken(
+                "I9",
+                format!(
+                    "job {id} goes from {} back to submit in the same attempt",
+                    before.stage
+                ),
+            );
+        }
+        let recorded = after.attempts.last().is_some_and(|last| {
+            last.attempt == before.attempt && last.claim_token == before.claim_token
+        });
+        if after.attempt != before.attempt + 1 || !recorded {
+            return broken(
+                "I9",
+                format!("attempt {} of job {id} is not on record", before.attempt),
+            );
+        }
+        let lost = after
+            .attempts
+            .last()
+            .is_some_and(|last| last.health == Health::AbortProvider);
+        if lost {
+            return self.lease_was_lost(before, asked_ms);
+        }
+        Ok(())
+    }
+
+    /// A lease was lost: its host must not have been told that all is well within the lease.
+    fn lease_was_lost(&mut self, before: &JobState, asked_ms: u64) -> Result<(), Violation> {
+        self.counts.lost += 1;
+        let key = (before.job_id, before.claim_token.clone());
+        let reported = self.reported.get(&key) == Some(&Health::AbortProvider);
+        let lives = self
+            .plans
+            .iter()
+            .position(|plan| plan.name == before.host)
+            .and_then(|host| self.hosts.get(host))
+            .is_some_and(|host| host.session == before.session);
+        let Some(renewed_ms) = self
+            .renewed
+            .get(&before.claim_token)
+            .filter(|_| lives && !reported)
+        else {
+            return Ok(());
+        };
+        let silent_ms = asked_ms.saturating_sub(*renewed_ms);
+        // What was decided may have waited for an answer of the store before it was sent.
+        let slack_ms = 1_500;
+        if silent_ms + slack_ms < self.lease_ms {
+            return broken(
+                "I2",
+                format!(
+                    "{} lost job {} after {silent_ms} ms, the lease is {} ms",
+                    before.host, before.job_id, self.lease_ms
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
+    let mut same = after.clone();
+    same.data_readiness = before.data_readiness;
+    if same == *before {
+        return Ok(());
+    }
+    broken(
+        "I8",
+        format!(
+            "job {} had ended ({}, {}) and changes to {}, {}",
+            before.job_id, before.stage, before.health, after.stage, after.health
+        ),
+    )
+}
+
+fn ends_from_waiting(before: &JobState, after: &JobState) -> Result<(), Violation> {
+    let id = after.job_id;
+    if after.attempt == before.attempt {
+        return match after.stage {
+            Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
+            stage => broken("I9", format!("waiting job {id} goes to {stage}")),
+        };
+    }
+    // A former owner's end, taken while nobody else had the job.
+    let record = before
+        .attempts
+        .last()
+        .filter(|last| last.attempt == after.attempt);
+    let rightly = after.attempt + 1 == before.attempt
+        && record.is_some_and(|last| last.claim_token == after.claim_token);
+    if rightly {
+        return Ok(());
+    }
+    broken(
+        "I8",
+        format!(
+            "job {id} waits for attempt {} and attempt {} ends",
+            before.attempt, after.attempt
+        ),
+    )
+}
+
+/// Keys that a host offers.
+pub(super) fn keys(plan: &HostPlan) -> Vec<String> {
+    let group = plan.name.split("--").next().unwrap_or_default();
+    let each = plan.kinds.iter().map(|kind| match *kind {
+        "hw" => vec![
+            format!("hw.{}", plan.arch),
+            format!("hw@{}", plan.name),
+            format!("hw@{group}"),
+        ],
+        kind => vec![
+            format!("{kind}.{}", plan.arch),
+            format!("{kind}.{}@{}", plan.arch, plan.name),
+        ],
+    });
+    each.flatten().collect()
+}
+
+/// What a host lacks for a job.
+pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
+    let keys = keys(plan);
+    if !state.host_keys.iter().any(|key| keys.contains(key)) {
+        return Some(format!("all of {:?}", state.host_keys));
+    }
+    if !state.arch.is_empty() && state.arch != plan.arch {
+        return Some(state.arch.clone());
+    }
+    if state.memory_mb > plan.memory_mb {
+        return Some(format!("{} MB", state.memory_mb));
+    }
+    let tag = state
+        .tags
+        .iter()
+        .find(|tag| !plan.tags.contains(&tag.as_str()));
+    let device = state
+        .devices
+        .iter()
+        .find(|device| !plan.devices.contains(&device.as_str()));
+    let kind_is_there = plan.is_hw() == (state.tbox_type == TboxType::Hw);
+    tag.or(device)
+        .cloned()
+        .or_else(|| (!kind_is_there).then(|| state.tbox_type.as_str().to_owned()))
+}

@@ -1,0 +1,58 @@
+//! What hosts asked for, as they know it.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::ConsumeRequest;
+
+use super::Check;
+
+/// One host's own view.
+#[derive(Debug, Default)]
+pub(super) struct HostSide {
+    /// The session that lives; empty: none does.
+    pub(super) session: String,
+    /// What each request of the session offered: free memory, MB, and jobs.
+    offers: BTreeMap<u64, (u32, u32)>,
+    /// The request that waits for an answer, and when it was sent.
+    pub(super) asks: Option<(ConsumeRequest, u64)>,
+}
+
+impl HostSide {
+    pub(super) fn offered(&self, session: &str, request: u64) -> Option<(u32, u32)> {
+        let offers = (self.session == session).then_some(&self.offers)?;
+        offers.get(&request).copied()
+    }
+}
+
+impl Check {
+    pub(in crate::sim) fn session_begins(&mut self, host: usize, session: &str) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            *side = HostSide {
+                session: session.to_owned(),
+                ..HostSide::default()
+            };
+        }
+    }
+
+    pub(in crate::sim) fn session_ends(&mut self, host: usize) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            *side = HostSide::default();
+        }
+    }
+
+    /// A host sends a request for work.
+    pub(in crate::sim) fn host_asks(&mut self, host: usize, request: &ConsumeRequest, now_ms: u64) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            let offer = (request.free_memory_mb, request.jobs_max);
+            side.offers.insert(request.request, offer);
+            side.asks = Some((request.clone(), now_ms));
+        }
+    }
+
+    /// Its request was answered, or nobody will answer it.
+    pub(in crate::sim) fn host_answered(&mut self, host: usize) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            side.asks = None;
+        }
+    }
+}

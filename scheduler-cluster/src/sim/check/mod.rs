@@ -1,0 +1,303 @@
+//! The judge: what was promised against what happened. It sees the truth of the store, every answer that
+//! a host or a user got, and when each workload ran; it takes no part.
+
+mod calm;
+mod history;
+mod hosts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairlead_api::{ErrorCode, Grant};
+use fairlead_job::{Health, JobId};
+
+use super::{
+    net::Answer,
+    scenario::{HostPlan, Scenario},
+    truth::Change,
+    world::{Violation, World},
+};
+use history::History;
+use hosts::HostSide;
+
+/// What is counted for the report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Jobs that users were told are in.
+    pub acknowledged: u64,
+    /// Claims that are in.
+    pub claims: u64,
+    /// Attempts whose lease was lost.
+    pub lost: u64,
+    /// Grants that were put back undelivered.
+    pub given_back: u64,
+    /// Workloads that began.
+    pub runs: u64,
+    /// Grants that a host could not take.
+    pub over_granted: u64,
+}
+
+impl Counts {
+    /// Adds those of another simulation.
+    pub fn add(&mut self, other: Self) {
+        self.acknowledged += other.acknowledged;
+        self.claims += other.claims;
+        self.lost += other.lost;
+        self.given_back += other.given_back;
+        self.runs += other.runs;
+        self.over_granted += other.over_granted;
+    }
+}
+
+/// What the judge remembers.
+#[derive(Debug)]
+pub(super) struct Check {
+    plans: Vec<HostPlan>,
+    lease_ms: u64,
+    refresh_ms: u64,
+    phantoms: bool,
+    acknowledged: BTreeSet<JobId>,
+    history: History,
+    hosts: Vec<HostSide>,
+    /// When hosts were last told that a claim of theirs is right: the time at which they asked, by token.
+    renewed: BTreeMap<String, u64>,
+    runs: BTreeMap<JobId, Vec<Run>>,
+    /// What hosts reported as ends, and which of these were taken.
+    reported: BTreeMap<(JobId, String), Health>,
+    taken: BTreeMap<(JobId, String), Health>,
+    calm_since_ms: Option<u64>,
+    pub(super) counts: Counts,
+}
+
+/// A workload runs on a host, as the host sees it.
+#[derive(Debug, Clone)]
+struct Run {
+    host: usize,
+    attempt: u16,
+    from_ms: u64,
+    /// When it ends by itself, or has ended.
+    until_ms: u64,
+    ended: bool,
+    stop_when_cut_off: bool,
+}
+
+fn broken(invariant: &'static str, what: impl Into<String>) -> Result<(), Violation> {
+    Err(Violation {
+        invariant,
+        what: what.into(),
+    })
+}
+
+impl Check {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        Self {
+            plans: scenario.hosts.clone(),
+            lease_ms: scenario.lease_ms,
+            refresh_ms: scenario.refresh_ms,
+            phantoms: scenario.faults.write_phantom > 0,
+            acknowledged: BTreeSet::new(),
+            history: History::default(),
+            hosts: scenario.hosts.iter().map(|_| HostSide::default()).collect(),
+            renewed: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            calm_since_ms: None,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn acknowledged(&self) -> &BTreeSet<JobId> {
+        &self.acknowledged
+    }
+
+    /// A user was told that the job is in.
+    pub(super) fn submitted(&mut self, id: JobId) {
+        self.counts.acknowledged += 1;
+        self.acknowledged.insert(id);
+    }
+
+    /// A host brings an end home.
+    pub(super) fn end_is_reported(&mut self, grant: &Grant, health: Health) {
+        if let Ok(id) = grant.job_id.parse() {
+            self.reported
+                .insert((id, grant.claim_token.clone()), health);
+        }
+    }
+
+    /// A request in which a host named the job was answered well.
+    pub(super) fn renewed(&mut self, _host: usize, held: &fairlead_api::HeldJob, sent_ms: u64) {
+        let at = self.renewed.entry(held.claim_token.clone()).or_default();
+        *at = sent_ms.max(*at);
+    }
+
+    fn run_ends(&mut self, host: usize, key: &(String, u16), now_ms: u64) {
+        let Ok(id) = key.0.parse::<JobId>() else {
+            return;
+        };
+        for run in self.runs.entry(id).or_default() {
+            if run.host == host && run.attempt == key.1 && !run.ended {
+                run.ended = true;
+                run.until_ms = run.until_ms.min(now_ms);
+            }
+        }
+    }
+
+    /// A workload begins: one that must never run twice at once must not run anywhere.
+    fn run_begins(&mut self, run: Run, id: JobId, now_ms: u64) -> Result<(), Violation> {
+        self.counts.runs += 1;
+        let runs = self.runs.entry(id).or_default();
+        let overlaps = |other: &&Run| !other.ended && other.until_ms > now_ms;
+        let other = runs.iter().find(overlaps).cloned();
+        let (host, attempt) = (run.host, run.attempt);
+        let alone = run.stop_when_cut_off;
+        runs.push(run);
+        let Some(other) = other else {
+            return Ok(());
+        };
+        if alone || other.host == host {
+            return broken(
+                "I2",
+                format!(
+                    "job {id} begins on host {host} (attempt {attempt}) while it runs on host {} (attempt {}) since {} ms",
+                    other.host, other.attempt, other.from_ms
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// What a user or a host gets must be an answer, not a crash.
+    fn answered(what: &str, answer: &Answer) -> Result<(), Violation> {
+        if answer.status == ErrorCode::Internal.status() {
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            return broken("answers", format!("{what}: {text}"));
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// A state of a job has changed in truth.
+    pub(super) fn changed(&self, change: &Change, by: &str, asked_ms: u64) {
+        let after = &change.after;
+        let from = change.before.as_ref().map_or("", |it| it.stage.as_str());
+        self.note(format_args!(
+            "{by}: {} #{} {from}>{} {} {}/{} {}",
+            after.job_id,
+            after.attempt,
+            after.stage,
+            after.host,
+            change.version.primary_term,
+            change.version.seq_no,
+            if after.stage.is_terminal() {
+                after.health.as_str()
+            } else {
+                ""
+            },
+        ));
+        self.checked(|check, now_ms| check.changed(change, asked_ms, now_ms));
+    }
+
+    /// A grant has arrived at a host.
+    pub(super) fn granted(&self, host: usize, grant: &Grant, fits: bool) {
+        let verdict = if fits { "takes" } else { "cannot take" };
+        self.note(format_args!(
+            "{} {verdict} {} #{}",
+            self.scenario.hosts.get(host).map_or("", |it| &it.name),
+            grant.job_id,
+            grant.attempt
+        ));
+        if !fits {
+            self.check().counts.over_granted += 1;
+        }
+    }
+
+    /// A workload begins.
+    pub(super) fn run_begins(&self, host: usize, grant: &Grant, until_ms: u64) {
+        self.note(format_args!(
+            "{} begins {} #{}, to {until_ms}",
+            self.scenario.hosts.get(host).map_or("", |it| &it.name),
+            grant.job_id,
+            grant.attempt
+        ));
+        let Ok(id) = grant.job_id.parse::<JobId>() else {
+            return;
+        };
+        self.checked(|check, now_ms| {
+            let run = Run {
+                host,
+                attempt: grant.attempt,
+                from_ms: now_ms,
+                until_ms,
+                ended: false,
+                stop_when_cut_off: grant.stop_when_cut_off,
+            };
+            check.run_begins(run, id, now_ms)
+        });
+    }
+
+    /// A workload has ended.
+    pub(super) fn run_ends(&self, host: usize, key: &(String, u16)) {
+        let now_ms = self.now_ms();
+        self.check().run_ends(host, key, now_ms);
+    }
+
+    /// The report of an end was answered.
+    pub(super) fn end_answered(&self, host: usize, grant: &Grant, health: Health, answer: &Answer) {
+        self.note(format_args!(
+            "{} is told {} for {} #{}",
+            self.scenario.hosts.get(host).map_or("", |it| &it.name),
+            answer.status,
+            grant.job_id,
+            grant.attempt
+        ));
+        self.checked(|check, _| {
+            if answer.is_good()
+                && let Ok(id) = grant.job_id.parse()
+            {
+                check.taken.insert((id, grant.claim_token.clone()), health);
+            }
+            Check::answered("the report of an end", answer)
+        });
+    }
+
+    /// A user was answered.
+    pub(super) fn user_answered(&self, what: &str, answer: &Answer) {
+        self.note(format_args!("user: {what} is answered {}", answer.status));
+        self.checked(|_, _| Check::answered(what, answer));
+    }
+
+    /// A host was told that a job is no longer its own: it must be so.
+    pub(super) fn told_to_forget(
+        &self,
+        host: usize,
+        key: &(String, u16),
+        token: &str,
+        sent_ms: u64,
+    ) {
+        self.note(format_args!(
+            "{} is told to forget {} #{}",
+            self.scenario.hosts.get(host).map_or("", |it| &it.name),
+            key.0,
+            key.1
+        ));
+        let Ok(id) = key.0.parse::<JobId>() else {
+            return;
+        };
+        let truth = self
+            .truth()
+            .job(id)
+            .map(|entry| std::sync::Arc::clone(&entry.state));
+        self.checked(|check, _| {
+            let is_its =
+                truth.is_some_and(|state| state.claim_token == token && state.stage.is_held());
+            if is_its && !check.phantoms && check.history.unchanged_since(id, sent_ms) {
+                return broken(
+                    "I2",
+                    format!("host {host} was told to forget job {id}, which is its own"),
+                );
+            }
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,276 @@
+//! Replicas as processes: started, killed, stopped for a while, stopped in order.
+//!
+//! A process that is dead or paused does nothing that others could see: its sleeps do not end, and its
+//! messages, calls and their answers wait at its gate. A dead one waits there for ever.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+};
+
+use fairlead_scheduler::{Clock, Config, Parts, Pause, Replica};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    peers::Peers,
+    store::Handle,
+    timer::{pause, within},
+    world::World,
+};
+
+/// How long a replica that is stopped in order may take, ms; then it is killed.
+const STOP_MS: u64 = 20_000;
+
+/// One life of a replica.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) slot: usize,
+    pub(super) name: String,
+    pub(super) pause: Arc<Pause>,
+    pub(super) died: CancellationToken,
+    /// Whether its last call of the store was answered well.
+    pub(super) store_answers: AtomicBool,
+}
+
+impl Process {
+    /// Waits until the process runs; for ever, when it is dead.
+    pub(super) async fn gate(&self) {
+        self.pause.over().await;
+    }
+
+    fn kill(&self) {
+        self.pause.begin();
+        self.died.cancel();
+    }
+
+    fn resume(&self) {
+        if !self.died.is_cancelled() {
+            self.pause.end();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Life {
+    process: Arc<Process>,
+    /// `None` while it starts.
+    replica: Option<Arc<Replica>>,
+}
+
+/// The place of a replica: one address, one life after the other.
+pub(super) struct Slot {
+    number: usize,
+    life: Mutex<(u32, Option<Life>)>,
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Slot {
+    pub(super) fn new(number: usize) -> Self {
+        Self {
+            number,
+            life: Mutex::new((0, None)),
+        }
+    }
+
+    fn life(&self) -> MutexGuard<'_, (u32, Option<Life>)> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where other replicas reach it.
+    pub(super) fn url(&self) -> String {
+        format!("http://r{}", self.number)
+    }
+
+    /// Who listens there now.
+    pub(super) fn up(&self) -> Option<(Arc<Process>, Arc<Replica>)> {
+        let life = self.life().1.clone()?;
+        Some((life.process, life.replica?))
+    }
+
+    /// The process, also while it starts.
+    fn process(&self) -> Option<Arc<Process>> {
+        self.life().1.as_ref().map(|life| Arc::clone(&life.process))
+    }
+
+    /// Kills what runs there; `false`: nothing did.
+    pub(super) fn kill(&self) -> bool {
+        let gone = self.life().1.take();
+        gone.inspect(|life| life.process.kill()).is_some()
+    }
+
+    /// Stops what runs there for so long, or until calm.
+    pub(super) async fn pause_for(&self, world: &World, ms: u64) {
+        let Some(process) = self.process() else {
+            return;
+        };
+        world.note(format_args!("{} pauses for {ms} ms", process.name));
+        process.pause.begin();
+        tokio::select! {
+            biased;
+            () = pause(ms) => {}
+            () = world.calm.cancelled() => {}
+        }
+        process.resume();
+        world.note(format_args!("{} goes on", process.name));
+    }
+
+    /// A new process, if none is there.
+    fn begin(&self, world: &World) -> Option<Arc<Process>> {
+        let same_name = world.chance().hits(500);
+        let mut life = self.life();
+        if life.1.is_some() {
+            return None;
+        }
+        life.0 += 1;
+        let number = self.number;
+        let name = if same_name {
+            format!("r{number}")
+        } else {
+            format!("r{number}.{}", life.0)
+        };
+        let process = Arc::new(Process {
+            slot: number,
+            name,
+            pause: Arc::default(),
+            died: CancellationToken::new(),
+            store_answers: AtomicBool::new(true),
+        });
+        life.1 = Some(Life {
+            process: Arc::clone(&process),
+            replica: None,
+        });
+        Some(process)
+    }
+
+    /// Nobody is there any more, if it was this process.
+    fn clear(&self, process: &Arc<Process>) {
+        let mut life = self.life();
+        if life
+            .1
+            .as_ref()
+            .is_some_and(|life| Arc::ptr_eq(&life.process, process))
+        {
+            life.1 = None;
+        }
+    }
+
+    /// Puts the started replica in its place, if its process still lives.
+    fn started(&self, process: &Arc<Process>, replica: Replica) -> bool {
+        let mut life = self.life();
+        let ours = life
+            .1
+            .as_mut()
+            .filter(|life| Arc::ptr_eq(&life.process, process));
+        ours.map(|life| life.replica = Some(Arc::new(replica)))
+            .is_some()
+    }
+}
+
+fn config(world: &World, process: &Process) -> Config {
+    let scenario = &world.scenario;
+    Config {
+        replica: process.name.clone(),
+        lease_ms: scenario.lease_ms,
+        heartbeat_ms: scenario.heartbeat_ms,
+        cache_jobs_max: scenario.cache_jobs_max,
+        // Nothing of what is simulated lies in files.
+        ..Config::embedded(PathBuf::from("nowhere"))
+    }
+}
+
+impl World {
+    fn parts(self: &Arc<Self>, process: &Arc<Process>) -> Parts {
+        let wall_ms = self.wall_ms(process.slot);
+        Parts {
+            store: Arc::new(Handle::new(self, process)),
+            clock: Clock::simulated(wall_ms, Arc::clone(&process.pause)),
+            peers: Arc::new(Peers::new(self, process)),
+        }
+    }
+
+    /// Starts a replica in its place, again and again until it stands, as a supervisor does.
+    pub(super) async fn start_replica(self: Arc<Self>, number: usize) {
+        let Some(slot) = self.slots.get(number) else {
+            return;
+        };
+        while let Some(process) = slot.begin(&self) {
+            let takes_ms = self.chance().within(5..=1_500);
+            pause(takes_ms).await;
+            let starting =
+                Replica::start(config(&self, &process), self.parts(&process), slot.url());
+            let outcome = tokio::select! {
+                biased;
+                () = process.died.cancelled() => return,
+                outcome = starting => outcome,
+            };
+            match outcome {
+                Ok(replica) => {
+                    if slot.started(&process, replica) {
+                        self.note(format_args!("{} has started", process.name));
+                    }
+                    return;
+                }
+                Err(error) => {
+                    self.note(format_args!("{} cannot start: {error}", process.name));
+                    process.kill();
+                    slot.clear(&process);
+                    pause(1_000).await;
+                }
+            }
+        }
+    }
+
+    /// Stops a replica in order: no new work, what waits is answered, then the end.
+    pub(super) async fn stop_replica(&self, number: usize) {
+        let Some(slot) = self.slots.get(number) else {
+            return;
+        };
+        let Some((process, replica)) = slot.up() else {
+            return;
+        };
+        self.note(format_args!("{} is told to stop", process.name));
+        replica.drain();
+        let stopped = within(STOP_MS, async {
+            // Its answers go out first: whoever is answered holds it.
+            pause(200).await;
+            slot.clear(&process);
+            let mut replica = replica;
+            loop {
+                match Arc::try_unwrap(replica) {
+                    Ok(last) => return last.stop().await,
+                    Err(held) => replica = held,
+                }
+                pause(10).await;
+            }
+        });
+        let in_order = stopped.await.is_some();
+        process.kill();
+        self.note(format_args!(
+            "{} has stopped{}",
+            process.name,
+            if in_order { "" } else { ", killed" }
+        ));
+    }
+
+    /// Starts every replica that is not there.
+    pub(super) fn start_missing(self: &Arc<Self>) {
+        for (number, slot) in self.slots.iter().enumerate() {
+            if slot.process().is_none() {
+                self.tasks.spawn(Arc::clone(self).start_replica(number));
+            }
+        }
+    }
+
+    /// Whether every replica stands.
+    pub(super) fn all_stand(&self) -> bool {
+        self.slots.iter().all(|slot| slot.up().is_some())
+    }
+}

@@ -1,0 +1,189 @@
+//! Counts, pulls, finds, searches and changes over what is visible: the plainest way that is right.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{
+    ChangeMark, ChangePage, Changes, Counts, Find, JobState, Page, Pull, PullBy, Search,
+    SearchOrder, SearchPage,
+};
+
+use super::truth::{Entry, View};
+
+/// Whether counts, pulls and finds see it.
+pub(super) fn waits(state: &JobState) -> bool {
+    state.stage == Stage::Submit && state.ready
+}
+
+/// Whether a host that offers this could take the job.
+pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
+    let all = |needed: &[String], there: &[String]| needed.iter().all(|one| there.contains(one));
+    state.host_keys.iter().any(|key| offer.keys.contains(key))
+        && (state.arch.is_empty() || state.arch == offer.arch)
+        && state.memory_mb <= offer.free_memory_mb
+        && all(&state.tags, &offer.tags)
+        && all(&state.devices, &offer.devices)
+}
+
+type Rank = (Reverse<u8>, Reverse<i16>, JobId);
+
+fn rank(state: &JobState) -> Rank {
+    (Reverse(state.class), Reverse(state.priority), state.job_id)
+}
+
+fn waiting(views: &[Arc<View>]) -> impl Iterator<Item = &Entry> {
+    let all = views.iter().flat_map(|view| view.values());
+    all.filter(|entry| waits(&entry.state))
+}
+
+pub(super) fn counts(views: &[Arc<View>]) -> Counts {
+    let mut total = 0;
+    let (mut accounts, mut queues, mut keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let count = |counts: &mut BTreeMap<String, u64>, name: &String| {
+        *counts.entry(name.clone()).or_default() += 1;
+    };
+    for entry in waiting(views) {
+        total += 1;
+        count(&mut accounts, &entry.state.account);
+        count(&mut queues, &entry.state.queue);
+        for key in entry.state.host_keys.iter().collect::<BTreeSet<_>>() {
+            count(&mut keys, key);
+        }
+    }
+    Counts {
+        total,
+        accounts: accounts.into_iter().collect(),
+        queues: queues.into_iter().collect(),
+        host_keys: keys.into_iter().collect(),
+    }
+}
+
+fn size(limit: u32) -> usize {
+    usize::try_from(limit.max(1)).unwrap_or(usize::MAX)
+}
+
+/// The first of these by rank.
+fn page(mut jobs: Vec<&Entry>, limit: u32) -> Page {
+    jobs.sort_unstable_by_key(|entry| rank(&entry.state));
+    Page {
+        more: jobs.len() > size(limit),
+        jobs: jobs
+            .iter()
+            .take(size(limit))
+            .map(|it| it.stored())
+            .collect(),
+    }
+}
+
+pub(super) fn pull(views: &[Arc<View>], request: &Pull) -> Page {
+    let behind = request
+        .after
+        .map(|(class, priority, id)| (Reverse(class), Reverse(priority), id));
+    let asked = |state: &JobState| match &request.by {
+        PullBy::All => true,
+        PullBy::Account(name) => state.account == *name,
+        PullBy::Queue(name) => state.queue == *name,
+        PullBy::HostKey(name) => state.host_keys.contains(name),
+    };
+    let jobs = waiting(views)
+        .filter(|entry| asked(&entry.state))
+        .filter(|entry| behind.is_none_or(|behind| rank(&entry.state) > behind));
+    page(jobs.collect(), request.limit)
+}
+
+pub(super) fn find(views: &[Arc<View>], offer: &Find) -> Page {
+    let mut cells: BTreeMap<(&str, &str), Vec<&Entry>> = BTreeMap::new();
+    for entry in waiting(views).filter(|entry| fits(&entry.state, offer)) {
+        let cell = (entry.state.queue.as_str(), entry.state.account.as_str());
+        cells.entry(cell).or_default().push(entry);
+    }
+    let mut found = Page::default();
+    for jobs in cells.into_values() {
+        let best = page(jobs, offer.limit);
+        found.more |= best.more;
+        found.jobs.extend(best.jobs);
+    }
+    found.jobs.sort_unstable_by_key(|job| rank(&job.state));
+    found
+}
+
+fn place_name(number: usize) -> String {
+    format!("jobs/{number}")
+}
+
+pub(super) fn change_mark(views: &[Arc<View>]) -> ChangeMark {
+    let marks = views.iter().enumerate().filter_map(|(number, view)| {
+        let last = view.values().map(|entry| entry.version.seq_no).max()?;
+        Some((place_name(number), last))
+    });
+    ChangeMark(marks.collect())
+}
+
+pub(super) fn changes(views: &[Arc<View>], request: &Changes) -> ChangePage {
+    let mut found = ChangePage {
+        mark: request.since.clone(),
+        ..ChangePage::default()
+    };
+    for (number, view) in views.iter().enumerate() {
+        let name = place_name(number);
+        let since = request.since.0.get(&name).copied();
+        let mut jobs: Vec<&Entry> = view
+            .values()
+            .filter(|entry| since.is_none_or(|since| entry.version.seq_no > since))
+            .filter(|entry| waits(&entry.state) == request.waiting)
+            .collect();
+        jobs.sort_unstable_by_key(|entry| entry.version.seq_no);
+        found.more |= jobs.len() > size(request.limit);
+        jobs.truncate(size(request.limit));
+        if let Some(last) = jobs.last() {
+            found.mark.0.insert(name, last.version.seq_no);
+        }
+        found.jobs.extend(jobs.into_iter().map(Entry::stored));
+    }
+    found
+}
+
+pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
+    let mut jobs: Vec<&Entry> = views
+        .iter()
+        .flat_map(|view| view.values())
+        .filter(|entry| matches(&entry.state, search))
+        .collect();
+    jobs.sort_unstable_by_key(|entry| entry.state.job_id);
+    let total = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
+    if search.order == SearchOrder::NewestFirst {
+        jobs.reverse();
+    }
+    if let Some(after) = search.after {
+        jobs.retain(|entry| match search.order {
+            SearchOrder::NewestFirst => entry.state.job_id < after,
+            SearchOrder::OldestFirst => entry.state.job_id > after,
+        });
+    }
+    let limit = usize::try_from(search.limit).unwrap_or(usize::MAX);
+    SearchPage {
+        more: limit > 0 && jobs.len() > limit,
+        jobs: jobs.iter().take(limit).map(|it| it.stored()).collect(),
+        total,
+    }
+}
+
+fn matches(state: &JobState, search: &Search) -> bool {
+    let any = |wanted: &[String], is: &String| wanted.is_empty() || wanted.contains(is);
+    search.ready.is_none_or(|ready| ready == state.ready)
+        && (search.stages.is_empty() || search.stages.contains(&state.stage))
+        && (search.healths.is_empty() || search.healths.contains(&state.health))
+        && any(&search.accounts, &state.account)
+        && any(&search.queues, &state.queue)
+        && any(&search.hosts, &state.host)
+        && any(&search.suites, &state.suite)
+        && any(&search.submit_ids, &state.submit_id)
+        && any(&search.group_ids, &state.group_id)
+        && any(&search.tbox_groups, &state.tbox_group)
+        && search.since_ms.is_none_or(|since| state.submit_ms >= since)
+        && search.until_ms.is_none_or(|until| state.submit_ms < until)
+}

@@ -1,0 +1,248 @@
+//! One seed from its start to its verdict: a while with faults, then calm, in which everything must end.
+
+use std::{cell::Cell, sync::Arc, sync::Once};
+
+use super::{
+    chaos, check, host,
+    host::Machine,
+    scenario::Scenario,
+    timer::{pause, within},
+    world::{Violation, World},
+};
+
+/// How long hosts and replicas may take to find each other again when calm begins, ms: requests whose
+/// answers were lost are given up by then.
+const SETTLE_MS: u64 = 45_000;
+/// Jobs that are submitted in calm, to see how they are served.
+const CALM_BATCHES: u64 = 4;
+/// How often calm is judged, ms.
+const LOOK_MS: u64 = 100;
+/// What draining may take besides the jobs' own time and three leases, ms.
+const DRAIN_MS: u64 = 60_000;
+/// Longest simulation, ms; more is a bug of the simulation.
+const LIFE_MS: u64 = 3_600_000;
+
+/// How a seed is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Most replicas of a seed, at least 1. Default 4.
+    pub replicas_max: usize,
+    /// Print each line of the history as it comes. Default false.
+    pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            replicas_max: 4,
+            trace: false,
+        }
+    }
+}
+
+/// What came of a seed.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Which seed.
+    pub seed: u64,
+    /// A hash over the whole history: the same for the same seed and code.
+    pub hash: u64,
+    /// How many lines the history has.
+    pub lines: u64,
+    /// How long it took, ms of virtual time.
+    pub virtual_ms: u64,
+    /// How long draining took after calm began to be judged, ms of virtual time.
+    pub drained_ms: u64,
+    /// What was counted.
+    pub counts: check::Counts,
+    /// The first promise that was not kept: its invariant, and what happened.
+    pub violation: Option<(String, String)>,
+    /// The last lines of the history, oldest first.
+    pub last: Vec<String>,
+}
+
+thread_local! {
+    static PANICS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Tasks swallow panics; a simulation must not.
+fn count_panics() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            PANICS.set(PANICS.get() + 1);
+            usual(panic);
+        }));
+    });
+    PANICS.set(0);
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The runtime cannot be made.
+pub fn simulate(seed: u64, options: Options) -> std::io::Result<Outcome> {
+    count_panics();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
+    Ok(runtime.block_on(live(seed, options)))
+}
+
+async fn live(seed: u64, options: Options) -> Outcome {
+    let scenario = Scenario::draw(seed, options.replicas_max);
+    let world = Arc::new(World::new(scenario, options.trace));
+    world.note(format_args!("{:?}", world.scenario));
+    let mut drained_ms = 0;
+    let course = async {
+        drained_ms = phases(&world).await;
+    };
+    let ended = within(LIFE_MS, async {
+        tokio::select! {
+            biased;
+            () = world.over.cancelled() => {}
+            () = course => {}
+        }
+    });
+    if ended.await.is_none() {
+        world.violated("drain", "the simulation does not end".to_owned());
+    }
+    if PANICS.get() > 0 {
+        world.violated("panic", "a task panicked".to_owned());
+    }
+    outcome(&world, seed, drained_ms)
+}
+
+fn outcome(world: &World, seed: u64, drained_ms: u64) -> Outcome {
+    let counts = world.check().counts;
+    let virtual_ms = world.now_ms();
+    let violation = world.violation();
+    let log = world.log();
+    Outcome {
+        seed,
+        hash: log.hash(),
+        lines: log.lines(),
+        virtual_ms,
+        drained_ms,
+        counts,
+        violation: violation.map(|it| (it.invariant.to_owned(), it.what)),
+        last: log.last(),
+    }
+}
+
+/// Faults, calm, the end. Returns how long draining took, ms.
+async fn phases(world: &Arc<World>) -> u64 {
+    let machines: Arc<[Arc<Machine>]> = world
+        .scenario
+        .hosts
+        .iter()
+        .map(|_| Arc::default())
+        .collect();
+    for place in 0..world.scenario.places {
+        world.tasks.spawn(Arc::clone(world).refreshes(Some(place)));
+    }
+    world.tasks.spawn(Arc::clone(world).refreshes(None));
+    world.start_missing();
+    for (number, machine) in machines.iter().enumerate() {
+        let lives = host::live(Arc::clone(world), number, Arc::clone(machine));
+        world.tasks.spawn(lives);
+    }
+    let persons = u64::try_from(world.scenario.users).unwrap_or(1).max(1);
+    for _ in 0..persons {
+        world
+            .tasks
+            .spawn(Arc::clone(world).person(world.scenario.jobs / persons));
+    }
+    world
+        .tasks
+        .spawn(chaos::make_trouble(Arc::clone(world), machines));
+    pause(world.scenario.fault_ms).await;
+    world.note(format_args!("calm"));
+    world.calm_down();
+    while !world.all_stand() {
+        world.start_missing();
+        pause(LOOK_MS).await;
+    }
+    pause(SETTLE_MS).await;
+    drain(world).await
+}
+
+/// New jobs come in calm; all that is open ends, in order, and nobody idles meanwhile.
+async fn drain(world: &Arc<World>) -> u64 {
+    let began_ms = world.now_ms();
+    world.note(format_args!("calm is judged"));
+    world.check().calm_begins(began_ms);
+    let submitting = {
+        let world = Arc::clone(world);
+        world.tasks.clone().spawn(async move {
+            for _ in 0..CALM_BATCHES {
+                let (many, rest_ms) = {
+                    let mut chance = world.chance();
+                    (chance.within(1..=6), chance.within(0..=4_000))
+                };
+                pause(rest_ms).await;
+                world.submit(many).await;
+            }
+        })
+    };
+    let mut deadline_ms = began_ms + DRAIN_MS + 3 * world.scenario.lease_ms;
+    loop {
+        pause(LOOK_MS).await;
+        world.checked(|check, now_ms| check.nobody_idles(now_ms));
+        world.checked(|check, now_ms| check.higher_classes_went_first(now_ms));
+        let open = world.check().open();
+        if submitting.is_finished() && open.is_empty() {
+            break;
+        }
+        if !submitting.is_finished() {
+            deadline_ms = deadline_ms.max(world.now_ms() + DRAIN_MS);
+        }
+        let left_ms = left_ms(world, &open);
+        if world.now_ms() > deadline_ms + left_ms {
+            world.violated("drain", format!("jobs do not end: {open:?}"));
+            return 0;
+        }
+    }
+    world.checked(|check, _| check.all_ended(&world.truth()));
+    world.now_ms() - began_ms
+}
+
+/// How long the open jobs would take one after the other, ms.
+fn left_ms(world: &World, open: &[fairlead_job::JobId]) -> u64 {
+    let truth = world.truth();
+    let run_ms = |id| {
+        let run_ms = truth.body(id)?.get("run_ms")?;
+        run_ms.as_u64()
+    };
+    open.iter().filter_map(|id| run_ms(*id)).sum()
+}
+
+impl World {
+    /// Makes what was written visible to searches, again and again: a place's jobs, or all small documents.
+    async fn refreshes(self: Arc<Self>, place: Option<usize>) {
+        let every_ms = self.scenario.refresh_ms;
+        let first_ms = self.chance().within(0..=every_ms);
+        pause(first_ms).await;
+        loop {
+            let late_ms = if self.hits(self.faults().refresh_late) {
+                self.chance().within(500..=4_000)
+            } else {
+                0
+            };
+            pause(every_ms + late_ms).await;
+            let mut truth = self.truth();
+            match place {
+                Some(place) => truth.refresh_place(place),
+                None => truth.refresh_docs(),
+            }
+        }
+    }
+}
+
+impl From<Violation> for (String, String) {
+    fn from(violation: Violation) -> Self {
+        (violation.invariant.to_owned(), violation.what)
+    }
+}

@@ -1,0 +1,240 @@
+//! What a seed stands for: how many replicas and hosts, what they are, and which faults there are.
+//!
+//! Most kinds of fault are left out of most seeds, so that the few that are there meet often.
+
+use super::chance::Chance;
+
+/// How often what goes wrong, of a thousand.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Faults {
+    /// A request of a host or a user never arrives.
+    pub(super) request_lost: u32,
+    /// Its answer never does.
+    pub(super) answer_lost: u32,
+    /// It arrives twice.
+    pub(super) request_doubled: u32,
+    /// It, or its answer, takes seconds.
+    pub(super) message_slow: u32,
+    /// A message between replicas never arrives, arrives twice, takes seconds.
+    pub(super) peer_lost: u32,
+    pub(super) peer_doubled: u32,
+    pub(super) peer_slow: u32,
+    /// A read fails.
+    pub(super) read_failed: u32,
+    /// A search sees what was visible one refresh earlier.
+    pub(super) search_stale: u32,
+    /// A call of the store takes seconds.
+    pub(super) call_slow: u32,
+    /// A write is not done, and nobody is told.
+    pub(super) write_lost: u32,
+    /// A write is done, and nobody is told.
+    pub(super) write_unanswered: u32,
+    /// Nobody is told, and the write is done seconds later, if it still can be.
+    pub(super) write_late: u32,
+    /// A write is done and answered as a conflict: the store's own second try met its first.
+    pub(super) write_as_conflict: u32,
+    /// A write is not done and answered as a conflict.
+    pub(super) write_conflict: u32,
+    /// A write is refused for now (429).
+    pub(super) write_not_taken: u32,
+    /// A write is seen for a while by whoever made it, and then it never was: a primary that was cut off.
+    pub(super) write_phantom: u32,
+    /// One item of a batch meets its own fault.
+    pub(super) item_alone: u32,
+    /// Only one half of a submitted job (state or body) gets in at the first try.
+    pub(super) submit_half: u32,
+    /// A refresh comes seconds late.
+    pub(super) refresh_late: u32,
+}
+
+impl Faults {
+    fn draw(chance: &mut Chance) -> Self {
+        let mut rate = |often: &[u32]| {
+            if chance.hits(500) {
+                0
+            } else {
+                chance.one_of(often, 0)
+            }
+        };
+        let (seldom, often) = ([2, 5, 20], [5, 20, 80]);
+        Self {
+            request_lost: rate(&often),
+            answer_lost: rate(&often),
+            request_doubled: rate(&often),
+            message_slow: rate(&often),
+            peer_lost: rate(&[20, 200, 1000]),
+            peer_doubled: rate(&often),
+            peer_slow: rate(&often),
+            read_failed: rate(&seldom),
+            search_stale: rate(&often),
+            call_slow: rate(&seldom),
+            write_lost: rate(&often),
+            write_unanswered: rate(&often),
+            write_late: rate(&often),
+            write_as_conflict: rate(&often),
+            write_conflict: rate(&often),
+            write_not_taken: rate(&often),
+            write_phantom: rate(&seldom),
+            item_alone: rate(&often),
+            submit_half: rate(&often),
+            refresh_late: rate(&[20, 100, 300]),
+        }
+    }
+}
+
+/// What happens to a whole process, machine or store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// A replica dies and is started anew.
+    ReplicaDies,
+    /// A replica is stopped for seconds.
+    ReplicaPauses,
+    /// A replica is stopped in order and started anew.
+    ReplicaRestarts,
+    /// A replica and the store do not reach each other.
+    ReplicaWithoutStore,
+    /// Two replicas do not reach each other.
+    PeersApart,
+    /// A host loses its power, or its agent dies.
+    HostDies,
+    /// A host reaches no replica.
+    HostAlone,
+    /// A host and one replica do not reach each other.
+    HostApart,
+    /// Nobody reaches the store.
+    StoreAway,
+    /// The store takes seconds.
+    StoreSlow,
+    /// The store takes no writes.
+    StoreFull,
+    /// Writes conflict.
+    StoreConflicts,
+}
+
+impl Trouble {
+    const ALL: [Self; 12] = [
+        Self::ReplicaDies,
+        Self::ReplicaPauses,
+        Self::ReplicaRestarts,
+        Self::ReplicaWithoutStore,
+        Self::PeersApart,
+        Self::HostDies,
+        Self::HostAlone,
+        Self::HostApart,
+        Self::StoreAway,
+        Self::StoreSlow,
+        Self::StoreFull,
+        Self::StoreConflicts,
+    ];
+}
+
+/// A host as it is.
+#[derive(Debug, Clone)]
+pub(super) struct HostPlan {
+    pub(super) name: String,
+    /// `hw` alone, or `vm` and/or `dc`.
+    pub(super) kinds: Vec<&'static str>,
+    pub(super) arch: &'static str,
+    pub(super) memory_mb: u32,
+    pub(super) tags: Vec<&'static str>,
+    pub(super) devices: Vec<&'static str>,
+    pub(super) jobs_max: u32,
+    pub(super) wait_s: u32,
+    /// Whether its jobs go on while its agent is away.
+    pub(super) jobs_survive: bool,
+}
+
+impl HostPlan {
+    pub(super) fn is_hw(&self) -> bool {
+        self.kinds == ["hw"]
+    }
+
+    fn draw(number: usize, chance: &mut Chance) -> Self {
+        let is_hw = chance.hits(400);
+        let kinds = match (is_hw, chance.index(3)) {
+            (true, _) => vec!["hw"],
+            (false, 0) => vec!["vm"],
+            (false, 1) => vec!["dc"],
+            (false, _) => vec!["dc", "vm"],
+        };
+        let few = |chance: &mut Chance, all: &[&'static str]| -> Vec<&'static str> {
+            all.iter().copied().filter(|_| chance.hits(400)).collect()
+        };
+        Self {
+            name: format!("g{}--h{number}", chance.index(2)),
+            kinds,
+            arch: chance.one_of(&["x86_64", "x86_64", "aarch64"], "x86_64"),
+            memory_mb: chance.one_of(&[2048, 4096, 8192], 4096),
+            tags: few(chance, &["ssd", "net10g", "old"]),
+            devices: few(chance, &["gpu", "nvme"]),
+            jobs_max: if is_hw {
+                1
+            } else {
+                chance.one_of(&[1, 2, 4, 64], 4)
+            },
+            wait_s: chance.one_of(&[2, 5, 10, 30], 10),
+            jobs_survive: !is_hw && chance.hits(500),
+        }
+    }
+}
+
+/// All that a seed says before anything happens.
+#[derive(Debug, Clone)]
+pub(super) struct Scenario {
+    pub(super) seed: u64,
+    pub(super) hosts: Vec<HostPlan>,
+    /// For each replica what its wall clock is ahead of the true time, ms.
+    pub(super) skews_ms: Vec<i64>,
+    pub(super) users: usize,
+    /// Jobs to be submitted while there are faults, about.
+    pub(super) jobs: u64,
+    pub(super) lease_ms: u64,
+    pub(super) heartbeat_ms: u64,
+    pub(super) cache_jobs_max: u32,
+    pub(super) refresh_ms: u64,
+    /// Shards of the jobs' index.
+    pub(super) places: usize,
+    pub(super) fault_ms: u64,
+    pub(super) faults: Faults,
+    /// What may happen, and how far apart on average, ms.
+    pub(super) troubles: Vec<Trouble>,
+    pub(super) trouble_every_ms: u64,
+}
+
+impl Scenario {
+    pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
+        let chance = &mut Chance::new(seed, 1);
+        let most = u64::try_from(replicas_max.max(1)).unwrap_or(1);
+        let replicas = chance.within(1..=most);
+        let hosts = usize::try_from(chance.within(2..=8)).unwrap_or(3);
+        let calm_clocks = chance.hits(500);
+        let skew = |chance: &mut Chance| {
+            let ms = i64::try_from(chance.within(0..=600_000)).unwrap_or(0) - 300_000;
+            if calm_clocks { 0 } else { ms }
+        };
+        let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
+        Self {
+            seed,
+            hosts: (0..hosts).map(|n| HostPlan::draw(n, chance)).collect(),
+            skews_ms: (0..replicas).map(|_| skew(chance)).collect(),
+            users: usize::try_from(chance.within(1..=3)).unwrap_or(1),
+            jobs: chance.within(15..=60),
+            lease_ms,
+            heartbeat_ms: lease_ms / 6,
+            cache_jobs_max: chance.one_of(&[4, 12, 10_000], 10_000),
+            refresh_ms: chance.one_of(&[200, 1_000, 1_000], 1_000),
+            places: 1 + chance.index(3),
+            fault_ms: chance.within(30_000..=90_000),
+            faults: Faults::draw(chance),
+            troubles: Trouble::ALL
+                .into_iter()
+                .filter(|_| chance.hits(350))
+                .collect(),
+            trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
+        }
+    }
+
+    pub(super) fn replicas(&self) -> usize {
+        self.skews_ms.len()
+    }
+}

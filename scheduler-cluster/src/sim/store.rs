@@ -1,0 +1,414 @@
+//! One replica's handle on the simulated store: delays, lost answers, late writes, outages.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+};
+
+use async_trait::async_trait;
+use fairlead_job::{JobId, Spec};
+use fairlead_store::{
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
+    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
+    Version,
+};
+
+use super::{
+    process::Process,
+    query,
+    timer::pause,
+    truth::{Truth, View},
+    world::{Broken, World},
+};
+
+/// How long a call may go unanswered, ms.
+const CALL_MS: u64 = 3_000;
+
+type Outcome = Result<Version, ItemError>;
+
+/// One write.
+#[derive(Debug, Clone)]
+enum Op {
+    Create(Box<NewJob>),
+    Patch(Patch),
+    Put(DocKind, DocWrite),
+}
+
+/// What becomes of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Lost,
+    Unanswered,
+    Late,
+    AsConflict,
+    Conflict,
+    NotTaken,
+    Phantom,
+    Half,
+}
+
+/// The store, as one replica reaches it.
+pub(super) struct Handle {
+    world: Arc<World>,
+    process: Arc<Process>,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("of", &self.process.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable {
+        reason: "no node answers".to_owned(),
+    }
+}
+
+fn unknown() -> ItemError {
+    ItemError::Unknown {
+        reason: "no answer".to_owned(),
+    }
+}
+
+fn not_taken() -> ItemError {
+    ItemError::NotTaken {
+        reason: "busy".to_owned(),
+    }
+}
+
+impl Handle {
+    pub(super) fn new(world: &Arc<World>, process: &Arc<Process>) -> Self {
+        Self {
+            world: Arc::clone(world),
+            process: Arc::clone(process),
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.world.is_broken(Broken::Store)
+            || self.world.is_broken(Broken::StoreOf(self.process.slot))
+    }
+
+    fn half_ms(&self) -> u64 {
+        let world = &self.world;
+        let slow = world.is_broken(Broken::Slow) || world.hits(world.faults().call_slow);
+        world
+            .chance()
+            .within(if slow { 200..=2_500 } else { 0..=5 })
+    }
+
+    /// The way there. `false`: it does not get there.
+    async fn go(&self) -> bool {
+        self.process.gate().await;
+        pause(self.half_ms()).await;
+        !self.is_cut()
+    }
+
+    /// The way back. `false`: the answer does not get here.
+    async fn come_back(&self) -> bool {
+        pause(self.half_ms()).await;
+        let arrives = !self.is_cut();
+        if !arrives {
+            pause(CALL_MS).await;
+        }
+        self.process.gate().await;
+        self.answers(arrives);
+        arrives
+    }
+
+    /// Nobody is reached: the system says so at once, or nobody says anything. Returns whether it is
+    /// certain that nothing was sent.
+    async fn give_up(&self) -> bool {
+        let at_once = self.world.chance().hits(500);
+        pause(if at_once { 5 } else { CALL_MS }).await;
+        self.process.gate().await;
+        self.answers(false);
+        at_once
+    }
+
+    fn answers(&self, well: bool) {
+        self.process.store_answers.store(well, Ordering::Relaxed);
+    }
+
+    async fn read<T>(&self, what: &str, look: impl FnOnce(&Truth) -> T) -> Result<T, StoreError> {
+        if !self.go().await {
+            self.give_up().await;
+            return Err(unavailable());
+        }
+        let fails = self.world.hits(self.world.faults().read_failed);
+        let found = look(&self.world.truth());
+        if fails || !self.come_back().await {
+            self.world
+                .note(format_args!("{}: {what} fails", self.process.name));
+            return Err(unavailable());
+        }
+        Ok(found)
+    }
+
+    async fn look<T>(
+        &self,
+        what: &str,
+        look: impl FnOnce(&[Arc<View>]) -> T,
+    ) -> Result<T, StoreError> {
+        let stale = self.world.hits(self.world.faults().search_stale);
+        self.read(what, |truth| look(&truth.seen(stale))).await
+    }
+
+    fn draw_fate(&self) -> Fate {
+        let (world, faults) = (&self.world, self.world.faults());
+        if world.is_broken(Broken::Full) {
+            return Fate::NotTaken;
+        }
+        if world.is_broken(Broken::Conflicts) && world.hits(600) {
+            return if world.hits(500) {
+                Fate::Conflict
+            } else {
+                Fate::AsConflict
+            };
+        }
+        let kinds = [
+            (faults.write_lost, Fate::Lost),
+            (faults.write_unanswered, Fate::Unanswered),
+            (faults.write_late, Fate::Late),
+            (faults.write_as_conflict, Fate::AsConflict),
+            (faults.write_conflict, Fate::Conflict),
+            (faults.write_not_taken, Fate::NotTaken),
+            (faults.write_phantom, Fate::Phantom),
+            (faults.submit_half, Fate::Half),
+        ];
+        let drawn = kinds.into_iter().find(|(rate, _)| world.hits(*rate));
+        drawn.map_or(Fate::Done, |(_, fate)| fate)
+    }
+
+    async fn write(&self, ops: Vec<Op>) -> Vec<Outcome> {
+        let asked_ms = self.world.now_ms();
+        if !self.go().await {
+            let certain = self.give_up().await;
+            let error = if certain { not_taken() } else { unknown() };
+            return ops.iter().map(|_| Err(error.clone())).collect();
+        }
+        let of_all = self.draw_fate();
+        let item_alone = self.world.faults().item_alone;
+        let mut outcomes = Vec::with_capacity(ops.len());
+        for op in &ops {
+            let fate = if self.world.hits(item_alone) {
+                self.draw_fate()
+            } else {
+                of_all
+            };
+            outcomes.push(self.meet(op, fate, asked_ms));
+        }
+        if matches!(of_all, Fate::Lost | Fate::Unanswered | Fate::Late) {
+            let waits_ms = self.world.chance().within(0..=CALL_MS);
+            pause(waits_ms).await;
+        }
+        if !self.come_back().await {
+            return ops.iter().map(|_| Err(unknown())).collect();
+        }
+        outcomes
+    }
+
+    fn apply(&self, op: &Op, asked_ms: u64) -> Outcome {
+        apply(&self.world, op, &self.process, asked_ms)
+    }
+
+    /// One write meets its fate.
+    fn meet(&self, op: &Op, fate: Fate, asked_ms: u64) -> Outcome {
+        if fate != Fate::Done {
+            let name = &self.process.name;
+            self.world
+                .note(format_args!("{name}: {} meets {fate:?}", shown(op)));
+        }
+        match (fate, op) {
+            (Fate::Done, _) => self.apply(op, asked_ms),
+            (Fate::Half, Op::Create(job)) => {
+                if self.world.chance().hits(500) {
+                    self.world.truth().create_body(job);
+                } else {
+                    // What comes of it shows when the other half comes.
+                    let _ = create_state(&self.world, job, &self.process, asked_ms);
+                }
+                Err(unknown())
+            }
+            (Fate::Half | Fate::Unanswered, _) => {
+                // Whatever came of it, nobody hears it.
+                let _ = self.apply(op, asked_ms);
+                Err(unknown())
+            }
+            (Fate::Lost, _) => Err(unknown()),
+            (Fate::Late, _) => {
+                self.later(op.clone(), asked_ms);
+                Err(unknown())
+            }
+            (Fate::AsConflict, _) => {
+                // The same: it is in, or it truly conflicts.
+                let _ = self.apply(op, asked_ms);
+                Err(ItemError::Conflict { current: None })
+            }
+            (Fate::Conflict, _) => Err(ItemError::Conflict { current: None }),
+            (Fate::NotTaken, _) => Err(not_taken()),
+            (Fate::Phantom, Op::Patch(patch)) => {
+                let for_ms = self.world.chance().within(50..=3_000);
+                let until_ms = self.world.now_ms() + for_ms;
+                self.world
+                    .truth()
+                    .phantom(patch, self.process.slot, until_ms);
+                Err(unknown())
+            }
+            (Fate::Phantom, _) => Err(unknown()),
+        }
+    }
+
+    /// The write is on its way for seconds, whatever becomes of who sent it.
+    fn later(&self, op: Op, asked_ms: u64) {
+        let (world, process) = (Arc::clone(&self.world), Arc::clone(&self.process));
+        let late_ms = world.chance().within(10..=8_000);
+        self.world.tasks.spawn(async move {
+            pause(late_ms).await;
+            let outcome = apply(&world, &op, &process, asked_ms);
+            if outcome.is_ok() {
+                world.note(format_args!("{}: {} came late", process.name, shown(&op)));
+            }
+        });
+    }
+}
+
+fn shown(op: &Op) -> String {
+    match op {
+        Op::Create(job) => format!("create {}", job.state.job_id),
+        Op::Patch(patch) => format!("patch {}", patch.id),
+        Op::Put(kind, write) => format!("put {}/{}", kind.as_str(), write.id),
+    }
+}
+
+fn apply(world: &World, op: &Op, process: &Process, asked_ms: u64) -> Outcome {
+    match op {
+        Op::Create(job) => {
+            if !world.truth().create_body(job) {
+                return Err(ItemError::Conflict { current: None });
+            }
+            create_state(world, job, process, asked_ms)
+        }
+        Op::Patch(patch) => {
+            let change = world.truth().patch(patch)?;
+            let version = change.version;
+            world.changed(&change, &process.name, asked_ms);
+            Ok(version)
+        }
+        Op::Put(kind, write) => world.truth().put(*kind, write),
+    }
+}
+
+fn create_state(world: &World, job: &NewJob, process: &Process, asked_ms: u64) -> Outcome {
+    let change = world.truth().create_state(job)?;
+    let version = change.version;
+    world.changed(&change, &process.name, asked_ms);
+    Ok(version)
+}
+
+#[async_trait]
+impl JobStore for Handle {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome> {
+        let ops = jobs.into_iter().map(|job| Op::Create(Box::new(job)));
+        self.write(ops.collect()).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
+        let (slot, world) = (self.process.slot, &self.world);
+        self.read("get", |truth| {
+            let now_ms = world.now_ms();
+            ids.iter().map(|id| truth.read(*id, slot, now_ms)).collect()
+        })
+        .await
+    }
+
+    async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
+        self.read("get_bodies", |truth| {
+            ids.iter().map(|id| truth.body(*id).cloned()).collect()
+        })
+        .await
+    }
+
+    async fn patch(&self, patches: Vec<Patch>) -> Vec<Outcome> {
+        self.write(patches.into_iter().map(Op::Patch).collect())
+            .await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.look("counts", query::counts).await
+    }
+
+    async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
+        self.look("pull", |views| {
+            requests.iter().map(|it| query::pull(views, it)).collect()
+        })
+        .await
+    }
+
+    async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
+        self.look("find", |views| {
+            requests.iter().map(|it| query::find(views, it)).collect()
+        })
+        .await
+    }
+
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
+        self.look("change_mark", query::change_mark).await
+    }
+
+    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
+        self.look("changes", |views| query::changes(views, request))
+            .await
+    }
+
+    async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
+        self.look("search", |views| query::search(views, search))
+            .await
+    }
+
+    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+        self.read("get_doc", |truth| truth.doc(kind, id)).await
+    }
+
+    async fn put_docs(&self, kind: DocKind, writes: Vec<DocWrite>) -> Vec<Outcome> {
+        let ops = writes.into_iter().map(|write| Op::Put(kind, write));
+        self.write(ops.collect()).await
+    }
+
+    async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+        let stale = self.world.hits(self.world.faults().search_stale);
+        self.read("list_docs", |truth| truth.list(kind, stale))
+            .await
+    }
+
+    async fn append_events(&self, _: Vec<EventRecord>) -> Result<(), StoreError> {
+        // Best effort, and nothing depends on it.
+        Ok(())
+    }
+
+    async fn refresh(&self) -> Result<(), StoreError> {
+        if !self.go().await {
+            self.give_up().await;
+            return Err(unavailable());
+        }
+        self.world.truth().refresh_all();
+        if self.come_back().await {
+            Ok(())
+        } else {
+            Err(unavailable())
+        }
+    }
+
+    fn health(&self) -> StoreHealth {
+        let available = self.process.store_answers.load(Ordering::Relaxed);
+        StoreHealth {
+            available,
+            name: "simulated".to_owned(),
+            problem: String::new(),
+        }
+    }
+}

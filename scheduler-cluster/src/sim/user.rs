@@ -1,0 +1,164 @@
+//! Simulated people: they submit, cancel, stop and change weights, and try again where nobody answers.
+
+use std::sync::Arc;
+
+use fairlead_api::SubmitItem;
+use fairlead_job::JobId;
+use serde_json::{Value, json};
+
+use super::{
+    chance::Chance,
+    net::{Answer, Asker, Message},
+    scenario::{HostPlan, Scenario},
+    timer::pause,
+    world::World,
+};
+
+/// How long people wait for an answer, ms.
+const ANSWER_MS: u64 = 15_000;
+/// How often they repeat what was not answered.
+const TRIES: u32 = 4;
+/// Most jobs of one submit.
+const BATCH_MAX: u64 = 6;
+
+/// A job that at least one host can run.
+fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
+    let host = scenario.hosts.get(chance.index(scenario.hosts.len()));
+    let mut job = json!({
+        "suite": chance.one_of(&["sim-a", "sim-b", "sim-c"], "sim-a"),
+        "my_account": chance.one_of(&["ann", "bob", "cid", "dee"], "ann"),
+        "priority": i64::try_from(chance.within(0..=4)).unwrap_or(0) - 2,
+        "run_ms": if chance.hits(100) { chance.within(5_000..=15_000) } else { chance.within(50..=3_000) },
+        "exit": u64::from(chance.hits(150)),
+        "stop_when_cut_off": chance.hits(350),
+        "retry": chance.within(0..=3),
+    });
+    if let (Some(host), Some(job)) = (host, job.as_object_mut()) {
+        place(host, chance, job);
+        let queue = chance.one_of(&["", "", "", "vip", "idle", "team"], "");
+        if !queue.is_empty() {
+            job.insert("queue".to_owned(), queue.into());
+        }
+    }
+    job
+}
+
+/// Where it may run: on this host, and perhaps on others like it.
+fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
+    let kind = chance.one_of(&host.kinds, "dc");
+    let here = chance.hits(250);
+    let testbox = match (kind, here) {
+        ("hw", true) => host.name.clone(),
+        (kind, _) => kind.to_owned(),
+    };
+    job.insert("testbox".to_owned(), testbox.into());
+    job.insert("arch".to_owned(), host.arch.into());
+    if kind != "hw" {
+        if here {
+            job.insert("target_machines".to_owned(), json!([host.name]));
+        }
+        let memory_mb = chance.within(64..=u64::from(host.memory_mb));
+        job.insert("memory".to_owned(), format!("{memory_mb}M").into());
+    }
+    let some = |chance: &mut Chance, all: &[&'static str]| -> Vec<&'static str> {
+        all.iter().copied().filter(|_| chance.hits(300)).collect()
+    };
+    let (tags, devices) = (some(chance, &host.tags), some(chance, &host.devices));
+    if !tags.is_empty() {
+        job.insert("tags".to_owned(), json!(tags));
+    }
+    if !devices.is_empty() {
+        job.insert("sched.devices".to_owned(), json!(devices));
+    }
+}
+
+impl World {
+    /// Asks some replica, then others, until there is an answer that stands.
+    async fn person_asks(self: &Arc<Self>, what: &str, message: &Message) -> Option<Answer> {
+        for _ in 0..TRIES {
+            let slot = self.chance().index(self.slots.len());
+            let asked = self.ask(Asker::User, slot, message.clone(), ANSWER_MS);
+            if let Ok(answer) = asked.await {
+                self.user_answered(what, &answer);
+                if !matches!(answer.status, 429 | 503) {
+                    return Some(answer);
+                }
+            }
+            let rest_ms = self.chance().within(50..=1_000);
+            pause(rest_ms).await;
+        }
+        None
+    }
+
+    /// Submits so many jobs in one request; those that were accepted are noted and returned.
+    pub(super) async fn submit(self: &Arc<Self>, many: u64) -> Vec<JobId> {
+        let jobs: Vec<Value> = {
+            let mut chance = self.chance();
+            (0..many)
+                .map(|_| job(&self.scenario, &mut chance))
+                .collect()
+        };
+        let message = Message::new("/scheduler/v1/jobs/submit", &jobs);
+        let Some(answer) = self.person_asks("submit", &message).await else {
+            return Vec::new();
+        };
+        let items: Vec<SubmitItem> = answer.json().unwrap_or_default();
+        let mut accepted = Vec::new();
+        for item in items {
+            match item.job_id.parse::<JobId>() {
+                Ok(id) if item.code.is_empty() => {
+                    self.note(format_args!("acknowledged {id}"));
+                    self.check().submitted(id);
+                    accepted.push(id);
+                }
+                _ => self.note(format_args!("refused: {} {}", item.code, item.message)),
+            }
+        }
+        accepted
+    }
+
+    /// One person, until calm.
+    pub(super) async fn person(self: Arc<Self>, jobs: u64) {
+        let (mut left, mut mine) = (jobs, Vec::new());
+        let every_ms = (self.scenario.fault_ms / (left / 2).max(1)).max(1);
+        loop {
+            let rest_ms = self.chance().within(0..=every_ms * 2);
+            tokio::select! {
+                biased;
+                () = self.calm.cancelled() => return,
+                () = pause(rest_ms) => {}
+            }
+            let doing = self.chance().within(0..=9);
+            match doing {
+                0 => self.ends_one(&mine, "cancel").await,
+                1 => self.ends_one(&mine, "terminate").await,
+                2 => self.changes_weight().await,
+                _ if left > 0 => {
+                    let many = self.chance().within(1..=BATCH_MAX).min(left);
+                    left -= many;
+                    mine.extend(self.submit(many).await);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn ends_one(self: &Arc<Self>, mine: &[JobId], how: &str) {
+        let index = self.chance().index(mine.len());
+        if let Some(id) = mine.get(index) {
+            let message = Message::new(format!("/scheduler/v1/jobs/{id}/{how}"), &json!({}));
+            self.person_asks(how, &message).await;
+        }
+    }
+
+    async fn changes_weight(self: &Arc<Self>) {
+        let (queue, weight) = {
+            let mut chance = self.chance();
+            let queue = chance.one_of(&["ann", "bob", "team"], "ann");
+            (queue, chance.within(1..=50))
+        };
+        let path = format!("/scheduler/v1/queues/{queue}");
+        let message = Message::new(path, &json!({ "weight": weight }));
+        self.person_asks("queue", &message).await;
+    }
+}

@@ -1,0 +1,179 @@
+//! What all parts of a simulation share: time, chance, the history, what is broken, and the verdict.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    chance::Chance,
+    check::Check,
+    log::Log,
+    process::Slot,
+    scenario::{Faults, Scenario},
+    timer::Timer,
+    truth::Truth,
+};
+
+/// True time at the start, UTC epoch ms: some day.
+const WALL_START_MS: u64 = 1_790_000_000_000;
+
+/// Something that is broken for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Broken {
+    /// A replica and the store do not reach each other.
+    StoreOf(usize),
+    /// A host and a replica do not reach each other.
+    Line { host: usize, slot: usize },
+    /// Two replicas do not reach each other; the smaller number first.
+    Peers(usize, usize),
+    /// Nobody reaches the store.
+    Store,
+    /// The store takes seconds.
+    Slow,
+    /// The store takes no writes.
+    Full,
+    /// Most writes conflict.
+    Conflicts,
+}
+
+/// A promise that was not kept.
+#[derive(Debug, Clone)]
+pub(super) struct Violation {
+    pub(super) invariant: &'static str,
+    pub(super) what: String,
+}
+
+/// One simulated lab.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) scenario: Scenario,
+    pub(super) timer: Timer,
+    /// Everything that moves by itself; ends with the simulation.
+    pub(super) tasks: TaskTracker,
+    /// The troubles are over.
+    pub(super) calm: CancellationToken,
+    /// A promise was not kept, or all is done.
+    pub(super) over: CancellationToken,
+    pub(super) slots: Vec<Slot>,
+    chance: Mutex<Chance>,
+    faults: Mutex<Faults>,
+    broken: Mutex<BTreeMap<Broken, u32>>,
+    log: Mutex<Log>,
+    truth: Mutex<Truth>,
+    check: Mutex<Check>,
+    violation: Mutex<Option<Violation>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    pub(super) fn new(scenario: Scenario, trace: bool) -> Self {
+        let slots = (0..scenario.replicas()).map(Slot::new).collect();
+        Self {
+            timer: Timer::start(),
+            tasks: TaskTracker::new(),
+            calm: CancellationToken::new(),
+            over: CancellationToken::new(),
+            slots,
+            chance: Mutex::new(Chance::new(scenario.seed, 2)),
+            faults: Mutex::new(scenario.faults),
+            broken: Mutex::default(),
+            log: Mutex::new(Log::new(trace)),
+            truth: Mutex::new(Truth::new(scenario.places)),
+            check: Mutex::new(Check::new(&scenario)),
+            violation: Mutex::default(),
+            scenario,
+        }
+    }
+
+    /// Milliseconds since the start.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.timer.now_ms()
+    }
+
+    /// What a replica's wall clock says now, UTC epoch ms.
+    pub(super) fn wall_ms(&self, slot: usize) -> u64 {
+        let skew = self.scenario.skews_ms.get(slot).copied().unwrap_or(0);
+        let wall = WALL_START_MS.saturating_add(self.now_ms());
+        wall.saturating_add_signed(skew)
+    }
+
+    pub(super) fn chance(&self) -> MutexGuard<'_, Chance> {
+        locked(&self.chance)
+    }
+
+    /// `true` so many times of a thousand. Asks for no number where there is no such fault.
+    pub(super) fn hits(&self, per_mille: u32) -> bool {
+        per_mille > 0 && self.chance().hits(per_mille)
+    }
+
+    pub(super) fn faults(&self) -> Faults {
+        *locked(&self.faults)
+    }
+
+    pub(super) fn truth(&self) -> MutexGuard<'_, Truth> {
+        locked(&self.truth)
+    }
+
+    pub(super) fn check(&self) -> MutexGuard<'_, Check> {
+        locked(&self.check)
+    }
+
+    pub(super) fn log(&self) -> MutexGuard<'_, Log> {
+        locked(&self.log)
+    }
+
+    /// Writes a line of the history.
+    pub(super) fn note(&self, what: fmt::Arguments<'_>) {
+        self.log().add(self.now_ms(), what);
+    }
+
+    pub(super) fn is_broken(&self, what: Broken) -> bool {
+        locked(&self.broken).contains_key(&what)
+    }
+
+    pub(super) fn breaks(&self, what: Broken) {
+        *locked(&self.broken).entry(what).or_default() += 1;
+    }
+
+    pub(super) fn mends(&self, what: Broken) {
+        let mut broken = locked(&self.broken);
+        let left = broken.get(&what).map_or(0, |times| times.saturating_sub(1));
+        if left == 0 {
+            broken.remove(&what);
+        } else {
+            broken.insert(what, left);
+        }
+    }
+
+    /// From now on nothing goes wrong any more.
+    pub(super) fn calm_down(&self) {
+        *locked(&self.faults) = Faults::default();
+        self.calm.cancel();
+    }
+
+    /// A promise was not kept: the first one ends the simulation.
+    pub(super) fn violated(&self, invariant: &'static str, what: String) {
+        self.note(format_args!("VIOLATION {invariant}: {what}"));
+        locked(&self.violation).get_or_insert(Violation { invariant, what });
+        self.over.cancel();
+    }
+
+    pub(super) fn violation(&self) -> Option<Violation> {
+        locked(&self.violation).clone()
+    }
+
+    /// Looks at what just happened, and ends the simulation if it must not happen.
+    pub(super) fn checked(&self, look: impl FnOnce(&mut Check, u64) -> Result<(), Violation>) {
+        let looked = look(&mut self.check(), self.now_ms());
+        if let Err(Violation { invariant, what }) = looked {
+            self.violated(invariant, what);
+        }
+    }
+}
