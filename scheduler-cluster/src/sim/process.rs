@@ -26,6 +26,7 @@ const STOP_MS: u64 = 20_000;
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) slot: usize,
+    life: u32,
     pub(super) name: String,
     pub(super) pause: Arc<Pause>,
     pub(super) died: CancellationToken,
@@ -138,6 +139,7 @@ impl Slot {
         };
         let process = Arc::new(Process {
             slot: number,
+            life: life.0,
             name,
             pause: Arc::default(),
             died: CancellationToken::new(),
@@ -193,6 +195,7 @@ impl World {
             store: Arc::new(Handle::new(self, process)),
             clock: Clock::simulated(wall_ms, Arc::clone(&process.pause)),
             peers: Arc::new(Peers::new(self, process)),
+            run: process.life.to_string(),
         }
     }
 

@@ -191,7 +191,7 @@ async fn drain(world: &Arc<World>) -> u64 {
     loop {
         pause(LOOK_MS).await;
         world.checked(|check, now_ms| check.nobody_idles(now_ms));
-        world.checked(|check, now_ms| check.higher_classes_went_first(now_ms));
+        world.checked(check::Check::higher_classes_went_first);
         let open = world.check().open();
         if submitting.is_finished() && open.is_empty() {
             break;

@@ -239,7 +239,15 @@ impl Handle {
                 let _ = self.apply(op, asked_ms);
                 Err(unknown())
             }
-            (Fate::Lost, _) => Err(unknown()),
+            (Fate::Phantom, Op::Patch(patch)) => {
+                let for_ms = self.world.chance().within(50..=3_000);
+                let until_ms = self.world.now_ms() + for_ms;
+                self.world
+                    .truth()
+                    .phantom(patch, self.process.slot, until_ms);
+                Err(unknown())
+            }
+            (Fate::Lost | Fate::Phantom, _) => Err(unknown()),
             (Fate::Late, _) => {
                 self.later(op.clone(), asked_ms);
                 Err(unknown())
@@ -251,15 +259,6 @@ impl Handle {
             }
             (Fate::Conflict, _) => Err(ItemError::Conflict { current: None }),
             (Fate::NotTaken, _) => Err(not_taken()),
-            (Fate::Phantom, Op::Patch(patch)) => {
-                let for_ms = self.world.chance().within(50..=3_000);
-                let until_ms = self.world.now_ms() + for_ms;
-                self.world
-                    .truth()
-                    .phantom(patch, self.process.slot, until_ms);
-                Err(unknown())
-            }
-            (Fate::Phantom, _) => Err(unknown()),
         }
     }
 

@@ -53,7 +53,7 @@ impl Place {
 #[derive(Debug, Default)]
 struct Docs {
     seq: u64,
-    docs: BTreeMap<String, Doc>,
+    present: BTreeMap<String, Doc>,
     seen: Arc<Vec<Doc>>,
     seen_before: Arc<Vec<Doc>>,
 }
@@ -114,11 +114,6 @@ impl Truth {
     /// The state as it is in truth.
     pub(super) fn job(&self, id: JobId) -> Option<&Entry> {
         self.places.get(self.place_of(id))?.jobs.get(&id)
-    }
-
-    /// Every job as it is in truth, by id.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = (&JobId, &Entry)> {
-        self.places.iter().flat_map(|place| place.jobs.iter())
     }
 
     /// The state as a replica reads it in real time.
@@ -233,7 +228,7 @@ impl Truth {
     /// The same for all small documents.
     pub(super) fn refresh_docs(&mut self) {
         for docs in self.docs.values_mut() {
-            let now = Arc::new(docs.docs.values().cloned().collect());
+            let now = Arc::new(docs.present.values().cloned().collect());
             docs.seen_before = std::mem::replace(&mut docs.seen, now);
         }
     }
@@ -252,7 +247,7 @@ impl Truth {
     }
 
     pub(super) fn doc(&self, kind: DocKind, id: &str) -> Option<Doc> {
-        self.docs.get(&kind)?.docs.get(id).cloned()
+        self.docs.get(&kind)?.present.get(id).cloned()
     }
 
     pub(super) fn list(&self, kind: DocKind, stale: bool) -> Vec<Doc> {
@@ -263,7 +258,7 @@ impl Truth {
 
     pub(super) fn put(&mut self, kind: DocKind, write: &DocWrite) -> Result<Version, ItemError> {
         let docs = self.docs.entry(kind).or_default();
-        let current = docs.docs.get(&write.id).map(|doc| doc.version);
+        let current = docs.present.get(&write.id).map(|doc| doc.version);
         let as_expected = match write.expect {
             Expect::Any => true,
             Expect::Absent => current.is_none(),
@@ -284,11 +279,11 @@ impl Truth {
         match body {
             Some(body) => {
                 let id = write.id.clone();
-                docs.docs
+                docs.present
                     .insert(write.id.clone(), Doc { id, version, body });
             }
             None => {
-                docs.docs.remove(&write.id);
+                docs.present.remove(&write.id);
             }
         }
         Ok(version)

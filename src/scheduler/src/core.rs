@@ -77,9 +77,9 @@ impl Core {
             store,
             clock,
             peers,
+            run,
         } = parts;
-        let word = uuid::Uuid::new_v4().simple().to_string();
-        let run = format!("{}.{}", config.replica, word.get(..8).unwrap_or_default());
+        let run = format!("{}.{run}", config.replica);
         let tasks = TaskTracker::new();
         let writer = Writer::start(&store, stop, &tasks);
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());

@@ -84,11 +84,7 @@ impl Server {
             cause,
         })?;
         let store = open_store(&config).await?;
-        let parts = Parts {
-            store,
-            clock,
-            peers: Arc::new(HttpPeers::new()),
-        };
+        let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
         let replica = Replica::start(config, parts, format!("http://{address}")).await?;
         let accepting = TaskTracker::new();
         accepting.spawn(accept(listener, replica.core()));

@@ -34,11 +34,7 @@ pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
     let data = tempfile::tempdir().expect("a folder for the store");
     let store: Arc<dyn JobStore> =
         Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"));
-    let parts = Parts {
-        store,
-        clock: Clock::system(),
-        peers: Arc::new(HttpPeers::new()),
-    };
+    let parts = Parts::new(store, Clock::system(), Arc::new(HttpPeers::new()));
     let config = Config::embedded(data.path().to_owned());
     let sealer = Sealer::with_key([7; 32]);
     let url = "http://127.0.0.1:1".to_owned();
@@ -48,11 +44,8 @@ pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
 
 /// Another replica's over the same store.
 pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
-    let parts = Parts {
-        store: Arc::clone(&core.store),
-        clock: Clock::system(),
-        peers: Arc::new(HttpPeers::new()),
-    };
+    let store = Arc::clone(&core.store);
+    let parts = Parts::new(store, Clock::system(), Arc::new(HttpPeers::new()));
     let sealer = Sealer::with_key([7; 32]);
     let url = "http://127.0.0.1:2".to_owned();
     let stop = CancellationToken::new();

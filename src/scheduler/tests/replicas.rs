@@ -65,11 +65,9 @@ impl Lab {
             heartbeat_ms: 200,
             ..Config::embedded(self.data.path().to_owned())
         };
-        let parts = Parts {
-            store: Arc::clone(&self.store),
-            clock: Clock::system(),
-            peers: Arc::clone(&self.link) as Arc<dyn PeerLink>,
-        };
+        let store = Arc::clone(&self.store);
+        let peers = Arc::clone(&self.link) as Arc<dyn PeerLink>;
+        let parts = Parts::new(store, Clock::system(), peers);
         let url = format!("http://{letter}");
         let replica = Arc::new(Replica::start(config, parts, url.clone()).await.unwrap());
         let all = &self.link.replicas;

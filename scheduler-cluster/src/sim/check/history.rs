@@ -91,9 +91,9 @@ impl Check {
             None => {}
             Some(before) if before.stage.is_terminal() => after_the_end(before, after)?,
             Some(before) if before.stage == Stage::Submit => {
-                self.from_waiting(before, after, asked_ms, now_ms)?
+                self.leaves_waiting(before, after, asked_ms, now_ms)?;
             }
-            Some(before) => self.from_held(before, after, asked_ms)?,
+            Some(before) => self.leaves_held(before, after, asked_ms)?,
         }
         if after.stage == Stage::Finish && after.health == Health::Success {
             self.success_was_reported(after)?;
@@ -113,7 +113,7 @@ impl Check {
         )
     }
 
-    fn from_waiting(
+    fn leaves_waiting(
         &mut self,
         before: &JobState,
         after: &JobState,
@@ -131,7 +131,7 @@ impl Check {
             return Ok(());
         }
         if after.stage.is_terminal() {
-            return ends_from_waiting(before, after);
+            return ends_leaves_waiting(before, after);
         }
         if after.stage != Stage::Dispatch || after.attempt != before.attempt || !before.ready {
             return broken(
@@ -178,11 +178,11 @@ impl Check {
                     && state.request == after.request
             });
         let (mut many, mut memory_mb) = (1, after.memory_mb);
-        let mut others = String::new();
+        let mut others = Vec::new();
         for other in same_request {
             many += 1;
             memory_mb += other.memory_mb;
-            others.push_str(&format!(" {} by {}", other.job_id, other.replica));
+            others.push(format!("{} by {}", other.job_id, other.replica));
         }
         let offered = self
             .hosts
@@ -194,8 +194,11 @@ impl Check {
             return broken(
                 "I2",
                 format!(
-                    "request {} of {} offered {jobs_max} jobs and {free_mb} MB, and gets {many} jobs of {memory_mb} MB: {id} by {},{others}",
-                    after.request, plan.name, after.replica
+                    "request {} of {} offered {jobs_max} jobs and {free_mb} MB, and gets {many} jobs of {memory_mb} MB: {id} by {}, {}",
+                    after.request,
+                    plan.name,
+                    after.replica,
+                    others.join(", ")
                 ),
             );
         }
@@ -210,7 +213,7 @@ impl Check {
         Ok(())
     }
 
-    fn from_held(
+    fn leaves_held(
         &mut self,
         before: &JobState,
         after: &JobState,
@@ -353,7 +356,7 @@ fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
     )
 }
 
-fn ends_from_waiting(before: &JobState, after: &JobState) -> Result<(), Violation> {
+fn ends_leaves_waiting(before: &JobState, after: &JobState) -> Result<(), Violation> {
     let id = after.job_id;
     if after.attempt == before.attempt {
         return match after.stage {

@@ -106,10 +106,6 @@ impl Check {
         }
     }
 
-    pub(super) fn acknowledged(&self) -> &BTreeSet<JobId> {
-        &self.acknowledged
-    }
-
     /// A user was told that the job is in.
     pub(super) fn submitted(&mut self, id: JobId) {
         self.counts.acknowledged += 1;

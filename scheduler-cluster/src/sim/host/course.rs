@@ -213,12 +213,13 @@ impl Course {
     async fn deliver(&self) {
         let key = self.key();
         if let Some(end) = self.journal.end {
-            let mut query = format!("job_stage=finish&job_health={}", end.health);
-            if let Some(code) = end.exit_code {
-                query.push_str(&format!("&exit_code={code}"));
-            }
             let readiness = if end.ran { "uploaded" } else { "norun" };
-            query.push_str(&format!("&job_data_readiness={readiness}"));
+            let code = end.exit_code.map(|code| format!("&exit_code={code}"));
+            let query = format!(
+                "job_stage=finish&job_health={}&job_data_readiness={readiness}{}",
+                end.health,
+                code.unwrap_or_default()
+            );
             let message = update(&self.journal.grant, &query);
             self.shared.world.note(format_args!(
                 "{} delivers {} #{}: {}",
