@@ -250,15 +250,16 @@ impl JobStore for FaultStore {
         self.inner.change_mark().await
     }
 
-    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
         // Stale: nothing of what is new is seen yet.
         if self.search_is_stale()? {
-            return Ok(ChangePage {
+            let nothing = |request: &Changes| ChangePage {
                 mark: request.since.clone(),
                 ..ChangePage::default()
-            });
+            };
+            return Ok(requests.iter().map(nothing).collect());
         }
-        self.inner.changes(request).await
+        self.inner.changes(requests).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

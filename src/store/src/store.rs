@@ -155,8 +155,8 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// The mark behind which only what changes from now on is found, as far as searches see by now.
     async fn change_mark(&self) -> Result<ChangeMark, StoreError>;
 
-    /// Jobs whose state changed behind a mark. Lags like a search.
-    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError>;
+    /// Jobs whose state changed behind marks, a page for each request. Lags like a search.
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError>;
 
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;

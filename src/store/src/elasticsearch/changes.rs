@@ -1,81 +1,151 @@
 //! What changed since: by `_seq_no`, shard by shard.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use ::elasticsearch::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    clock,
     cluster::{Call, Failure},
     query,
     reads::first_of,
-    reply,
+    reply::{self, Found},
     store::ElasticStore,
 };
 use crate::{ChangeMark, ChangePage, Changes, StoreError};
+
+/// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
+/// place of another (from a backup) after this time.
+const PLACES_KEPT: Duration = Duration::from_mins(1);
 
 /// One shard of one index of jobs.
 #[derive(Debug)]
 struct Place {
     index: String,
     shard: u32,
+    /// An index that was made anew counts its changes anew, so its places have other names.
+    name: String,
 }
 
 impl Place {
-    fn name(&self) -> String {
-        format!("{}/{}", self.index, self.shard)
-    }
-
     fn header(&self) -> Value {
         json!({"index": self.index, "preference": format!("_shards:{}", self.shard)})
+    }
+}
+
+/// The shards of all indices of jobs, as they were asked for last.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<Option<(Instant, Arc<[Place]>)>>);
+
+impl Places {
+    fn known(&self) -> Option<Arc<[Place]>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, places) = kept.as_ref()?;
+        let age = clock::now().saturating_duration_since(*at);
+        (age < PLACES_KEPT).then(|| Arc::clone(places))
+    }
+
+    fn learn(&self, places: &Arc<[Place]>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((clock::now(), Arc::clone(places)));
     }
 }
 
 impl ElasticStore {
     /// The last change of every shard.
     pub(super) async fn last_changes(&self) -> Result<ChangeMark, StoreError> {
-        let places = self.places().await?;
-        let searches = places
-            .iter()
-            .map(|place| (place.header(), query::last_change()));
-        let found = self.search_each(searches.collect()).await?;
+        let (places, found) = self
+            .search_places(&[|_: &Place| query::last_change()])
+            .await?;
         let marks = places.iter().zip(found).filter_map(|(place, found)| {
             let last = found.hits.hits.first()?;
-            Some((place.name(), last.seq_no))
+            Some((place.name.clone(), last.seq_no))
         });
         Ok(ChangeMark(marks.collect()))
     }
 
-    /// What changed in every shard behind the mark.
-    pub(super) async fn changes_since(&self, request: &Changes) -> Result<ChangePage, StoreError> {
-        let limit = request.limit.clamp(1, 10_000);
-        let places = self.places().await?;
-        let searches = places.iter().map(|place| {
-            let since = request.since.0.get(&place.name()).copied();
-            (
-                place.header(),
-                query::changes(since, request.waiting, limit),
-            )
-        });
-        let found = self.search_each(searches.collect()).await?;
-        let mut page = ChangePage {
-            mark: request.since.clone(),
-            ..ChangePage::default()
-        };
-        for (place, found) in places.iter().zip(found) {
-            let read = found.hits.hits.iter().take(limit as usize);
-            if let Some(last) = read.max_by_key(|hit| hit.seq_no) {
-                page.mark.0.insert(place.name(), last.seq_no);
+    /// What changed in every shard behind the marks, in one request.
+    pub(super) async fn changes_since(
+        &self,
+        requests: &[Changes],
+    ) -> Result<Vec<ChangePage>, StoreError> {
+        let queries: Vec<_> = requests
+            .iter()
+            .map(|request| {
+                |place: &Place| {
+                    let since = request.since.0.get(&place.name).copied();
+                    query::changes(since, request.waiting, limit(request))
+                }
+            })
+            .collect();
+        let (places, found) = self.search_places(&queries).await?;
+        let mut found = found.into_iter();
+        let pages = requests.iter().map(|request| {
+            let limit = limit(request);
+            let mut page = ChangePage {
+                mark: request.since.clone(),
+                ..ChangePage::default()
+            };
+            for (place, found) in places.iter().zip(found.by_ref()) {
+                let read = found.hits.hits.iter().take(limit as usize);
+                if let Some(last) = read.max_by_key(|hit| hit.seq_no) {
+                    page.mark.0.insert(place.name.clone(), last.seq_no);
+                }
+                let (jobs, more) = first_of(found, limit);
+                page.jobs.extend(jobs);
+                page.more |= more;
             }
-            let (jobs, more) = first_of(found, limit);
-            page.jobs.extend(jobs);
-            page.more |= more;
-        }
-        Ok(page)
+            page
+        });
+        Ok(pages.collect())
     }
 
-    async fn places(&self) -> Result<Vec<Place>, StoreError> {
+    /// Each query in each place. The list of places is kept: one more search looks whether there are
+    /// others by now, and if so all is asked again.
+    async fn search_places(
+        &self,
+        queries: &[impl Fn(&Place) -> Value],
+    ) -> Result<(Arc<[Place]>, Vec<Found>), StoreError> {
+        if let Some(places) = self.places.known() {
+            let (found, is_all) = self.search_in(&places, queries).await?;
+            if is_all {
+                return Ok((places, found));
+            }
+        }
+        let places: Arc<[Place]> = self.read_places().await?.into();
+        self.places.learn(&places);
+        // An index that was made since then is noticed the next time.
+        let (found, _) = self.search_in(&places, queries).await?;
+        Ok((places, found))
+    }
+
+    /// What is found in these places, and whether they are all.
+    async fn search_in(
+        &self,
+        places: &[Place],
+        queries: &[impl Fn(&Place) -> Value],
+    ) -> Result<(Vec<Found>, bool), StoreError> {
+        let mut searches = Vec::new();
+        for query in queries {
+            searches.extend(places.iter().map(|place| (place.header(), query(place))));
+        }
+        let mut elsewhere = self.all_jobs();
+        for place in places.iter().filter(|place| place.shard == 0) {
+            elsewhere.extend([",-", &place.index]);
+        }
+        searches.push((json!({"index": elsewhere}), query::nothing()));
+        let mut found = self.search_each(searches).await?;
+        let is_all = found.pop().is_none_or(|found| found.shards.total == 0);
+        Ok((found, is_all))
+    }
+
+    async fn read_places(&self) -> Result<Vec<Place>, StoreError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Index {
@@ -84,32 +154,36 @@ impl ElasticStore {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Settings {
-            index: Numbers,
+            index: Values,
         }
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Numbers {
+        struct Values {
             number_of_shards: String,
+            uuid: String,
         }
         let path = format!(
-            "/{}/_settings/index.number_of_shards?filter_path=*.settings.index.number_of_shards",
+            "/{}/_settings/index.number_of_shards,index.uuid?filter_path=*.settings.index",
             self.all_jobs()
         );
         let call = Call::new(Method::Get, path);
         let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
         let indices: BTreeMap<String, Index> = reply::parse(body).await?;
         let places = indices.into_iter().flat_map(|(index, settings)| {
-            let shards = settings
-                .settings
-                .index
-                .number_of_shards
-                .parse()
-                .unwrap_or(1);
-            (0..shards).map(move |shard| Place {
+            let Values {
+                number_of_shards,
+                uuid,
+            } = settings.settings.index;
+            (0..number_of_shards.parse().unwrap_or(1)).map(move |shard| Place {
                 index: index.clone(),
                 shard,
+                name: format!("{uuid}/{shard}"),
             })
         });
         Ok(places.collect())
     }
+}
+
+fn limit(request: &Changes) -> u32 {
+    request.limit.clamp(1, 10_000)
 }

@@ -52,6 +52,11 @@ pub(super) fn counts_page(field: &str, size: usize, after: Option<&Value>) -> Va
     })
 }
 
+/// Nothing but whether there is a shard to look in.
+pub(super) fn nothing() -> Value {
+    json!({"size": 0, "track_total_hits": false})
+}
+
 /// The last change of one shard.
 pub(super) fn last_change() -> Value {
     json!({

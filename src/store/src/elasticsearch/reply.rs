@@ -162,6 +162,7 @@ impl Found {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Shards {
+    pub(super) total: u64,
     failed: u64,
     failures: Vec<ShardFailure>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{clock::Chance, cluster::Cluster, config::ElasticConfig, setup};
+use super::{changes::Places, clock::Chance, cluster::Cluster, config::ElasticConfig, setup};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
     JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
@@ -19,6 +19,7 @@ pub struct ElasticStore {
     pub(super) prefix: String,
     pub(super) request_timeout: Duration,
     pub(super) chance: Chance,
+    pub(super) places: Places,
     /// The lowest version among the nodes, as it was at start.
     version: String,
 }
@@ -36,6 +37,7 @@ impl ElasticStore {
             prefix: config.index_prefix.clone(),
             request_timeout: config.request_timeout,
             chance: Chance::new(),
+            places: Places::default(),
             version: String::new(),
         };
         store.version = setup::check_version(&store, &config.shown_urls()).await?;
@@ -107,8 +109,8 @@ impl JobStore for ElasticStore {
         self.last_changes().await
     }
 
-    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
-        self.changes_since(request).await
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
+        self.changes_since(requests).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

@@ -248,9 +248,15 @@ impl JobStore for EmbeddedStore {
         self.read(read::change_mark).await
     }
 
-    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
-        let request = request.clone();
-        self.read(move |conn| read::changes(conn, &request)).await
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
+        let requests = requests.to_vec();
+        self.read(move |conn| {
+            requests
+                .iter()
+                .map(|one| read::changes(conn, one))
+                .collect()
+        })
+        .await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

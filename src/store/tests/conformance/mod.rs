@@ -3,6 +3,7 @@
 //! Each function takes an empty store. `conformance!` makes one test of each, for the store that the
 //! given function opens (and clears away afterwards).
 
+pub(crate) mod changes;
 pub(crate) mod documents;
 pub(crate) mod jobs;
 pub(crate) mod model;
@@ -28,6 +29,8 @@ macro_rules! conformance {
             reads: counts_are_exact, counts_follow_every_change, pulls_come_in_order_and_in_pages,
                 pulls_slice_by_dimension, finds_hold_every_predicate, finds_give_each_queue_its_best,
                 finds_limit_a_queue_and_account;
+            changes: an_empty_store_has_no_changes, changes_come_once_as_they_are_now,
+                changes_are_read_in_pages, changes_of_several_months_are_read_together;
             searches: filters_hold_together, pages_and_totals;
             documents: documents_compare_and_set, documents_are_listed_in_order,
                 bad_documents_are_refused, events_are_taken;

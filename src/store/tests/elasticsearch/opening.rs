@@ -1,0 +1,96 @@
+//! Opening: templates, mappings and settings as a server holds them.
+
+use fairlead_store::{ElasticConfig, ElasticStore, JobStore, StoreError};
+use serde_json::json;
+
+use crate::{
+    conformance::{id, read_one, state, submit_all},
+    with_config,
+};
+
+async fn refusal(config: ElasticConfig) -> String {
+    match ElasticStore::open(config).await {
+        Err(error @ StoreError::Unusable { .. }) => error.to_string(),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_second_replica_opens_the_same_indices() {
+    with_config(async |_, config| {
+        let one = ElasticStore::open(config.clone()).await.unwrap();
+        submit_all(&one, vec![state(1)]).await;
+        let other = ElasticStore::open(config).await.unwrap();
+        assert_eq!(read_one(&other, id(1)).await.state, state(1));
+        assert!(other.health().name.starts_with("elasticsearch "));
+        assert!(other.health().available);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn newer_templates_are_refused_and_left_alone() {
+    with_config(async |server, config| {
+        let prefix = config.index_prefix.clone();
+        let template = json!({
+            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 9,
+            "_meta": {"format": 2}, "template": {},
+        });
+        let path = format!("_index_template/{prefix}-jobs");
+        server.ask("PUT", &path, Some(template)).await;
+        let words = refusal(config.clone()).await;
+        assert!(
+            words.contains("format 2") && words.contains("hint:"),
+            "{words}"
+        );
+        let stored = server.ask("GET", &path, None).await;
+        assert_eq!(stored["index_templates"][0]["index_template"]["version"], 9);
+        // A newer release of the same format: its template stays.
+        let template = json!({
+            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 9,
+            "_meta": {"format": 1}, "template": {},
+        });
+        server.ask("PUT", &path, Some(template)).await;
+        ElasticStore::open(config).await.unwrap();
+        let stored = server.ask("GET", &path, None).await;
+        assert_eq!(stored["index_templates"][0]["index_template"]["version"], 9);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn indices_that_refuse_the_mapping_are_named() {
+    with_config(async |server, config| {
+        let index = format!("{}-jobs-2601", config.index_prefix);
+        let mapping = json!({"mappings": {"properties": {"stage": {"type": "long"}}}});
+        server.ask("PUT", &index, Some(mapping)).await;
+        let words = refusal(config).await;
+        assert!(words.contains("refuse the mapping"), "{words}");
+        assert!(words.contains("stage"), "{words}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn settings_reach_the_indices() {
+    with_config(async |server, config| {
+        let prefix = config.index_prefix.clone();
+        let config = ElasticConfig {
+            shards: 2,
+            replicas: Some(0),
+            refresh_interval: "2s".into(),
+            ..config
+        };
+        let store = ElasticStore::open(config).await.unwrap();
+        let name = format!("{prefix}-jobs-2611");
+        submit_all(&store, vec![state(1)]).await;
+        let read = server
+            .ask("GET", &format!("{name}/_settings?flat_settings=true"), None)
+            .await;
+        let settings = &read[&name]["settings"];
+        assert_eq!(settings["index.number_of_shards"], "2");
+        assert_eq!(settings["index.number_of_replicas"], "0");
+        assert_eq!(settings["index.refresh_interval"], "2s");
+    })
+    .await;
+}

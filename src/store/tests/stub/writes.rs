@@ -1,0 +1,178 @@
+//! Writes: each item has its typed outcome, whatever is answered.
+
+use std::sync::Mutex;
+
+use fairlead_store::{ElasticStore, ItemError, JobStore, Version};
+
+use crate::{
+    Reply, Stub, bulk_reply, config,
+    conformance::{id, job, state},
+    error, item, on_bulk, opened, patch, patched, taken,
+};
+
+#[tokio::test]
+async fn a_claim_without_an_answer_is_unknown_and_not_sent_again() {
+    let stub = Stub::start().await;
+    let store = ElasticStore::open(config(vec![stub.url.clone()]))
+        .await
+        .unwrap();
+    for reply in [
+        Reply::Silence,
+        Reply::HalfAnAnswer,
+        Reply::Json(504, "gone".into()),
+    ] {
+        stub.answer(on_bulk(reply));
+        let result = patched(&store).await;
+        assert!(
+            matches!(result, Err(ItemError::Unknown { .. })),
+            "{result:?}"
+        );
+        assert_eq!(stub.bulks().len(), 1);
+        assert!(!store.health().available);
+    }
+    stub.answer(|_| None);
+    patched(&store).await.unwrap();
+    assert!(store.health().available);
+}
+
+#[tokio::test]
+async fn items_have_outcomes_of_their_own() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let kinds = [
+        taken(7),
+        item(409, "version_conflict_engine_exception"),
+        item(404, "document_missing_exception"),
+        item(400, "strict_dynamic_mapping_exception"),
+        item(503, "unavailable_shards_exception"),
+        item(403, "cluster_block_exception"),
+        r#"{"x":{"status":200}}"#.to_owned(),
+        taken(8),
+    ];
+    let count = kinds.len() as u64;
+    stub.answer(move |(_, path, body)| {
+        let reply = || bulk_reply(body, |_, n| kinds[n].clone());
+        path.starts_with("/_bulk")
+            .then(|| Reply::Json(200, reply()))
+    });
+    let results = store.patch((1..=count).map(patch).collect()).await;
+    assert_eq!(
+        results[0],
+        Ok(Version {
+            primary_term: 1,
+            seq_no: 7
+        })
+    );
+    assert_eq!(results[1], Err(ItemError::Conflict { current: None }));
+    assert_eq!(results[2], Err(ItemError::Missing));
+    assert!(matches!(&results[3], Err(ItemError::Refused { reason }) if reason.contains("strict")));
+    assert!(matches!(results[4], Err(ItemError::Unknown { .. })));
+    assert!(matches!(results[5], Err(ItemError::NotTaken { .. })));
+    assert!(matches!(results[6], Err(ItemError::Unknown { .. })));
+    assert_eq!(
+        results[7],
+        Ok(Version {
+            primary_term: 1,
+            seq_no: 8
+        })
+    );
+}
+
+#[tokio::test]
+async fn only_items_that_met_overload_are_sent_again() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let is_first = |line: &str| line.contains(&id(1).to_string());
+    let times = Mutex::new(0);
+    stub.answer(move |(_, path, body)| {
+        let mut times = times.lock().unwrap();
+        *times += 1;
+        let busy = *times <= 2;
+        let reply = bulk_reply(body, |line, n| {
+            if busy && is_first(line) {
+                item(429, "busy")
+            } else {
+                taken(n)
+            }
+        });
+        path.starts_with("/_bulk")
+            .then_some(Reply::Json(200, reply))
+    });
+    let results = store.patch(vec![patch(1), patch(2)]).await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let bulks = stub.bulks();
+    assert_eq!(bulks.len(), 3);
+    assert!(
+        bulks[1..]
+            .iter()
+            .all(|body| !body.contains(&id(2).to_string()))
+    );
+}
+
+#[tokio::test]
+async fn a_bulk_that_is_refused_whole_is_halved_down_to_the_culprit() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    for status in [400, 413] {
+        stub.answer(move |(_, path, body)| {
+            let holds_it = path.starts_with("/_bulk") && body.contains(&id(5).to_string());
+            holds_it.then(|| Reply::Json(status, error("illegal_argument_exception")))
+        });
+        let results = store.patch((1..=8).map(patch).collect()).await;
+        for (n, result) in (1..).zip(&results) {
+            match result {
+                Ok(_) => assert_ne!(n, 5),
+                Err(error) => {
+                    assert_eq!(n, 5);
+                    assert!(matches!(error, ItemError::Refused { .. }), "{error:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_the_wrong_length_or_form_decides_nothing() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    for body in ["{}", "[]", "<html>", r#"{"items":[]}"#, r#"{"items":7}"#] {
+        stub.answer(on_bulk(Reply::Json(200, body.to_owned())));
+        let result = patched(&store).await;
+        assert!(
+            matches!(result, Err(ItemError::Unknown { .. })),
+            "{body} {result:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_submit_is_ok_only_with_both_halves() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let cases = [
+        (item(429, "busy"), item(429, "busy"), "NotTaken"),
+        (taken(1), item(429, "busy"), "Unknown"),
+        (item(503, "x"), taken(1), "Unknown"),
+        (item(400, "x"), taken(1), "Refused"),
+        (taken(1), item(400, "x"), "Refused"),
+        (taken(1), taken(2), "Ok"),
+    ];
+    for (state_half, body_half, wanted) in cases {
+        stub.answer(move |(_, path, body)| {
+            let of = |line: &str, _| {
+                if line.contains("-bodies-") {
+                    body_half.clone()
+                } else {
+                    state_half.clone()
+                }
+            };
+            path.starts_with("/_bulk")
+                .then(|| Reply::Json(200, bulk_reply(body, of)))
+        });
+        let result = store.submit(vec![job(state(1))]).await.remove(0);
+        assert!(
+            format!("{result:?}").contains(wanted),
+            "{wanted} {result:?}"
+        );
+    }
+}
