@@ -86,43 +86,34 @@ pub(crate) struct Positions {
 }
 
 impl Core {
-    /// Reads what changed since the last round.
+    /// Reads what changed since the last round: while that fits in a page, all in one request.
     pub(crate) async fn catch_up(&self, at: &mut Positions) -> Result<(), StoreError> {
-        let mut since = at.others.before_last.clone();
-        for _ in 0..PAGES_MAX {
-            let page = self.changes_behind(since, false).await?;
-            page.jobs.iter().for_each(|job| self.observe(job));
-            since = page.mark;
-            if !page.more {
+        let asked = [
+            behind(&at.others.before_last, false),
+            behind(&at.waiting.before_last, true),
+        ];
+        let mut pages = self.store.changes(&asked).await?.into_iter();
+        let mut others = pages.next().unwrap_or_default();
+        let waiting = pages.next().unwrap_or_default();
+        others.jobs.iter().for_each(|job| self.observe(job));
+        for _ in 1..PAGES_MAX {
+            if !others.more {
                 break;
             }
+            let next = self.store.changes(&[behind(&others.mark, false)]).await?;
+            others = next.into_iter().next().unwrap_or_default();
+            others.jobs.iter().for_each(|job| self.observe(job));
         }
-        at.others.moved_to(since);
-        let page = self
-            .changes_behind(at.waiting.before_last.clone(), true)
-            .await?;
-        page.jobs.iter().for_each(|job| self.observe(job));
+        at.others.moved_to(others.mark);
+        waiting.jobs.iter().for_each(|job| self.observe(job));
         // A flood of new jobs is not read through: counts and pulls choose among them.
-        let mark = if page.more {
+        let mark = if waiting.more {
             self.store.change_mark().await?
         } else {
-            page.mark
+            waiting.mark
         };
         at.waiting.moved_to(mark);
         Ok(())
-    }
-
-    async fn changes_behind(
-        &self,
-        since: ChangeMark,
-        waiting: bool,
-    ) -> Result<fairlead_store::ChangePage, StoreError> {
-        let request = Changes {
-            since,
-            waiting,
-            limit: PAGE,
-        };
-        self.store.changes(&request).await
     }
 
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
@@ -157,6 +148,14 @@ impl Core {
             self.parked.add(state);
         }
         self.changes.announce(id);
+    }
+}
+
+fn behind(since: &ChangeMark, waiting: bool) -> Changes {
+    Changes {
+        since: since.clone(),
+        waiting,
+        limit: PAGE,
     }
 }
 
