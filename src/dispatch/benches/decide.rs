@@ -116,7 +116,11 @@ impl Bench {
         let at = self.seed.below(self.hosts.len() as u64) as usize;
         self.now += 1;
         if let Some(job) = self.held[at].take() {
-            self.on(Event::JobEnded { job, ran: true });
+            self.on(Event::JobEnded {
+                job,
+                ran: true,
+                at: Millis(u64::MAX),
+            });
         }
         let key = OfferKey(self.next_offer);
         self.next_offer += 1;
@@ -202,6 +206,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         cache_dirs: vec![],
         timeout_s: 3_600,
         submitted: Millis(0),
+        not_before: Millis(0),
     }
 }
 

@@ -22,8 +22,8 @@ const IN_VAIN_MS: u64 = 10_000;
 /// Time over which begun finds are counted, ms.
 pub(crate) const FINDS_WINDOW_MS: u64 = 1_000;
 
-/// Most jobs that one find brings.
-pub(crate) const FIND_JOBS_MAX: u32 = 64;
+/// Jobs that one find brings, of few accounts several each; of many at least the best of each.
+const FIND_JOBS: u32 = 64;
 
 /// Fewest jobs that a pull asks for.
 const PAGE_MIN: u32 = 4;
@@ -87,6 +87,24 @@ impl Cache {
             pulled_at, counts, ..
         } = self;
         pulled_at.retain(|dimension, _| counts.contains_key(dimension));
+    }
+
+    /// How many jobs of each account in a queue a find asks for.
+    pub(crate) fn find_limit(&self) -> u32 {
+        (FIND_JOBS / self.cells().max(1)).max(1)
+    }
+
+    /// About how many jobs one find brings at most.
+    pub(crate) fn find_jobs(&self) -> u32 {
+        self.cells().max(FIND_JOBS)
+    }
+
+    /// About how many accounts wait in queues.
+    fn cells(&self) -> u32 {
+        let count = |of: fn(&Dimension) -> bool| self.counts.keys().filter(|d| of(d)).count();
+        let accounts = count(|d| matches!(d, Dimension::Account(_)));
+        let queues = count(|d| matches!(d, Dimension::Queue(_)));
+        u32::try_from(accounts.max(queues)).unwrap_or(u32::MAX)
     }
 
     /// What the store counted under a host key.

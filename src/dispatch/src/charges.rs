@@ -112,14 +112,15 @@ impl Ledger {
     }
 
     /// A running job is over: it is charged what it took. Answers how long that was, ms.
-    pub(crate) fn end(&mut self, job: JobKey, now: u64) -> Option<u64> {
+    pub(crate) fn end(&mut self, job: JobKey, at: u64, now: u64) -> Option<u64> {
         let charge = self.charges.get(&job)?.clone();
         let since = charge.since?;
         self.charges.swap_remove(&job);
         self.overruns
             .remove(&(since.saturating_add(charge.expected_ms), job));
         self.add(&charge, -1);
-        let took = now.saturating_sub(since);
+        let at = at.clamp(since, now.max(since));
+        let took = at - since;
         let cost = charge.price.saturating_mul(i128::from(took));
         if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
             queue.meter.settle(cost);
@@ -132,11 +133,7 @@ impl Ledger {
             tally.running = tally.running.saturating_sub(1);
         });
         let share = i128::from(charge.share);
-        self.busy(
-            charge.owner,
-            share.saturating_mul(i128::from(now.max(since))),
-            -share,
-        );
+        self.busy(charge.owner, share.saturating_mul(i128::from(at)), -share);
         self.note(charge.owner, now);
         Some(took)
     }

@@ -98,7 +98,7 @@ impl Engine {
         self.hosts.settle(offer, host, (serial, key), load, true);
         self.touched.insert(offer);
         if matches!(flight.news, News::Ended) {
-            self.job_ended(key, false);
+            self.job_ended(key, false, self.now);
         }
     }
 
@@ -295,8 +295,8 @@ impl Engine {
         self.runs.insert(key, run);
     }
 
-    /// A job is over for its host.
-    pub(crate) fn job_ended(&mut self, key: JobKey, ran: bool) {
+    /// A job is over for its host since `at`.
+    pub(crate) fn job_ended(&mut self, key: JobKey, ran: bool, at: u64) {
         let Some(run) = self.runs.get_mut(&key) else {
             return;
         };
@@ -307,7 +307,7 @@ impl Engine {
         let Some(run) = self.runs.swap_remove(&key) else {
             return;
         };
-        if let Some(took_ms) = self.ledger.end(key, self.now).filter(|_| ran) {
+        if let Some(took_ms) = self.ledger.end(key, at, self.now).filter(|_| ran) {
             self.ledger.learned.note(&run.suite, &run.group, took_ms);
         }
         self.hosts.leave(run.host, key, run.load);

@@ -10,6 +10,7 @@ use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job};
 use crate::ledger::Ledger;
+use crate::peers::Peers;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
 use crate::reserve::Reservations;
@@ -39,6 +40,7 @@ pub struct Engine {
     pub(crate) gone: Gone,
     pub(crate) gates: Gates,
     pub(crate) reservations: Reservations,
+    pub(crate) peers: Peers,
     pub(crate) cache: Cache,
     /// Claims that are not settled.
     pub(crate) in_flight: u64,
@@ -96,6 +98,7 @@ impl Engine {
             gone: Gone::default(),
             gates: Gates::default(),
             reservations: Reservations::new(),
+            peers: Peers::default(),
             cache: Cache::default(),
             in_flight: 0,
             dirty: BTreeSet::new(),
@@ -153,8 +156,9 @@ impl Engine {
                 offer,
                 refusal,
             } => self.refused(job, offer, refusal),
-            Event::JobEnded { job, ran } => self.job_ended(job, ran),
+            Event::JobEnded { job, ran, at } => self.job_ended(job, ran, at.0),
             Event::PolicyChanged(policy) => self.policy_changed(policy),
+            Event::PeersChanged(peers) => self.peers = peers,
             Event::PullEnded { dimension, more } => self.pull_ended(&dimension, more, decisions),
             Event::FindEnded(offer) => self.find_ended(offer),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
@@ -214,7 +218,10 @@ impl Engine {
         }
         self.drop_waiting(key);
         let (mut job, mut shape) = self.job_of(&facts);
-        if let Some(until) = self.affine_until(&job, &shape) {
+        if facts.not_before.0 > self.now {
+            shape.gate = Gate::Blocked;
+            self.gates.close(key, facts.not_before.0);
+        } else if let Some(until) = self.affine_until(&job, &shape) {
             shape.gate = Gate::Affine(job.caches.clone().unwrap_or_default());
             self.gates.close(key, until);
         }

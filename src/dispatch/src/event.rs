@@ -65,6 +65,8 @@ pub struct JobFacts {
     pub timeout_s: u64,
     /// When it was submitted (or became ready), for waiting times.
     pub submitted: Millis,
+    /// Not given to anybody before this: another replica may want it first. 0: at once.
+    pub not_before: Millis,
 }
 
 /// What a host says when it asks for work.
@@ -199,9 +201,13 @@ pub enum Event {
         job: JobKey,
         /// Whether its duration tells how long such jobs take.
         ran: bool,
+        /// When it ended, if that was a while ago: it is charged until then. Later than now means now.
+        at: Millis,
     },
     /// Queues, weights, priorities or rates changed.
     PolicyChanged(crate::Policy),
+    /// Which replicas live.
+    PeersChanged(crate::Peers),
     /// Nothing happened, but time passed (a wake-up the engine asked for, or once a second).
     Tick,
 }
@@ -237,7 +243,7 @@ pub enum Decision {
     Find {
         /// The offer.
         offer: OfferKey,
-        /// How many jobs at most.
+        /// How many jobs of each account in a queue at most.
         limit: u32,
     },
     /// Send `Tick` at this time, if nothing comes before. Replaces earlier wake-ups.

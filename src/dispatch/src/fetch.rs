@@ -3,7 +3,7 @@
 //! While everything is in memory nothing here does anything. Else counts cause pulls, and an offer is served only
 //! after a find for its keys, or when that takes too long.
 
-use crate::cache::{FIND_JOBS_MAX, FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
+use crate::cache::{FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
 use crate::event::{Decision, Dimension, DimensionCounts, JobKey, OfferKey};
 use crate::hosts::{OpenOffer, Standing};
@@ -261,7 +261,7 @@ impl Engine {
                 self.cache.finding.insert(offer, (wanted, Vec::new()));
                 decisions.push(Decision::Find {
                     offer,
-                    limit: FIND_JOBS_MAX,
+                    limit: self.cache.find_limit(),
                 });
             }
         }
@@ -358,7 +358,7 @@ impl Engine {
         // What a find brings must not be evicted before the offer it was meant for is served.
         let found = u32::try_from(self.cache.finding.len())
             .unwrap_or(u32::MAX)
-            .saturating_mul(FIND_JOBS_MAX);
+            .saturating_mul(self.cache.find_jobs());
         let most = self
             .config
             .cache_jobs_max

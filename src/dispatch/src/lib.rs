@@ -26,6 +26,7 @@ mod learned;
 mod ledger;
 mod meter;
 mod order;
+pub mod peers;
 mod pick;
 pub mod policy;
 mod report;
@@ -46,5 +47,6 @@ pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
 };
+pub use peers::Peers;
 pub use policy::{EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

@@ -6,6 +6,7 @@ use crate::event::{Decision, JobKey, Kind, OfferKey};
 use crate::hosts::{Host, HostId, Nothing, Standing};
 use crate::index::{BucketId, KeyCells, Place};
 use crate::ledger::{MemberRank, QueueRank};
+use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
 use crate::shape::{Gate, Lack, Shape, lacks};
@@ -127,7 +128,9 @@ impl Engine {
             // Whether what was found may still enter is another question now.
             return self.next_for(offer);
         }
-        let Some(limit) = limit else { return found };
+        let Some(limit) = limit else {
+            return found.map(|job| self.own_first(job));
+        };
         let higher = found
             .and_then(|job| self.class_of(job))
             .is_some_and(|class| class > limit.class);
@@ -136,6 +139,27 @@ impl Engine {
         } else {
             Some(limit.job)
         }
+    }
+
+    /// Of the first jobs that are alike the first that is this replica's own; else this one, the first of all.
+    fn own_first(&mut self, job: JobKey) -> JobKey {
+        if self.peers.others.is_empty() {
+            return job;
+        }
+        let bucket = self.index.jobs.get(&job).map(|job| job.bucket);
+        let Some(bucket) = bucket.and_then(|id| self.index.buckets.get(id)) else {
+            return job;
+        };
+        let first = bucket.jobs.first().map(|(priority, _)| *priority);
+        let alike = bucket.jobs.iter().take(WINDOW);
+        let mut alike = alike.take_while(|(priority, _)| Some(*priority) == first);
+        let mut looked_at = 0;
+        let own = alike.find(|(_, other)| {
+            looked_at += 1;
+            self.peers.rank(*other) == 0
+        });
+        self.work.entries_visited += looked_at;
+        own.map_or(job, |(_, own)| *own)
     }
 
     /// Whether nothing fitted this host when it was looked at last, and neither it nor the shapes have changed.
@@ -290,7 +314,7 @@ impl Engine {
                 order.push(Reverse(current));
                 continue;
             }
-            let job = rank.2.1;
+            let job = self.own_first(rank.2.1);
             let Some(offer) = self.best_offer(job, rank.0.0.0) else {
                 continue;
             };

@@ -60,6 +60,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
         cache_dirs: vec![],
         timeout_s: 60,
         submitted: Millis(0),
+        not_before: Millis(0),
     }
 }
 
@@ -203,7 +204,15 @@ fn the_next_job_is_the_one_that_a_comparison_of_all_finds() {
             if random.below(3) > 0 {
                 let running: Vec<JobKey> = engine.runs.keys().copied().collect();
                 for job in running.into_iter().filter(|_| random.below(2) == 0) {
-                    engine.on(now, Event::JobEnded { job, ran: true }, &mut out);
+                    engine.on(
+                        now,
+                        Event::JobEnded {
+                            job,
+                            ran: true,
+                            at: Millis(u64::MAX),
+                        },
+                        &mut out,
+                    );
                 }
             }
             engine.sanity_check();

@@ -261,6 +261,7 @@ fn news_of_a_job_in_flight() {
     lab.on(Event::JobEnded {
         job: JobKey(2),
         ran: false,
+        at: Millis(u64::MAX),
     });
     lab.commit(JobKey(2), offers[1]);
     assert_eq!(
@@ -278,7 +279,11 @@ fn events_about_the_unknown_change_nothing() {
     let (job, offer) = (JobKey(9), OfferKey(9));
     for event in [
         Event::JobGone(job),
-        Event::JobEnded { job, ran: true },
+        Event::JobEnded {
+            job,
+            ran: true,
+            at: Millis(u64::MAX),
+        },
         Event::ClaimCommitted {
             job,
             offer,

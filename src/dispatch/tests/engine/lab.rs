@@ -29,6 +29,7 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         cache_dirs: vec![],
         timeout_s: 3_600,
         submitted: Millis(0),
+        not_before: Millis(0),
     }
 }
 
@@ -190,7 +191,11 @@ impl Lab {
     }
 
     pub(crate) fn end(&mut self, job: JobKey) -> &[Decision] {
-        self.on(Event::JobEnded { job, ran: true })
+        self.on(Event::JobEnded {
+            job,
+            ran: true,
+            at: Millis(u64::MAX),
+        })
     }
 
     pub(crate) fn pass(&mut self, ms: u64) -> &[Decision] {

@@ -7,6 +7,7 @@ mod explain;
 mod lab;
 mod model;
 mod order;
+mod peers;
 mod placing;
 mod shares;
 mod steps;

@@ -221,6 +221,7 @@ impl World {
                 self.event(Event::JobEnded {
                     job,
                     ran: n % 4 > 0,
+                    at: Millis(u64::MAX),
                 });
             }
             Step::Gone(n) => {

@@ -211,6 +211,7 @@ fn start_of_large(reserve_after_ms: u64, minutes: u64) -> Option<u64> {
             lab.on_unchecked(Event::JobEnded {
                 job: JobKey(job),
                 ran: true,
+                at: Millis(u64::MAX),
             });
         }
         lab.learn((0..2).map(|n| job(next + n, "small")));

@@ -193,6 +193,7 @@ impl Sim {
             self.lab.on_unchecked(Event::JobEnded {
                 job: JobKey(job),
                 ran: true,
+                at: Millis(u64::MAX),
             });
             self.follow();
             // A host with room has an open offer that says less than it has now.

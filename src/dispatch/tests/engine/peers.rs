@@ -1,0 +1,98 @@
+//! Several replicas that see the same jobs: each begins with its own, none is left behind, and what happened
+//! elsewhere is charged for as long as it took.
+
+use crate::lab::*;
+use fairlead_dispatch::*;
+
+/// A replica among three, with the same 30 jobs as the others.
+fn replica(own: u64) -> (Lab, Peers) {
+    let mut lab = Lab::new();
+    let others = [11, 22, 33].into_iter().filter(|other| *other != own);
+    let peers = Peers {
+        own,
+        others: others.collect(),
+    };
+    lab.on(Event::PeersChanged(peers.clone()));
+    lab.learn((1..=30).map(|n| job(n, "a")));
+    (lab, peers)
+}
+
+#[test]
+fn replicas_begin_with_jobs_of_their_own_in_submit_order() {
+    let mut all = Vec::new();
+    for own in [11, 22, 33] {
+        let (mut lab, peers) = replica(own);
+        let mine: Vec<u64> = (1..=30).filter(|n| peers.rank(JobKey(*n)) == 0).collect();
+        let got: Vec<u64> = mine
+            .iter()
+            .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
+            .collect();
+        assert_eq!(got, mine);
+        all.extend(got);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (1..=30).collect::<Vec<_>>(), "no job is claimed twice");
+}
+
+#[test]
+fn a_replica_that_is_left_alone_with_the_jobs_of_others_takes_them_in_order() {
+    let (mut lab, peers) = replica(11);
+    let got: Vec<u64> = (1..=30)
+        .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
+        .collect();
+    let (mine, theirs): (Vec<u64>, Vec<u64>) = (1..=30).partition(|n| peers.rank(JobKey(*n)) == 0);
+    assert_eq!(got, [mine, theirs].concat());
+}
+
+#[test]
+fn priority_comes_before_whose_a_job_is() {
+    let (mut lab, peers) = replica(11);
+    let urgent = (31..99).find(|n| peers.rank(JobKey(*n)) > 0).expect("one");
+    lab.learn([JobFacts {
+        priority: 5,
+        ..job(urgent, "a")
+    }]);
+    assert_eq!(lab.serve(vm_host("h")), [urgent]);
+}
+
+#[test]
+fn a_job_that_is_left_to_another_for_a_moment_is_taken_after_it() {
+    let mut lab = Lab::new();
+    let offer = lab.offer(vm_host("h"));
+    let not_before = Millis(lab.now + 25);
+    lab.learn([JobFacts {
+        not_before,
+        ..job(1, "a")
+    }]);
+    assert!(lab.claims().is_empty());
+    assert_eq!(lab.wake(), Some(not_before.0));
+    lab.pass(25);
+    assert_eq!(lab.claims(), [(1, offer.0)]);
+}
+
+#[test]
+fn what_ran_elsewhere_is_charged_until_it_ended_and_not_until_it_was_heard_of() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a"), job(2, "b")]);
+    let since = Millis(lab.now);
+    for (key, account) in [(10, "a"), (20, "b")] {
+        lab.on(Event::JobHeld(Running {
+            facts: job(key, account),
+            host: format!("elsewhere{key}"),
+            group: "group".to_owned(),
+            total_memory_mb: 20_000,
+            since,
+        }));
+    }
+    lab.pass(60_000);
+    // `a`'s job ran for 5 s, `b`'s for 2 s; both ends are heard of late, `b`'s later.
+    for (key, took_ms) in [(10, 5_000), (20, 2_000)] {
+        lab.on(Event::JobEnded {
+            job: JobKey(key),
+            ran: true,
+            at: Millis(since.0 + took_ms),
+        });
+        lab.pass(30_000);
+    }
+    assert_eq!(lab.serve(vm_host("h")), [2], "b had less");
+}
