@@ -9,8 +9,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use fairlead_dispatch::{Event, JobKey, Millis};
-use fairlead_job::{JobId, Stage};
+use fairlead_dispatch::{Event, JobFacts, JobKey, Millis};
+use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{ChangeMark, Changes, StoreError, StoredJob, Version};
 
 use crate::{
@@ -22,6 +22,10 @@ use crate::{
 const PAGE: u32 = 1_000;
 /// Most pages of changes read in one round; what is left comes in the next.
 const PAGES_MAX: usize = 20;
+/// How long a hinted job is left to a replica that comes before this one, ms for each.
+const RANK_MS: u64 = 25;
+/// An end that is older than this was seen, or is not charged here, ms.
+const UNSEEN_MS: u64 = 10_000;
 /// How long a version is remembered at least, ms: longer than searches lag behind.
 const REMEMBER_MS: u64 = 60_000;
 /// Most versions of one generation.
@@ -119,6 +123,21 @@ impl Core {
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
     /// its effects here.
     pub(crate) fn observe(&self, stored: &StoredJob) {
+        self.observe_from(stored, Millis(0));
+    }
+
+    /// A peer tells of a state at once. A job that waits is new to all replicas at the same moment: each
+    /// begins with its own ones, and leaves the others' to them for a moment, so that claims seldom meet.
+    pub(crate) fn observe_hinted(&self, stored: &StoredJob) {
+        let rank = self
+            .replicas
+            .rank(stored.state.job_id, &self.run, self.clock.now());
+        let wait_ms = RANK_MS.saturating_mul(u64::try_from(rank).unwrap_or(u64::MAX));
+        let from = Millis(self.clock.now().0.saturating_add(wait_ms));
+        self.observe_from(stored, from);
+    }
+
+    fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
         match self.live.get(id) {
             Some(live) if live.stored.version >= stored.version => {}
@@ -126,12 +145,12 @@ impl Core {
                 before: live.stored,
                 after: stored.clone(),
             }),
-            None => self.observe_unheld(stored),
+            None => self.observe_unheld(stored, not_before),
         }
     }
 
     /// The same for a job that no testbox holds, as far as is known.
-    fn observe_unheld(&self, stored: &StoredJob) {
+    fn observe_unheld(&self, stored: &StoredJob, not_before: Millis) {
         let state = &stored.state;
         let id = state.job_id;
         if !self.seen.note(id, stored.version, self.clock.now()) {
@@ -141,13 +160,37 @@ impl Core {
             self.engine.tell(Event::JobHeld(running(stored)));
             self.live.put(stored.clone(), self.clock.now());
         } else if state.stage == Stage::Submit && state.ready {
-            self.engine.tell(Event::JobsLearned(vec![facts(stored)]));
+            let facts = JobFacts {
+                not_before,
+                ..facts(stored)
+            };
+            self.engine.tell(Event::JobsLearned(vec![facts]));
         } else {
             self.engine.tell(Event::JobGone(JobKey(id.get())));
+            self.charge_unseen(stored);
             self.dependants.add(state);
             self.parked.add(state);
         }
         self.changes.announce(id);
+    }
+
+    /// A job that began and ended elsewhere between two looks is charged all the same, once.
+    fn charge_unseen(&self, stored: &StoredJob) {
+        let state = &stored.state;
+        let ran = state.stage == Stage::Finish && state.dispatch_ms > 0;
+        if !ran || state.replica == self.config.replica {
+            return;
+        }
+        let at = self.on_own_clock(state.end_ms);
+        if self.clock.now().0.saturating_sub(at.0) > UNSEEN_MS {
+            return;
+        }
+        self.engine.tell(Event::JobHeld(running(stored)));
+        self.engine.tell(Event::JobEnded {
+            job: JobKey(state.job_id.get()),
+            ran: matches!(state.health, Health::Success | Health::Fail),
+            at,
+        });
     }
 }
 

@@ -215,9 +215,10 @@ impl Core {
         };
         let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
         self.replicas.heard(&message.from, self.clock.now());
+        self.tell_peers();
         for job in message.jobs {
             match codec::decode_state(job.state) {
-                Ok(state) => self.observe(&stored(state, job.primary_term, job.seq_no)),
+                Ok(state) => self.observe_hinted(&stored(state, job.primary_term, job.seq_no)),
                 Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
             }
         }

@@ -267,9 +267,15 @@ impl Core {
         if before.stage.is_held() && (!after.stage.is_held() || another_claim) {
             let ran = matches!(after.health, Health::Success | Health::Fail)
                 && after.stage == Stage::Finish;
+            let at = if after.stage.is_terminal() {
+                self.on_own_clock(after.end_ms)
+            } else {
+                self.clock.now()
+            };
             self.engine.tell(Event::JobEnded {
                 job: JobKey(id.get()),
                 ran,
+                at,
             });
         }
         if another_claim && after.stage.is_held() {
@@ -283,6 +289,15 @@ impl Core {
                 .tell(Event::JobsLearned(vec![facts(&changed.after)]));
         }
         self.changes.announce(id);
+    }
+}
+
+impl Core {
+    /// A time of a document, which perhaps another machine wrote, on this replica's own clock: never later
+    /// than now.
+    pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {
+        let ago = self.clock.wall_ms().saturating_sub(wall_ms);
+        Millis(self.clock.now().0.saturating_sub(ago))
     }
 }
 
@@ -309,6 +324,7 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         cache_dirs: state.cache_dirs.clone(),
         timeout_s: state.timeout_s,
         submitted: Millis(state.ready_ms),
+        not_before: Millis(0),
     }
 }
 

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use fairlead_dispatch::Millis;
-use fairlead_job::IdMaker;
+use fairlead_dispatch::{Event, JobKey, Millis, Peers};
+use fairlead_job::{IdMaker, JobId};
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -47,6 +47,8 @@ struct Known {
     /// This run's own document.
     own: Option<Version>,
     number: Option<u16>,
+    /// What the engine was told last.
+    told: Option<Peers>,
 }
 
 /// A replica that lives, for people and for hints.
@@ -85,6 +87,20 @@ impl Replicas {
             });
             seen.changed = seen.changed.max(now);
         });
+    }
+
+    /// How many live replicas come before this run for a job.
+    pub(crate) fn rank(&self, job: JobId, own: &str, now: Millis) -> usize {
+        self.as_peers(own, now).rank(JobKey(job.get()))
+    }
+
+    /// The live replicas in the engine's words.
+    fn as_peers(&self, own: &str, now: Millis) -> Peers {
+        let others = self.peers(now).into_iter();
+        Peers {
+            own: run_number(own),
+            others: others.map(|peer| run_number(&peer.run)).collect(),
+        }
     }
 
     /// This replica's number, once it has one.
@@ -132,6 +148,13 @@ impl Replicas {
             gone.map(|(id, seen)| (id.clone(), seen.version)).collect()
         })
     }
+}
+
+/// A number that all replicas derive alike from a run's name.
+fn run_number(run: &str) -> u64 {
+    let hash = blake3::hash(run.as_bytes());
+    let first = hash.as_bytes().first_chunk::<8>();
+    first.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 fn is_within(seen: &Seen, now: Millis, ms: u64) -> bool {
@@ -190,6 +213,19 @@ impl Core {
         only(self.store.put_docs(DocKind::Replica, vec![write]).await)
     }
 
+    /// Tells the engine who lives, if that changed.
+    pub(crate) fn tell_peers(&self) {
+        let peers = self.replicas.as_peers(&self.run, self.clock.now());
+        let news = self.replicas.with(|known| {
+            let news = known.told.as_ref() != Some(&peers);
+            known.told = Some(peers.clone());
+            news
+        });
+        if news {
+            self.engine.tell(Event::PeersChanged(peers));
+        }
+    }
+
     async fn beat(&self) -> Result<(), StoreError> {
         let write = DocWrite {
             id: self.run.clone(),
@@ -210,6 +246,7 @@ impl Core {
     async fn look_around(&self) -> Result<(), StoreError> {
         let docs = self.store.list_docs(DocKind::Replica).await?;
         let gone = self.replicas.listed(docs, &self.run, self.clock.now());
+        self.tell_peers();
         for (id, version) in gone {
             tracing::info!(replica = id, "it is gone, and forgotten");
             let write = DocWrite {
