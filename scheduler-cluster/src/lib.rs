@@ -1,5 +1,8 @@
-//! Several replicas side by side: the place of their launcher, load, faults and simulation.
+//! Several replicas side by side: what starts them for real, and what proves that they work together.
 //!
-//! [`sim`] runs replicas in virtual time, with faults, and judges what they do.
+//! [`launch`] starts, watches and upgrades them on one machine. [`sim`] runs replicas in virtual time, with
+//! faults, and judges what they do. The program is `fairlead-cluster`.
 
+mod clock;
+pub mod launch;
 pub mod sim;

@@ -1,25 +1,246 @@
-//! The command `fairlead-cluster`.
+//! `fairlead-cluster`: several replicas of one scheduler on one machine, for labs that want one machine to
+//! survive its scheduler's upgrade, for trying things out, and for tests.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
-use clap::{Parser, Subcommand};
-use fairlead_cluster::sim::SimulateArgs;
+use clap::{Args, Parser, Subcommand};
+use fairlead_cluster::{
+    launch::{Asked, Cluster, LaunchError, Replica, ReplicaView, exit_code},
+    sim::SimulateArgs,
+};
+use serde_json::json;
 
-/// Several scheduler replicas side by side.
+/// The command line is wrong, or cannot be done as things are. Nothing was done.
+const USAGE: u8 = 2;
+/// Something on this machine: a folder, a port, a program.
+const LOCAL: u8 = 5;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done; status: all replicas are up
+  2  it cannot be done as asked; nothing was done
+  3  status: not all replicas are up
+  4  status: no replica is up
+  5  something on this machine: a folder, a port, a program";
+
+/// Runs several replicas of one scheduler side by side on this machine
 #[derive(Debug, Parser)]
-#[command(name = "fairlead-cluster", version)]
-struct Cli {
+#[command(version, after_help = EXIT_CODES, max_term_width = 100, disable_help_subcommand = true)]
+struct CommandLine {
+    /// Where the cluster is remembered, with its logs and data
+    #[arg(long, global = true, default_value = "fairlead-cluster")]
+    dir: PathBuf,
+    /// Prints JSON for programs
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Cmd,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Cmd {
+    #[command(flatten)]
+    Launch(Launch),
     Simulate(SimulateArgs),
 }
 
+/// What is done to a cluster on this machine.
+#[derive(Debug, Subcommand)]
+enum Launch {
+    /// Starts the replicas, or those that do not run; prints their URLs as --server takes them
+    Up(UpArgs),
+    /// Says how each replica is
+    Status,
+    /// Kills a replica at once (kill -9)
+    Kill(Which),
+    /// Stops a replica without ending it (SIGSTOP)
+    Pause(Which),
+    /// Lets a paused replica go on (SIGCONT)
+    Resume(Which),
+    /// Stops a replica in order, if it runs, and starts it again
+    Restart(Which),
+    /// Replaces the replicas one after the other, so that some always answer
+    Upgrade {
+        /// The new program [default: the same path again, whose file may be new]
+        #[arg(long, value_name = "PATH")]
+        binary: Option<PathBuf>,
+    },
+    /// Stops the replicas in order, and an Elasticsearch that `up` started; all data stays
+    Down,
+}
+
+#[derive(Debug, Args)]
+struct UpArgs {
+    /// How many [default: 3, or as many as before]
+    #[arg(long, value_name = "N")]
+    replicas: Option<u16>,
+    /// Port of the first; the others have the next ones [default: 3000, or as before]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// URLs of the Elasticsearch that holds the jobs, with commas
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    elasticsearch: Option<Vec<String>>,
+    /// Starts an Elasticsearch of its own, of so many nodes
+    #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "1")]
+    #[arg(conflicts_with = "elasticsearch", value_parser = clap::value_parser!(u16).range(1..=9))]
+    start_elasticsearch: Option<u16>,
+    /// Port of its first node
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 9200,
+        requires = "start_elasticsearch"
+    )]
+    elasticsearch_port: u16,
+    /// Prefix of all indices [default: fairlead, or as before]
+    #[arg(long, value_name = "PREFIX")]
+    index_prefix: Option<String>,
+    /// The program [default: `fairlead` beside this one, or as before]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// More arguments of `fairlead serve`, after `--`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    more: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// Number of the replica, from 1
+    number: u16,
+}
+
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Simulate(args) => args.run(),
+    let line = CommandLine::parse();
+    let ended = match &line.command {
+        Cmd::Launch(command) => run(&line, command),
+        Cmd::Simulate(args) => return args.run(),
+    };
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            remark(&format!("error: {error:#}"));
+            let usage = matches!(error.downcast_ref(), Some(LaunchError::Usage { .. }));
+            ExitCode::from(if usage { USAGE } else { LOCAL })
+        }
+    }
+}
+
+fn run(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(carry_out(line, command))
+}
+
+async fn carry_out(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
+    let dir = &line.dir;
+    match command {
+        Launch::Up(args) => up(line, args).await?,
+        Launch::Status => {
+            let views = Cluster::look(dir).await?;
+            show(line, &views)?;
+            return Ok(exit_code(&views));
+        }
+        Launch::Kill(which) => Cluster::open(dir)?.kill(which.number).await?,
+        Launch::Pause(which) => Cluster::open(dir)?.pause(which.number)?,
+        Launch::Resume(which) => Cluster::open(dir)?.resume(which.number)?,
+        Launch::Restart(which) => {
+            if !Cluster::open(dir)?.restart(which.number).await? {
+                remark("it did not stop in time and was killed");
+            }
+        }
+        Launch::Upgrade { binary } => {
+            let mut cluster = Cluster::open(dir)?;
+            cluster
+                .upgrade(binary.clone(), |step| remark(&step))
+                .await?;
+        }
+        Launch::Down => {
+            for number in Cluster::open(dir)?.down().await? {
+                remark(&format!(
+                    "replica {number} did not stop in time and was killed"
+                ));
+            }
+        }
+    }
+    Ok(0)
+}
+
+async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
+    let asked = Asked {
+        replicas: args.replicas,
+        port: args.port,
+        elasticsearch: args.elasticsearch.clone(),
+        start_elasticsearch: args
+            .start_elasticsearch
+            .map(|nodes| (nodes, args.elasticsearch_port)),
+        index_prefix: args.index_prefix.clone(),
+        binary: args.binary.clone(),
+        more: (!args.more.is_empty()).then(|| args.more.clone()),
+    };
+    let cluster = Cluster::up(&line.dir, asked).await?;
+    let urls: Vec<String> = cluster.replicas().iter().map(Replica::url).collect();
+    if line.json {
+        let elasticsearch = &cluster.settings().elasticsearch;
+        print(&json!({"urls": urls, "elasticsearch": elasticsearch}).to_string())?;
+    } else {
+        print(&urls.join(","))?;
+    }
+    Ok(())
+}
+
+fn show(line: &CommandLine, views: &[ReplicaView]) -> anyhow::Result<()> {
+    if line.json {
+        return print(&serde_json::to_string_pretty(views)?);
+    }
+    for view in views {
+        let ReplicaView {
+            number,
+            url,
+            condition,
+            says,
+            ..
+        } = view;
+        let pid = view
+            .pid
+            .map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        print(format!("{number:>2}  {condition:<6}  {url}  {pid:>7}  {says}").trim_end())?;
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
+}
+
+/// Nobody reading a remark is no error.
+fn remark(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn an_elasticsearch_is_named_or_started_and_never_both() {
+        let parse = |line: &str| CommandLine::try_parse_from(line.split(' '));
+        let line = parse("x up --start-elasticsearch -- --auth").unwrap();
+        let Cmd::Launch(Launch::Up(args)) = line.command else {
+            panic!()
+        };
+        assert_eq!(args.start_elasticsearch, Some(1));
+        assert_eq!(args.more, ["--auth"]);
+        assert!(parse("x up --start-elasticsearch 3 --elasticsearch http://a").is_err());
+        assert!(parse("x up --elasticsearch-port 9300").is_err());
     }
 }

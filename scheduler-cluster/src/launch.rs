@@ -1,0 +1,19 @@
+//! The launcher: replicas of one scheduler as processes of this machine, remembered in a folder.
+//!
+//! It owns the folder: `cluster.json` (what was started and how), `logs/`, the shared `data/`, and the
+//! Elasticsearch that it started itself. A process is named by its id and its birth, so that an id that was
+//! given to another process since is never signalled. Entry point: [`Cluster`].
+
+mod cluster;
+mod elastic;
+mod error;
+mod folder;
+mod process;
+mod upgrade;
+mod view;
+
+pub use cluster::{Asked, Cluster};
+pub use error::LaunchError;
+pub use folder::{Replica, Settings};
+pub use process::Process;
+pub use view::{Condition, ReplicaView, exit_code};

@@ -1,0 +1,495 @@
+//! What the launcher does: starts, stops, kills, pauses.
+
+use std::{
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::Signal;
+
+use super::{
+    Condition, LaunchError, Process, Replica, ReplicaView, Settings,
+    elastic::Elastic,
+    folder::{Folder, Lock, Memory},
+};
+use crate::clock::until;
+
+/// How long a replica may take to be ready: it may have to make indices, or wait for Elasticsearch.
+const READY_TIME: Duration = Duration::from_secs(90);
+/// How long it may take to stop in order; requests in flight get 10 s of it.
+const STOP_TIME: Duration = Duration::from_secs(30);
+/// How long a killed process may take to be gone.
+const KILL_TIME: Duration = Duration::from_secs(10);
+/// How often a process is looked at while it starts or ends.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Most replicas of one cluster on one machine.
+const REPLICAS_MAX: u16 = 64;
+/// How much of a log is shown when a replica does not start, bytes.
+const LOG_SHOWN: usize = 1500;
+
+/// What `up` was asked for; what is `None` stays as it was, or takes the default.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// How many replicas, 1 to 64. Default 3.
+    pub replicas: Option<u16>,
+    /// Port of the first. Default 3000.
+    pub port: Option<u16>,
+    /// URLs of an Elasticsearch that runs.
+    pub elasticsearch: Option<Vec<String>>,
+    /// Nodes of one to start, 1 to 9, and the port of its first.
+    pub start_elasticsearch: Option<(u16, u16)>,
+    /// Prefix of all indices. Default `fairlead`.
+    pub index_prefix: Option<String>,
+    /// The program. Default `fairlead`, where this program is.
+    pub binary: Option<PathBuf>,
+    /// More arguments of `fairlead serve`. Default none.
+    pub more: Option<Vec<String>>,
+}
+
+/// Replicas of one scheduler on this machine, and the only hand on their folder.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(super) folder: Folder,
+    pub(super) memory: Memory,
+    _lock: Lock,
+}
+
+impl Cluster {
+    /// Takes the folder of a cluster that was started before.
+    ///
+    /// # Errors
+    /// Nothing was started there, or another command works on it.
+    pub fn open(dir: &Path) -> Result<Self, LaunchError> {
+        let folder = Folder::new(dir)?;
+        let memory = remembered(&folder)?;
+        let lock = folder.lock()?;
+        Ok(Self {
+            folder,
+            memory,
+            _lock: lock,
+        })
+    }
+
+    /// Starts a cluster, or what of it does not run, and waits until all replicas are ready.
+    ///
+    /// # Errors
+    /// Other settings than those that it runs with, a port that is taken, a replica that does not start.
+    pub async fn up(dir: &Path, asked: Asked) -> Result<Self, LaunchError> {
+        let folder = Folder::new(dir)?;
+        let lock = folder.lock()?;
+        let known = folder.load()?;
+        let elastic_port = asked.start_elasticsearch.map(|(_, port)| port);
+        let (memory, changed) = planned(asked, known.clone())?;
+        if let Some(running) = known.filter(|known| known.replicas.iter().any(Replica::is_running))
+            && (changed || memory.replicas.len() < running.replicas.len())
+        {
+            return Err(LaunchError::usage(
+                format!(
+                    "replicas run in '{}' with other settings",
+                    folder.path().display()
+                ),
+                "`fairlead-cluster down` first, or give another --dir",
+            ));
+        }
+        let mut cluster = Self {
+            folder,
+            memory,
+            _lock: lock,
+        };
+        cluster.start_elasticsearch(elastic_port).await?;
+        cluster.folder.save(&cluster.memory)?;
+        let down: Vec<u16> = cluster
+            .memory
+            .replicas
+            .iter()
+            .filter(|replica| !replica.is_running())
+            .map(|replica| replica.number)
+            .collect();
+        for &number in &down {
+            cluster.start(number)?;
+        }
+        for &number in &down {
+            cluster.wait_ready(number).await?;
+        }
+        Ok(cluster)
+    }
+
+    async fn start_elasticsearch(&mut self, port: Option<u16>) -> Result<(), LaunchError> {
+        let settings = &mut self.memory.settings;
+        if settings.elasticsearch_nodes == 0 {
+            return Ok(());
+        }
+        let port = port.or_else(|| {
+            let first = settings.elasticsearch.first()?;
+            first.rsplit(':').next()?.parse().ok()
+        });
+        let elastic = Elastic::below(self.folder.path())?;
+        settings.elasticsearch = elastic
+            .start(settings.elasticsearch_nodes, port.unwrap_or(9200))
+            .await?;
+        Ok(())
+    }
+
+    /// The replicas.
+    pub fn replicas(&self) -> &[Replica] {
+        &self.memory.replicas
+    }
+
+    /// How it is run.
+    pub fn settings(&self) -> &Settings {
+        &self.memory.settings
+    }
+
+    /// Where replica `number` logs.
+    pub fn log(&self, number: u16) -> PathBuf {
+        self.folder.log(number)
+    }
+
+    pub(super) fn replica(&self, number: u16) -> Result<&Replica, LaunchError> {
+        let replicas = &self.memory.replicas;
+        replicas
+            .iter()
+            .find(|replica| replica.number == number)
+            .ok_or_else(|| {
+                LaunchError::usage(
+                    format!("there is no replica {number}"),
+                    format!("they are 1 to {}", replicas.len()),
+                )
+            })
+    }
+
+    fn process(&self, number: u16) -> Result<Process, LaunchError> {
+        let replica = self.replica(number)?;
+        let process = replica.process.as_ref().filter(|one| one.is_running());
+        process.cloned().ok_or_else(|| {
+            LaunchError::usage(
+                format!("replica {number} does not run"),
+                format!("`fairlead-cluster restart {number}` starts it"),
+            )
+        })
+    }
+
+    /// Starts the process of one replica that does not run; it is not ready yet.
+    ///
+    /// # Errors
+    /// Its port is taken, or its program cannot be started.
+    pub fn start(&mut self, number: u16) -> Result<(), LaunchError> {
+        let replica = self.replica(number)?.clone();
+        if TcpListener::bind(("127.0.0.1", replica.port)).is_err() {
+            return Err(LaunchError::local(
+                format!("port {} is taken by another program", replica.port),
+                "stop it, or choose another --port",
+            ));
+        }
+        let failed = |cause: std::io::Error| {
+            LaunchError::local(
+                format!("cannot start '{}': {cause}", replica.binary.display()),
+                "say --binary PATH of a `fairlead`",
+            )
+        };
+        let path = self.folder.log(number);
+        let log = File::options().create(true).append(true).open(&path);
+        let log = log.map_err(|cause| LaunchError::file(&path, cause))?;
+        let settings = &self.memory.settings;
+        let mut command = Command::new(&replica.binary);
+        command
+            .arg("serve")
+            .args(["--listen", &format!("127.0.0.1:{}", replica.port)])
+            .args(["--elasticsearch", &settings.elasticsearch.join(",")])
+            .args(["--index-prefix", &settings.index_prefix])
+            .arg("--data")
+            .arg(self.folder.data())
+            .args(&settings.more)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(failed)?)
+            .stderr(log);
+        let process = Process::start(&mut command).map_err(failed)?;
+        self.remember(number, |replica| replica.process = Some(process))
+    }
+
+    pub(super) fn remember(
+        &mut self,
+        number: u16,
+        change: impl FnOnce(&mut Replica),
+    ) -> Result<(), LaunchError> {
+        let replicas = &mut self.memory.replicas;
+        if let Some(replica) = replicas.iter_mut().find(|one| one.number == number) {
+            change(replica);
+        }
+        self.folder.save(&self.memory)
+    }
+
+    /// Waits until one replica takes work.
+    ///
+    /// # Errors
+    /// It ended, or took too long: with the end of its log.
+    pub async fn wait_ready(&self, number: u16) -> Result<(), LaunchError> {
+        let replica = self.replica(number)?;
+        let ready = until(LOOK_EVERY, READY_TIME, async || {
+            let view = ReplicaView::of(replica).await;
+            match view.condition {
+                Condition::Up => Some(Ok(())),
+                Condition::Down => Some(Err("it ended".to_owned())),
+                _ => None,
+            }
+        })
+        .await;
+        let why = match ready {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(why)) => why,
+            None => format!("it was not ready within {} s", READY_TIME.as_secs()),
+        };
+        let log = self.folder.log(number);
+        Err(LaunchError::local(
+            format!("replica {number} did not start: {why}\n{}", tail_of(&log)),
+            format!("all of its log is in '{}'", log.display()),
+        ))
+    }
+
+    /// `kill -9`.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub async fn kill(&mut self, number: u16) -> Result<(), LaunchError> {
+        let process = self.process(number)?;
+        send(&process, Signal::KILL)?;
+        gone(&process, KILL_TIME).await;
+        Ok(())
+    }
+
+    /// SIGSTOP: it keeps its connections and answers nothing.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn pause(&mut self, number: u16) -> Result<(), LaunchError> {
+        send(&self.process(number)?, Signal::STOP)
+    }
+
+    /// SIGCONT.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn resume(&mut self, number: u16) -> Result<(), LaunchError> {
+        send(&self.process(number)?, Signal::CONT)
+    }
+
+    /// Stops one replica in order: waiting requests are answered, claims in flight finish. One that takes
+    /// too long is killed. Returns whether it stopped by itself; one that does not run has.
+    ///
+    /// # Errors
+    /// There is no such replica, or the system's.
+    pub async fn stop(&mut self, number: u16) -> Result<bool, LaunchError> {
+        let Some(process) = self.replica(number)?.process.clone() else {
+            return Ok(true);
+        };
+        stop(&process).await
+    }
+
+    /// Stops one replica in order, if it runs, and starts it again. Returns when it is ready, with whether
+    /// it stopped by itself.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn restart(&mut self, number: u16) -> Result<bool, LaunchError> {
+        let in_order = self.stop(number).await?;
+        self.start(number)?;
+        self.wait_ready(number).await?;
+        Ok(in_order)
+    }
+
+    /// Stops all replicas, then an Elasticsearch of our own. All data stays. Returns the numbers of those
+    /// that had to be killed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub async fn down(self) -> Result<Vec<u16>, LaunchError> {
+        let mut killed = Vec::new();
+        let processes = || {
+            let replicas = self.memory.replicas.iter();
+            replicas.filter_map(|replica| Some((replica.number, replica.process.clone()?)))
+        };
+        for (_, process) in processes() {
+            ask_to_stop(&process)?;
+        }
+        for (number, process) in processes() {
+            if !stop(&process).await? {
+                killed.push(number);
+            }
+        }
+        if self.memory.settings.elasticsearch_nodes > 0 {
+            Elastic::below(self.folder.path())?.stop().await?;
+        }
+        Ok(killed)
+    }
+
+    /// How each replica of a folder's cluster is. Asks beside any other command.
+    ///
+    /// # Errors
+    /// Nothing was started there.
+    pub async fn look(dir: &Path) -> Result<Vec<ReplicaView>, LaunchError> {
+        let memory = remembered(&Folder::new(dir)?)?;
+        let mut views = Vec::new();
+        for replica in &memory.replicas {
+            views.push(ReplicaView::of(replica).await);
+        }
+        Ok(views)
+    }
+}
+
+fn remembered(folder: &Folder) -> Result<Memory, LaunchError> {
+    folder.load()?.ok_or_else(|| {
+        LaunchError::usage(
+            format!("nothing was started in '{}'", folder.path().display()),
+            "`fairlead-cluster up` starts a cluster; --dir says where",
+        )
+    })
+}
+
+/// What is to run, and whether its settings differ from what is known.
+fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), LaunchError> {
+    let known_settings = known.as_ref().map(|known| &known.settings);
+    let (elasticsearch, nodes) = match (asked.elasticsearch, asked.start_elasticsearch) {
+        (Some(urls), _) if !urls.is_empty() => (urls, 0),
+        (_, Some((nodes, _))) => {
+            let same = known_settings.filter(|known| known.elasticsearch_nodes == nodes);
+            let urls = same.map(|known| known.elasticsearch.clone());
+            (urls.unwrap_or_default(), nodes)
+        }
+        _ => known_settings
+            .map(|known| (known.elasticsearch.clone(), known.elasticsearch_nodes))
+            .ok_or_else(|| {
+                LaunchError::usage(
+                    "several replicas need an Elasticsearch, and none is named",
+                    "--elasticsearch URL of one that runs, or --start-elasticsearch",
+                )
+            })?,
+    };
+    let binary = match asked.binary {
+        Some(binary) => std::path::absolute(&binary)
+            .ok()
+            .filter(|binary| binary.is_file())
+            .ok_or_else(|| {
+                LaunchError::usage(
+                    format!("'{}' is no program", binary.display()),
+                    "--binary PATH of a `fairlead`",
+                )
+            })?,
+        None => match known_settings {
+            Some(known) => known.binary.clone(),
+            None => own_fairlead()?,
+        },
+    };
+    let settings = Settings {
+        binary,
+        port: asked
+            .port
+            .or(known_settings.map(|known| known.port))
+            .unwrap_or(3000),
+        elasticsearch,
+        index_prefix: asked
+            .index_prefix
+            .or(known_settings.map(|known| known.index_prefix.clone()))
+            .unwrap_or_else(|| "fairlead".to_owned()),
+        elasticsearch_nodes: nodes,
+        more: asked
+            .more
+            .or(known_settings.map(|known| known.more.clone()))
+            .unwrap_or_default(),
+    };
+    let changed = known_settings.is_some_and(|known| *known != settings);
+    let count = asked
+        .replicas
+        .or(known
+            .as_ref()
+            .and_then(|known| u16::try_from(known.replicas.len()).ok()))
+        .unwrap_or(3);
+    let replicas = replicas(&settings, count, known.map(|known| known.replicas))?;
+    Ok((Memory::new(settings, replicas), changed))
+}
+
+fn replicas(
+    settings: &Settings,
+    count: u16,
+    known: Option<Vec<Replica>>,
+) -> Result<Vec<Replica>, LaunchError> {
+    let last = settings.port.checked_add(count);
+    if !(1..=REPLICAS_MAX).contains(&count) || last.is_none() || settings.port == 0 {
+        return Err(LaunchError::usage(
+            format!("{count} replicas from port {} on", settings.port),
+            format!("1 to {REPLICAS_MAX} replicas, on ports from 1 to 65535"),
+        ));
+    }
+    let known = known.unwrap_or_default();
+    let replica = |number: u16| {
+        let earlier = known.iter().find(|one| one.number == number);
+        let running = earlier.filter(|one| one.is_running());
+        Replica {
+            number,
+            port: settings.port + number - 1,
+            binary: running.map_or_else(|| settings.binary.clone(), |one| one.binary.clone()),
+            process: running.and_then(|one| one.process.clone()),
+        }
+    };
+    Ok((1..=count).map(replica).collect())
+}
+
+/// `fairlead` beside this program.
+fn own_fairlead() -> Result<PathBuf, LaunchError> {
+    let here = std::env::current_exe().ok();
+    let beside = here.and_then(|path| Some(path.parent()?.join("fairlead")));
+    beside.filter(|path| path.is_file()).ok_or_else(|| {
+        LaunchError::usage(
+            "there is no `fairlead` beside this program",
+            "--binary PATH of one",
+        )
+    })
+}
+
+fn send(process: &Process, signal: Signal) -> Result<(), LaunchError> {
+    process.signal(signal).map(drop).map_err(|cause| {
+        LaunchError::local(
+            format!("process {} cannot be signalled: {cause}", process.pid),
+            "is it another user's?",
+        )
+    })
+}
+
+/// A paused process hears of its end only when it goes on.
+fn ask_to_stop(process: &Process) -> Result<(), LaunchError> {
+    send(process, Signal::TERM)?;
+    send(process, Signal::CONT)
+}
+
+async fn stop(process: &Process) -> Result<bool, LaunchError> {
+    ask_to_stop(process)?;
+    if gone(process, STOP_TIME).await {
+        return Ok(true);
+    }
+    send(process, Signal::KILL)?;
+    gone(process, KILL_TIME).await;
+    Ok(false)
+}
+
+/// Waits until a process is gone.
+async fn gone(process: &Process, limit: Duration) -> bool {
+    let gone = until(LOOK_EVERY, limit, async || {
+        (!process.is_running()).then_some(())
+    });
+    let gone = gone.await.is_some();
+    if gone {
+        process.reap();
+    }
+    gone
+}
+
+fn tail_of(log: &Path) -> String {
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let from = bytes.len().saturating_sub(LOG_SHOWN);
+    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default())
+        .trim()
+        .to_owned()
+}

@@ -1,0 +1,75 @@
+//! An Elasticsearch of the launcher's own, by the project's script, which travels inside the program.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use tokio::process::Command;
+
+use super::LaunchError;
+
+const SCRIPT: &str = include_str!("../../../scripts/elasticsearch");
+
+/// A folder with an Elasticsearch cluster in it.
+#[derive(Debug)]
+pub(super) struct Elastic {
+    script: PathBuf,
+    dir: PathBuf,
+}
+
+impl Elastic {
+    /// The one below a launcher's folder, started or not.
+    pub(super) fn below(folder: &Path) -> Result<Self, LaunchError> {
+        let script = folder.join("elasticsearch.sh");
+        let write = || {
+            fs::write(&script, SCRIPT)?;
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
+        };
+        write().map_err(|cause| LaunchError::file(&script, cause))?;
+        Ok(Self {
+            script,
+            dir: folder.join("elasticsearch"),
+        })
+    }
+
+    /// Starts it, or what of it does not run, and returns its URLs.
+    pub(super) async fn start(&self, nodes: u16, port: u16) -> Result<Vec<String>, LaunchError> {
+        let (nodes, port) = (nodes.to_string(), port.to_string());
+        let said = self
+            .run(&["start", "--nodes", &nodes, "--port", &port])
+            .await?;
+        Ok(said.trim().split(',').map(str::to_owned).collect())
+    }
+
+    /// Stops all of it; its data stays.
+    pub(super) async fn stop(&self) -> Result<(), LaunchError> {
+        self.run(&["stop"]).await.map(drop)
+    }
+
+    /// Runs the script and returns what it printed; its remarks go to our stderr.
+    async fn run(&self, words: &[&str]) -> Result<String, LaunchError> {
+        let failed = |why: String| {
+            LaunchError::local(
+                format!("Elasticsearch: {} failed: {why}", words.join(" ")),
+                "its remarks are above; or give --elasticsearch URL of one that runs",
+            )
+        };
+        let output = Command::new("bash")
+            .arg(&self.script)
+            .args(words)
+            .arg("--dir")
+            .arg(&self.dir)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        if !output.status.success() {
+            return Err(failed(output.status.to_string()));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}

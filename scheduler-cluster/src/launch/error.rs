@@ -1,0 +1,48 @@
+//! Why the launcher did not do what it was asked.
+
+use std::{fmt::Display, path::Path};
+
+/// Why a command of the launcher failed. Never retryable as it stands: the hint says what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// It cannot be done as asked; nothing was changed.
+    #[error("{message}\nhint: {hint}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Something of this machine: a process, a port, a folder.
+    #[error("{message}\nhint: {hint}")]
+    Local {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl LaunchError {
+    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    pub(super) fn local(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Local {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// A file or folder that cannot be used.
+    pub(super) fn file(path: &Path, cause: impl Display) -> Self {
+        Self::local(
+            format!("cannot use '{}': {cause}", path.display()),
+            "choose another --dir, or make it writable",
+        )
+    }
+}
