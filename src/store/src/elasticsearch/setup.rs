@@ -25,6 +25,9 @@ const OLDEST_MAJOR: u64 = 8;
 /// How often an index whose making was not answered is asked for.
 const MAKE_TRIES_MAX: usize = 6;
 
+/// How long the first shard of an index that is there may take at the start, seconds.
+const SHARD_WAIT_S: u64 = 10;
+
 /// Name and text of each template. `P-` stands for the prefix.
 const TEMPLATES: [(&str, &str); 4] = [
     ("jobs", include_str!("../../../../es-mappings/jobs.json")),
@@ -253,6 +256,7 @@ impl ElasticStore {
                 Err(Failure::Status { kind, .. })
                     if kind == "resource_already_exists_exception" =>
                 {
+                    self.wait_for_shard(&name).await;
                     return Ok(());
                 }
                 Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
@@ -267,6 +271,19 @@ impl ElasticStore {
                 hint: "the user needs the privilege create_index on the prefix; a busy cluster needs time"
                     .to_owned(),
             });
+        }
+    }
+
+    /// An index that another replica is just making is there before its first shard is, and cannot be
+    /// read until then (though its health is yellow already). One that stays without keeps nobody from
+    /// starting: what needs it says so.
+    async fn wait_for_shard(&self, name: &str) {
+        let wait_s = self.request_timeout.as_secs().clamp(1, SHARD_WAIT_S);
+        let path = format!(
+            "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_s}s&filter_path=timed_out"
+        );
+        if let Err(reason) = self.set_up_call(&Call::new(Method::Get, path)).await {
+            tracing::warn!(index = name, reason, "an index has no shard to read yet");
         }
     }
 }
