@@ -11,6 +11,7 @@
 
 pub mod agent;
 pub mod clock;
+pub mod cluster;
 pub mod command;
 pub mod http;
 pub mod jobs;
@@ -20,6 +21,7 @@ pub mod testbox;
 
 pub use agent::Agent;
 pub use clock::until;
+pub use cluster::Replicas;
 pub use command::{Ran, fairlead};
 pub use http::{Http, Reply};
 pub use scheduler::{Scheduler, Store};

@@ -195,7 +195,7 @@ impl Drop for Scheduler {
 }
 
 /// Deletes all indices and templates of a prefix. What fails stays: the cluster is thrown away anyway.
-fn forget_indices(prefix: &str) {
+pub(crate) fn forget_indices(prefix: &str) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -221,6 +221,17 @@ fn forget_indices(prefix: &str) {
             .try_send(Method::DELETE, &templates, "", Vec::new())
             .await;
     });
+}
+
+/// The first of `n` free ports that follow each other.
+pub fn free_ports(n: u16) -> u16 {
+    for _ in 0..1000 {
+        let first = free_port();
+        if (first..first + n).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            return first;
+        }
+    }
+    panic!("no {n} free ports in a row");
 }
 
 /// A port of loopback below the range that the system hands out by itself, so that nothing takes it while

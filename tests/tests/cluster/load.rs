@@ -1,0 +1,120 @@
+//! A steady load of a client that knows some URLs: what it submitted, and every request that failed.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use fairlead_api::{Client, ClientConfig, JobQuery};
+use fairlead_tests::{jobs, until};
+use tokio::task::JoinSet;
+
+/// Pause between two requests of one stream.
+const EVERY: Duration = Duration::from_millis(25);
+/// How long jobs may take to end when the load is over, seconds.
+const END_LIMIT_S: u64 = 90;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Jobs whose submit was acknowledged.
+    pub ids: Vec<String>,
+    /// Requests that failed, with the client's words.
+    pub failed: Vec<String>,
+    /// Requests that were answered.
+    pub answered: usize,
+}
+
+/// A load that runs until it is stopped.
+#[derive(Debug)]
+pub struct Load {
+    over: Arc<AtomicBool>,
+    streams: JoinSet<Outcome>,
+}
+
+impl Load {
+    /// One stream of submits and one of questions, by a client with these URLs.
+    pub fn start(urls: &[String], account: &str) -> Self {
+        let client = Client::new(ClientConfig::new(urls)).expect("URLs");
+        let over = Arc::new(AtomicBool::new(false));
+        let mut streams = JoinSet::new();
+        streams.spawn(submits(
+            client.clone(),
+            account.to_owned(),
+            Arc::clone(&over),
+        ));
+        streams.spawn(questions(client, Arc::clone(&over)));
+        Self { over, streams }
+    }
+
+    /// Stops it, and says what came of it.
+    pub async fn stop(self) -> Outcome {
+        self.over.store(true, Ordering::Relaxed);
+        let mut all = Outcome::default();
+        for mut one in self.streams.join_all().await {
+            all.ids.append(&mut one.ids);
+            all.failed.append(&mut one.failed);
+            all.answered += one.answered;
+        }
+        all
+    }
+}
+
+async fn submits(client: Client, account: String, over: Arc<AtomicBool>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut ticks = tokio::time::interval(EVERY);
+    while !over.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        match client.submit(&jobs::dc(&account)).await {
+            Ok(items) if items.iter().all(|item| item.job_id != "0") => {
+                outcome.answered += 1;
+                outcome
+                    .ids
+                    .extend(items.into_iter().map(|item| item.job_id));
+            }
+            Ok(items) => outcome.failed.push(format!("submit: {items:?}")),
+            Err(error) => outcome.failed.push(format!("submit: {error}")),
+        }
+    }
+    outcome
+}
+
+async fn questions(client: Client, over: Arc<AtomicBool>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut ticks = tokio::time::interval(EVERY);
+    let query = JobQuery {
+        limit: Some(5),
+        ..JobQuery::default()
+    };
+    while !over.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        match client.jobs(&query).await {
+            Ok(_) => outcome.answered += 1,
+            Err(error) => outcome.failed.push(format!("jobs: {error}")),
+        }
+    }
+    outcome
+}
+
+/// Waits until all these jobs have ended well.
+pub async fn all_end_well(urls: &[String], ids: &[String]) {
+    let client = Client::new(ClientConfig::new(urls)).expect("URLs");
+    let mut open: Vec<&String> = ids.iter().collect();
+    let what = format!("{} jobs end well", ids.len());
+    until(&what, END_LIMIT_S, async || {
+        while let Some(id) = open.last() {
+            let job = client.job(id).await.ok()?;
+            let health = job["job_health"].as_str().unwrap_or_default();
+            if job["job_stage"] != "finish" {
+                return None;
+            }
+            assert_eq!(health, "success", "{job:?}");
+            open.pop();
+        }
+        Some(())
+    })
+    .await;
+}
