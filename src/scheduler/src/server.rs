@@ -19,6 +19,9 @@ use crate::{
 
 /// How long open connections may take to finish when the replica stops.
 const DRAIN: Duration = Duration::from_secs(10);
+/// A replica that drains closes its port when nobody has come for so long, and after so long in any case.
+const LEAVE_QUIET: Duration = Duration::from_millis(300);
+const LEAVE_MAX_MS: u64 = 3_000;
 /// How long a client may take to send a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long to rest when no connection can be accepted (no file descriptor left).
@@ -159,7 +162,11 @@ async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     })
 }
 
-/// Accepts connections until the replica drains, then lets the open ones finish.
+/// Accepts connections until the replica drains and nobody comes any more, then lets the open ones finish.
+///
+/// The system makes connections before they are accepted here, and breaks those that are waiting when the
+/// listener goes: whoever sent a request into one cannot know whether it was done. So a replica that drains
+/// still takes them and says that it stops, until clients and proxies have gone elsewhere.
 async fn accept(listener: TcpListener, core: Arc<Core>) {
     let graceful = GracefulShutdown::new();
     let connections = TaskTracker::new();
@@ -170,11 +177,25 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
         .header_read_timeout(HEAD_TIME);
     builder.http2().timer(TokioTimer::new());
     let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
-    loop {
+    let mut leaves_at = None;
+    while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
+        let enough = async {
+            if leaves_at.is_some() {
+                core.clock.sleep(LEAVE_QUIET).await;
+            } else {
+                core.draining.cancelled().await;
+            }
+        };
         let accepted = tokio::select! {
             biased;
+            () = enough => {
+                if leaves_at.is_some() {
+                    break;
+                }
+                leaves_at = Some(core.clock.now().0 + LEAVE_MAX_MS);
+                continue;
+            }
             accepted = listener.accept() => accepted,
-            () = core.draining.cancelled() => break,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,

@@ -71,6 +71,14 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let method = request.method.as_str().to_owned();
+    // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
+    let is_look = matches!(
+        segments.as_slice(),
+        [] | ["metrics"] | ["scheduler", "v1", "health" | "version"]
+    );
+    if core.draining.is_cancelled() && !is_look {
+        return Err(Refusal::stopping());
+    }
     match (method.as_str(), segments.as_slice()) {
         (_, ["scheduler", "v1", rest @ ..]) => {
             let answer = match rest {

@@ -26,9 +26,6 @@ use crate::{
 const CANCEL_MAX: usize = 10_000;
 
 pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    if core.draining.is_cancelled() {
-        return Err(Refusal::stopping());
-    }
     let content_type = request.content_type();
     let said = request.credentials(None);
     let read = match request.read_body(core.config.limits.body_bytes_max).await {
