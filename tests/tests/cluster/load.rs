@@ -19,25 +19,25 @@ const END_LIMIT_S: u64 = 90;
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Jobs whose submit was acknowledged.
-    pub ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
     /// Requests that failed, with the client's words.
-    pub failed: Vec<String>,
+    pub(crate) failed: Vec<String>,
     /// Requests that were answered.
-    pub answered: usize,
+    pub(crate) answered: usize,
 }
 
 /// A load that runs until it is stopped.
 #[derive(Debug)]
-pub struct Load {
+pub(crate) struct Load {
     over: Arc<AtomicBool>,
     streams: JoinSet<Outcome>,
 }
 
 impl Load {
     /// One stream of submits and one of questions, by a client with these URLs.
-    pub fn start(urls: &[String], account: &str) -> Self {
+    pub(crate) fn start(urls: &[String], account: &str) -> Self {
         let client = Client::new(ClientConfig::new(urls)).expect("URLs");
         let over = Arc::new(AtomicBool::new(false));
         let mut streams = JoinSet::new();
@@ -51,7 +51,7 @@ impl Load {
     }
 
     /// Stops it, and says what came of it.
-    pub async fn stop(self) -> Outcome {
+    pub(crate) async fn stop(self) -> Outcome {
         self.over.store(true, Ordering::Relaxed);
         let mut all = Outcome::default();
         for mut one in self.streams.join_all().await {
@@ -100,7 +100,7 @@ async fn questions(client: Client, over: Arc<AtomicBool>) -> Outcome {
 }
 
 /// Waits until all these jobs have ended well.
-pub async fn all_end_well(urls: &[String], ids: &[String]) {
+pub(crate) async fn all_end_well(urls: &[String], ids: &[String]) {
     let client = Client::new(ClientConfig::new(urls)).expect("URLs");
     let mut open: Vec<&String> = ids.iter().collect();
     let what = format!("{} jobs end well", ids.len());
