@@ -1,6 +1,6 @@
 //! Opening: templates, mappings and settings as a server holds them.
 
-use fairlead_store::{ElasticConfig, ElasticStore, JobStore, StoreError};
+use fairlead_store::{DocKind, ElasticConfig, ElasticStore, JobStore, StoreError};
 use serde_json::json;
 
 use crate::{
@@ -24,6 +24,24 @@ async fn a_second_replica_opens_the_same_indices() {
         assert_eq!(read_one(&other, id(1)).await.state, state(1));
         assert!(other.health().name.starts_with("elasticsearch "));
         assert!(other.health().available);
+    })
+    .await;
+}
+
+/// The second finds the first one's indices there before their shards are: reading them failed, and with
+/// it the start of a replica.
+#[tokio::test]
+async fn replicas_that_open_a_new_cluster_at_once_can_all_read() {
+    with_config(async |_, config| {
+        let open = || async {
+            let store = ElasticStore::open(config.clone()).await?;
+            store.get_doc(DocKind::Setting, "none").await?;
+            store.get(&[id(1)]).await
+        };
+        let opened = futures_util::future::join_all((0..4).map(|_| open())).await;
+        for read in opened {
+            assert_eq!(read.unwrap(), [None]);
+        }
     })
     .await;
 }
