@@ -75,6 +75,9 @@ pub(crate) struct ServeArgs {
     /// This replica's name, unique among those that live; default: the machine's name and the port
     #[arg(long, value_name = "NAME")]
     replica: Option<String>,
+    /// Where other replicas reach this one; default the address it listens on, or the machine's name
+    #[arg(long, value_name = "URL", value_parser = advertised)]
+    advertise: Option<String>,
     /// Requires tokens: `fairlead account add` makes them
     #[arg(long, conflicts_with = "open")]
     auth: bool,
@@ -179,9 +182,12 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         .replica
         .clone()
         .unwrap_or_else(|| format!("{}-{}", machine_name(), listen.port()));
+    let everywhere = listen.ip().is_unspecified();
+    let by_name = || everywhere.then(|| format!("http://{}:{}", machine_name(), listen.port()));
     Ok(Config {
         listen,
         replica,
+        advertise: args.advertise.clone().or_else(by_name),
         access,
         vip_for_all: args.vip_for_all,
         site: args.site.defaults(),
@@ -190,6 +196,17 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         cache_jobs_max: args.cache_jobs_max,
         ..args.store.config()
     })
+}
+
+/// A URL without a slash at its end.
+fn advertised(text: &str) -> Result<String, String> {
+    let rest = text
+        .strip_prefix("http://")
+        .or(text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() => Ok(text.trim_end_matches('/').to_owned()),
+        _ => Err("write http://HOST:PORT".to_owned()),
+    }
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {

@@ -127,6 +127,12 @@ impl Cache {
             .is_some_and(|at| at.saturating_add(FRESH_MS) >= now)
     }
 
+    /// What was pulled and found is as good as never asked for.
+    pub(crate) fn forget_finds(&mut self) {
+        self.in_vain.clear();
+        self.pulled_at.clear();
+    }
+
     /// Forgets finds that are of no use any more.
     pub(crate) fn tidy(&mut self, now: u64) {
         self.found

@@ -162,6 +162,7 @@ impl Engine {
             Event::PullEnded { dimension, more } => self.pull_ended(&dimension, more, decisions),
             Event::FindEnded(offer) => self.find_ended(offer),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
+            Event::NewsMissed => self.cache.forget_finds(),
             Event::Tick => {}
         }
     }

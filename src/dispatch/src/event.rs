@@ -170,6 +170,8 @@ pub enum Event {
     JobHeld(Running),
     /// What the store counts.
     CountsRefreshed(DimensionCounts),
+    /// More jobs changed in the store than were told of: counts that stayed equal may hide news.
+    NewsMissed,
     /// A host asks for work.
     HostOffers(Offer),
     /// The asker hung up: answer nothing. Claims in flight for it still settle.

@@ -68,6 +68,8 @@ pub struct Config {
     pub store: StoreChoice,
     /// This replica's name, unique among those that live. Default: the machine's name and port.
     pub replica: String,
+    /// Where other replicas reach this one, `http://HOST:PORT`. Default `None`: the address it listens on.
+    pub advertise: Option<String>,
     /// Who may do what. `Open` on another address than loopback must be said explicitly by the caller.
     pub access: Access,
     /// An admin account that exists without being stored: name and token (`fairlead run` uses it).
@@ -95,6 +97,7 @@ impl Config {
             data_dir,
             store: StoreChoice::Embedded,
             replica: "local".to_owned(),
+            advertise: None,
             access: Access::Open,
             admin: None,
             vip_for_all: false,

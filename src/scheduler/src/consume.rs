@@ -267,6 +267,7 @@ impl Core {
 
     /// A host asks for work: waits until there is some, or its time is up.
     pub(crate) async fn consume(self: &Arc<Self>, ask: Ask) -> Result<ConsumeAnswer, Refusal> {
+        self.hosts.check_room(&ask.offerer.host)?;
         let turn = self.take_turn(&ask).await?;
         self.meet(&ask)?;
         if turn.new_session {

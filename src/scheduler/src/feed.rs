@@ -112,6 +112,7 @@ impl Core {
         waiting.jobs.iter().for_each(|job| self.observe(job));
         // A flood of new jobs is not read through: counts and pulls choose among them.
         let mark = if waiting.more {
+            self.engine.tell(Event::NewsMissed);
             self.store.change_mark().await?
         } else {
             waiting.mark

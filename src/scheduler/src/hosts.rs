@@ -144,19 +144,25 @@ impl Hosts {
         self.0.get(name).map(|host| host.clone())
     }
 
+    /// Refuses a host too many.
+    pub(crate) fn check_room(&self, name: &str) -> Result<(), Refusal> {
+        if self.0.len() < HOSTS_MAX || self.0.contains_key(name) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("{HOSTS_MAX} hosts are known already"),
+            "start another lab, or delete hosts that are gone",
+        ))
+    }
+
     /// Changes what is known; makes it known if there is room.
     pub(crate) fn update<R>(
         &self,
         name: &str,
         work: impl FnOnce(&mut Host) -> R,
     ) -> Result<R, Refusal> {
-        if self.0.len() >= HOSTS_MAX && !self.0.contains_key(name) {
-            return Err(Refusal::new(
-                ErrorCode::TooMany,
-                format!("{HOSTS_MAX} hosts are known already"),
-                "start another lab, or delete hosts that are gone",
-            ));
-        }
+        self.check_room(name)?;
         Ok(work(&mut self.0.entry(name.to_owned()).or_default()))
     }
 

@@ -88,7 +88,9 @@ impl Server {
         })?;
         let store = open_store(&config).await?;
         let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
-        let replica = Replica::start(config, parts, format!("http://{address}")).await?;
+        let advertise = config.advertise.clone();
+        let url = advertise.unwrap_or_else(|| format!("http://{address}"));
+        let replica = Replica::start(config, parts, url).await?;
         let accepting = TaskTracker::new();
         accepting.spawn(accept(listener, replica.core()));
         accepting.close();

@@ -243,6 +243,17 @@ fn a_find_in_vain_is_remembered_until_news() {
     lab.now += 1_500;
     lab.on(tagged(1_000));
     assert!(finds(&lab).is_empty(), "nothing new under its keys");
+    lab.on(Event::NewsMissed);
+    lab.on(tagged(1_000));
+    assert_eq!(
+        finds(&lab),
+        [offer.0],
+        "equal counts may hide what was missed"
+    );
+    lab.on(Event::FindEnded(offer));
+    lab.now += 1_500;
+    lab.on(tagged(1_000));
+    assert!(finds(&lab).is_empty(), "nothing new again");
     lab.on(tagged(1_001));
     assert_eq!(finds(&lab), [offer.0]);
     lab.learn([job(7, "a")]);
