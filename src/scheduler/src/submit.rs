@@ -22,6 +22,8 @@ use crate::{
 
 /// How often a create is repeated while the store does not say whether it is in.
 const TRIES_MAX: usize = 4;
+/// No try begins after this, ms: whoever asks wants to know before it gives up itself.
+const TRY_MS: u64 = 8_000;
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;
 /// Longest text of parameters kept in a state, bytes.
@@ -50,6 +52,15 @@ impl Core {
         let Ok(_permit) = self.submits.acquire().await else {
             return Err(Refusal::stopping());
         };
+        // Each second a look at the store finds out whether it is back.
+        let store = self.store.health();
+        if !store.available {
+            return Err(Refusal::new(
+                ErrorCode::Unavailable,
+                format!("the store takes nothing now: {}", store.problem),
+                "nothing was submitted; submit again in a few seconds",
+            ));
+        }
         let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
         for item in items {
             if made.len() % YIELD_EVERY == YIELD_EVERY - 1 {
@@ -241,7 +252,9 @@ impl Core {
     ) -> Vec<Result<StoredJob, Refusal>> {
         let mut outcomes: Vec<Option<Result<StoredJob, Refusal>>> =
             made.iter().map(|_| None).collect();
+        let deadline = self.clock.now().0.saturating_add(TRY_MS);
         for attempt in 1..=TRIES_MAX {
+            let last = attempt == TRIES_MAX || self.clock.now().0 >= deadline;
             let (slots, batch): (Vec<usize>, Vec<NewJob>) = made
                 .iter()
                 .enumerate()
@@ -257,16 +270,15 @@ impl Core {
                     continue;
                 };
                 let outcome = match self.created(job, result) {
-                    Err(ItemError::Unknown { .. } | ItemError::Conflict { .. })
-                        if attempt < TRIES_MAX =>
-                    {
-                        None
-                    }
+                    Err(ItemError::Unknown { .. } | ItemError::Conflict { .. }) if !last => None,
                     other => Some(other.map_err(Refusal::from)),
                 };
                 if let Some(place) = outcomes.get_mut(slot) {
                     *place = outcome;
                 }
+            }
+            if last {
+                break;
             }
         }
         let unsaid = || {
