@@ -359,9 +359,14 @@ impl JobStore for Handle {
         self.look("change_mark", query::change_mark).await
     }
 
-    async fn changes(&self, request: &Changes) -> Result<ChangePage, StoreError> {
-        self.look("changes", |views| query::changes(views, request))
-            .await
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
+        self.look("changes", |views| {
+            requests
+                .iter()
+                .map(|it| query::changes(views, it))
+                .collect()
+        })
+        .await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
