@@ -32,7 +32,7 @@ impl Lab {
         }
         let config = Config {
             heartbeat_ms: 200,
-            lease_ms: 1_000,
+            lease_ms: 4_000,
             ..Config::embedded(self.data.path().to_owned())
         };
         self.server = Some(Server::start(config).await.unwrap());

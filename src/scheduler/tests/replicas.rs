@@ -61,7 +61,7 @@ impl Lab {
     async fn replica(&self, letter: char) -> Arc<Replica> {
         let config = Config {
             replica: letter.to_string(),
-            lease_ms: 1_500,
+            lease_ms: 3_000,
             heartbeat_ms: 200,
             ..Config::embedded(self.data.path().to_owned())
         };
@@ -261,7 +261,7 @@ async fn leases_are_renewed_through_any_replica_and_taken_over_from_a_dead_one()
     let grants = consume(&a, "h", &ask("s", 1)).await;
     assert_eq!(report(&a, &grants[0], "job_stage=running").await, 200);
     // Beats go to `b` only, for longer than a lease; then nobody beats and `a` is gone.
-    for _ in 0..12 {
+    for _ in 0..20 {
         let beat = json!({"session": "s", "running": [held(&grants[0])], "free_memory_mb": 1});
         let (status, answer) = post(&b, "/scheduler/v1/testboxes/h/heartbeat", &beat).await;
         assert_eq!((status, answer["stop"].as_array().unwrap().len()), (200, 0));
