@@ -57,7 +57,7 @@ pub struct Find {
     pub tags: Vec<String>,
     /// Its devices.
     pub devices: Vec<String>,
-    /// How many jobs of each (queue, account) at most, at least 1.
+    /// How many jobs of each (queue, account) at most, 1 to 100.
     pub limit: u32,
 }
 

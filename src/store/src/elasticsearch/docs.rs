@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     bulk::{How, Op},
     clock,
-    reply::Got,
+    reply::{Found, Got},
     store::ElasticStore,
 };
 use crate::{Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, StoreError, Version, codec};
@@ -117,7 +117,7 @@ impl ElasticStore {
             if let Some(last) = docs.last() {
                 body["search_after"] = json!([last.id]);
             }
-            let found = self.search_one(&index, &body).await?;
+            let found: Found = self.search_one(&index, &body).await?;
             let is_last = found.hits.hits.len() < LIST_PAGE;
             for hit in found.hits.hits {
                 let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{JobState, codec};
+use crate::{JobState, StoreError, codec};
 
 /// The derived field.
 pub(super) const CELL: &str = "cell";
@@ -14,6 +14,13 @@ pub(super) const CELL: &str = "cell";
 /// Queue and account in one term.
 pub(super) fn cell(queue: &str, account: &str) -> Value {
     Value::String(Value::from(vec![queue, account]).to_string())
+}
+
+/// Queue and account of such a term.
+pub(super) fn of_cell(cell: &str) -> Result<(String, String), StoreError> {
+    serde_json::from_str(cell).map_err(|error| StoreError::Refused {
+        reason: format!("a stored {CELL} cannot be read: {cell}: {error}"),
+    })
 }
 
 /// Fields of a state or patch as they are stored.
@@ -58,6 +65,9 @@ mod tests {
             serde_json::from_str(&state_document(&state).unwrap()).unwrap();
         assert!(document["waits"].is_string());
         assert_eq!(document[CELL], r#"["ann","ann"]"#);
+        let odd = cell("a\"],[", "\u{1f600}");
+        let read = of_cell(odd.as_str().unwrap()).unwrap();
+        assert_eq!(read, ("a\"],[".to_owned(), "\u{1f600}".to_owned()));
         assert_eq!(state_of(document).unwrap(), state);
     }
 }

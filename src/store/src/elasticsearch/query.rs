@@ -1,7 +1,8 @@
 //! Queries as JSON. Pure.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::documents::CELL;
 use crate::{Find, Pull, PullBy, Search, SearchOrder};
 
 /// Jobs that may run now.
@@ -21,35 +22,31 @@ fn all_of(filters: &[Value]) -> Value {
     json!({"bool": {"filter": filters}})
 }
 
-/// The fields that are counted, and how their counts are called in the answer.
-pub(super) const COUNTED: [&str; 3] = ["account", "queue", "host_keys"];
-
-/// Counts by every counted field, up to `size` terms of each.
+/// Counts by pair of queue and account, and by host key, up to `size` terms of each.
 pub(super) fn counts(size: usize) -> Value {
-    let aggs: Map<String, Value> = COUNTED
-        .iter()
-        .map(|field| {
-            let terms = json!({"terms": {"field": field, "size": size}});
-            ((*field).to_owned(), terms)
-        })
-        .collect();
+    let terms = |field: &str| json!({"terms": {"field": field, "size": size}});
     json!({
-        "size": 0, "track_total_hits": true, "query": all_of(&waiting()), "aggs": aggs,
+        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
+        "aggs": {"cells": terms(CELL), "host_keys": terms("host_keys")},
     })
 }
 
 /// One page of counts by `field`, for more terms than one answer holds.
 pub(super) fn counts_page(field: &str, size: usize, after: Option<&Value>) -> Value {
+    json!({
+        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
+        "aggs": {"page": {"composite": page_of_terms(field, size, after)}},
+    })
+}
+
+fn page_of_terms(field: &str, size: usize, after: Option<&Value>) -> Value {
     let mut composite = json!({
-        "size": size, "sources": [{field: {"terms": {"field": field}}}],
+        "size": size, "sources": [{"name": {"terms": {"field": field}}}],
     });
     if let Some(after) = after {
         composite["after"] = after.clone();
     }
-    json!({
-        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
-        "aggs": {field: {"composite": composite}},
-    })
+    composite
 }
 
 /// Nothing but whether there is a shard to look in.
@@ -99,8 +96,31 @@ pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
     body
 }
 
-/// The best jobs that an offer could take, of each pair of queue and account.
-pub(super) fn find(offer: &Find, groups: u32, limit: u32) -> Value {
+/// The best `limit` jobs that an offer could take, of each pair of queue and account, up to `size` pairs.
+pub(super) fn find(offer: &Find, size: usize, limit: u32) -> Value {
+    let by = json!({"terms": {"field": CELL, "size": size}});
+    best_by(offer, "cells", by, limit)
+}
+
+/// One page of the same, for more pairs than one answer holds.
+pub(super) fn find_page(offer: &Find, size: usize, limit: u32, after: Option<&Value>) -> Value {
+    let by = json!({"composite": page_of_terms(CELL, size, after)});
+    best_by(offer, "page", by, limit)
+}
+
+/// An aggregation and not a collapsed search: that looks up the name of the pair of every single job.
+fn best_by(offer: &Find, name: &str, mut by: Value, limit: u32) -> Value {
+    by["aggs"] = json!({"best": {"top_hits": {
+        "size": limit, "seq_no_primary_term": true,
+        "sort": [{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}],
+    }}});
+    json!({
+        "size": 0, "track_total_hits": false, "query": takeable(offer), "aggs": {name: by},
+    })
+}
+
+/// Waiting jobs that an offer could take.
+fn takeable(offer: &Find) -> Value {
     let mut filters = waiting().to_vec();
     filters.push(json!({"terms": {"host_keys": offer.keys}}));
     filters.push(json!({"range": {"memory_mb": {"lte": offer.free_memory_mb}}}));
@@ -108,16 +128,7 @@ pub(super) fn find(offer: &Find, groups: u32, limit: u32) -> Value {
     filters.push(either(&[json!({"term": {"arch": offer.arch}}), any_arch]));
     filters.push(subset("tags", "tags_n", &offer.tags));
     filters.push(subset("devices", "devices_n", &offer.devices));
-    let mut collapse = json!({"field": super::documents::CELL});
-    if limit > 1 {
-        collapse["inner_hits"] = json!({
-            "name": "best", "size": limit, "sort": best_first(), "seq_no_primary_term": true,
-        });
-    }
-    json!({
-        "size": groups, "track_total_hits": true, "seq_no_primary_term": true,
-        "query": all_of(&filters), "sort": best_first(), "collapse": collapse,
-    })
+    all_of(&filters)
 }
 
 fn either(sides: &[Value; 2]) -> Value {

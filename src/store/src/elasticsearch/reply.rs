@@ -124,20 +124,24 @@ pub(super) struct Got<S> {
     pub(super) error: Option<Cause>,
 }
 
-/// `_search`, and one answer of `_msearch`.
+/// `_search`, and one answer of `_msearch`, with aggregations as asked for.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Found {
+#[serde(default, bound = "A: DeserializeOwned + Default")]
+pub(super) struct Found<A = NoAggregations> {
     pub(super) timed_out: bool,
     #[serde(rename = "_shards")]
     pub(super) shards: Shards,
     pub(super) hits: Hits,
-    pub(super) aggregations: Map<String, Value>,
+    pub(super) aggregations: A,
     pub(super) status: u16,
     pub(super) error: Option<Cause>,
 }
 
-impl Found {
+/// None were asked for.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct NoAggregations {}
+
+impl<A> Found<A> {
     /// A partial answer looks like an empty queue: it is none.
     pub(super) fn whole(self) -> Result<Self, StoreError> {
         if let Some(error) = &self.error {
@@ -217,19 +221,11 @@ pub(super) struct Hit {
     pub(super) seq_no: u64,
     #[serde(rename = "_primary_term")]
     pub(super) primary_term: u64,
-    pub(super) inner_hits: BTreeMap<String, Inner>,
-}
-
-/// Hits collapsed under one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Inner {
-    pub(super) hits: Hits,
 }
 
 /// `_msearch`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct MultiFound {
-    pub(super) responses: Vec<Found>,
+#[serde(default, bound = "A: DeserializeOwned + Default")]
+pub(super) struct MultiFound<A> {
+    pub(super) responses: Vec<Found<A>>,
 }

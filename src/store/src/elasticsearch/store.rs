@@ -12,6 +12,9 @@ use crate::{
     Version,
 };
 
+/// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
+const PAGE_NAMES: usize = 10_000;
+
 /// Jobs in Elasticsearch, for any number of replicas at once.
 #[derive(Debug)]
 pub struct ElasticStore {
@@ -20,6 +23,8 @@ pub struct ElasticStore {
     pub(super) request_timeout: Duration,
     pub(super) chance: Chance,
     pub(super) places: Places,
+    /// Most names in one answer of counts and finds; more are read by pages.
+    pub(super) page_names: usize,
     /// The lowest version among the nodes, as it was at start.
     version: String,
 }
@@ -38,11 +43,20 @@ impl ElasticStore {
             request_timeout: config.request_timeout,
             chance: Chance::new(),
             places: Places::default(),
+            page_names: PAGE_NAMES,
             version: String::new(),
         };
         store.version = setup::check_version(&store, &config.shown_urls()).await?;
         store.set_up(&config).await?;
         Ok(store)
+    }
+
+    /// With another page of names in counts and finds than 10,000: tests try what happens beyond it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_page_of_names(mut self, names: usize) -> Self {
+        self.page_names = names;
+        self
     }
 
     /// Where the state of a job is, for ever.

@@ -1,15 +1,28 @@
 //! Counts, pulls, finds and changes over what only a server can hold.
 
+use std::collections::BTreeMap;
+
 use fairlead_job::JobId;
 use fairlead_store::{
-    ChangeMark, Changes, ElasticConfig, ElasticStore, Find, JobStore, Pull, PullBy,
+    ChangeMark, Changes, ElasticConfig, ElasticStore, Find, JobState, JobStore, Pull, PullBy,
 };
 use serde_json::json;
 
 use crate::{
-    conformance::{change, id, numbers, read_one, state, state_with, submit_all},
+    conformance::{self, change, id, numbers, read_one, state, state_with, submit_all},
     with_config,
 };
+
+fn offer() -> Find {
+    Find {
+        keys: vec!["dc.x86_64".into()],
+        arch: "x86_64".into(),
+        free_memory_mb: 4_000,
+        tags: vec![],
+        devices: vec![],
+        limit: 1,
+    }
+}
 
 #[tokio::test]
 async fn moves_between_queues_are_seen_by_finds() {
@@ -23,15 +36,7 @@ async fn moves_between_queues_are_seen_by_finds() {
             .await
             .unwrap();
         store.refresh().await.unwrap();
-        let offer = Find {
-            keys: vec!["dc.x86_64".into()],
-            arch: "x86_64".into(),
-            free_memory_mb: 4_000,
-            tags: vec![],
-            devices: vec![],
-            limit: 1,
-        };
-        let page = store.find(&[offer]).await.unwrap().remove(0);
+        let page = store.find(&[offer()]).await.unwrap().remove(0);
         assert_eq!(numbers(&page.jobs), [1, 2, 3]);
         let read = read_one(&store, id(2)).await.version;
         assert_eq!(page.jobs[1].version, read);
@@ -182,6 +187,80 @@ async fn changes_in_an_index_that_another_replica_made_are_read_at_once() {
         let later = later.await.unwrap();
         let page = later.changes(&behind(&since, 9)).await.unwrap().remove(0);
         assert_eq!(numbers(&page.jobs), [2]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn counts_and_finds_beyond_a_page_of_names_are_exact_over_shards() {
+    with_config(async |_, config| {
+        let config = ElasticConfig {
+            shards: 3,
+            ..config
+        };
+        let store = ElasticStore::open(config.clone()).await.unwrap();
+        // Each cell's jobs lie in several shards, and each shard has another largest one.
+        let states: Vec<JobState> = (1..=300)
+            .map(|n| {
+                state_with(n, |s| {
+                    s.account = format!("a{}", n * n % 23);
+                    s.queue = format!("q{}", n % 7);
+                    s.host_keys = vec![format!("k{}", n * n % 41), "dc.x86_64".into()];
+                    s.priority = i16::try_from(n * 31 % 11).unwrap();
+                    s.ready = n % 9 != 0;
+                })
+            })
+            .collect();
+        submit_all(&store, states.clone()).await;
+        store.refresh().await.unwrap();
+        let small = ElasticStore::open(config).await.unwrap();
+        let small = small.with_page_of_names(5);
+        let counts = store.counts().await.unwrap();
+        assert_eq!(small.counts().await.unwrap(), counts);
+        let waiting = || states.iter().filter(|s| s.ready);
+        assert_eq!(counts.total, waiting().count() as u64);
+        for (name, count) in &counts.accounts {
+            let naive = waiting().filter(|s| s.account == *name).count() as u64;
+            assert_eq!(*count, naive, "{name}");
+        }
+        for (name, count) in &counts.host_keys {
+            let naive = waiting().filter(|s| s.host_keys.contains(name)).count() as u64;
+            assert_eq!(*count, naive, "{name}");
+        }
+        for limit in [1, 3] {
+            let offer = Find { limit, ..offer() };
+            let page = store.find(std::slice::from_ref(&offer)).await.unwrap();
+            assert_eq!(small.find(&[offer]).await.unwrap(), page);
+            assert_eq!(numbers(&page[0].jobs), best_of_each_cell(&states, limit));
+            assert!(page[0].more);
+        }
+    })
+    .await;
+}
+
+fn best_of_each_cell(states: &[JobState], limit: u32) -> Vec<u64> {
+    let mut waiting: Vec<&JobState> = states.iter().filter(|s| s.ready).collect();
+    waiting.sort_by_key(|s| (-i32::from(s.priority), s.job_id));
+    let mut taken: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    waiting.retain(|s| {
+        let of_cell = taken.entry((&s.queue, &s.account)).or_default();
+        *of_cell += 1;
+        *of_cell <= limit
+    });
+    let ids = waiting.iter().map(|s| s.job_id.get() - id(0).get());
+    ids.collect()
+}
+
+#[tokio::test]
+async fn random_histories_over_shards_and_pages_of_two_names_equal_the_model() {
+    with_config(async |_, config| {
+        let config = ElasticConfig {
+            shards: 3,
+            ..config
+        };
+        let store = ElasticStore::open(config).await.unwrap();
+        let store = store.with_page_of_names(2);
+        conformance::model::random_histories_equal_a_naive_model(&store).await;
     })
     .await;
 }
