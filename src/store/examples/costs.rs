@@ -5,6 +5,11 @@
 //! `costs-JOBS` (kept, and used again by the next run), then measures for 20 seconds each: three replicas
 //! that poll once a second while nothing changes, and while five jobs change a second; then finds.
 //! Not part of any test: only work is asserted, never time.
+//!
+//! Two cores shared with other builds (load 8), Elasticsearch 9.2.0 of one node with 512 MB of heap, one
+//! shard: three replicas use 2.4 % of a core in Elasticsearch when nothing changes, 16 % with five changes a
+//! second. A find over 100,000 jobs that would do, of 300 accounts, takes 13 ms of processor for the best 1,
+//! 2 or 4 of each, 38 ms for 16, 116 ms for 64; one for a named machine 3 ms, one of nothing 1.5 ms.
 
 #![expect(
     clippy::unwrap_used,
