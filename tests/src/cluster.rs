@@ -6,9 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    Http, Ran, clock,
-    scheduler::{forget_indices, free_ports},
-    settings,
+    Http, Ran, clock, lab::forget_indices, scheduler::free_ports, settings,
 };
 
 /// A cluster of replicas; at the end nothing of it is left.

@@ -1,18 +1,20 @@
-//! One `fairlead serve` process with a data folder and, on Elasticsearch, an index prefix of its own.
-//! It can be killed, stopped and started again at the same address; at the end nothing of it is left.
+//! One `fairlead serve` process with a data folder of its own and, on Elasticsearch, an index prefix of its
+//! own or shared with others ([`crate::Lab`]). It can be killed, paused, stopped and started again at the same
+//! address; at the end nothing of it is left.
 
 use std::{
     fs::{self, File},
     net::TcpListener,
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU16, Ordering},
+    time::Duration,
 };
 
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Http, clock, settings, until};
+use crate::{Http, Lab, cpu, settings, until};
 
 /// Which store a scheduler works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +34,11 @@ const STOP_LIMIT_S: u64 = 20;
 #[derive(Debug)]
 pub struct Scheduler {
     child: Option<Child>,
-    store: Store,
     folder: TempDir,
     port: u16,
-    prefix: String,
+    /// Goes after the process: the last of a lab takes the indices with it.
+    lab: Lab,
+    elasticsearch: String,
     more: Vec<String>,
 }
 
@@ -47,22 +50,38 @@ impl Scheduler {
 
     /// Starts one with more arguments of `fairlead serve`.
     pub async fn start_with(store: Store, more: &[&str]) -> Self {
+        let urls = match store {
+            Store::Embedded => Vec::new(),
+            Store::Elasticsearch => settings::elasticsearch(),
+        };
+        let mut scheduler = Self::begin(&Lab::on(store), &urls, more);
+        scheduler.answers().await;
+        scheduler
+    }
+
+    /// Starts one in a lab, with Elasticsearch at `urls`, and waits for nothing.
+    pub(crate) fn begin(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
         let mut scheduler = Self {
             child: None,
-            store,
             folder: TempDir::with_prefix("fairlead-test-")
                 .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
             port: free_port(),
-            prefix: format!("t-{}", clock::unique()),
+            lab: lab.clone(),
+            elasticsearch: urls.join(","),
             more: more.iter().map(|&word| word.to_owned()).collect(),
         };
-        scheduler.restart().await;
+        scheduler.spawn();
         scheduler
     }
 
     /// Starts it again after a kill or stop: same address, data and prefix. Waits until it answers.
     pub async fn restart(&mut self) {
         self.spawn();
+        self.answers().await;
+    }
+
+    /// Waits until it answers.
+    pub(crate) async fn answers(&mut self) {
         let http = self.http();
         let what = format!("the scheduler on port {} answers", self.port);
         until(&what, START_LIMIT_S, async || {
@@ -109,12 +128,9 @@ impl Scheduler {
     pub fn store_arguments(&self) -> Vec<String> {
         let data = self.folder.path().join("data");
         let mut words = vec!["--data".to_owned(), data.to_string_lossy().into_owned()];
-        if self.store == Store::Elasticsearch {
-            words.extend([
-                "--elasticsearch".to_owned(),
-                settings::elasticsearch().join(","),
-            ]);
-            words.extend(["--index-prefix".to_owned(), self.prefix.clone()]);
+        if self.lab.store() == Store::Elasticsearch {
+            words.extend(["--elasticsearch".to_owned(), self.elasticsearch.clone()]);
+            words.extend(["--index-prefix".to_owned(), self.prefix().to_owned()]);
         }
         words
     }
@@ -125,6 +141,31 @@ impl Scheduler {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    /// SIGSTOP: it stays, and does nothing until [`Self::resume`].
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(self.child()), signal);
+    }
+
+    fn child(&self) -> &Child {
+        self.child
+            .as_ref()
+            .unwrap_or_else(|| panic!("it does not run"))
+    }
+
+    /// The processor time that it has used since its last start.
+    pub fn cpu(&self) -> Duration {
+        cpu::of_process(self.child().id())
     }
 
     /// SIGTERM, and waits for its orderly end.
@@ -157,7 +198,7 @@ impl Scheduler {
 
     /// Prefix of its indices.
     pub fn prefix(&self) -> &str {
-        &self.prefix
+        self.lab.prefix()
     }
 
     /// Its folder: `data/` is its data, `log` what it printed.
@@ -187,40 +228,7 @@ impl Drop for Scheduler {
                 .unwrap_or(0);
             eprintln!("--- the scheduler's log ends:\n{}", &log[from..]);
         }
-        if self.store == Store::Elasticsearch {
-            let prefix = self.prefix.clone();
-            let _ = std::thread::spawn(move || forget_indices(&prefix)).join();
-        }
     }
-}
-
-/// Deletes all indices and templates of a prefix. What fails stays: the cluster is thrown away anyway.
-pub(crate) fn forget_indices(prefix: &str) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    else {
-        return;
-    };
-    runtime.block_on(async {
-        let urls = settings::elasticsearch();
-        let Some(http) = urls.first().map(|url| Http::new(url)) else {
-            return;
-        };
-        let list = format!("/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
-        if let Ok(reply) = http.try_send(Method::GET, &list, "", Vec::new()).await
-            && reply.status == 200
-        {
-            for index in reply.text.split_whitespace() {
-                let path = format!("/{index}");
-                let _ = http.try_send(Method::DELETE, &path, "", Vec::new()).await;
-            }
-        }
-        let templates = format!("/_index_template/{prefix}*");
-        let _ = http
-            .try_send(Method::DELETE, &templates, "", Vec::new())
-            .await;
-    });
 }
 
 /// The first of `n` free ports that follow each other.

@@ -58,6 +58,11 @@ impl Testbox {
         self.held.clear();
     }
 
+    /// Asks and reports at another replica from now on.
+    pub fn turn_to(&mut self, http: &Http) {
+        self.http = http.clone();
+    }
+
     /// The jobs that it holds.
     pub fn held(&self) -> &[Grant] {
         &self.held

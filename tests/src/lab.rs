@@ -1,0 +1,109 @@
+//! What several schedulers share: an index prefix of the Elasticsearch, which goes with the last of them.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+
+use crate::{Gate, Http, Scheduler, Store, clock, settings};
+
+/// What schedulers share. Clones are the same lab.
+#[derive(Debug, Clone)]
+pub struct Lab(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    prefix: String,
+}
+
+impl Default for Lab {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lab {
+    /// One on Elasticsearch, with nothing in it.
+    pub fn new() -> Self {
+        Self::on(Store::Elasticsearch)
+    }
+
+    pub(crate) fn on(store: Store) -> Self {
+        let prefix = format!("t-{}", clock::unique());
+        Self(Arc::new(Shared { store, prefix }))
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        self.0.store
+    }
+
+    /// Prefix of its indices.
+    pub fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    /// Starts a scheduler with more arguments of `fairlead serve`, and waits until it answers.
+    pub async fn scheduler(&self, more: &[&str]) -> Scheduler {
+        let mut scheduler = Scheduler::begin(self, &settings::elasticsearch(), more);
+        scheduler.answers().await;
+        scheduler
+    }
+
+    /// The same, with Elasticsearch behind a gate.
+    pub async fn scheduler_behind(&self, gate: &Gate, more: &[&str]) -> Scheduler {
+        let mut scheduler = Scheduler::begin(self, &[gate.url().to_owned()], more);
+        scheduler.answers().await;
+        scheduler
+    }
+
+    /// Starts `n` schedulers at the same time.
+    pub async fn schedulers(&self, n: usize, more: &[&str]) -> Vec<Scheduler> {
+        let urls = settings::elasticsearch();
+        let mut all: Vec<_> = (0..n)
+            .map(|_| Scheduler::begin(self, &urls, more))
+            .collect();
+        for scheduler in &mut all {
+            scheduler.answers().await;
+        }
+        all
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.store == Store::Embedded {
+            return;
+        }
+        let prefix = self.prefix.clone();
+        let _ = std::thread::spawn(move || forget_indices(&prefix)).join();
+    }
+}
+
+/// Deletes all indices and templates of a prefix. What fails stays: the cluster is thrown away anyway.
+pub(crate) fn forget_indices(prefix: &str) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
+        return;
+    };
+    runtime.block_on(async {
+        let urls = settings::elasticsearch();
+        let Some(http) = urls.first().map(|url| Http::new(url)) else {
+            return;
+        };
+        let list = format!("/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
+        if let Ok(reply) = http.try_send(Method::GET, &list, "", Vec::new()).await
+            && reply.status == 200
+        {
+            for index in reply.text.split_whitespace() {
+                let path = format!("/{index}");
+                let _ = http.try_send(Method::DELETE, &path, "", Vec::new()).await;
+            }
+        }
+        let templates = format!("/_index_template/{prefix}*");
+        let _ = http
+            .try_send(Method::DELETE, &templates, "", Vec::new())
+            .await;
+    });
+}

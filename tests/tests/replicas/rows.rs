@@ -1,0 +1,283 @@
+//! What several of compass-ci's schedulers over one store get wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairlead_tests::{Http, Lab, Scheduler, Testbox, jobs, settings, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::crowd;
+
+fn asked(replicas: &[Scheduler]) -> Vec<Http> {
+    replicas.iter().map(Scheduler::http).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_01_killed_replicas_lose_no_pending_job() {
+    let lab = Lab::new();
+    let mut replicas = lab.schedulers(2, &[]).await;
+    let (a, b) = (replicas[0].http(), replicas[1].http());
+    let submitted = a.submit(&jobs::times(100, &jobs::dc("alice"))).await;
+    let mut testbox = Testbox::dc(&b, "host-1", 5 << 10);
+    assert_eq!(testbox.ask(10).await.len(), 5, "five fit into 5 GB");
+
+    // Who took the submits is gone, and does not come back before the other has handed out a part.
+    replicas[0].kill();
+    let mut ran = Vec::new();
+    while ran.len() < 30 {
+        for grant in testbox.held().to_vec() {
+            testbox.finish(&grant).await;
+            ran.push(grant.job_id);
+        }
+        assert!(!testbox.ask(10).await.is_empty(), "{} ran", ran.len());
+    }
+    replicas[0].restart().await;
+
+    // All are gone at once, with jobs on the testbox.
+    replicas.iter_mut().for_each(Scheduler::kill);
+    for replica in &mut replicas {
+        replica.restart().await;
+    }
+    testbox.turn_to(&a);
+    for grant in testbox.held().to_vec() {
+        testbox.finish(&grant).await;
+        ran.push(grant.job_id);
+    }
+    ran.extend(testbox.run_all(5).await);
+    let distinct: BTreeSet<_> = ran.iter().collect();
+    assert_eq!(distinct.len(), ran.len(), "a job was handed out twice");
+    assert_eq!(distinct, submitted.iter().collect(), "lost or made up");
+    for id in &submitted {
+        let job = b.job(id).await;
+        assert_eq!(
+            (&job["job_health"], &job["attempt"]),
+            (&json!("success"), &json!(1)),
+            "{job}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_02_what_one_replica_takes_another_hands_out() {
+    let lab = Lab::new();
+    let replicas = lab.schedulers(2, &[]).await;
+    let (a, b) = (replicas[0].http(), replicas[1].http());
+    let mut submitted = a.submit(&jobs::times(20, &jobs::hw("alice"))).await;
+    for account in ["bob", "carol"] {
+        submitted.extend(a.submit(&jobs::hw(account)).await);
+    }
+    let mut machine = Testbox::hw(&b, "host-1");
+    let mut ran = machine.run_all(5).await;
+    ran.sort_unstable();
+    submitted.sort_unstable();
+    assert_eq!(ran, submitted);
+
+    // The other way round, for a machine that waits already.
+    machine.next_request(30);
+    let job = jobs::hw("alice");
+    let (answer, ids) = tokio::join!(machine.ask_again(), a.submit(&job));
+    assert_eq!(answer.jobs[0].job_id, ids[0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_03_a_job_looked_at_elsewhere_is_handed_out_once() {
+    let lab = Lab::new();
+    let replicas = lab.schedulers(2, &[]).await;
+    let all = asked(&replicas);
+    let mut submitted = all[0].submit(&jobs::times(40, &jobs::hw("alice"))).await;
+    submitted.extend(all[1].submit(&jobs::times(40, &jobs::hw("bob"))).await);
+    let look = async {
+        for id in &submitted {
+            for http in &all {
+                assert_eq!(http.field(id, "job_id").await, *id);
+                http.get(&format!("/scheduler/v1/jobs/{id}/explain"))
+                    .await
+                    .json();
+            }
+        }
+    };
+    let ((), handed_out) = tokio::join!(look, crowd::run_all(&all, 6));
+    once_each(&handed_out, &submitted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_04_many_machines_that_ask_all_replicas_share_no_job() {
+    let lab = Lab::new();
+    let replicas = lab.schedulers(3, &[]).await;
+    let all = asked(&replicas);
+    // All machines see the same head of the same queue at the same time.
+    let mut submitted = Vec::new();
+    for http in &all {
+        submitted.extend(http.submit(&jobs::times(50, &jobs::hw("alice"))).await);
+    }
+    let handed_out = crowd::run_all(&all, 24).await;
+    once_each(&handed_out, &submitted);
+    for id in &submitted {
+        let job = all[0].job(id).await;
+        assert_eq!(
+            (&job["job_health"], &job["attempt"]),
+            (&json!("success"), &json!(1)),
+            "{job}"
+        );
+    }
+}
+
+fn once_each(handed_out: &BTreeMap<String, usize>, submitted: &[String]) {
+    let twice: Vec<_> = handed_out.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "handed out more than once: {twice:?}");
+    let never: Vec<_> = submitted
+        .iter()
+        .filter(|id| !handed_out.contains_key(*id))
+        .collect();
+    assert!(never.is_empty(), "never handed out: {never:?}");
+    assert_eq!(handed_out.len(), submitted.len(), "jobs were made up");
+}
+
+/// How many seconds from now, and how many ids of each, another job has already.
+const TAKEN_S: u64 = 6;
+const TAKEN_IDS: u64 = 3;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_14_create_never_overwrites() {
+    let lab = Lab::new();
+    let replicas = lab.schedulers(2, &[]).await;
+    let (a, b) = (replicas[0].http(), replicas[1].http());
+    let elasticsearch = Http::new(&settings::elasticsearch()[0]);
+    let first = a.submit(&jobs::dc("first")).await.remove(0);
+
+    // Somebody has the ids that A is going to make.
+    let taken = ids_to_come(&first);
+    occupy(&elasticsearch, lab.prefix(), &first, &taken).await;
+    let last = taken.last().expect("some are taken").clone();
+    let mut mine = Vec::new();
+    until("the time of the taken ids is over", 60, async || {
+        mine.extend(a.submit(&jobs::times(2, &jobs::dc("second"))).await);
+        (mine.last() > Some(&last)).then_some(())
+    })
+    .await;
+
+    for id in &taken {
+        assert!(!mine.contains(id), "{id} was given to two jobs");
+        for http in [&a, &b] {
+            assert_eq!(http.field(id, "my_account").await, "first", "{id}");
+        }
+    }
+    for id in &mine {
+        assert_eq!(b.field(id, "my_account").await, "second", "{id}");
+    }
+    assert!(
+        replicas[0].log().contains("an id was made twice"),
+        "no id was taken: this test saw nothing"
+    );
+}
+
+/// Ids of the same replica for the next seconds. A minute is not passed: digits are counted up as they are.
+fn ids_to_come(id: &str) -> Vec<String> {
+    let (second, replica) = (&id[..12], &id[12..14]);
+    let second: u64 = second.parse().expect("an id begins with its time");
+    (1..=TAKEN_S)
+        .flat_map(|more| (0..TAKEN_IDS).map(move |n| (second + more, n)))
+        .map(|(second, n)| format!("{second}{replica}{n:05}"))
+        .collect()
+}
+
+/// Copies all documents of a job under other ids, as a scheduler of another make might have done.
+async fn occupy(elasticsearch: &Http, prefix: &str, id: &str, ids: &[String]) {
+    elasticsearch
+        .send(Method::POST, &format!("/{prefix}-*/_refresh"), "", vec![])
+        .await
+        .json();
+    let search = format!("/{prefix}-*/_search");
+    let query = json!({"query": {"ids": {"values": [id]}}});
+    let found = elasticsearch.post(&search, &query).await.json();
+    let hits = found["hits"]["hits"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    assert_eq!(hits.len(), 2, "a state and a body: {found}");
+    let mut bulk = String::new();
+    for hit in &hits {
+        for other in ids {
+            let create = json!({"create": {"_index": hit["_index"], "_id": other}});
+            let mut source: Value = hit["_source"].clone();
+            if !source["job_id"].is_null() {
+                source["job_id"] = json!(other);
+            }
+            bulk.push_str(&format!("{create}\n{source}\n"));
+        }
+    }
+    let reply = elasticsearch
+        .send(Method::POST, "/_bulk", "application/x-ndjson", bulk.into())
+        .await
+        .json();
+    assert_eq!(reply["errors"], false, "{reply}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_24_ids_never_collide_between_replicas() {
+    let lab = Lab::new();
+    // One name for all, as if it had been copied with the rest of a configuration.
+    let mut replicas = lab.schedulers(3, &["--replica", "same"]).await;
+    let all = asked(&replicas);
+    let mut known = BTreeMap::new();
+    for round in 0..6 {
+        let batch = |replica: usize| -> Value {
+            let job = |n| json!({"marker": format!("{round}/{replica}/{n}")});
+            (0..40)
+                .map(|n| jobs::with(jobs::dc("alice"), &job(n)))
+                .collect()
+        };
+        let batches = [batch(0), batch(1), batch(2)];
+        let (first, second, third) = tokio::join!(
+            all[0].submit(&batches[0]),
+            all[1].submit(&batches[1]),
+            all[2].submit(&batches[2]),
+        );
+        for (replica, ids) in [first, second, third].into_iter().enumerate() {
+            for (n, id) in ids.into_iter().enumerate() {
+                let before = known.insert(id.clone(), format!("{round}/{replica}/{n}"));
+                assert_eq!(before, None, "{id} was given to two jobs");
+            }
+        }
+        // Back at once: within the same second, and before anybody can know that it was gone.
+        let killed = &mut replicas[round % 3];
+        killed.kill();
+        killed.restart().await;
+    }
+    for (id, marker) in &known {
+        assert_eq!(all[0].field(id, "marker").await, *marker, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_25_jobs_over_the_cache_limit_hide_none_that_fit() {
+    let lab = Lab::new();
+    let replicas = lab.schedulers(2, &["--cache-jobs-max", "1000"]).await;
+    let all = asked(&replicas);
+    let large = jobs::with(jobs::dc("alice"), &json!({"need_memory": "100g"}));
+    for http in all.iter().cycle().take(4) {
+        http.submit(&jobs::times(3000, &large)).await;
+    }
+    let mut fit = Vec::new();
+    for (http, account) in [(&all[0], "alice"), (&all[1], "bob"), (&all[0], "carol")] {
+        fit.push(http.submit(&jobs::dc(account)).await.remove(0));
+        // Its own account's jobs of other kinds do not hide it either.
+        let elsewhere = jobs::with(jobs::dc(account), &json!({"target_machines": ["nowhere"]}));
+        http.submit(&jobs::times(200, &elsewhere)).await;
+    }
+    let mut ran = Vec::new();
+    for (n, http) in all.iter().cycle().take(4).enumerate() {
+        let mut testbox = Testbox::dc(http, &format!("host-{n}"), 1 << 10);
+        let grants = testbox.ask(10).await;
+        for grant in &grants {
+            testbox.finish(grant).await;
+        }
+        ran.extend(grants.into_iter().map(|grant| grant.job_id));
+        if ran.len() == fit.len() {
+            break;
+        }
+    }
+    ran.sort_unstable();
+    fit.sort_unstable();
+    assert_eq!(ran, fit);
+}
