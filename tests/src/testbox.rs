@@ -1,6 +1,7 @@
 //! A testbox that the test plays by hand over HTTP: it asks, reports and renews exactly when told to.
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{Http, Reply, clock};
@@ -100,16 +101,27 @@ impl Testbox {
 
     /// Renews its leases, and returns the ids of jobs that it must stop.
     pub async fn heartbeat(&self) -> Vec<String> {
+        let reply = self.try_heartbeat().await;
+        let answer = reply
+            .unwrap_or_else(|error| panic!("no answer: {error}"))
+            .json();
+        let stops = answer["stop"].as_array().cloned().unwrap_or_default();
+        let ids = stops.iter().filter_map(|stop| stop["job_id"].as_str());
+        ids.map(str::to_owned).collect()
+    }
+
+    /// Renews its leases, whatever the answer, and if there is none.
+    pub async fn try_heartbeat(&self) -> Result<Reply, String> {
         let request = HeartbeatRequest {
             session: self.offer.session.clone(),
             running: self.running(),
             free_memory_mb: self.offer.free_memory_mb,
         };
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", self.host);
-        let answer = self.http.post(&path, &json!(request)).await.json();
-        let stops = answer["stop"].as_array().cloned().unwrap_or_default();
-        let ids = stops.iter().filter_map(|stop| stop["job_id"].as_str());
-        ids.map(str::to_owned).collect()
+        let body = json!(request).to_string().into_bytes();
+        self.http
+            .try_send(Method::POST, &path, "application/json", body)
+            .await
     }
 
     fn running(&self) -> Vec<HeldJob> {

@@ -5,4 +5,6 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod crowd;
+mod leases;
 mod rows;
+mod sessions;
