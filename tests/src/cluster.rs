@@ -5,9 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{
-    Http, Ran, clock, lab::forget_indices, scheduler::free_ports, settings,
-};
+use crate::{Http, Ran, clock, lab::forget_indices, scheduler::free_ports, settings};
 
 /// A cluster of replicas; at the end nothing of it is left.
 #[derive(Debug)]
