@@ -91,7 +91,7 @@ impl Core {
     }
 
     async fn settle(&self, claim: Claim, offerer: &Offerer) -> Settled {
-        // The state is read beside the write: what the claim does not change is the same before and after.
+        // The state is read beside the write, before or after it.
         let token = uuid::Uuid::new_v4().simple().to_string();
         let set = self.claim_patch(offerer, &token);
         let ids = [claim.job];
@@ -103,21 +103,21 @@ impl Core {
             }),
             self.store.get(&ids),
         );
-        let state = read
-            .ok()
-            .and_then(|mut found| found.pop().flatten())
-            .map(|stored| stored.state);
         self.metrics.claim(match &outcome {
             Ok(_) => Claimed::Committed,
             Err(ItemError::Conflict { .. }) => Claimed::Conflict,
             Err(ItemError::Unknown { .. }) => Claimed::Unknown,
             Err(_) => Claimed::Refused,
         });
-        match (outcome, state) {
-            (Ok(version), Some(state)) => match set.apply(&state) {
-                Some(state) => Settled::Ours(Box::new(StoredJob { state, version })),
-                None => Settled::Not(self.rest()),
-            },
+        let read = read.ok().and_then(|mut found| found.pop().flatten());
+        match (outcome, read) {
+            (Ok(version), Some(read)) if read.version == claim.expect => {
+                match set.apply(&read.state) {
+                    Some(state) => Settled::Ours(Box::new(StoredJob { state, version })),
+                    None => Settled::Not(self.rest()),
+                }
+            }
+            (Ok(version), Some(read)) if read.version == version => Settled::Ours(Box::new(read)),
             (Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }), _) => {
                 self.settle_unknown(claim.job, &token).await
             }

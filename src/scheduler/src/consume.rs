@@ -97,6 +97,23 @@ impl Ask {
         })
     }
 
+    /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
+    /// first, and the others.
+    pub(crate) fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
+        jobs.sort_by_key(|state| state.job_id);
+        let mut room = if self.is_hw() { 1 } else { self.jobs_max };
+        let mut free_mb = self.host.free_memory_mb;
+        jobs.into_iter().partition(|state| {
+            let takes_mb = if self.is_hw() { 0 } else { state.memory_mb };
+            let fits = room > 0 && takes_mb <= free_mb;
+            if fits {
+                room -= 1;
+                free_mb -= takes_mb;
+            }
+            fits
+        })
+    }
+
     /// Checks what an agent sent.
     pub(crate) fn of(name: &str, request: ConsumeRequest) -> Result<Self, Refusal> {
         check_name("host", name)?;

@@ -13,10 +13,10 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, feed::Seen, hints::Outbox,
-    hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, parked::Parked,
-    queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer, turns::Turns,
-    wait::Dependants, writer::Writer,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, doubts::Doubts,
+    feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics,
+    parked::Parked, queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer,
+    turns::Turns, wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -51,8 +51,9 @@ pub(crate) struct Core {
     pub(crate) outbox: Outbox,
     pub(crate) turns: Turns,
     pub(crate) renewals: Renewals,
-    /// Versions of jobs that were seen lately.
+    /// Versions of jobs that were seen lately, and what the store seems not to have of them.
     pub(crate) seen: Seen,
+    pub(crate) doubts: Doubts,
     pub(crate) sealer: Sealer,
     pub(crate) tasks: TaskTracker,
     /// Submits that are worked on at one time.
@@ -107,6 +108,7 @@ impl Core {
             turns: Turns::default(),
             renewals: Renewals::default(),
             seen: Seen::default(),
+            doubts: Doubts::default(),
             sealer,
             tasks,
             submits: Semaphore::new(SUBMITS_MAX),

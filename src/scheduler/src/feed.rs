@@ -51,12 +51,23 @@ impl Seen {
             all.old = std::mem::take(&mut all.new);
             all.since = now;
         }
-        let known = all.new.get(&id).or_else(|| all.old.get(&id));
-        let is_news = known.is_none_or(|known| *known < version);
+        let is_news = all.newest(id).is_none_or(|known| known < version);
         if is_news {
             all.new.insert(id, version);
         }
         is_news
+    }
+
+    /// The newest version that was seen lately.
+    pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.newest(id)
+    }
+}
+
+impl Generations {
+    fn newest(&self, id: JobId) -> Option<Version> {
+        self.new.get(&id).or_else(|| self.old.get(&id)).copied()
     }
 }
 
@@ -140,6 +151,7 @@ impl Core {
 
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
+        self.weigh(stored);
         match self.live.get(id) {
             Some(live) if live.stored.version >= stored.version => {}
             Some(live) => self.changed(&Changed {
@@ -147,6 +159,16 @@ impl Core {
                 after: stored.clone(),
             }),
             None => self.observe_unheld(stored, not_before),
+        }
+    }
+
+    /// A job was read at this version: is it as new as what was seen?
+    pub(crate) fn weigh(&self, stored: &StoredJob) {
+        let id = stored.state.job_id;
+        let held = self.live.get(id).map(|live| live.stored.version);
+        if let Some(newest) = held.max(self.seen.newest(id)) {
+            self.doubts
+                .weigh(id, stored.version, newest, self.clock.now());
         }
     }
 

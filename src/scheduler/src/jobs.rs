@@ -125,6 +125,11 @@ impl LiveJobs {
         all
     }
 
+    /// Their ids.
+    pub(crate) fn ids(&self) -> BTreeSet<JobId> {
+        self.jobs.iter().map(|live| *live.key()).collect()
+    }
+
     /// How many.
     pub(crate) fn len(&self) -> usize {
         self.jobs.len()

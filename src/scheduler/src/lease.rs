@@ -186,10 +186,26 @@ impl Core {
 
     /// Ends the lease of a job if it is still that claim's.
     pub(crate) async fn lose(self: &Arc<Self>, id: JobId, claim_token: &str, reason: &str) {
+        self.lose_if(id, reason, |state| state.claim_token == claim_token)
+            .await;
+    }
+
+    /// Ends the lease of a job that nobody heard of: a state that changed meanwhile is a sign of life.
+    pub(crate) async fn lose_silent(self: &Arc<Self>, judged: &JobState, reason: &str) {
+        self.lose_if(judged.job_id, reason, |state| state == judged)
+            .await;
+    }
+
+    async fn lose_if(
+        self: &Arc<Self>,
+        id: JobId,
+        reason: &str,
+        is_meant: impl Fn(&JobState) -> bool + Send + Sync,
+    ) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
-                if !state.stage.is_held() || state.claim_token != claim_token {
+                if !state.stage.is_held() || !is_meant(state) {
                     return Ok(None);
                 }
                 if state.stage == Stage::Dispatch {

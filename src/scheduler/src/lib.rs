@@ -10,6 +10,7 @@ mod clock;
 pub mod config;
 mod consume;
 mod core;
+mod doubts;
 mod engine_task;
 mod explain;
 mod feed;

@@ -20,6 +20,7 @@ use crate::{
     core::Core,
     jobs::Live,
     lease::{BOOT_SESSION, stage_deadline_ms},
+    writer::only,
 };
 
 /// Looks in a lease.
@@ -76,6 +77,27 @@ fn jobs_of(body: &Value) -> Vec<JobId> {
 }
 
 impl Core {
+    /// Renews these jobs of a host for all replicas, now: they are about to be handed out again, perhaps at the
+    /// end of their lease.
+    pub(crate) async fn renew_now(&self, host: &str, jobs: &[JobId]) {
+        for id in jobs {
+            self.live.renew(*id, self.clock.now());
+        }
+        let write = self.renewal(host, jobs);
+        if let Err(error) = only(self.store.put_docs(DocKind::Lease, vec![write]).await) {
+            tracing::warn!(host, %error, "a renewal could not be written");
+        }
+    }
+
+    fn renewal(&self, host: &str, jobs: &[JobId]) -> DocWrite {
+        let (replica, beat_ms) = (&self.config.replica, self.clock.wall_ms());
+        DocWrite {
+            id: host.to_owned(),
+            expect: Expect::Any,
+            body: Some(json!({ "jobs": jobs, "replica": replica, "beat_ms": beat_ms })),
+        }
+    }
+
     /// Writes renewals until the replica stops.
     pub(crate) async fn write_renewals(self: Arc<Self>) {
         let every = Duration::from_millis(self.look_ms().min(COLLECT_MS));
@@ -172,7 +194,7 @@ impl Core {
                 state.host,
                 silent_ms / 1000
             );
-            self.lose(state.job_id, &state.claim_token, &reason).await;
+            self.lose_silent(state, &reason).await;
         } else if stage_deadline_ms(state).is_some_and(|deadline| deadline < self.clock.wall_ms()) {
             self.time_out(state.job_id, &state.claim_token).await;
         }

@@ -74,18 +74,30 @@ impl Core {
                 }
             } else if same_session {
                 if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
-                    again.push(id);
+                    again.push(state.clone());
                 } else if state.stage == Stage::Dispatch && state.request <= ask.seen {
                     self.give_back(id, token, "the host never took it").await;
                 }
                 // Else: an answer on its way, or a last report on its way. The lease decides.
             } else if state.stage == Stage::Dispatch && ask.is_hw() {
-                if self.claim_again(id, token, &ask.offerer).await.is_some() {
-                    again.push(id);
-                }
+                let claimed = self.claim_again(id, token, &ask.offerer).await;
+                again.extend(claimed.map(|changed| changed.after.state));
             } else {
                 self.lose(id, token, "its host started anew").await;
             }
+        }
+        let (again, over) = ask.split_fitting(again);
+        for state in over {
+            self.give_back(
+                state.job_id,
+                &state.claim_token,
+                "the host has no room for it",
+            )
+            .await;
+        }
+        let again: Vec<JobId> = again.iter().map(|state| state.job_id).collect();
+        if !again.is_empty() {
+            self.renew_now(host, &again).await;
         }
         Ok(again)
     }

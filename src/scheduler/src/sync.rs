@@ -1,9 +1,9 @@
 //! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fairlead_dispatch::{Dimension, DimensionCounts, Event, OfferKey};
-use fairlead_job::Stage;
+use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
 };
@@ -20,6 +20,8 @@ const COUNT_MS: u64 = 1_000;
 const RELOAD_EVERY: u64 = 2;
 /// How often hosts are.
 const HOSTS_EVERY: u64 = 10;
+/// How often the held jobs are compared with the store's, in counts.
+const HELD_EVERY: u64 = 10;
 /// How often jobs that wait for others are looked at whatever was announced, in counts.
 const SWEEP_EVERY: u64 = 10;
 /// Page of the searches at start.
@@ -48,13 +50,7 @@ impl Core {
         self.accounts.reload(self.store.as_ref()).await?;
         self.hosts.load(self.store.as_ref()).await?;
         let now = self.clock.now();
-        for job in self
-            .search_all(Search {
-                stages: HELD.to_vec(),
-                ..Search::default()
-            })
-            .await?
-        {
+        for job in self.search_all(held_jobs()).await? {
             self.engine.tell(Event::JobHeld(running(&job)));
             self.live.put(job, now);
         }
@@ -125,8 +121,9 @@ impl Core {
     }
 
     /// One look at the store.
-    async fn look(&self, round: u64, at: &mut Positions) -> Result<(), StoreError> {
+    async fn look(self: &Arc<Self>, round: u64, at: &mut Positions) -> Result<(), StoreError> {
         self.catch_up(at).await?;
+        self.settle_doubts().await?;
         self.count().await?;
         self.reload_queues().await?;
         if round.is_multiple_of(RELOAD_EVERY) {
@@ -134,6 +131,26 @@ impl Core {
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;
+        }
+        if round.is_multiple_of(HELD_EVERY) {
+            self.compare_held().await?;
+        }
+        Ok(())
+    }
+
+    /// Compares what is thought to be held with what is: whatever was missed, or seen and never came to be, is
+    /// found here.
+    async fn compare_held(&self) -> Result<(), StoreError> {
+        let before: BTreeSet<JobId> = self.live.ids();
+        let held = self.search_all(held_jobs()).await?;
+        for job in &held {
+            self.observe(job);
+        }
+        let found: BTreeSet<JobId> = held.iter().map(|job| job.state.job_id).collect();
+        let missing: Vec<JobId> = before.difference(&found).copied().collect();
+        if !missing.is_empty() {
+            let stored = self.store.get(&missing).await?;
+            stored.iter().flatten().for_each(|job| self.observe(job));
         }
         Ok(())
     }
@@ -182,6 +199,9 @@ impl Core {
             Vec::new()
         });
         let more = pages.iter().any(|page| page.more);
+        for job in pages.iter().flat_map(|page| &page.jobs) {
+            self.weigh(job);
+        }
         let jobs: Vec<_> = pages
             .iter()
             .flat_map(|page| &page.jobs)
@@ -191,6 +211,13 @@ impl Core {
             self.engine.tell(Event::JobsLearned(jobs));
         }
         more
+    }
+}
+
+fn held_jobs() -> Search {
+    Search {
+        stages: HELD.to_vec(),
+        ..Search::default()
     }
 }
 

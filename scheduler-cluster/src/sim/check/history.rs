@@ -171,8 +171,10 @@ impl Check {
             .values()
             .map(|track| &track.state)
             .filter(|state| {
+                // One that was not handed out yet may be put back: the request came twice.
                 state.job_id != id
                     && state.stage.is_held()
+                    && state.stage != Stage::Dispatch
                     && state.host == after.host
                     && state.session == after.session
                     && state.request == after.request

@@ -1,0 +1,143 @@
+//! States that were seen here and that the store does not have.
+//!
+//! An unacknowledged write can be read and then vanish (proven with Elasticsearch: a node that is cut off shows
+//! it, the one that takes its place never had it). Whoever saw it would take the true, older state for a search
+//! that lags, for ever. So a job that stays older than what was seen is read in real time; if the store really
+//! has no newer state, it is written once more as it is: its new version is greater than any that was seen.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::JobId;
+use fairlead_store::{JobState, Patch, StatePatch, StoreError, StoredJob, Version};
+
+use crate::core::Core;
+
+/// How long a job must stay older than what was seen, ms: longer than searches lag behind.
+const DOUBT_MS: u64 = 4_000;
+/// Most doubts at one time.
+const DOUBTS_MAX: usize = 10_000;
+
+/// Jobs that were read at an older version than was seen, since when.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts(Mutex<BTreeMap<JobId, (Version, Millis)>>);
+
+impl Doubts {
+    /// A job was read at `found`; the newest that was seen of it is `newest`.
+    pub(crate) fn weigh(&self, id: JobId, found: Version, newest: Version, now: Millis) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if found >= newest {
+            all.remove(&id);
+        } else if all.len() < DOUBTS_MAX || all.contains_key(&id) {
+            let doubt = all.entry(id).or_insert((found, now));
+            if doubt.0 != found {
+                *doubt = (found, now);
+            }
+        }
+    }
+
+    fn due(&self, now: Millis) -> Vec<(JobId, Version)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = |since: &Millis| now.0.saturating_sub(since.0) >= DOUBT_MS;
+        let ids: Vec<_> = all
+            .iter()
+            .filter(|(_, (_, since))| due(since))
+            .map(|(id, (version, _))| (*id, *version))
+            .collect();
+        for (id, _) in &ids {
+            all.remove(id);
+        }
+        ids
+    }
+}
+
+impl Core {
+    /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
+    pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
+        let due = self.doubts.due(self.clock.now());
+        if due.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<JobId> = due.iter().map(|(id, _)| *id).collect();
+        let found = self.store.get(&ids).await?;
+        for ((_, doubted), stored) in due.into_iter().zip(found) {
+            if let Some(stored) = stored.filter(|stored| stored.version == doubted) {
+                self.write_anew(stored).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_anew(self: &Arc<Self>, stored: StoredJob) {
+        let id = stored.state.job_id;
+        let wanted = JobState {
+            claim_seq: stored.state.claim_seq.wrapping_add(1),
+            ..stored.state.clone()
+        };
+        let patch = Patch {
+            id,
+            expect: stored.version,
+            set: StatePatch::between(&stored.state, &wanted),
+        };
+        tracing::warn!(job_id = %id, "a state that was seen is not in the store; what is there counts");
+        // Any other outcome means that somebody wrote it: that version is greater, too.
+        if let Ok(version) = self.writer.patch(patch).await {
+            let stored = StoredJob {
+                state: wanted,
+                version,
+            };
+            self.observe(&stored);
+            self.outbox.job(&stored);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{core, state, store_job};
+
+    fn version(seq_no: u64) -> Version {
+        Version {
+            primary_term: 1,
+            seq_no,
+        }
+    }
+
+    #[test]
+    fn a_doubt_lasts_while_the_job_stays_as_old() {
+        let doubts = Doubts::default();
+        let id = JobId::new(1);
+        doubts.weigh(id, version(5), version(9), Millis(0));
+        doubts.weigh(id, version(6), version(9), Millis(3_000));
+        assert_eq!(doubts.due(Millis(DOUBT_MS)), [], "it moved at 3 s");
+        assert_eq!(doubts.due(Millis(3_000 + DOUBT_MS)), [(id, version(6))]);
+        doubts.weigh(id, version(6), version(9), Millis(0));
+        doubts.weigh(id, version(9), version(9), Millis(1));
+        assert_eq!(doubts.due(Millis(u64::MAX)), [], "the search caught up");
+    }
+
+    #[tokio::test]
+    async fn a_job_of_which_a_state_was_seen_that_never_came_to_be_is_known_again() {
+        let (_data, core) = core().await;
+        let stored = store_job(&core, state(5)).await;
+        // A state was read, and vanished with the node that showed it.
+        let mut vanished = stored.clone();
+        vanished.version.seq_no += 1;
+        vanished.state.stage = fairlead_job::Stage::Running;
+        vanished.state.host = "h".to_owned();
+        core.observe(&vanished);
+        assert_eq!(core.live.len(), 1);
+        core.observe(&stored);
+        assert_eq!(core.live.len(), 1, "perhaps a search that lags");
+        let doubted = core.doubts.due(Millis(u64::MAX));
+        assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
+        // What is written after a loss has a greater version than what was lost.
+        store_job(&core, state(6)).await;
+        core.write_anew(stored).await;
+        assert_eq!(core.live.len(), 0);
+    }
+}
