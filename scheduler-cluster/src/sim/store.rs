@@ -8,9 +8,9 @@ use std::{
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
-    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version,
+    ChangeMark, ChangePage, Changes, Condition, Counts, Doc, DocKind, DocWrite, EventRecord, Find,
+    ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth,
+    StoredJob, Version,
 };
 
 use super::{
@@ -408,11 +408,14 @@ impl JobStore for Handle {
     }
 
     fn health(&self) -> StoreHealth {
-        let available = self.process.store_answers.load(Ordering::Relaxed);
+        let mut side = Condition::default();
+        if !self.process.store_answers.load(Ordering::Relaxed) {
+            "simulated: it does not answer".clone_into(&mut side.problem);
+        }
         StoreHealth {
-            available,
             name: "simulated".to_owned(),
-            problem: String::new(),
+            reads: side.clone(),
+            writes: side,
         }
     }
 }

@@ -77,6 +77,7 @@ pub(crate) struct Metrics {
 #[derive(Debug, Default)]
 struct States {
     store_available: Gauge,
+    store_writable: Gauge,
     peers: Gauge,
     held: Gauge,
     waiters: Gauge,
@@ -133,6 +134,11 @@ impl Metrics {
                 "1 when the store answers",
                 &self.states.store_available,
             ),
+            (
+                "store_writable",
+                "1 when the store takes writes",
+                &self.states.store_writable,
+            ),
             ("peers", "Other replicas that live", &self.states.peers),
             ("jobs_held", "Jobs that testboxes have", &self.states.held),
             ("waiters", "Requests that wait", &self.states.waiters),
@@ -167,9 +173,9 @@ impl Core {
         let states = &self.metrics.states;
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        states
-            .store_available
-            .set(i64::from(self.store.health().available));
+        let store = self.store.health();
+        states.store_available.set(i64::from(store.reads.is_well()));
+        states.store_writable.set(i64::from(store.writes.is_well()));
         states
             .peers
             .set(count(self.replicas.peers(self.clock.now()).len()));

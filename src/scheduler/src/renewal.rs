@@ -150,7 +150,7 @@ impl Core {
             let now = self.clock.now();
             let gap = now.0.saturating_sub(last.0);
             last = now;
-            if gap > late_ms || read.is_err() || !self.store.health().available {
+            if gap > late_ms || read.is_err() || !self.store.health().is_well() {
                 self.live.forgive(gap);
                 continue;
             }

@@ -54,10 +54,10 @@ impl Core {
         };
         // Each second a look at the store finds out whether it is back.
         let store = self.store.health();
-        if !store.available {
+        if !store.reads.is_well() {
             return Err(Refusal::new(
                 ErrorCode::Unavailable,
-                format!("the store takes nothing now: {}", store.problem),
+                format!("the store takes nothing now: {}", store.problem()),
                 "nothing was submitted; submit again in a few seconds",
             ));
         }

@@ -3,11 +3,13 @@
 //! [`JobStore`] is the seam; `embedded` (SQLite, one machine) and `elasticsearch` (any number of
 //! replicas) pass one conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
+mod clock;
 pub mod codec;
 pub mod elasticsearch;
 pub mod embedded;
 pub mod error;
 pub mod faults;
+mod health;
 pub mod job_state;
 pub mod query;
 pub mod store;
@@ -15,9 +17,10 @@ pub mod store;
 pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::EmbeddedStore;
 pub use error::{ItemError, StoreError};
+pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
 pub use query::{
     ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
     SearchPage,
 };
-pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch, StoreHealth};
+pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Find, ItemError, NewJob, Page, Pull, Search,
-    SearchPage, StatePatch, StoreError, StoredJob, Version,
+    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Version,
 };
 
 /// A compare-and-set change of one job's state.
@@ -111,17 +111,6 @@ pub struct EventRecord {
     pub subject: String,
     /// Details, a JSON object.
     pub detail: Value,
-}
-
-/// How the store is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreHealth {
-    /// Whether a write would be taken now, as far as is known.
-    pub available: bool,
-    /// `embedded` or `elasticsearch`, with version.
-    pub name: String,
-    /// What is wrong, in words; empty when nothing is.
-    pub problem: String,
 }
 
 /// A store of jobs.

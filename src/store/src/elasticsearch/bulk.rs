@@ -10,12 +10,11 @@ use ::elasticsearch::http::Method;
 use futures_util::{StreamExt, stream};
 
 use super::{
-    clock,
-    cluster::{Call, Failure},
+    cluster::{Call, Failure, Kind},
     reply::{self, Bulk, BulkItem},
     store::ElasticStore,
 };
-use crate::{ItemError, Version, codec::refused};
+use crate::{ItemError, Version, clock, codec::refused};
 
 /// Items of one bulk, at most.
 const BULK_ITEMS: usize = 500;
@@ -151,12 +150,15 @@ impl ElasticStore {
             .filter_map(|n| ops.get(*n))
             .map(|op| op.lines.as_str())
             .collect();
-        let path = format!(
-            "/_bulk?timeout={}ms&filter_path={REPLY}",
-            self.request_timeout.as_millis()
-        );
-        let mut call = Call::new(Method::Post, path).lines(lines);
-        call.is_repeatable = is_repeatable;
+        // Elasticsearch gives up waiting for a shard before we do: then its answer says so.
+        let timeout_ms = self.request_timeout.as_millis() * 4 / 5;
+        let path = format!("/_bulk?timeout={timeout_ms}ms&filter_path={REPLY}");
+        let kind = if is_repeatable {
+            Kind::Write
+        } else {
+            Kind::WriteOnce
+        };
+        let call = Call::new(kind, Method::Post, path).lines(lines);
         let body = self.cluster.call(&call).await?;
         // Sent and answered, but not in words that we know: nothing is known of the items.
         let unknown = |reason: String| Failure::Unknown(reason);
@@ -171,10 +173,28 @@ impl ElasticStore {
             )));
         }
         let items = reply.items.into_iter();
-        Ok(items
+        let got: Vec<Got> = items
             .map(|item| item.into_values().next().unwrap_or_default())
             .map(judge)
-            .collect())
+            .collect();
+        match got.iter().find_map(Got::trouble) {
+            Some(reason) => self.cluster.watch.write_failed(reason),
+            None => self.cluster.watch.wrote(),
+        }
+        Ok(got)
+    }
+}
+
+impl Got {
+    /// Why writes are not taken at present, if this says so.
+    fn trouble(&self) -> Option<&str> {
+        match self {
+            Self::Busy(reason)
+            | Self::Done(Err(ItemError::NotTaken { reason } | ItemError::Unknown { reason })) => {
+                Some(reason)
+            }
+            Self::Done(_) | Self::NoIndex => None,
+        }
     }
 }
 
@@ -201,6 +221,9 @@ fn judge(item: BulkItem) -> Got {
     let cause = item.error.unwrap_or_default();
     let reason = cause.in_words();
     let result = match (item.status, cause.kind.as_str()) {
+        // A block, set by an operator or when a disk is nearly full, or credentials that are good no more:
+        // it lasts, and to try again is vain.
+        (_, reply::BLOCK) | (401 | 403, _) => Err(ItemError::NotTaken { reason }),
         (200..300, _) => match (item.seq_no, item.primary_term) {
             (Some(seq_no), Some(primary_term)) => Ok(Version {
                 primary_term,
@@ -214,8 +237,6 @@ fn judge(item: BulkItem) -> Got {
         (404, "index_not_found_exception") => return Got::NoIndex,
         (404, _) => Err(ItemError::Missing),
         (429, _) => return Got::Busy(reason),
-        // A block set by an operator or a full disk: nothing was written.
-        (403, "cluster_block_exception") => Err(ItemError::NotTaken { reason }),
         (400..500, _) => Err(refused(reason)),
         // A copy may hold it although the primary failed.
         _ => Err(ItemError::Unknown { reason }),

@@ -11,14 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    clock,
     cluster::{Call, Failure},
     query,
     reads::first_of,
     reply::{self, Found},
     store::ElasticStore,
 };
-use crate::{ChangeMark, ChangePage, Changes, StoreError};
+use crate::{ChangeMark, ChangePage, Changes, StoreError, clock};
 
 /// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
 /// place of another (from a backup) after this time.
@@ -166,7 +165,7 @@ impl ElasticStore {
             "/{}/_settings/index.number_of_shards,index.uuid?filter_path=*.settings.index",
             self.all_jobs()
         );
-        let call = Call::new(Method::Get, path);
+        let call = Call::read(Method::Get, path);
         let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
         let indices: BTreeMap<String, Index> = reply::parse(body).await?;
         let places = indices.into_iter().flat_map(|(index, settings)| {

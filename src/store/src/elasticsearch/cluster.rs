@@ -5,10 +5,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
@@ -16,43 +13,69 @@ use ::elasticsearch::http::Method;
 use bytes::Bytes;
 
 use super::{
-    clock::{self, Chance},
     config::ElasticConfig,
     node::{Node, Outcome},
     reply,
 };
-use crate::{ItemError, StoreError};
+use crate::{
+    ItemError, StoreError,
+    clock::{self, Chance},
+    health::Watch,
+};
 
 /// How many request times a call may take with its retries.
 const CALL_TIMEOUTS: u32 = 3;
+/// How long a read waits for a node while there is another one to ask: a search may hang on a node behind
+/// the one that was asked, and the next one may look elsewhere.
+const READ_FIRST: Duration = Duration::from_secs(3);
 /// How often an overloaded cluster is asked again in one call.
-const BUSY_TRIES: u32 = 5;
+pub(super) const BUSY_TRIES: u32 = 5;
 /// The first wait after 429 or 503; doubled with each.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
+
+/// What a call does, and whether it may be sent again when it may be in already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Changes nothing.
+    Read,
+    /// Changes the same, however often it is sent.
+    Write,
+    /// Must not be sent twice.
+    WriteOnce,
+}
 
 /// One request to whichever node.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
+    pub(super) kind: Kind,
     pub(super) method: Method,
     /// With the query.
     pub(super) path: String,
     pub(super) body: Option<Bytes>,
     /// Lines of JSON (`_bulk`, `_msearch`).
     pub(super) is_ndjson: bool,
-    /// Whether it may be sent again when it may be in already.
-    pub(super) is_repeatable: bool,
 }
 
 impl Call {
-    /// A read, or a write that may be repeated.
-    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
+    /// A request without a body.
+    pub(super) fn new(kind: Kind, method: Method, path: impl Into<String>) -> Self {
         Self {
+            kind,
             method,
             path: path.into(),
             body: None,
             is_ndjson: false,
-            is_repeatable: true,
         }
+    }
+
+    /// A read.
+    pub(super) fn read(method: Method, path: impl Into<String>) -> Self {
+        Self::new(Kind::Read, method, path)
+    }
+
+    /// A write that may be repeated.
+    pub(super) fn write(method: Method, path: impl Into<String>) -> Self {
+        Self::new(Kind::Write, method, path)
     }
 
     /// With a JSON body.
@@ -72,8 +95,10 @@ impl Call {
 /// A call that got no answer of use.
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
-    /// Certainly not taken: nobody could be reached, or all were overloaded.
-    NotTaken(String),
+    /// Certainly not taken: nobody could be reached.
+    NotSent(String),
+    /// Certainly not taken: whoever was asked is overloaded.
+    Busy(String),
     /// Sent, and no whole answer in time.
     Unknown(String),
     /// Answered with an error.
@@ -88,8 +113,10 @@ impl Failure {
     /// For a call that only reads.
     pub(super) fn of_read(self) -> StoreError {
         match self {
-            Self::NotTaken(reason) | Self::Unknown(reason) => StoreError::Unavailable { reason },
-            Self::Status { status, reason, .. } if status >= 500 => {
+            Self::NotSent(reason) | Self::Busy(reason) | Self::Unknown(reason) => {
+                StoreError::Unavailable { reason }
+            }
+            Self::Status { status, reason, .. } if is_trouble(status) => {
                 StoreError::Unavailable { reason }
             }
             Self::Status { reason, .. } => StoreError::Refused { reason },
@@ -99,12 +126,30 @@ impl Failure {
     /// For each item of a write.
     pub(super) fn of_write(self) -> ItemError {
         match self {
-            Self::NotTaken(reason) => ItemError::NotTaken { reason },
+            Self::NotSent(reason) | Self::Busy(reason) => ItemError::NotTaken { reason },
             Self::Unknown(reason) => ItemError::Unknown { reason },
             Self::Status { status, reason, .. } if status >= 500 => ItemError::Unknown { reason },
+            Self::Status { status, reason, .. } if is_trouble(status) => {
+                ItemError::NotTaken { reason }
+            }
             Self::Status { reason, .. } => ItemError::Refused { reason },
         }
     }
+
+    /// The words alone.
+    pub(super) fn into_reason(self) -> String {
+        match self {
+            Self::NotSent(reason)
+            | Self::Busy(reason)
+            | Self::Unknown(reason)
+            | Self::Status { reason, .. } => reason,
+        }
+    }
+}
+
+/// The error is the cluster's or its operator's to mend, and not the request's: it may be made again.
+fn is_trouble(status: u16) -> bool {
+    matches!(status, 401 | 403 | 429 | 500..)
 }
 
 /// The nodes of one cluster.
@@ -114,8 +159,8 @@ pub(super) struct Cluster {
     turn: AtomicUsize,
     chance: Chance,
     request_timeout: Duration,
-    /// What was wrong last; empty: the last call was answered.
-    problem: Mutex<String>,
+    /// How it is, by what was answered last. What became of the items of a bulk its sender says.
+    pub(super) watch: Watch,
 }
 
 /// What to do after one try.
@@ -141,32 +186,43 @@ impl Cluster {
             turn: AtomicUsize::new(0),
             chance: Chance::new(),
             request_timeout: config.request_timeout,
-            problem: Mutex::default(),
+            watch: Watch::new(),
         })
-    }
-
-    /// What was wrong with the last call; empty: nothing.
-    pub(super) fn problem(&self) -> String {
-        self.problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 
     /// Makes the call. `Ok` is the body of a 2xx answer.
     pub(super) async fn call(&self, call: &Call) -> Result<Bytes, Failure> {
         let result = self.call_until(call, clock::now()).await;
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        match &result {
-            Err(Failure::NotTaken(reason) | Failure::Unknown(reason)) => {
-                problem.clone_from(reason);
-            }
-            Err(Failure::Status { status, reason, .. }) if *status >= 500 => {
-                problem.clone_from(reason);
-            }
-            Ok(_) | Err(Failure::Status { .. }) => problem.clear(),
-        }
+        self.note(call.kind, &result);
         result
+    }
+
+    /// Waits before another try of what met overload: longer with each, and not in step with others.
+    pub(super) async fn wait_while_busy(&self, tries: u32, most: Duration) {
+        let wait = self.chance.jitter(BUSY_WAIT * 2_u32.pow(tries.min(8)) / 2);
+        clock::pause(wait.min(most)).await;
+    }
+
+    fn note(&self, kind: Kind, result: &Result<Bytes, Failure>) {
+        let is_read = kind == Kind::Read;
+        match result {
+            Ok(_) if is_read => self.watch.read(),
+            Ok(_) => self.watch.answered(),
+            Err(Failure::Status { status, .. }) if !is_trouble(*status) => self.watch.answered(),
+            Err(Failure::Busy(reason) | Failure::Status { reason, .. }) if is_read => {
+                self.watch.read_failed(reason);
+            }
+            Err(Failure::Busy(reason) | Failure::Status { reason, .. }) => {
+                self.watch.write_failed(reason);
+            }
+            // Only one node was asked.
+            Err(Failure::Unknown(reason)) if kind == Kind::WriteOnce => {
+                self.watch.write_failed(reason);
+            }
+            Err(Failure::NotSent(reason) | Failure::Unknown(reason)) => {
+                self.watch.silence(reason);
+            }
+        }
     }
 
     async fn call_until(&self, call: &Call, start: Instant) -> Result<Bytes, Failure> {
@@ -176,54 +232,58 @@ impl Cluster {
         let mut last = None;
         loop {
             let left = deadline.saturating_duration_since(clock::now());
-            let picked = self.pick(&tried);
+            let picked = self.pick(call.kind, &tried);
             let (Some((number, node)), false) = (picked, left.is_zero()) else {
-                return Err(last.unwrap_or_else(|| Failure::NotTaken("no node".to_owned())));
+                return Err(last.unwrap_or_else(|| Failure::NotSent("no node".to_owned())));
             };
-            let timeout = left.min(self.request_timeout);
-            let outcome = node
-                .send(
-                    call.method,
-                    &call.path,
-                    call.body.clone(),
-                    call.is_ndjson,
-                    timeout,
-                )
-                .await;
+            tried.insert(number);
+            let timeout = left.min(self.patience(call.kind, &tried));
+            let outcome = if self.nodes.len() == 1 {
+                node.send(call, timeout).await
+            } else {
+                node.send_or_hang_up(call, timeout).await
+            };
             match judge(call, node, outcome) {
                 Next::Done(result) => return result,
-                Next::Elsewhere(failure) => {
-                    tried.insert(number);
-                    last = Some(worse(last, failure));
-                }
+                Next::Elsewhere(failure) => last = Some(worse(last, failure)),
                 Next::Later(failure) => {
+                    tried.remove(&number);
                     busy += 1;
-                    if busy >= BUSY_TRIES {
-                        return Err(worse(last, failure));
-                    }
                     last = Some(worse(last, failure));
-                    let wait = self.chance.jitter(BUSY_WAIT * 2_u32.pow(busy - 1));
-                    clock::pause(wait.min(left)).await;
+                    if busy < BUSY_TRIES {
+                        self.wait_while_busy(busy, left).await;
+                    } else {
+                        return Err(last.unwrap_or_else(|| Failure::Busy(String::new())));
+                    }
                 }
             }
         }
     }
 
-    /// The next live node in turn that was not tried yet; else the one whose rest ends first.
-    fn pick(&self, tried: &BTreeSet<usize>) -> Option<(usize, &Node)> {
+    /// How long one try may take.
+    fn patience(&self, kind: Kind, tried: &BTreeSet<usize>) -> Duration {
+        let now = clock::now();
+        let mut others = (0..).zip(&self.nodes);
+        let has_other = others.any(|(number, node)| !tried.contains(&number) && node.is_live(now));
+        if kind == Kind::Read && has_other {
+            self.request_timeout.min(READ_FIRST)
+        } else {
+            self.request_timeout
+        }
+    }
+
+    /// The next node in turn that was not tried yet and is well. A read also tries, now and then, whether
+    /// one that was not is well again. Where no node is, the one whose rest ends first.
+    fn pick(&self, kind: Kind, tried: &BTreeSet<usize>) -> Option<(usize, &Node)> {
         let now = clock::now();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let in_turn = |n: usize| (first.wrapping_add(n)) % self.nodes.len();
-        let mut candidates: Vec<usize> = (0..self.nodes.len())
-            .map(in_turn)
-            .filter(|n| !tried.contains(n))
-            .collect();
-        candidates.sort_by_key(|n| {
-            let node = self.nodes.get(*n)?;
-            node.dead_until().filter(|_| !node.is_live(now))
-        });
-        let number = *candidates.first()?;
-        Some((number, self.nodes.get(number)?))
+        let in_turn = (0..self.nodes.len()).map(|n| first.wrapping_add(n) % self.nodes.len());
+        let (number, node) = in_turn
+            .filter(|number| !tried.contains(number))
+            .filter_map(|number| Some((number, self.nodes.get(number)?)))
+            .min_by_key(|(_, node)| node.rank(now, kind == Kind::Read))?;
+        node.begin(now);
+        Some((number, node))
     }
 }
 
@@ -236,21 +296,23 @@ fn worse(before: Option<Failure>, now: Failure) -> Failure {
 }
 
 fn judge(call: &Call, node: &Node, outcome: Outcome) -> Next {
+    let unknown = |reason: String| {
+        let failure = Failure::Unknown(reason);
+        match call.kind {
+            Kind::Read | Kind::Write => Next::Elsewhere(failure),
+            Kind::WriteOnce => Next::Done(Err(failure)),
+        }
+    };
     match outcome {
         Outcome::NotSent(reason) => {
             node.mark_dead(clock::now());
             tracing::debug!(node = node.name, %reason, "a node was not reached");
-            Next::Elsewhere(Failure::NotTaken(reason))
+            Next::Elsewhere(Failure::NotSent(reason))
         }
         Outcome::Broken(reason) => {
             node.mark_dead(clock::now());
             tracing::warn!(node = node.name, %reason, "a node did not answer");
-            let failure = Failure::Unknown(reason);
-            if call.is_repeatable {
-                Next::Elsewhere(failure)
-            } else {
-                Next::Done(Err(failure))
-            }
+            unknown(reason)
         }
         Outcome::Answer { status, body } if (200..300).contains(&status) => {
             node.mark_live();
@@ -261,10 +323,11 @@ fn judge(call: &Call, node: &Node, outcome: Outcome) -> Next {
             let (kind, words) = reply::error_of(&body);
             let reason = format!("{}: {status} {words}", node.name);
             match status {
-                429 | 503 => Next::Later(Failure::NotTaken(reason)),
+                // A block lasts until somebody makes room; a cluster without a master soon has one.
+                429 if kind == reply::BLOCK => Next::Done(Err(Failure::Busy(reason))),
+                429 | 503 => Next::Later(Failure::Busy(reason)),
                 // A proxy that lost its node: sent, perhaps.
-                502 | 504 if call.is_repeatable => Next::Elsewhere(Failure::Unknown(reason)),
-                502 | 504 => Next::Done(Err(Failure::Unknown(reason))),
+                502 | 504 => unknown(reason),
                 _ => Next::Done(Err(Failure::Status {
                     status,
                     kind,

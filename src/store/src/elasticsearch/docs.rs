@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::{
     bulk::{How, Op},
-    clock,
     reply::{Found, Got},
     store::ElasticStore,
 };
-use crate::{Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, StoreError, Version, codec};
+use crate::{
+    Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, StoreError, Version, clock, codec,
+};
 
 /// Documents of one page of a list.
 const LIST_PAGE: usize = 1_000;
@@ -189,7 +190,7 @@ impl ElasticStore {
             self.all_jobs(),
             kinds.join(",")
         );
-        let call = super::cluster::Call::new(Method::Post, path);
+        let call = super::cluster::Call::write(Method::Post, path);
         let body = self.cluster.call(&call).await;
         let body = body.map_err(super::cluster::Failure::of_read)?;
         let refreshed: Refreshed = super::reply::parse(body).await?;

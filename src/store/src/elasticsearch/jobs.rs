@@ -88,7 +88,7 @@ impl ElasticStore {
             .collect();
         let path =
             "/_mget?filter_path=docs.found,docs._source,docs._seq_no,docs._primary_term,docs.error";
-        let call = Call::new(Method::Post, path).json(&json!({"docs": docs}));
+        let call = Call::read(Method::Post, path).json(&json!({"docs": docs}));
         let body = self
             .cluster
             .call(&call)

@@ -8,7 +8,6 @@
 
 mod bulk;
 mod changes;
-mod clock;
 mod cluster;
 mod config;
 mod counts;

@@ -16,13 +16,20 @@ use ::elasticsearch::{
 };
 use bytes::Bytes;
 
-use super::config::{ElasticConfig, without_user};
-use crate::StoreError;
+use super::{
+    cluster::Call,
+    config::{ElasticConfig, without_user},
+};
+use crate::{StoreError, clock};
 
 /// How long a node that failed once is left alone; doubled with each failure in a row.
 const DEAD_FIRST: Duration = Duration::from_millis(500);
 /// The longest that it is left alone.
 const DEAD_MOST: Duration = Duration::from_secs(30);
+/// How long a request is waited for before the node is asked whether it is there at all; and again.
+const QUIET: Duration = Duration::from_secs(1);
+/// How long that answer may take.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// What came of one try on one node.
 #[derive(Debug)]
@@ -48,6 +55,19 @@ pub(super) struct Node {
 struct State {
     failures: u32,
     dead_until: Option<Instant>,
+    /// One call tries whether it is well again; others leave it alone meanwhile.
+    on_trial: bool,
+}
+
+/// Which node is asked first; the smallest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// It is well, or may be tried.
+    Well,
+    /// It was not well; its rest is over.
+    Rested,
+    /// It is left alone until then.
+    Resting(Instant),
 }
 
 impl Node {
@@ -84,25 +104,27 @@ impl Node {
         })
     }
 
-    /// One try.
-    pub(super) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<Bytes>,
-        is_ndjson: bool,
-        timeout: Duration,
-    ) -> Outcome {
+    /// One try. A node that hangs is found out long before `timeout`: it answers nothing else either.
+    pub(super) async fn send_or_hang_up(&self, call: &Call, timeout: Duration) -> Outcome {
+        tokio::select! {
+            outcome = self.send(call, timeout) => outcome,
+            reason = self.falls_silent() => Outcome::Broken(reason),
+        }
+    }
+
+    /// One try, of the only node: to give it up early would be of no use.
+    pub(super) async fn send(&self, call: &Call, timeout: Duration) -> Outcome {
         let mut headers = HeaderMap::new();
-        if is_ndjson {
+        if call.is_ndjson {
             headers.insert(
                 CONTENT_TYPE,
                 HeaderValue::from_static("application/x-ndjson"),
             );
         }
+        let (path, body) = (call.path.as_str(), call.body.clone());
         let sent = self
             .transport
-            .send(method, path, headers, None::<&()>, body, Some(timeout))
+            .send(call.method, path, headers, None::<&()>, body, Some(timeout))
             .await;
         let response = match sent {
             Ok(response) => response,
@@ -115,14 +137,43 @@ impl Node {
         }
     }
 
-    /// Whether it may be asked now.
-    pub(super) fn is_live(&self, now: Instant) -> bool {
-        self.dead_until().is_none_or(|until| until <= now)
+    /// Comes back when the node does not answer the least of all questions, with whatever words.
+    async fn falls_silent(&self) -> String {
+        loop {
+            clock::pause(QUIET).await;
+            let (none, headers) = (None::<Bytes>, HeaderMap::new());
+            let limit = Some(SIGN_OF_LIFE);
+            let asked = self
+                .transport
+                .send(Method::Head, "/", headers, None::<&()>, none, limit);
+            if let Err(error) = asked.await {
+                return self.in_words(&error);
+            }
+        }
     }
 
-    /// Until when it is left alone.
-    pub(super) fn dead_until(&self) -> Option<Instant> {
-        self.locked().dead_until
+    /// Whether it was well the last time.
+    pub(super) fn is_live(&self, now: Instant) -> bool {
+        self.rank(now, false) == Rank::Well
+    }
+
+    /// `may_try`: a call may find out whether it is well again.
+    pub(super) fn rank(&self, now: Instant, may_try: bool) -> Rank {
+        match self.locked().dead_until {
+            None => Rank::Well,
+            Some(until) if until > now => Rank::Resting(until),
+            Some(_) if may_try => Rank::Well,
+            Some(_) => Rank::Rested,
+        }
+    }
+
+    /// A call begins. If it tries a node that was not well, it is the only one for a while.
+    pub(super) fn begin(&self, now: Instant) {
+        let mut state = self.locked();
+        if state.dead_until.is_some_and(|until| until <= now) {
+            state.dead_until = Some(now + QUIET + SIGN_OF_LIFE);
+            state.on_trial = true;
+        }
     }
 
     /// It answered.
@@ -130,12 +181,16 @@ impl Node {
         *self.locked() = State::default();
     }
 
-    /// It did not.
+    /// It did not. Calls that fail together count as one failure.
     pub(super) fn mark_dead(&self, now: Instant) {
         let mut state = self.locked();
+        if state.dead_until.is_some_and(|until| until > now) && !state.on_trial {
+            return;
+        }
         let time = DEAD_FIRST * 2_u32.saturating_pow(state.failures.min(16));
         state.failures += 1;
         state.dead_until = Some(now + time.min(DEAD_MOST));
+        state.on_trial = false;
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, State> {

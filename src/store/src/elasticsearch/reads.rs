@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Call, Failure},
+    cluster::{BUSY_TRIES, Call, Failure},
     documents, query,
     reply::{self, Found, Hit, MultiFound},
     store::ElasticStore,
@@ -59,9 +59,12 @@ impl ElasticStore {
         let path = format!(
             "/{index}/_search?allow_partial_search_results=false&ignore_unavailable=true&filter_path=-hits.hits.sort"
         );
-        let call = Call::new(Method::Post, path).json(body);
+        let call = Call::read(Method::Post, path).json(body);
         let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
-        reply::parse::<Found<A>>(body).await?.whole()
+        let found = reply::parse::<Found<A>>(body).await?;
+        found
+            .whole()
+            .inspect_err(|error| self.cluster.watch.read_failed(&error.to_string()))
     }
 
     /// Searches in the same place, each whole or an error.
@@ -95,23 +98,42 @@ impl ElasticStore {
                 header["ignore_unavailable"] = json!(true);
                 format!("{header}\n{body}\n")
             });
-            let call = Call::new(Method::Post, "/_msearch").lines(lines.collect());
-            let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
+            let call = Call::read(Method::Post, "/_msearch").lines(lines.collect());
+            for one in self.multi_search(&call, bodies.len()).await? {
+                let one = one.whole();
+                found.push(
+                    one.inspect_err(|error| self.cluster.watch.read_failed(&error.to_string()))?,
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    /// An `_msearch`, again while one of its searches meets overload: the answer itself is then a success.
+    async fn multi_search<A>(&self, call: &Call, many: usize) -> Result<Vec<Found<A>>, StoreError>
+    where
+        A: DeserializeOwned + Default + Send + 'static,
+    {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let body = self.cluster.call(call).await.map_err(Failure::of_read)?;
             let reply: MultiFound<A> = reply::parse(body).await?;
-            if reply.responses.len() != bodies.len() {
+            if reply.responses.len() != many {
                 return Err(StoreError::Refused {
                     reason: format!(
-                        "{} searches were sent, {} answered",
-                        bodies.len(),
+                        "{many} searches were sent, {} answered",
                         reply.responses.len()
                     ),
                 });
             }
-            for one in reply.responses {
-                found.push(one.whole()?);
+            if tries == BUSY_TRIES || reply.responses.iter().all(|one| one.status != 429) {
+                return Ok(reply.responses);
             }
+            self.cluster
+                .wait_while_busy(tries, self.request_timeout)
+                .await;
         }
-        Ok(found)
     }
 }
 

@@ -10,7 +10,9 @@ use crate::StoreError;
 /// Replies larger than this are parsed on a thread for blocking work, bytes.
 const PARSE_BYTES: usize = 64 << 10;
 /// How much of an error's text is kept, characters.
-const REASON_CHARS: usize = 500;
+const REASON_CHARS: usize = 1_000;
+/// The kind of error of an index or cluster that takes no writes.
+pub(super) const BLOCK: &str = "cluster_block_exception";
 
 /// Parses a reply.
 pub(super) async fn parse<T>(body: bytes::Bytes) -> Result<T, StoreError>
@@ -78,7 +80,13 @@ impl Cause {
             words.push_str("; ");
             words.push_str(reason);
         }
-        words.chars().take(REASON_CHARS).collect()
+        let mut words: String = words.chars().take(REASON_CHARS).collect();
+        if words.contains("flood-stage") || words.contains("read-only-allow-delete") {
+            words.push_str(
+                "; a disk of Elasticsearch is nearly full (flood stage): once there is room it goes on by itself",
+            );
+        }
+        words
     }
 }
 

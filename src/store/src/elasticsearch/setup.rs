@@ -12,13 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    clock,
     cluster::{Call, Failure},
     config::ElasticConfig,
     reply,
     store::ElasticStore,
 };
-use crate::{DocKind, StoreError};
+use crate::{DocKind, StoreError, clock};
 
 /// The oldest major version that is used; 8.19 and 9 are tested.
 const OLDEST_MAJOR: u64 = 8;
@@ -57,7 +56,7 @@ pub(super) async fn check_version(store: &ElasticStore, urls: &str) -> Result<St
     struct NodeInfo {
         version: String,
     }
-    let call = Call::new(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
+    let call = Call::read(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
     let body = match store.cluster.call(&call).await {
         Ok(body) => body,
         Err(failure) => return Err(unreachable(failure, urls)),
@@ -91,10 +90,12 @@ fn numbers(version: &str) -> Vec<u64> {
 
 fn unreachable(failure: Failure, urls: &str) -> StoreError {
     match failure {
-        Failure::NotTaken(reason) | Failure::Unknown(reason) => StoreError::Unusable {
-            reason: format!("Elasticsearch at {urls} cannot be reached: {reason}"),
-            hint: "check that it runs and that --elasticsearch names it".to_owned(),
-        },
+        Failure::NotSent(reason) | Failure::Busy(reason) | Failure::Unknown(reason) => {
+            StoreError::Unusable {
+                reason: format!("Elasticsearch at {urls} cannot be reached: {reason}"),
+                hint: "check that it runs and that --elasticsearch names it".to_owned(),
+            }
+        }
         Failure::Status {
             status: 401 | 403,
             reason,
@@ -176,7 +177,7 @@ impl ElasticStore {
             return Ok(());
         }
         let path = format!("/_index_template/{full_name}");
-        let put = Call::new(Method::Put, path).json(&template);
+        let put = Call::write(Method::Put, path).json(&template);
         self.set_up_call(&put).await.map_err(&refuse)?;
         let patterns = template["index_patterns"].as_array().into_iter().flatten();
         let indices: Vec<&str> = patterns.filter_map(Value::as_str).collect();
@@ -186,7 +187,7 @@ impl ElasticStore {
             indices.join(",")
         );
         match self
-            .set_up_call(&Call::new(Method::Put, path).json(&mapping))
+            .set_up_call(&Call::write(Method::Put, path).json(&mapping))
             .await
         {
             Err(reason) if !reason.contains("index_not_found_exception") => {
@@ -215,7 +216,7 @@ impl ElasticStore {
 
     /// The template as Elasticsearch has it; null when it has none.
     async fn stored_template(&self, name: &str) -> Result<Value, StoreError> {
-        let call = Call::new(Method::Get, format!("/_index_template/{name}"));
+        let call = Call::read(Method::Get, format!("/_index_template/{name}"));
         match self.cluster.call(&call).await {
             Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
             Err(failure) => Err(unreachable(failure, "its URLs")),
@@ -228,14 +229,8 @@ impl ElasticStore {
 
     /// A call whose failure is told in words.
     async fn set_up_call(&self, call: &Call) -> Result<(), String> {
-        match self.cluster.call(call).await {
-            Ok(_) => Ok(()),
-            Err(
-                Failure::NotTaken(reason)
-                | Failure::Unknown(reason)
-                | Failure::Status { reason, .. },
-            ) => Err(reason),
-        }
+        let result = self.cluster.call(call).await;
+        result.map(|_| ()).map_err(Failure::into_reason)
     }
 
     /// Makes indices that are not there; the template gives each its mapping.
@@ -247,7 +242,7 @@ impl ElasticStore {
     /// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
     /// finds the index there.
     async fn make_index(&self, name: String) -> Result<(), StoreError> {
-        let call = Call::new(Method::Put, format!("/{name}")).json(&json!({}));
+        let call = Call::write(Method::Put, format!("/{name}")).json(&json!({}));
         let mut tries = 0;
         loop {
             tries += 1;
@@ -260,11 +255,7 @@ impl ElasticStore {
                     return Ok(());
                 }
                 Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
-                Err(
-                    Failure::NotTaken(reason)
-                    | Failure::Unknown(reason)
-                    | Failure::Status { reason, .. },
-                ) => reason,
+                Err(failure) => failure.into_reason(),
             };
             return Err(StoreError::Unusable {
                 reason: format!("index {name} cannot be made: {reason}"),
@@ -282,7 +273,7 @@ impl ElasticStore {
         let path = format!(
             "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_s}s&filter_path=timed_out"
         );
-        if let Err(reason) = self.set_up_call(&Call::new(Method::Get, path)).await {
+        if let Err(reason) = self.set_up_call(&Call::read(Method::Get, path)).await {
             tracing::warn!(index = name, reason, "an index has no shard to read yet");
         }
     }

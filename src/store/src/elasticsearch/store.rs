@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{changes::Places, clock::Chance, cluster::Cluster, config::ElasticConfig, setup};
+use super::{changes::Places, cluster::Cluster, config::ElasticConfig, setup};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
     JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version,
+    Version, clock::Chance,
 };
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
@@ -156,11 +156,7 @@ impl JobStore for ElasticStore {
     }
 
     fn health(&self) -> StoreHealth {
-        let problem = self.cluster.problem();
-        StoreHealth {
-            available: problem.is_empty(),
-            name: format!("elasticsearch {}", self.version),
-            problem,
-        }
+        let name = format!("elasticsearch {}", self.version);
+        self.cluster.watch.report(name)
     }
 }

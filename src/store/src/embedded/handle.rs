@@ -21,7 +21,7 @@ use super::{
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
     JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version,
+    Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -58,7 +58,7 @@ impl EmbeddedStore {
         let tally = Tally::count(&opened.writer).map_err(|error| of_read(&error))?;
         let shared = Arc::new(Shared {
             tally: Mutex::new(Some(tally)),
-            problem: Mutex::default(),
+            watch: Watch::new(),
         });
         let (queue, receiver) = mpsc::channel(QUEUE_REQUESTS);
         let writer = Writer {
@@ -127,7 +127,7 @@ impl EmbeddedStore {
         F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let stopped = |reason: String| StoreError::Unavailable { reason };
-        let readers = Arc::clone(&self.readers);
+        let (readers, shared) = (Arc::clone(&self.readers), Arc::clone(&self.shared));
         let permit = Arc::clone(&readers.permits)
             .acquire_owned()
             .await
@@ -143,6 +143,10 @@ impl EmbeddedStore {
                 .and_then(|tx| work(&tx))
                 .map_err(|error| of_read(&error));
             locked(&readers.idle).push(conn);
+            match &result {
+                Ok(_) => shared.watch.read(),
+                Err(error) => shared.watch.read_failed(&error.to_string()),
+            }
             result
         })
         .await
@@ -297,12 +301,8 @@ impl JobStore for EmbeddedStore {
     }
 
     fn health(&self) -> StoreHealth {
-        let problem = locked(&self.shared.problem).clone();
-        StoreHealth {
-            available: problem.is_empty(),
-            name: format!("embedded (SQLite {})", rusqlite::version()),
-            problem,
-        }
+        let name = format!("embedded (SQLite {})", rusqlite::version());
+        self.shared.watch.report(name)
     }
 }
 
@@ -340,13 +340,13 @@ mod tests {
         }
         let health = store.health();
         assert!(
-            !health.available && health.problem.contains("full"),
+            health.reads.is_well() && health.writes.problem.contains("full"),
             "{health:?}"
         );
         let ids = [job(2, 0).state.job_id, job(3, 0).state.job_id];
         assert_eq!(store.get(&ids).await.unwrap(), [None, None]);
 
         assert!(store.submit(vec![job(2, 10)]).await[0].is_ok());
-        assert!(store.health().available);
+        assert!(store.health().is_well());
     }
 }

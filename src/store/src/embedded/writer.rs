@@ -12,7 +12,7 @@ use super::{
     apply::{Batch, Item, unsigned},
     tally::{Change, Tally},
 };
-use crate::{DocKind, DocWrite, EventRecord, ItemError, NewJob, Patch};
+use crate::{DocKind, DocWrite, EventRecord, ItemError, NewJob, Patch, health::Watch};
 
 /// How many items one request carries at most; larger batches are several requests.
 pub(super) const CHUNK_ITEMS: usize = 500;
@@ -59,12 +59,12 @@ pub(super) struct Request {
 }
 
 /// What the writer lets others see.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shared {
     /// `None`: must be counted from the tables.
     pub(super) tally: Mutex<Option<Tally>>,
-    /// Why the last transaction failed; empty: it did not.
-    pub(super) problem: Mutex<String>,
+    /// How reads and transactions went.
+    pub(super) watch: Watch,
 }
 
 /// Locks, also after a panic elsewhere: what these locks guard is replaced whole.
@@ -117,7 +117,7 @@ impl Writer {
     fn commit(&mut self, group: Vec<Request>) {
         match self.transact(&group) {
             Ok(results) => {
-                locked(&self.shared.problem).clear();
+                self.shared.watch.wrote();
                 for (request, items) in group.into_iter().zip(results) {
                     // Nobody listens any more when the caller was cancelled; the write stands.
                     let _ = request.reply.send(items);
@@ -178,7 +178,7 @@ impl Writer {
             }
         };
         tracing::error!(%reason, "a write to the embedded store failed");
-        *locked(&self.shared.problem) = reason;
+        self.shared.watch.write_failed(&reason);
         error
     }
 }

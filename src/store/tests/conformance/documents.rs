@@ -138,5 +138,5 @@ pub(crate) async fn events_are_taken(store: &dyn JobStore) {
         .append_events((0..5).map(event).collect())
         .await
         .unwrap();
-    assert!(store.health().available);
+    assert!(store.health().is_well());
 }

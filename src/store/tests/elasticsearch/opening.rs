@@ -23,7 +23,7 @@ async fn a_second_replica_opens_the_same_indices() {
         let other = ElasticStore::open(config).await.unwrap();
         assert_eq!(read_one(&other, id(1)).await.state, state(1));
         assert!(other.health().name.starts_with("elasticsearch "));
-        assert!(other.health().available);
+        assert!(other.health().is_well());
     })
     .await;
 }

@@ -25,6 +25,7 @@ use fairlead_store::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinSet,
 };
 
@@ -37,16 +38,20 @@ enum Reply {
     Silence,
     /// Closes in the middle of the answer.
     HalfAnAnswer,
+    /// Answers when so many more requests have come.
+    After(usize, String),
 }
 
 /// What is asked: method, path, body.
 type Asked = (String, String, String);
 type Rule = Box<dyn Fn(&Asked) -> Option<Reply> + Send + Sync>;
+/// What was asked, and how often anything was.
+type Log = (Mutex<Vec<Asked>>, watch::Sender<usize>);
 
 /// A server on loopback. Requests that no rule wants get what an empty, healthy cluster says.
 struct Stub {
     url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Log>,
     rule: Arc<Mutex<Rule>>,
     tasks: JoinSet<()>,
 }
@@ -55,7 +60,7 @@ impl Stub {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let asked: Arc<Log> = Arc::default();
         let rule: Arc<Mutex<Rule>> = Arc::new(Mutex::new(Box::new(|_| None)));
         let mut tasks = JoinSet::new();
         let (seen, rules) = (Arc::clone(&asked), Arc::clone(&rule));
@@ -75,29 +80,39 @@ impl Stub {
 
     fn answer(&self, rule: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static) {
         *self.rule.lock().unwrap() = Box::new(rule);
-        self.asked.lock().unwrap().clear();
+        self.asked.0.lock().unwrap().clear();
     }
 
     fn bulks(&self) -> Vec<String> {
-        let asked = self.asked.lock().unwrap();
+        let asked = self.asked.0.lock().unwrap();
         let bulks = asked
             .iter()
             .filter(|(_, path, _)| path.starts_with("/_bulk"));
         bulks.map(|(_, _, body)| body.clone()).collect()
     }
 
+    /// Without those that only ask for a sign of life.
     fn requests(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        let asked = self.asked.0.lock().unwrap();
+        asked.iter().filter(|(method, ..)| method != "HEAD").count()
     }
 }
 
-async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<Asked>>>, rule: Arc<Mutex<Rule>>) {
+async fn serve(mut stream: TcpStream, asked: Arc<Log>, rule: Arc<Mutex<Rule>>) {
     let mut buffer = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut buffer).await {
         let reply = rule.lock().unwrap()(&request).unwrap_or_else(|| healthy(&request));
-        asked.lock().unwrap().push(request);
+        let has_body = request.0 != "HEAD";
+        asked.0.lock().unwrap().push(request);
+        asked.1.send_modify(|requests| *requests += 1);
         let (status, body) = match reply {
             Reply::Json(status, body) => (status, body),
+            Reply::After(more, body) => {
+                let mut requests = asked.1.subscribe();
+                let enough = *requests.borrow() + more;
+                requests.wait_for(|n| *n >= enough).await.unwrap();
+                (200, body)
+            }
             Reply::Silence => {
                 std::future::pending::<()>().await;
                 return;
@@ -112,7 +127,8 @@ async fn serve(mut stream: TcpStream, asked: Arc<Mutex<Vec<Asked>>>, rule: Arc<M
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             body.len()
         );
-        if stream.write_all((head + &body).as_bytes()).await.is_err() {
+        let body = if has_body { body.as_str() } else { "" };
+        if stream.write_all((head + body).as_bytes()).await.is_err() {
             return;
         }
     }

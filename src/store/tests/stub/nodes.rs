@@ -1,13 +1,13 @@
 //! Nodes that are dead, hung or busy: others are asked, and nobody waits long.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
-use fairlead_store::{ElasticStore, ItemError, JobStore, StoreError};
+use fairlead_store::{ElasticConfig, ElasticStore, ItemError, JobStore, StoreError};
 
 use crate::{
-    Reply, Stub, config,
+    Reply, Stub, bulk_reply, config,
     conformance::{job, state},
-    error, nobody, on_bulk, opened, patched,
+    error, nobody, on_bulk, opened, patched, taken,
 };
 
 #[tokio::test]
@@ -80,4 +80,105 @@ async fn dead_nodes_cost_nothing_but_a_try() {
         patched(&store).await.unwrap();
         store.counts().await.unwrap();
     }
+}
+
+/// Two nodes, and a store that would wait a minute for each.
+async fn patient(nodes: [&Stub; 2]) -> ElasticStore {
+    let config = ElasticConfig {
+        request_timeout: Duration::from_mins(1),
+        ..config(nodes.map(|node| node.url.clone()).to_vec())
+    };
+    ElasticStore::open(config).await.unwrap()
+}
+
+/// Long, but shorter than any limit of the store.
+async fn soon<T>(work: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(Duration::from_secs(40), work).await;
+    done.unwrap()
+}
+
+#[tokio::test]
+async fn a_write_gives_a_hung_node_up_and_the_next_ones_avoid_it() {
+    let (hung, well) = (Stub::start().await, Stub::start().await);
+    let store = patient([&hung, &well]).await;
+    hung.answer(|_| Some(Reply::Silence));
+    let mut unknown = 0;
+    for _ in 0..10 {
+        match soon(patched(&store)).await {
+            Ok(_) => {}
+            Err(ItemError::Unknown { .. }) => unknown += 1,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(unknown, 1);
+    assert_eq!(hung.bulks().len(), 1);
+}
+
+#[tokio::test]
+async fn a_write_that_takes_long_is_waited_for_while_the_node_lives() {
+    let (one, other) = (Stub::start().await, Stub::start().await);
+    let store = patient([&one, &other]).await;
+    for stub in [&one, &other] {
+        stub.answer(|(_, path, body)| {
+            // Three signs of life take longer than a node is given that gives none.
+            let taken = bulk_reply(body, |_, n| taken(n));
+            path.starts_with("/_bulk").then_some(Reply::After(3, taken))
+        });
+    }
+    soon(patched(&store)).await.unwrap();
+    assert_eq!(one.requests() + other.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_search_that_hangs_behind_a_node_that_lives_is_asked_elsewhere() {
+    let (stuck, well) = (Stub::start().await, Stub::start().await);
+    let store = patient([&stuck, &well]).await;
+    stuck.answer(|asked| asked.1.contains("_search").then_some(Reply::Silence));
+    for _ in 0..4 {
+        soon(store.counts()).await.unwrap();
+    }
+    // Not every second call meets it.
+    assert!(stuck.requests() < 3, "{}", stuck.requests());
+    assert!(store.health().is_well());
+}
+
+#[tokio::test]
+async fn a_node_that_is_back_is_used_again() {
+    let (away, well) = (Stub::start().await, Stub::start().await);
+    let store = patient([&away, &well]).await;
+    away.answer(|_| Some(Reply::HalfAnAnswer));
+    soon(store.counts()).await.unwrap();
+    soon(store.counts()).await.unwrap();
+    assert!(away.requests() > 0);
+    away.answer(|_| None);
+    soon(async {
+        while away.requests() == 0 {
+            store.counts().await.unwrap();
+        }
+    })
+    .await;
+    patched(&store).await.unwrap();
+    patched(&store).await.unwrap();
+    assert_eq!(away.bulks().len(), 1);
+}
+
+#[tokio::test]
+async fn health_tells_silence_from_an_answer_that_says_no() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    stub.answer(on_bulk(Reply::Json(
+        503,
+        error("master_not_discovered_exception"),
+    )));
+    patched(&store).await.unwrap_err();
+    let health = store.health();
+    assert!(health.reads.is_well() && !health.writes.is_well());
+    stub.answer(|_| Some(Reply::HalfAnAnswer));
+    store.counts().await.unwrap_err();
+    let health = store.health();
+    assert!(!health.reads.is_well() && !health.writes.is_well());
+    // Whatever is answered ends the silence.
+    stub.answer(|_| Some(Reply::Json(404, error("index_not_found_exception"))));
+    store.counts().await.unwrap_err();
+    assert!(store.health().is_well());
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use fairlead_store::{ChangeMark, Changes, JobStore, StoreError};
+use fairlead_store::{ChangeMark, Changes, JobStore, Pull, PullBy, StoreError};
 
 use crate::{Reply, Stub, error, opened};
 
@@ -28,8 +28,8 @@ async fn a_search_that_is_not_whole_is_an_error() {
         });
         let error = store.counts().await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
-        let all = fairlead_store::Pull {
-            by: fairlead_store::PullBy::All,
+        let all = Pull {
+            by: PullBy::All,
             limit: 5,
             after: None,
         };
@@ -86,4 +86,34 @@ async fn an_idle_poll_of_changes_is_one_request() {
     assert_eq!(stub.requests(), 5 + 3);
     store.changes(&asked).await.unwrap();
     assert_eq!(stub.requests(), 5 + 3 + 1);
+}
+
+#[tokio::test]
+async fn searches_that_meet_overload_are_tried_again_within_bounds() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let all = [Pull {
+        by: PullBy::All,
+        limit: 5,
+        after: None,
+    }];
+    let busy = r#"{"responses":[{"status":429,"error":{"type":"circuit_breaking_exception","reason":"too large"}}]}"#;
+    stub.answer(|_| Some(Reply::Json(200, busy.to_owned())));
+    let error = store.pull(&all).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert_eq!(stub.requests(), 5);
+    assert!(store.health().reads.problem.contains("circuit_breaking"));
+    let times = AtomicU32::new(0);
+    stub.answer(move |_| {
+        let is_busy = times.fetch_add(1, Ordering::Relaxed) < 2;
+        let text = if is_busy {
+            busy
+        } else {
+            r#"{"responses":[{}]}"#
+        };
+        Some(Reply::Json(200, text.to_owned()))
+    });
+    assert!(store.pull(&all).await.unwrap()[0].jobs.is_empty());
+    assert_eq!(stub.requests(), 3);
+    assert!(store.health().is_well());
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use fairlead_store::{ElasticStore, ItemError, JobStore, Version};
+use fairlead_store::{ElasticStore, ItemError, JobStore, StoreError, Version};
 
 use crate::{
     Reply, Stub, bulk_reply, config,
@@ -28,11 +28,13 @@ async fn a_claim_without_an_answer_is_unknown_and_not_sent_again() {
             "{result:?}"
         );
         assert_eq!(stub.bulks().len(), 1);
-        assert!(!store.health().available);
+        let health = store.health();
+        assert!(health.reads.is_well() && !health.writes.is_well());
+        assert_eq!(health.problem(), health.writes.problem);
     }
     stub.answer(|_| None);
     patched(&store).await.unwrap();
-    assert!(store.health().available);
+    assert!(store.health().is_well());
 }
 
 #[tokio::test]
@@ -175,4 +177,54 @@ async fn a_submit_is_ok_only_with_both_halves() {
             "{wanted} {result:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_full_disk_takes_nothing_and_is_not_asked_in_vain() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let full = r#"{"x":{"status":429,"error":{"type":"cluster_block_exception","reason":"index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block];"}}}"#;
+    stub.answer(move |(_, path, body)| {
+        let reply = || bulk_reply(body, |_, _| full.to_owned());
+        path.starts_with("/_bulk")
+            .then(|| Reply::Json(200, reply()))
+    });
+    let result = patched(&store).await;
+    assert!(
+        matches!(&result, Err(ItemError::NotTaken { reason }) if reason.contains("nearly full (flood stage)")),
+        "{result:?}"
+    );
+    assert_eq!(stub.bulks().len(), 1);
+    let submitted = store.submit(vec![job(state(1))]).await.remove(0);
+    assert!(
+        matches!(submitted, Err(ItemError::NotTaken { .. })),
+        "{submitted:?}"
+    );
+    let health = store.health();
+    assert!(health.reads.is_well() && health.problem().contains("flood stage"));
+    stub.answer(|_| None);
+    patched(&store).await.unwrap();
+    assert!(store.health().is_well());
+}
+
+#[tokio::test]
+async fn credentials_that_are_good_no_more_refuse_no_job() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    for status in [401, 403] {
+        stub.answer(move |_| Some(Reply::Json(status, error("security_exception"))));
+        let result = store.submit(vec![job(state(1))]).await.remove(0);
+        assert!(
+            matches!(&result, Err(ItemError::NotTaken { reason }) if reason.contains("security_exception")),
+            "{result:?}"
+        );
+        let error = store.counts().await.unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+        let health = store.health();
+        assert!(!health.reads.is_well() && !health.writes.is_well());
+    }
+    stub.answer(|_| None);
+    patched(&store).await.unwrap();
+    store.counts().await.unwrap();
+    assert!(store.health().is_well());
 }

@@ -27,7 +27,7 @@ fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
 
 pub(super) fn health(core: &Core) -> Response {
     let store = core.store.health();
-    let status = if store.available && !core.draining.is_cancelled() {
+    let status = if store.is_well() && !core.draining.is_cancelled() {
         200
     } else {
         503
@@ -39,8 +39,18 @@ pub(super) fn health(core: &Core) -> Response {
         core.config.replica,
         store.name,
     );
-    if !store.problem.is_empty() {
-        lines.extend(["The store has a problem: ", &store.problem, "\n"]);
+    for (side, what) in [
+        (&store.reads, "answers no reads"),
+        (&store.writes, "takes no writes"),
+    ] {
+        if !side.is_well() {
+            let seconds = side.lasts.as_secs();
+            let line = format!(
+                "The store {what}, for {seconds} s by now: {}\n",
+                side.problem
+            );
+            lines.push_str(&line);
+        }
     }
     let now = core.clock.now();
     let peers: Vec<String> = core

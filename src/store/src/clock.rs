@@ -1,4 +1,4 @@
-//! The one place of this store that asks for the time, waits, or draws lots.
+//! The one place of the stores that asks for the time, waits, or draws lots.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -8,36 +8,36 @@ use std::{
 
 /// Monotonic time.
 #[expect(clippy::disallowed_methods, reason = "the named clock module")]
-pub(super) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
 /// UTC epoch milliseconds: names the month's index and stamps documents for people, decides nothing.
 #[expect(clippy::disallowed_methods, reason = "the named clock module")]
-pub(super) fn unix_ms() -> u64 {
+pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Waits between two tries.
 #[expect(clippy::disallowed_methods, reason = "the named timer module")]
-pub(super) async fn pause(time: Duration) {
+pub(crate) async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
 /// Random numbers that keep replicas from trying again in step (xorshift; no secret depends on them).
 #[derive(Debug)]
-pub(super) struct Chance(AtomicU64);
+pub(crate) struct Chance(AtomicU64);
 
 impl Chance {
     /// Differs from process to process.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let seed = RandomState::new().hash_one(unix_ms());
         Self(AtomicU64::new(seed | 1))
     }
 
     /// Something between half of `time` and `time`.
-    pub(super) fn jitter(&self, time: Duration) -> Duration {
+    pub(crate) fn jitter(&self, time: Duration) -> Duration {
         let mut x = self.0.load(Ordering::Relaxed);
         x ^= x << 13;
         x ^= x >> 7;
