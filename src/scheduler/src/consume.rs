@@ -292,7 +292,7 @@ impl Core {
         }
         let again = self.reconcile(&ask, turn.jobs()).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
-        if !again.is_empty() || !stop.is_empty() {
+        if turn.is_repeated() || !again.is_empty() || !stop.is_empty() {
             let jobs = self.hand_out(&turn, again).await?;
             return Ok(self.consume_answer(jobs, stop));
         }
@@ -355,6 +355,11 @@ impl Core {
             _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
+        // Somebody may have asked to stop a job before this request could be found among the waiting ones.
+        let held = self.live.of_host(&ask.offerer.host);
+        if held.iter().any(|live| live.stored.state.stop_asked) {
+            hurry.notify_one();
+        }
         self.engine.tell(Event::HostOffers(offer));
         let longest = Duration::from_millis(u64::from(ask.wait_s) * 1000 + OWED_MS);
         let jobs = tokio::select! {

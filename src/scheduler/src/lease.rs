@@ -190,10 +190,11 @@ impl Core {
             .await;
     }
 
-    /// Ends the lease of a job that nobody heard of: a state that changed meanwhile is a sign of life.
-    pub(crate) async fn lose_silent(self: &Arc<Self>, judged: &JobState, reason: &str) {
+    /// Ends the lease of a job that nobody heard of: a state that changed meanwhile is a sign of life, and then
+    /// this is `false`.
+    pub(crate) async fn lose_silent(self: &Arc<Self>, judged: &JobState, reason: &str) -> bool {
         self.lose_if(judged.job_id, reason, |state| state == judged)
-            .await;
+            .await
     }
 
     async fn lose_if(
@@ -201,7 +202,7 @@ impl Core {
         id: JobId,
         reason: &str,
         is_meant: impl Fn(&JobState) -> bool + Send + Sync,
-    ) {
+    ) -> bool {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
@@ -221,13 +222,15 @@ impl Core {
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
                 self.note(&self.config.replica, "job.lost", &id.to_string(), detail);
+                true
             }
-            Ok(_) => {}
-            Err(refusal) => log_outcome(
-                id,
-                "a lost lease could not be recorded; tried again",
-                Some(refusal),
-            ),
+            Ok(_) => false,
+            Err(refusal) => {
+                let what = "a lost lease could not be recorded; tried again";
+                log_outcome(id, what, Some(refusal));
+                // It may be in, or come in.
+                true
+            }
         }
     }
 

@@ -1,130 +1,171 @@
-//! Who was heard of, by all replicas together: one small document a host, written at most once a second.
+//! Who was heard of, by all replicas together: one small document a host, changed by compare-and-set.
 //!
-//! A host that says it has jobs renews them here at once, and for the other replicas by its lease document:
-//! each change of it is a sign of life of the jobs it names. A lease is lost when its agent was not heard of
-//! for `lease_ms` on this replica's own monotonic clock, while the store could be read. A start, an outage of
-//! the store and a pause of this process forgive the time: they requeue nobody.
+//! A host that names its jobs renews their leases: here at once, and for the other replicas by its lease
+//! document, before it is answered. Each change of the document is a sign of life of the jobs it names. A lease
+//! is lost when its agent was not heard of for `lease_ms` on this replica's own monotonic clock, while the
+//! store could be read; whoever finds that first writes it into the document, so that a renewal comes either
+//! before it, and the lease lives, or after it, and the host is told. A start, an outage of the store and a
+//! pause of this process forgive the time: they requeue nobody.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use dashmap::DashMap;
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
-use fairlead_store::{Doc, DocKind, DocWrite, Expect, StoreError, Version};
-use serde_json::{Value, json};
+use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, Version};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     core::Core,
     jobs::Live,
     lease::{BOOT_SESSION, stage_deadline_ms},
-    writer::only,
+    refusal::Refusal,
 };
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;
 /// Shortest and longest time between looks, ms.
 const LOOK_MS: std::ops::RangeInclusive<u64> = 100..=5_000;
-/// Renewals are collected for this long at most, ms.
-const COLLECT_MS: u64 = 1_000;
+/// How often a renewal is tried again when somebody else was faster or the store did not say.
+const TRIES_MAX: usize = 8;
+/// Most lost leases that a document names.
+const LOST_MAX: usize = 256;
 
-/// Renewals on their way to the store, and those that were read.
-#[derive(Debug, Default)]
-pub(crate) struct Renewals {
-    due: Mutex<BTreeMap<String, Vec<JobId>>>,
-    read: Mutex<BTreeMap<String, Version>>,
+/// The document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct LeaseDoc {
+    /// Jobs that the host said it has.
+    #[serde(default)]
+    jobs: Vec<JobId>,
+    /// Claim tokens of leases that were lost.
+    #[serde(default)]
+    lost: Vec<String>,
+    /// Who wrote it and when, for people.
+    #[serde(default)]
+    replica: String,
+    #[serde(default)]
+    beat_ms: u64,
 }
+
+/// A document as it was read or written.
+#[derive(Debug, Clone)]
+struct Known {
+    version: Version,
+    doc: LeaseDoc,
+}
+
+impl Known {
+    fn of(doc: &Doc) -> Self {
+        Self {
+            version: doc.version,
+            // One that cannot be read names nothing.
+            doc: serde_json::from_value(doc.body.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+/// The documents as this replica knows them, by host.
+#[derive(Debug, Default)]
+pub(crate) struct Renewals(DashMap<String, Known>);
 
 impl Renewals {
-    /// A host was heard of; it has these jobs.
-    pub(crate) fn note(&self, host: &str, jobs: Vec<JobId>) {
-        if jobs.is_empty() {
-            return;
+    fn known(&self, host: &str) -> Option<Known> {
+        self.0.get(host).map(|known| known.clone())
+    }
+
+    /// A document was read: is it newer than what was known?
+    fn read(&self, doc: &Doc) -> Option<Known> {
+        let read = Known::of(doc);
+        let known = self.known(&doc.id).map(|known| known.version);
+        if known >= Some(read.version) {
+            return None;
         }
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        due.insert(host.to_owned(), jobs);
-    }
-
-    fn take_due(&self) -> BTreeMap<String, Vec<JobId>> {
-        std::mem::take(&mut *self.due.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What could not be written is written later, unless there is news.
-    fn put_back(&self, left: BTreeMap<String, Vec<JobId>>) {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        for (host, jobs) in left {
-            due.entry(host).or_insert(jobs);
-        }
-    }
-
-    /// The documents that changed since they were read last.
-    fn changed(&self, docs: Vec<Doc>) -> Vec<Doc> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_news = |doc: &Doc| {
-            read.insert(doc.id.clone(), doc.version)
-                .is_none_or(|before| before < doc.version)
-        };
-        docs.into_iter().filter(|doc| is_news(doc)).collect()
+        self.0.insert(doc.id.clone(), read.clone());
+        Some(read)
     }
 }
 
-fn jobs_of(body: &Value) -> Vec<JobId> {
-    let ids = body.get("jobs").and_then(Value::as_array);
-    let texts = ids.into_iter().flatten().filter_map(Value::as_str);
-    texts.filter_map(|text| text.parse().ok()).collect()
-}
+/// A job that a host has, as it says: the job and its claim's token.
+pub(crate) type Held = (JobId, String);
 
 impl Core {
-    /// Renews these jobs of a host for all replicas, now: they are about to be handed out again, perhaps at the
-    /// end of their lease.
-    pub(crate) async fn renew_now(&self, host: &str, jobs: &[JobId]) {
-        for id in jobs {
-            self.live.renew(*id, self.clock.now());
+    /// Renews the leases of these jobs for all replicas. Answers the tokens of those that were lost before:
+    /// the host must stop them.
+    ///
+    /// # Errors
+    /// The store did not take it: nobody is renewed, and the agent must know.
+    pub(crate) async fn renew(
+        &self,
+        host: &str,
+        held: &[Held],
+    ) -> Result<BTreeSet<String>, Refusal> {
+        if held.is_empty() {
+            return Ok(BTreeSet::new());
         }
-        let write = self.renewal(host, jobs);
-        if let Err(error) = only(self.store.put_docs(DocKind::Lease, vec![write]).await) {
-            tracing::warn!(host, %error, "a renewal could not be written");
+        let mut known = self.renewals.known(host);
+        let mut last = ItemError::Conflict { current: None };
+        for _ in 0..TRIES_MAX {
+            if known.is_none() {
+                known = self.read_lease(host).await?;
+            }
+            let lost_before = known.as_ref().map(|known| known.doc.lost.as_slice());
+            let is_lost = |token: &String| lost_before.unwrap_or_default().contains(token);
+            let (lost, live): (Vec<_>, Vec<_>) = held.iter().partition(|(_, t)| is_lost(t));
+            let lost: Vec<String> = lost.into_iter().map(|(_, token)| token.clone()).collect();
+            let jobs: Vec<JobId> = live.into_iter().map(|(id, _)| *id).collect();
+            match self.write_lease(host, known.take(), &jobs, &lost).await {
+                Ok(()) => {
+                    for id in jobs {
+                        self.live.renew(id, self.clock.now());
+                    }
+                    return Ok(lost.into_iter().collect());
+                }
+                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+                    last = error;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
+        Err(last.into())
     }
 
-    fn renewal(&self, host: &str, jobs: &[JobId]) -> DocWrite {
-        let (replica, beat_ms) = (&self.config.replica, self.clock.wall_ms());
-        DocWrite {
+    async fn read_lease(&self, host: &str) -> Result<Option<Known>, StoreError> {
+        let doc = self.store.get_doc(DocKind::Lease, host).await?;
+        Ok(doc.as_ref().map(Known::of))
+    }
+
+    async fn write_lease(
+        &self,
+        host: &str,
+        known: Option<Known>,
+        jobs: &[JobId],
+        lost: &[String],
+    ) -> Result<(), ItemError> {
+        let over = lost.len().saturating_sub(LOST_MAX);
+        let doc = LeaseDoc {
+            jobs: jobs.to_vec(),
+            lost: lost.get(over..).unwrap_or_default().to_vec(),
+            replica: self.config.replica.clone(),
+            beat_ms: self.clock.wall_ms(),
+        };
+        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
+            reason: error.to_string(),
+        })?;
+        let write = DocWrite {
             id: host.to_owned(),
-            expect: Expect::Any,
-            body: Some(json!({ "jobs": jobs, "replica": replica, "beat_ms": beat_ms })),
-        }
-    }
-
-    /// Writes renewals until the replica stops.
-    pub(crate) async fn write_renewals(self: Arc<Self>) {
-        let every = Duration::from_millis(self.look_ms().min(COLLECT_MS));
-        loop {
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(every) => {}
+            expect: known.map_or(Expect::Absent, |known| Expect::Version(known.version)),
+            body: Some(body),
+        };
+        match self.writer.lease(write).await {
+            Ok(version) => {
+                self.renewals
+                    .0
+                    .insert(host.to_owned(), Known { version, doc });
+                Ok(())
             }
-            let due = self.renewals.take_due();
-            if due.is_empty() {
-                continue;
-            }
-            let beat_ms = self.clock.wall_ms();
-            let writes = due.iter().map(|(host, jobs)| DocWrite {
-                id: host.clone(),
-                expect: Expect::Any,
-                body: Some(
-                    json!({ "jobs": jobs, "replica": self.config.replica, "beat_ms": beat_ms }),
-                ),
-            });
-            let outcomes = self.store.put_docs(DocKind::Lease, writes.collect()).await;
-            let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-            if failed > 0 {
-                tracing::warn!(failed, "renewals could not be written, tried again");
-                let left = due.into_iter().zip(&outcomes).filter(|(_, o)| o.is_err());
-                self.renewals.put_back(left.map(|(due, _)| due).collect());
+            Err(error) => {
+                self.renewals.0.remove(host);
+                Err(error)
             }
         }
     }
@@ -164,15 +205,17 @@ impl Core {
     async fn read_renewals(&self) -> Result<(), StoreError> {
         let docs = self.store.list_docs(DocKind::Lease).await?;
         let now = self.clock.now();
-        for doc in self.renewals.changed(docs) {
-            self.renew_named(&doc, now);
+        for doc in docs {
+            if let Some(known) = self.renewals.read(&doc) {
+                self.renew_named(&doc.id, &known, now);
+            }
         }
         Ok(())
     }
 
-    fn renew_named(&self, doc: &Doc, now: Millis) {
-        for id in jobs_of(&doc.body) {
-            self.live.renew_of(id, &doc.id, now);
+    fn renew_named(&self, host: &str, known: &Known, now: Millis) {
+        for id in &known.doc.jobs {
+            self.live.renew_of(*id, host, now);
         }
     }
 
@@ -180,24 +223,57 @@ impl Core {
         let state = &live.stored.state;
         let silent_ms = now.saturating_sub(live.renewed.0);
         if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
-            // Lists lag behind: the last word is read in real time.
-            match self.store.get_doc(DocKind::Lease, &state.host).await {
-                Ok(Some(doc)) if !self.renewals.changed(vec![doc.clone()]).is_empty() => {
-                    self.renew_named(&doc, self.clock.now());
-                    return;
-                }
-                Ok(_) => {}
-                Err(_) => return,
-            }
             let reason = format!(
                 "host {} was not heard of for {} s",
                 state.host,
                 silent_ms / 1000
             );
-            self.lose_silent(state, &reason).await;
+            match self.mark_lost(state).await {
+                Ok(true) if self.lose_silent(state, &reason).await => {}
+                Ok(true) => self.unmark_lost(state).await,
+                Ok(false) => {}
+                Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
+            }
         } else if stage_deadline_ms(state).is_some_and(|deadline| deadline < self.clock.wall_ms()) {
             self.time_out(state.job_id, &state.claim_token).await;
         }
+    }
+
+    /// Takes back that the lease is lost: its job was reported of meanwhile.
+    async fn unmark_lost(&self, state: &JobState) {
+        if let Some(known) = self.renewals.known(&state.host) {
+            let LeaseDoc { jobs, lost, .. } = known.doc.clone();
+            let is_other = |token: &String| *token != state.claim_token;
+            let lost: Vec<String> = lost.into_iter().filter(is_other).collect();
+            if let Err(error) = self
+                .write_lease(&state.host, Some(known), &jobs, &lost)
+                .await
+            {
+                tracing::debug!(job_id = %state.job_id, %error, "its host will be told to stop it");
+            }
+        }
+    }
+
+    /// Writes into the host's document that the lease is lost; `false` when the host was heard of meanwhile.
+    async fn mark_lost(&self, state: &JobState) -> Result<bool, StoreError> {
+        let host = &state.host;
+        // Lists lag behind: the last word is read in real time.
+        let found = self.store.get_doc(DocKind::Lease, host).await?;
+        if let Some(news) = found.as_ref().and_then(|doc| self.renewals.read(doc)) {
+            self.renew_named(host, &news, self.clock.now());
+            if news.doc.jobs.contains(&state.job_id) {
+                return Ok(false);
+            }
+        }
+        let known = found.as_ref().map(Known::of);
+        let doc = known.as_ref().map(|known| known.doc.clone());
+        let LeaseDoc { jobs, mut lost, .. } = doc.unwrap_or_default();
+        if lost.contains(&state.claim_token) {
+            return Ok(true);
+        }
+        lost.push(state.claim_token.clone());
+        // A conflict: somebody wrote it, perhaps a renewal. The next look knows.
+        Ok(self.write_lease(host, known, &jobs, &lost).await.is_ok())
     }
 }
 
@@ -222,12 +298,8 @@ mod tests {
         let job = store_job(&a, held).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
         b.live.put(job, long_ago);
-        let write = DocWrite {
-            id: "h".to_owned(),
-            expect: Expect::Any,
-            body: Some(json!({ "jobs": [id] })),
-        };
-        a.store.put_docs(DocKind::Lease, vec![write]).await;
+        let held = [(id, "t".to_owned())];
+        assert!(a.renew("h", &held).await.unwrap().is_empty());
         b.read_renewals().await.unwrap();
         let renewed = b.live.get(id).unwrap().renewed;
         assert!(renewed > long_ago);
@@ -240,16 +312,23 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_could_not_be_written_yields_to_news() {
-        let renewals = Renewals::default();
-        renewals.note("a", vec![JobId::new(1)]);
-        renewals.note("b", vec![JobId::new(2)]);
-        let due = renewals.take_due();
-        renewals.note("a", vec![JobId::new(3)]);
-        renewals.put_back(due);
-        let due = renewals.take_due();
-        assert_eq!(due["a"], [JobId::new(3)]);
-        assert_eq!(due["b"], [JobId::new(2)]);
+    #[tokio::test]
+    async fn a_renewal_comes_before_the_loss_or_the_host_is_told() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&a, held).await;
+        b.live.put(job.clone(), Millis(1));
+        let named = [(job.state.job_id, "t".to_owned())];
+        a.renew("h", &named).await.unwrap();
+        assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
+        assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
+        let lost = a.renew("h", &named).await.unwrap();
+        assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);
     }
 }

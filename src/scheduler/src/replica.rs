@@ -77,7 +77,6 @@ impl Replica {
             .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
         core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));
         core.tasks.spawn(Arc::clone(&core).watch_leases());
-        core.tasks.spawn(Arc::clone(&core).write_renewals());
         core.tasks.spawn(Arc::clone(&core).stay_known());
         core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());

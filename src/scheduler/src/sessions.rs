@@ -68,7 +68,6 @@ impl Core {
             let named = ask.names(state);
             let same_session = state.session == ask.offerer.session;
             if named {
-                self.live.renew(id, self.clock.now());
                 if !same_session {
                     self.adopt(id, token, &ask.offerer).await;
                 }
@@ -95,11 +94,14 @@ impl Core {
             )
             .await;
         }
-        let again: Vec<JobId> = again.iter().map(|state| state.job_id).collect();
-        if !again.is_empty() {
-            self.renew_now(host, &again).await;
-        }
-        Ok(again)
+        // They may be at the end of their lease.
+        let named: Vec<_> = again
+            .iter()
+            .map(|state| (state.job_id, state.claim_token.clone()))
+            .collect();
+        let lost = self.renew(host, &named).await?;
+        let kept = named.into_iter().filter(|(_, token)| !lost.contains(token));
+        Ok(kept.map(|(id, _)| id).collect())
     }
 
     /// Brings what is known of these jobs up to date, in real time.
@@ -187,23 +189,28 @@ impl Core {
         host: &str,
         running: &[HeldJob],
     ) -> Result<Vec<StopOrder>, Refusal> {
-        let mut orders = Vec::new();
-        let mut renewed = Vec::new();
+        let mut its = Vec::with_capacity(running.len());
         for held in running {
-            let live = self.held_as_said(host, held).await?;
-            match live {
-                Some(live) => {
-                    self.live.renew(live.stored.state.job_id, self.clock.now());
-                    renewed.push(live.stored.state.job_id);
-                    if live.stored.state.stop_asked {
-                        orders.push(order(held, "terminate", "somebody asked to stop it"));
-                    }
-                }
-                None => orders.push(order(held, "", "it is no longer this host's")),
-            }
+            its.push(self.held_as_said(host, held).await?);
         }
-        self.renewals.note(host, renewed);
-        Ok(orders)
+        let named: Vec<_> = its
+            .iter()
+            .flatten()
+            .map(|live| &live.stored.state)
+            .map(|state| (state.job_id, state.claim_token.clone()))
+            .collect();
+        let lost = self.renew(host, &named).await?;
+        let orders = running.iter().zip(its).filter_map(|(held, live)| {
+            let live = live.filter(|live| !lost.contains(&live.stored.state.claim_token));
+            match live {
+                Some(live) if live.stored.state.stop_asked => {
+                    Some(order(held, "terminate", "somebody asked to stop it"))
+                }
+                Some(_) => None,
+                None => Some(order(held, "", "it is no longer this host's")),
+            }
+        });
+        Ok(orders.collect())
     }
 
     /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.

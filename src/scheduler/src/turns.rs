@@ -34,6 +34,9 @@ struct TurnDoc {
     turn: String,
     /// The run of the replica that serves it.
     replica: String,
+    /// Whether jobs were handed out for this very request: then it is repeated, and gets no others.
+    #[serde(default)]
+    answered: bool,
     /// Jobs that were handed out and may still be the host's.
     #[serde(default)]
     jobs: Vec<JobId>,
@@ -59,6 +62,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// Whether jobs were handed out for this very request before.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.known.doc.answered
+    }
+
     /// Jobs that were handed to the host, as far as its document says.
     pub(crate) fn jobs(&self) -> &[JobId] {
         &self.known.doc.jobs
@@ -119,6 +127,7 @@ impl Core {
             request: offerer.request,
             turn: turn.to_owned(),
             replica: self.run.clone(),
+            answered: false,
             jobs: Vec::new(),
             past: Vec::new(),
         };
@@ -136,6 +145,9 @@ impl Core {
             ));
         }
         doc.past.clone_from(&present.past);
+        doc.answered = present.answered
+            && present.session == offerer.session
+            && present.request == offerer.request;
         if present.session != offerer.session {
             doc.past.push(present.session.clone());
             let over = doc.past.len().saturating_sub(PAST_MAX);
@@ -158,6 +170,7 @@ impl Core {
     /// The last step before jobs are handed out: `false` when another request took the turn meanwhile.
     pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> bool {
         let mut doc = turn.known.doc.clone();
+        doc.answered = true;
         doc.jobs.extend(jobs);
         doc.jobs.sort_unstable();
         doc.jobs.dedup();
@@ -193,6 +206,7 @@ impl Core {
                 request: 0,
                 turn: String::new(),
                 replica: String::new(),
+                answered: false,
                 jobs: Vec::new(),
                 past: Vec::new(),
             }),

@@ -123,6 +123,7 @@ pub(crate) struct Writer {
     submits: Arc<GroupCommit<NewJob>>,
     patches: Arc<GroupCommit<Patch>>,
     sessions: Arc<GroupCommit<DocWrite>>,
+    leases: Arc<GroupCommit<DocWrite>>,
 }
 
 impl Writer {
@@ -133,7 +134,6 @@ impl Writer {
         tasks: &TaskTracker,
     ) -> Self {
         let (for_submits, for_patches) = (Arc::clone(store), Arc::clone(store));
-        let for_sessions = Arc::clone(store);
         let submits = GroupCommit::new(Box::new(move |jobs| {
             let store = Arc::clone(&for_submits);
             Box::pin(async move { store.submit(jobs).await })
@@ -142,17 +142,16 @@ impl Writer {
             let store = Arc::clone(&for_patches);
             Box::pin(async move { store.patch(patches).await })
         }));
-        let sessions = GroupCommit::new(Box::new(move |writes| {
-            let store = Arc::clone(&for_sessions);
-            Box::pin(async move { store.put_docs(DocKind::Session, writes).await })
-        }));
+        let (sessions, leases) = (docs(store, DocKind::Session), docs(store, DocKind::Lease));
         tasks.spawn(Arc::clone(&submits).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&patches).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&sessions).run(stop.clone(), tasks.clone()));
+        tasks.spawn(Arc::clone(&leases).run(stop.clone(), tasks.clone()));
         Self {
             submits,
             patches,
             sessions,
+            leases,
         }
     }
 
@@ -170,6 +169,19 @@ impl Writer {
     pub(crate) async fn session(&self, write: DocWrite) -> Outcome {
         only(self.sessions.write(vec![write]).await)
     }
+
+    /// Compare-and-set of one host's lease document.
+    pub(crate) async fn lease(&self, write: DocWrite) -> Outcome {
+        only(self.leases.write(vec![write]).await)
+    }
+}
+
+fn docs(store: &Arc<dyn JobStore>, kind: DocKind) -> Arc<GroupCommit<DocWrite>> {
+    let store = Arc::clone(store);
+    GroupCommit::new(Box::new(move |writes| {
+        let store = Arc::clone(&store);
+        Box::pin(async move { store.put_docs(kind, writes).await })
+    }))
 }
 
 /// The outcome of a batch of one.
