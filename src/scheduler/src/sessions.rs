@@ -134,7 +134,7 @@ impl Core {
 
     /// An agent says that it lives and what it has.
     pub(crate) async fn heartbeat(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         beat: HeartbeatRequest,
     ) -> Result<HeartbeatAnswer, Refusal> {
@@ -185,7 +185,7 @@ impl Core {
 
     /// Renews what the host rightly has, and names what it must stop.
     pub(crate) async fn stop_orders(
-        &self,
+        self: &Arc<Self>,
         host: &str,
         running: &[HeldJob],
     ) -> Result<Vec<StopOrder>, Refusal> {
@@ -200,6 +200,10 @@ impl Core {
             .map(|state| (state.job_id, state.claim_token.clone()))
             .collect();
         let lost = self.renew(host, &named).await?;
+        let is_lost = |(_, token): &&(JobId, String)| lost.contains(token);
+        for (id, token) in named.iter().filter(is_lost) {
+            self.lose_known(*id, token).await?;
+        }
         let orders = running.iter().zip(its).filter_map(|(held, live)| {
             let live = live.filter(|live| !lost.contains(&live.stored.state.claim_token));
             match live {
@@ -211,6 +215,21 @@ impl Core {
             }
         });
         Ok(orders.collect())
+    }
+
+    /// A lease that was found lost, and whose loss may not be recorded yet: the host must not be told before.
+    async fn lose_known(self: &Arc<Self>, id: JobId, token: &str) -> Result<(), Refusal> {
+        self.lose(id, token, "its host was not heard of in time")
+            .await;
+        let state = self.stored_job(id).await?.state;
+        if state.stage.is_held() && state.claim_token == token {
+            return Err(Refusal::new(
+                ErrorCode::Unavailable,
+                format!("the end of the lease of job {id} could not be recorded"),
+                "ask again",
+            ));
+        }
+        Ok(())
     }
 
     /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.

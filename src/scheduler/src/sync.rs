@@ -1,8 +1,8 @@
 //! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_dispatch::{Dimension, DimensionCounts, Event, OfferKey};
+use fairlead_dispatch::{Dimension, DimensionCounts, Event, Millis, OfferKey};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
@@ -102,11 +102,14 @@ impl Core {
     /// Looks at the store each second, until the replica stops.
     pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
         let mut round: u64 = 0;
+        let mut next = self.clock.now();
         loop {
+            // From beginning to beginning: a look that takes long does not put off the next one.
+            next = Millis(next.0.saturating_add(COUNT_MS).max(self.clock.now().0));
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(COUNT_MS)) => {}
+                () = self.clock.sleep_until(next) => {}
             }
             round = round.wrapping_add(1);
             let outcome = self.look(round, &mut at).await;
