@@ -24,13 +24,20 @@ pub(super) enum Asker {
 /// A request on its way.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
+    /// What it is, for the history.
+    pub(super) what: String,
     pub(super) path: String,
     pub(super) body: Bytes,
 }
 
 impl Message {
-    pub(super) fn new(path: impl Into<String>, body: &impl serde::Serialize) -> Self {
+    pub(super) fn new(
+        what: impl Into<String>,
+        path: impl Into<String>,
+        body: &impl serde::Serialize,
+    ) -> Self {
         Self {
+            what: what.into(),
             path: path.into(),
             body: serde_json::to_vec(body).unwrap_or_default().into(),
         }
@@ -130,6 +137,7 @@ impl World {
         );
         pause(self.travel_ms()).await;
         if is_lost || self.is_cut(asker, slot) {
+            self.note(format_args!("{} to r{slot} is lost", message.what));
             return;
         }
         let Some((process, replica)) = self.slots.get(slot).and_then(super::process::Slot::up)
@@ -145,6 +153,7 @@ impl World {
         if tell.is_closed() && self.chance().hits(500) {
             return;
         }
+        self.note(format_args!("{} at {}", message.what, process.name));
         if self.hits(faults.request_doubled) {
             let twin =
                 Arc::clone(&self).twin(Arc::clone(&process), Arc::clone(&replica), message.clone());
@@ -152,9 +161,18 @@ impl World {
         }
         let answer = self.serve(&process, &replica, &message, &mut tell).await;
         drop(replica);
+        let name = &process.name;
         let Some(answer) = answer else {
+            self.note(format_args!("{} at {name} is given up", message.what));
             return;
         };
+        match &answer {
+            Ok(answer) => {
+                let (what, status) = (&message.what, answer.status);
+                self.note(format_args!("{name} answers {what}: {status}"));
+            }
+            Err(_) => self.note(format_args!("{name} died over {}", message.what)),
+        }
         pause(self.travel_ms()).await;
         if !answer_is_lost && !self.is_cut(asker, slot) {
             // Whoever asked may have given up.
@@ -170,6 +188,7 @@ impl World {
         let keeps_line = self.chance().hits(500);
         let told = keeps_line.then_some(told);
         process.gate().await;
+        self.note(format_args!("{} at {}, again", message.what, process.name));
         self.serve(&process, &replica, &message, &mut tell).await;
         drop(told);
     }

@@ -298,7 +298,16 @@ fn apply(world: &World, op: &Op, process: &Process, asked_ms: u64) -> Outcome {
             world.changed(&change, &process.name, asked_ms);
             Ok(version)
         }
-        Op::Put(kind, write) => world.truth().put(*kind, write),
+        Op::Put(kind, write) => {
+            let version = world.truth().put(*kind, write)?;
+            world.note(format_args!(
+                "{}: {} {}",
+                process.name,
+                shown(op),
+                version.seq_no
+            ));
+            Ok(version)
+        }
     }
 }
 

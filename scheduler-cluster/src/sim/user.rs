@@ -98,7 +98,7 @@ impl World {
                 .map(|_| job(&self.scenario, &mut chance))
                 .collect()
         };
-        let message = Message::new("/scheduler/v1/jobs/submit", &jobs);
+        let message = Message::new("submit", "/scheduler/v1/jobs/submit", &jobs);
         let Some(answer) = self.person_asks("submit", &message).await else {
             return Vec::new();
         };
@@ -146,7 +146,11 @@ impl World {
     async fn ends_one(self: &Arc<Self>, mine: &[JobId], how: &str) {
         let index = self.chance().index(mine.len());
         if let Some(id) = mine.get(index) {
-            let message = Message::new(format!("/scheduler/v1/jobs/{id}/{how}"), &json!({}));
+            let message = Message::new(
+                format!("{how} {id}"),
+                format!("/scheduler/v1/jobs/{id}/{how}"),
+                &json!({}),
+            );
             self.person_asks(how, &message).await;
         }
     }
@@ -158,7 +162,11 @@ impl World {
             (queue, chance.within(1..=50))
         };
         let path = format!("/scheduler/v1/queues/{queue}");
-        let message = Message::new(path, &json!({ "weight": weight }));
+        let message = Message::new(
+            format!("weight of {queue}"),
+            path,
+            &json!({ "weight": weight }),
+        );
         self.person_asks("queue", &message).await;
     }
 }

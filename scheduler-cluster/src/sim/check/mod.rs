@@ -178,7 +178,7 @@ impl World {
         let after = &change.after;
         let from = change.before.as_ref().map_or("", |it| it.stage.as_str());
         self.note(format_args!(
-            "{by}: {} #{} {from}>{} {} {}/{} {}",
+            "{by}: {} #{} {from}>{} {} {}/{} {} {}",
             after.job_id,
             after.attempt,
             after.stage,
@@ -190,6 +190,7 @@ impl World {
             } else {
                 ""
             },
+            after.reason,
         ));
         self.checked(|check, now_ms| check.changed(change, asked_ms, now_ms));
     }

@@ -206,7 +206,8 @@ impl Agent {
         };
         let sent_ms = self.ask_at_ms.max(now_ms);
         let path = format!("/scheduler/v1/testboxes/{}/consume", self.shared.plan.name);
-        let message = Message::new(path, &request);
+        let what = format!("{} consume {}", self.shared.plan.name, request.request);
+        let message = Message::new(what, path, &request);
         let limit_ms = u64::from(request.wait_s) * 1000 + ANSWER_MS;
         let (client, shared) = (Arc::clone(&self.asker), Arc::clone(&self.shared));
         let asks = request.clone();
@@ -311,7 +312,7 @@ impl Agent {
             free_memory_mb: self.shared.roster.free(plan).free_mb,
         };
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", plan.name);
-        let message = Message::new(path, &request);
+        let message = Message::new(format!("{} heartbeat", plan.name), path, &request);
         let (client, shared) = (Arc::clone(&self.beater), Arc::clone(&self.shared));
         let sent_ms = self.now_ms();
         self.beat = Some(Beat {

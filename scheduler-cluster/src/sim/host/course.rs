@@ -216,11 +216,11 @@ impl Course {
             let readiness = if end.ran { "uploaded" } else { "norun" };
             let code = end.exit_code.map(|code| format!("&exit_code={code}"));
             let query = format!(
-                "job_stage=finish&job_health={}&job_data_readiness={readiness}{}",
+                "&job_health={}&job_data_readiness={readiness}{}",
                 end.health,
                 code.unwrap_or_default()
             );
-            let message = update(&self.journal.grant, &query);
+            let message = update(&self.shared, &self.journal.grant, Stage::Finish, &query);
             self.shared.world.note(format_args!(
                 "{} delivers {} #{}: {}",
                 self.shared.plan.name, key.0, key.1, end.health
@@ -251,12 +251,14 @@ fn tell(reports: &mpsc::UnboundedSender<Report>, stage: Stage) {
     });
 }
 
-fn update(grant: &fairlead_api::Grant, query: &str) -> Message {
+fn update(shared: &Shared, grant: &fairlead_api::Grant, stage: Stage, more: &str) -> Message {
+    let (id, attempt) = (&grant.job_id, grant.attempt);
     let path = format!(
-        "/scheduler/v1/jobs/{}/update?attempt={}&job_token={}&{query}",
-        grant.job_id, grant.attempt, grant.job_token
+        "/scheduler/v1/jobs/{id}/update?attempt={attempt}&job_token={}&job_stage={stage}{more}",
+        grant.job_token
     );
     Message {
+        what: format!("{} report {id} #{attempt} {stage}", shared.plan.name),
         path,
         body: bytes::Bytes::new(),
     }
@@ -273,7 +275,7 @@ async fn report_all(
     let sending = async {
         let mut begun = false;
         while let Some(report) = reports.recv().await {
-            let message = update(grant, &format!("job_stage={}", report.stage));
+            let message = update(shared, grant, report.stage, "");
             let answer = shared.reporter.until_answered(&message).await;
             let late = answer.code() == Some(ErrorCode::WrongStage) && begun;
             if !answer.is_good() && !late {
