@@ -1,6 +1,10 @@
 //! One seed from its start to its verdict: a while with faults, then calm, in which everything must end.
 
-use std::{cell::Cell, sync::Arc, sync::Once};
+use std::{
+    cell::Cell,
+    ops::RangeInclusive,
+    sync::{Arc, Once},
+};
 
 use super::{
     chaos, check, host,
@@ -10,15 +14,17 @@ use super::{
     world::{Violation, World},
 };
 
-/// How long hosts and replicas may take to find each other again when calm begins, ms: requests whose
-/// answers were lost are given up by then.
-const SETTLE_MS: u64 = 45_000;
+/// How long hosts and replicas may take to find each other again when calm begins, ms: at least, and until
+/// requests whose answers were lost are given up.
+const SETTLE_MS: RangeInclusive<u64> = 12_000..=60_000;
 /// Jobs that are submitted in calm, to see how they are served.
 const CALM_BATCHES: u64 = 4;
 /// How often calm is judged, ms.
 const LOOK_MS: u64 = 100;
-/// What draining may take besides the jobs' own time and three leases, ms.
-const DRAIN_MS: u64 = 60_000;
+/// How long nothing may change while jobs are open, besides three leases, ms. The longest job is shorter.
+const STILL_MS: u64 = 30_000;
+/// What a try may take besides its run, ms.
+const TRY_MS: u64 = 2_000;
 /// Longest simulation, ms; more is a bug of the simulation.
 const LIFE_MS: u64 = 3_600_000;
 
@@ -165,7 +171,15 @@ async fn phases(world: &Arc<World>) -> u64 {
         world.start_missing();
         pause(LOOK_MS).await;
     }
-    pause(SETTLE_MS).await;
+    let calm_ms = world.now_ms();
+    let settled = async {
+        pause(*SETTLE_MS.start()).await;
+        while !world.check().all_asked_since(calm_ms) {
+            pause(LOOK_MS).await;
+        }
+    };
+    // Later than that, it is for the judge to say that a host idles.
+    let _ = within(*SETTLE_MS.end(), settled).await;
     drain(world).await
 }
 
@@ -187,7 +201,6 @@ async fn drain(world: &Arc<World>) -> u64 {
             }
         })
     };
-    let mut deadline_ms = began_ms + DRAIN_MS + 3 * world.scenario.lease_ms;
     loop {
         pause(LOOK_MS).await;
         world.checked(|check, now_ms| check.nobody_idles(now_ms));
@@ -196,11 +209,10 @@ async fn drain(world: &Arc<World>) -> u64 {
         if submitting.is_finished() && open.is_empty() {
             break;
         }
-        if !submitting.is_finished() {
-            deadline_ms = deadline_ms.max(world.now_ms() + DRAIN_MS);
-        }
-        let left_ms = left_ms(world, &open);
-        if world.now_ms() > deadline_ms + left_ms {
+        let now_ms = world.now_ms();
+        let still_ms = now_ms - world.check().changed_ms.max(began_ms);
+        let patience_ms = STILL_MS + 3 * world.scenario.lease_ms;
+        if still_ms > patience_ms || now_ms > began_ms + patience_ms + all_ms(world) {
             world.violated("drain", format!("jobs do not end: {open:?}"));
             return 0;
         }
@@ -209,14 +221,17 @@ async fn drain(world: &Arc<World>) -> u64 {
     world.now_ms() - began_ms
 }
 
-/// How long the open jobs would take one after the other, ms.
-fn left_ms(world: &World, open: &[fairlead_job::JobId]) -> u64 {
+/// How long all jobs would take one after the other, each as often as it may be tried, ms.
+fn all_ms(world: &World) -> u64 {
     let truth = world.truth();
-    let run_ms = |id| {
-        let run_ms = truth.body(id)?.get("run_ms")?;
-        run_ms.as_u64()
+    let number = |body: &fairlead_job::Spec, field: &str| {
+        let value = body.get(field).and_then(serde_json::Value::as_u64);
+        value.unwrap_or(0)
     };
-    open.iter().filter_map(|id| run_ms(*id)).sum()
+    let bodies = truth.bodies();
+    bodies
+        .map(|body| (number(body, "run_ms") + TRY_MS) * (1 + 2 * number(body, "retry")))
+        .sum()
 }
 
 impl World {

@@ -126,6 +126,10 @@ impl Truth {
             .map(Entry::stored)
     }
 
+    pub(super) fn bodies(&self) -> impl Iterator<Item = &Spec> {
+        self.bodies.values()
+    }
+
     pub(super) fn body(&self, id: JobId) -> Option<&Spec> {
         self.bodies.get(&id)
     }

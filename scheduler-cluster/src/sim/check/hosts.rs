@@ -49,6 +49,12 @@ impl Check {
         }
     }
 
+    /// Whether no host waits for the answer to a request that is older than this.
+    pub(in crate::sim) fn all_asked_since(&self, since_ms: u64) -> bool {
+        let mut asks = self.hosts.iter().filter_map(|side| side.asks.as_ref());
+        asks.all(|(_, sent_ms)| *sent_ms >= since_ms)
+    }
+
     /// Its request was answered, or nobody will answer it.
     pub(in crate::sim) fn host_answered(&mut self, host: usize) {
         if let Some(side) = self.hosts.get_mut(host) {

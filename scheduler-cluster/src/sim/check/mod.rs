@@ -65,6 +65,8 @@ pub(super) struct Check {
     reported: BTreeMap<(JobId, String), Health>,
     taken: BTreeMap<(JobId, String), Health>,
     calm_since_ms: Option<u64>,
+    /// When a state changed last.
+    pub(super) changed_ms: u64,
     pub(super) counts: Counts,
 }
 
@@ -102,6 +104,7 @@ impl Check {
             reported: BTreeMap::new(),
             taken: BTreeMap::new(),
             calm_since_ms: None,
+            changed_ms: 0,
             counts: Counts::default(),
         }
     }
@@ -192,7 +195,10 @@ impl World {
             },
             after.reason,
         ));
-        self.checked(|check, now_ms| check.changed(change, asked_ms, now_ms));
+        self.checked(|check, now_ms| {
+            check.changed_ms = now_ms;
+            check.changed(change, asked_ms, now_ms)
+        });
     }
 
     /// A grant has arrived at a host.
