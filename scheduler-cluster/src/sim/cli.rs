@@ -184,7 +184,7 @@ fn print_tally(tally: &Tally) {
     let counts = tally.counts;
     println!(
         "{} seeds, {} failed; {} s of virtual time; {} jobs acknowledged, {} claims, {} runs, {} leases lost, \
-         {} grants put back, {} over-granted; longest drain {} ms",
+         {} grants put back, {} overlaps; longest drain {} ms",
         tally.seeds,
         tally.failed,
         tally.virtual_ms / 1000,
@@ -193,7 +193,7 @@ fn print_tally(tally: &Tally) {
         counts.runs,
         counts.lost,
         counts.given_back,
-        counts.over_granted,
+        counts.overlaps,
         tally.drained_ms_max,
     );
 }

@@ -6,13 +6,14 @@
 use std::{
     fmt,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use fairlead_scheduler::{Clock, Config, Parts, Pause, Replica};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    health::Health,
     peers::Peers,
     store::Handle,
     timer::{pause, within},
@@ -30,8 +31,8 @@ pub(super) struct Process {
     pub(super) name: String,
     pub(super) pause: Arc<Pause>,
     pub(super) died: CancellationToken,
-    /// Whether its last call of the store was answered well.
-    pub(super) store_answers: AtomicBool,
+    /// How it finds its store.
+    pub(super) health: Health,
 }
 
 impl Process {
@@ -143,7 +144,7 @@ impl Slot {
             name,
             pause: Arc::default(),
             died: CancellationToken::new(),
-            store_answers: AtomicBool::new(true),
+            health: Health::default(),
         });
         life.1 = Some(Life {
             process: Arc::clone(&process),

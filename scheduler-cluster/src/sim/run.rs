@@ -25,6 +25,9 @@ const LOOK_MS: u64 = 100;
 const STILL_MS: u64 = 30_000;
 /// What a try may take besides its run, ms.
 const TRY_MS: u64 = 2_000;
+/// How long after the last end a replica may believe that something is left, ms: changes are found by a
+/// refresh and a second.
+const QUIET_MS: u64 = 10_000;
 /// Longest simulation, ms; more is a bug of the simulation.
 const LIFE_MS: u64 = 3_600_000;
 
@@ -205,6 +208,7 @@ async fn drain(world: &Arc<World>) -> u64 {
         pause(LOOK_MS).await;
         world.checked(|check, now_ms| check.nobody_idles(now_ms));
         world.checked(check::Check::higher_classes_went_first);
+        world.memory_is_bounded().await;
         let open = world.check().open();
         if submitting.is_finished() && open.is_empty() {
             break;
@@ -217,8 +221,23 @@ async fn drain(world: &Arc<World>) -> u64 {
             return 0;
         }
     }
+    let drained_ms = world.now_ms() - began_ms;
     world.checked(|check, _| check.all_ended(&world.truth()));
-    world.now_ms() - began_ms
+    quiet(world).await;
+    drained_ms
+}
+
+/// When all has ended, every replica knows it: nothing is left behind in its memory.
+async fn quiet(world: &Arc<World>) {
+    let mut left = String::new();
+    for _ in 0..QUIET_MS / LOOK_MS {
+        pause(LOOK_MS).await;
+        left = world.left_behind().await;
+        if left.is_empty() {
+            return;
+        }
+    }
+    world.violated("I7", format!("all has ended, and there is still {left}"));
 }
 
 /// How long all jobs would take one after the other, each as often as it may be tried, ms.
@@ -247,9 +266,9 @@ impl World {
                 0
             };
             pause(every_ms + late_ms).await;
-            let mut truth = self.truth();
+            let (mut truth, now_ms) = (self.truth(), self.now_ms());
             match place {
-                Some(place) => truth.refresh_place(place),
+                Some(place) => truth.refresh_place(place, now_ms),
                 None => truth.refresh_docs(),
             }
         }

@@ -1,16 +1,13 @@
 //! One replica's handle on the simulated store: delays, lost answers, late writes, outages.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Condition, Counts, Doc, DocKind, DocWrite, EventRecord, Find,
-    ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth,
-    StoredJob, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
+    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
+    Version,
 };
 
 use super::{
@@ -32,6 +29,13 @@ enum Op {
     Create(Box<NewJob>),
     Patch(Patch),
     Put(DocKind, DocWrite),
+}
+
+/// When a write was sent, and when its answer arrives: until then a refresh may miss it, ms.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    asked_ms: u64,
+    told_ms: u64,
 }
 
 /// What becomes of a write.
@@ -108,15 +112,17 @@ impl Handle {
         !self.is_cut()
     }
 
-    /// The way back. `false`: the answer does not get here.
-    async fn come_back(&self) -> bool {
-        pause(self.half_ms()).await;
+    /// The way back, which takes so long. `false`: the answer does not get here.
+    async fn come_back(&self, takes_ms: u64) -> bool {
+        pause(takes_ms).await;
         let arrives = !self.is_cut();
         if !arrives {
             pause(CALL_MS).await;
         }
         self.process.gate().await;
-        self.answers(arrives);
+        if !arrives {
+            self.process.health.silence(self.world.now_ms());
+        }
         arrives
     }
 
@@ -126,12 +132,8 @@ impl Handle {
         let at_once = self.world.chance().hits(500);
         pause(if at_once { 5 } else { CALL_MS }).await;
         self.process.gate().await;
-        self.answers(false);
+        self.process.health.silence(self.world.now_ms());
         at_once
-    }
-
-    fn answers(&self, well: bool) {
-        self.process.store_answers.store(well, Ordering::Relaxed);
     }
 
     async fn read<T>(&self, what: &str, look: impl FnOnce(&Truth) -> T) -> Result<T, StoreError> {
@@ -141,9 +143,13 @@ impl Handle {
         }
         let fails = self.world.hits(self.world.faults().read_failed);
         let found = look(&self.world.truth());
-        if fails || !self.come_back().await {
-            self.world
-                .note(format_args!("{}: {what} fails", self.process.name));
+        if !self.come_back(self.half_ms()).await {
+            return Err(unavailable());
+        }
+        self.process.health.read(!fails, self.world.now_ms());
+        if fails {
+            let name = &self.process.name;
+            self.world.note(format_args!("{name}: {what} fails"));
             return Err(unavailable());
         }
         Ok(found)
@@ -154,8 +160,9 @@ impl Handle {
         what: &str,
         look: impl FnOnce(&[Arc<View>]) -> T,
     ) -> Result<T, StoreError> {
-        let stale = self.world.hits(self.world.faults().search_stale);
-        self.read(what, |truth| look(&truth.seen(stale))).await
+        let stale = self.world.faults().search_stale;
+        self.read(what, |truth| look(&truth.seen(|| self.world.hits(stale))))
+            .await
     }
 
     fn draw_fate(&self) -> Fate {
@@ -192,51 +199,54 @@ impl Handle {
             return ops.iter().map(|_| Err(error.clone())).collect();
         }
         let of_all = self.draw_fate();
-        let item_alone = self.world.faults().item_alone;
+        let (item_alone, mut back_ms) = (self.world.faults().item_alone, self.half_ms());
+        if matches!(of_all, Fate::Lost | Fate::Unanswered | Fate::Late) {
+            back_ms += self.world.chance().within(0..=CALL_MS);
+        }
+        let told_ms = self.world.now_ms() + back_ms;
+        let asked = Asked { asked_ms, told_ms };
         let mut outcomes = Vec::with_capacity(ops.len());
         for op in &ops {
-            let fate = if self.world.hits(item_alone) {
-                self.draw_fate()
-            } else {
-                of_all
-            };
-            outcomes.push(self.meet(op, fate, asked_ms));
+            let alone = self.world.hits(item_alone);
+            let fate = if alone { self.draw_fate() } else { of_all };
+            outcomes.push(self.meet(op, fate, asked));
         }
-        if matches!(of_all, Fate::Lost | Fate::Unanswered | Fate::Late) {
-            let waits_ms = self.world.chance().within(0..=CALL_MS);
-            pause(waits_ms).await;
-        }
-        if !self.come_back().await {
+        if !self.come_back(back_ms).await {
             return ops.iter().map(|_| Err(unknown())).collect();
         }
+        let taken = |outcome: &Outcome| !matches!(outcome, Err(ItemError::NotTaken { .. }));
+        let now_ms = self.world.now_ms();
+        self.process
+            .health
+            .wrote(outcomes.iter().all(taken), now_ms);
         outcomes
     }
 
-    fn apply(&self, op: &Op, asked_ms: u64) -> Outcome {
-        apply(&self.world, op, &self.process, asked_ms)
+    fn apply(&self, op: &Op, asked: Asked) -> Outcome {
+        apply(&self.world, op, &self.process, asked)
     }
 
     /// One write meets its fate.
-    fn meet(&self, op: &Op, fate: Fate, asked_ms: u64) -> Outcome {
+    fn meet(&self, op: &Op, fate: Fate, asked: Asked) -> Outcome {
         if fate != Fate::Done {
             let name = &self.process.name;
             self.world
                 .note(format_args!("{name}: {} meets {fate:?}", shown(op)));
         }
         match (fate, op) {
-            (Fate::Done, _) => self.apply(op, asked_ms),
+            (Fate::Done, _) => self.apply(op, asked),
             (Fate::Half, Op::Create(job)) => {
                 if self.world.chance().hits(500) {
                     self.world.truth().create_body(job);
                 } else {
                     // What comes of it shows when the other half comes.
-                    let _ = create_state(&self.world, job, &self.process, asked_ms);
+                    let _ = create_state(&self.world, job, &self.process, asked);
                 }
                 Err(unknown())
             }
             (Fate::Half | Fate::Unanswered, _) => {
                 // Whatever came of it, nobody hears it.
-                let _ = self.apply(op, asked_ms);
+                let _ = self.apply(op, asked);
                 Err(unknown())
             }
             (Fate::Phantom, Op::Patch(patch)) => {
@@ -247,14 +257,22 @@ impl Handle {
                     .phantom(patch, self.process.slot, until_ms);
                 Err(unknown())
             }
+            (Fate::Phantom, Op::Put(kind, write)) => {
+                let for_ms = self.world.chance().within(50..=3_000);
+                let until_ms = self.world.now_ms() + for_ms;
+                self.world
+                    .truth()
+                    .phantom_doc(*kind, write, self.process.slot, until_ms);
+                Err(unknown())
+            }
             (Fate::Lost | Fate::Phantom, _) => Err(unknown()),
             (Fate::Late, _) => {
-                self.later(op.clone(), asked_ms);
+                self.later(op.clone(), asked);
                 Err(unknown())
             }
             (Fate::AsConflict, _) => {
                 // The same: it is in, or it truly conflicts.
-                let _ = self.apply(op, asked_ms);
+                let _ = self.apply(op, asked);
                 Err(ItemError::Conflict { current: None })
             }
             (Fate::Conflict, _) => Err(ItemError::Conflict { current: None }),
@@ -263,12 +281,12 @@ impl Handle {
     }
 
     /// The write is on its way for seconds, whatever becomes of who sent it.
-    fn later(&self, op: Op, asked_ms: u64) {
+    fn later(&self, op: Op, asked: Asked) {
         let (world, process) = (Arc::clone(&self.world), Arc::clone(&self.process));
         let late_ms = world.chance().within(10..=8_000);
         self.world.tasks.spawn(async move {
             pause(late_ms).await;
-            let outcome = apply(&world, &op, &process, asked_ms);
+            let outcome = apply(&world, &op, &process, asked);
             if outcome.is_ok() {
                 world.note(format_args!("{}: {} came late", process.name, shown(&op)));
             }
@@ -284,18 +302,18 @@ fn shown(op: &Op) -> String {
     }
 }
 
-fn apply(world: &World, op: &Op, process: &Process, asked_ms: u64) -> Outcome {
+fn apply(world: &World, op: &Op, process: &Process, asked: Asked) -> Outcome {
     match op {
         Op::Create(job) => {
             if !world.truth().create_body(job) {
                 return Err(ItemError::Conflict { current: None });
             }
-            create_state(world, job, process, asked_ms)
+            create_state(world, job, process, asked)
         }
         Op::Patch(patch) => {
-            let change = world.truth().patch(patch)?;
+            let change = world.truth().patch(patch, asked.told_ms)?;
             let version = change.version;
-            world.changed(&change, &process.name, asked_ms);
+            world.changed(&change, &process.name, asked.asked_ms);
             Ok(version)
         }
         Op::Put(kind, write) => {
@@ -311,10 +329,10 @@ fn apply(world: &World, op: &Op, process: &Process, asked_ms: u64) -> Outcome {
     }
 }
 
-fn create_state(world: &World, job: &NewJob, process: &Process, asked_ms: u64) -> Outcome {
-    let change = world.truth().create_state(job)?;
+fn create_state(world: &World, job: &NewJob, process: &Process, asked: Asked) -> Outcome {
+    let change = world.truth().create_state(job, asked.told_ms)?;
     let version = change.version;
-    world.changed(&change, &process.name, asked_ms);
+    world.changed(&change, &process.name, asked.asked_ms);
     Ok(version)
 }
 
@@ -384,7 +402,9 @@ impl JobStore for Handle {
     }
 
     async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
-        self.read("get_doc", |truth| truth.doc(kind, id)).await
+        let (slot, world) = (self.process.slot, &self.world);
+        self.read("get_doc", |truth| truth.doc(kind, id, slot, world.now_ms()))
+            .await
     }
 
     async fn put_docs(&self, kind: DocKind, writes: Vec<DocWrite>) -> Vec<Outcome> {
@@ -409,7 +429,7 @@ impl JobStore for Handle {
             return Err(unavailable());
         }
         self.world.truth().refresh_all();
-        if self.come_back().await {
+        if self.come_back(self.half_ms()).await {
             Ok(())
         } else {
             Err(unavailable())
@@ -417,14 +437,6 @@ impl JobStore for Handle {
     }
 
     fn health(&self) -> StoreHealth {
-        let mut side = Condition::default();
-        if !self.process.store_answers.load(Ordering::Relaxed) {
-            "simulated: it does not answer".clone_into(&mut side.problem);
-        }
-        StoreHealth {
-            name: "simulated".to_owned(),
-            reads: side.clone(),
-            writes: side,
-        }
+        self.process.health.report(self.world.now_ms())
     }
 }

@@ -8,13 +8,14 @@ use fairlead_job::{JobId, Spec};
 use fairlead_store::{
     Doc, DocKind, DocWrite, Expect, ItemError, JobState, NewJob, Patch, StoredJob, Version,
 };
-use serde_json::Value;
 
 /// A state of a job as it is stored.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) state: Arc<JobState>,
     pub(super) version: Version,
+    /// A refresh before this time may miss it: whoever wrote it has not heard yet that it is in.
+    hidden_until_ms: u64,
 }
 
 impl Entry {
@@ -52,6 +53,7 @@ impl Place {
 /// One kind of small documents.
 #[derive(Debug, Default)]
 struct Docs {
+    term: u64,
     seq: u64,
     present: BTreeMap<String, Doc>,
     seen: Arc<Vec<Doc>>,
@@ -60,11 +62,17 @@ struct Docs {
 
 /// A write that was taken by a primary which had been cut off: seen by those who reach it, never kept.
 #[derive(Debug)]
-struct Phantom {
-    entry: Entry,
+struct Phantom<T> {
+    what: T,
     /// Which replica still reaches that primary, and until when, ms.
     slot: usize,
     until_ms: u64,
+}
+
+impl<T> Phantom<T> {
+    fn seen_by(&self, slot: usize, now_ms: u64) -> Option<&T> {
+        (self.slot == slot && self.until_ms > now_ms).then_some(&self.what)
+    }
 }
 
 /// A change of a state that was just made.
@@ -81,7 +89,8 @@ pub(super) struct Truth {
     places: Vec<Place>,
     bodies: BTreeMap<JobId, Spec>,
     docs: BTreeMap<DocKind, Docs>,
-    phantoms: BTreeMap<JobId, Phantom>,
+    phantoms: BTreeMap<JobId, Phantom<Entry>>,
+    phantom_docs: BTreeMap<(DocKind, String), Phantom<Doc>>,
 }
 
 impl Truth {
@@ -98,6 +107,7 @@ impl Truth {
                 .map(|kind| (kind, Docs::default()))
                 .collect(),
             phantoms: BTreeMap::new(),
+            phantom_docs: BTreeMap::new(),
         }
     }
 
@@ -119,9 +129,8 @@ impl Truth {
     /// The state as a replica reads it in real time.
     pub(super) fn read(&self, id: JobId, slot: usize, now_ms: u64) -> Option<StoredJob> {
         let phantom = self.phantoms.get(&id);
-        let phantom = phantom.filter(|phantom| phantom.slot == slot && phantom.until_ms > now_ms);
         phantom
-            .map(|phantom| &phantom.entry)
+            .and_then(|phantom| phantom.seen_by(slot, now_ms))
             .or_else(|| self.job(id))
             .map(Entry::stored)
     }
@@ -141,17 +150,25 @@ impl Truth {
     }
 
     /// Stores the state of a new job, once: a repeat of what is there is written over it.
-    pub(super) fn create_state(&mut self, job: &NewJob) -> Result<Change, ItemError> {
+    pub(super) fn create_state(
+        &mut self,
+        job: &NewJob,
+        hidden_until_ms: u64,
+    ) -> Result<Change, ItemError> {
         let id = job.state.job_id;
         let before = self.job(id).map(|entry| Arc::clone(&entry.state));
         if before.as_deref().is_some_and(|state| *state != job.state) {
             return Err(ItemError::Conflict { current: None });
         }
-        Ok(self.write(before, Arc::new(job.state.clone())))
+        Ok(self.write(before, Arc::new(job.state.clone()), hidden_until_ms))
     }
 
     /// Compare-and-set.
-    pub(super) fn patch(&mut self, patch: &Patch) -> Result<Change, ItemError> {
+    pub(super) fn patch(
+        &mut self,
+        patch: &Patch,
+        hidden_until_ms: u64,
+    ) -> Result<Change, ItemError> {
         let Some(entry) = self.job(patch.id) else {
             return Err(ItemError::Missing);
         };
@@ -164,16 +181,26 @@ impl Truth {
                 reason: "these fields do not make a state".to_owned(),
             });
         };
-        Ok(self.write(Some(before), Arc::new(after)))
+        Ok(self.write(Some(before), Arc::new(after), hidden_until_ms))
     }
 
-    fn write(&mut self, before: Option<Arc<JobState>>, after: Arc<JobState>) -> Change {
+    fn write(
+        &mut self,
+        before: Option<Arc<JobState>>,
+        after: Arc<JobState>,
+        hidden_until_ms: u64,
+    ) -> Change {
         let id = after.job_id;
         let mut version = Version::default();
         if let Some(place) = self.place_mut(id) {
             version = place.next();
             let state = Arc::clone(&after);
-            place.jobs.insert(id, Entry { state, version });
+            let entry = Entry {
+                state,
+                version,
+                hidden_until_ms,
+            };
+            place.jobs.insert(id, entry);
         }
         Change {
             before,
@@ -199,32 +226,61 @@ impl Truth {
             seq_no: place.seq + 1,
         };
         place.term += 1;
-        let entry = Entry {
+        let what = Entry {
             state: Arc::new(state),
             version,
+            hidden_until_ms: u64::MAX,
         };
-        self.phantoms.insert(
-            patch.id,
-            Phantom {
-                entry,
-                slot,
-                until_ms,
-            },
-        );
+        let phantom = Phantom {
+            what,
+            slot,
+            until_ms,
+        };
+        self.phantoms.insert(patch.id, phantom);
+    }
+
+    /// The same for a small document.
+    pub(super) fn phantom_doc(
+        &mut self,
+        kind: DocKind,
+        write: &DocWrite,
+        slot: usize,
+        until_ms: u64,
+    ) {
+        let docs = self.docs.entry(kind).or_default();
+        let (Some(version), Some(body)) = (docs.next_if(write), write.body.clone()) else {
+            return;
+        };
+        docs.term += 1;
+        let id = write.id.clone();
+        let phantom = Phantom {
+            what: Doc { id, version, body },
+            slot,
+            until_ms,
+        };
+        self.phantom_docs.insert((kind, write.id.clone()), phantom);
     }
 
     /// Makes what a place holds visible to searches.
-    pub(super) fn refresh_place(&mut self, number: usize) {
+    pub(super) fn refresh_place(&mut self, number: usize, now_ms: u64) {
         if let Some(place) = self.places.get_mut(number) {
-            let now = Arc::new(place.jobs.clone());
-            place.seen_before = std::mem::replace(&mut place.seen, now);
+            let mut now = place.jobs.clone();
+            for (id, entry) in &place.jobs {
+                if entry.hidden_until_ms > now_ms {
+                    match place.seen.get(id) {
+                        Some(before) => now.insert(*id, before.clone()),
+                        None => now.remove(id),
+                    };
+                }
+            }
+            place.seen_before = std::mem::replace(&mut place.seen, Arc::new(now));
         }
     }
 
     /// Makes everything visible to searches.
     pub(super) fn refresh_all(&mut self) {
         for place in 0..self.places.len() {
-            self.refresh_place(place);
+            self.refresh_place(place, u64::MAX);
         }
         self.refresh_docs();
     }
@@ -237,10 +293,10 @@ impl Truth {
         }
     }
 
-    /// What searches see of each place; one refresh earlier when `stale`.
-    pub(super) fn seen(&self, stale: bool) -> Vec<Arc<View>> {
+    /// What searches see of each place; one refresh earlier where `stale` says so.
+    pub(super) fn seen(&self, mut stale: impl FnMut() -> bool) -> Vec<Arc<View>> {
         let views = self.places.iter().map(|place| {
-            let view = if stale {
+            let view = if stale() {
                 &place.seen_before
             } else {
                 &place.seen
@@ -250,8 +306,12 @@ impl Truth {
         views.collect()
     }
 
-    pub(super) fn doc(&self, kind: DocKind, id: &str) -> Option<Doc> {
-        self.docs.get(&kind)?.present.get(id).cloned()
+    /// A small document as a replica reads it in real time.
+    pub(super) fn doc(&self, kind: DocKind, id: &str, slot: usize, now_ms: u64) -> Option<Doc> {
+        let phantom = self.phantom_docs.get(&(kind, id.to_owned()));
+        let seen = phantom.and_then(|phantom| phantom.seen_by(slot, now_ms));
+        seen.or_else(|| self.docs.get(&kind)?.present.get(id))
+            .cloned()
     }
 
     pub(super) fn list(&self, kind: DocKind, stale: bool) -> Vec<Doc> {
@@ -262,34 +322,38 @@ impl Truth {
 
     pub(super) fn put(&mut self, kind: DocKind, write: &DocWrite) -> Result<Version, ItemError> {
         let docs = self.docs.entry(kind).or_default();
-        let current = docs.present.get(&write.id).map(|doc| doc.version);
+        let is_there = docs.present.contains_key(&write.id);
+        let Some(version) = docs.next_if(write) else {
+            return Err(ItemError::Conflict { current: None });
+        };
+        if write.body.is_none() && !is_there {
+            return Err(ItemError::Missing);
+        }
+        docs.seq = version.seq_no;
+        let id = write.id.clone();
+        match write.body.clone() {
+            Some(body) => docs
+                .present
+                .insert(id.clone(), Doc { id, version, body })
+                .is_some(),
+            None => docs.present.remove(&id).is_some(),
+        };
+        Ok(version)
+    }
+}
+
+impl Docs {
+    /// The version that a write would get; `None`: it expects another one.
+    fn next_if(&self, write: &DocWrite) -> Option<Version> {
+        let current = self.present.get(&write.id).map(|doc| doc.version);
         let as_expected = match write.expect {
             Expect::Any => true,
             Expect::Absent => current.is_none(),
             Expect::Version(version) => current == Some(version),
         };
-        if !as_expected {
-            return Err(ItemError::Conflict { current: None });
-        }
-        if write.body.is_none() && current.is_none() {
-            return Err(ItemError::Missing);
-        }
-        docs.seq += 1;
-        let version = Version {
-            primary_term: 1,
-            seq_no: docs.seq,
-        };
-        let body: Option<Value> = write.body.clone();
-        match body {
-            Some(body) => {
-                let id = write.id.clone();
-                docs.present
-                    .insert(write.id.clone(), Doc { id, version, body });
-            }
-            None => {
-                docs.present.remove(&write.id);
-            }
-        }
-        Ok(version)
+        as_expected.then_some(Version {
+            primary_term: self.term + 1,
+            seq_no: self.seq + 1,
+        })
     }
 }

@@ -32,8 +32,8 @@ pub struct Counts {
     pub given_back: u64,
     /// Workloads that began.
     pub runs: u64,
-    /// Grants that a host could not take.
-    pub over_granted: u64,
+    /// Runs that began while a former owner of the job, who does not know it yet, still ran it.
+    pub overlaps: u64,
 }
 
 impl Counts {
@@ -44,7 +44,7 @@ impl Counts {
         self.lost += other.lost;
         self.given_back += other.given_back;
         self.runs += other.runs;
-        self.over_granted += other.over_granted;
+        self.overlaps += other.overlaps;
     }
 }
 
@@ -153,6 +153,7 @@ impl Check {
         let Some(other) = other else {
             return Ok(());
         };
+        self.counts.overlaps += 1;
         if alone || other.host == host {
             return broken(
                 "I2",
@@ -211,7 +212,11 @@ impl World {
             grant.attempt
         ));
         if !fits {
-            self.check().counts.over_granted += 1;
+            let what = format!(
+                "host {host} is granted job {}, for which it has no room",
+                grant.job_id
+            );
+            self.violated("I2", what);
         }
     }
 

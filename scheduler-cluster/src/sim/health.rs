@@ -1,0 +1,84 @@
+//! How a replica finds its store, from the outcomes of its calls: as the real stores tell it.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use fairlead_store::{Condition, StoreHealth};
+
+/// Both sides of a store, as one replica knows them.
+#[derive(Debug, Default)]
+pub(super) struct Health(Mutex<Sides>);
+
+#[derive(Debug, Default)]
+struct Sides {
+    reads: Side,
+    writes: Side,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    problem: &'static str,
+    /// The problem is that nobody answers: any answer disproves it.
+    is_silence: bool,
+    since_ms: u64,
+}
+
+impl Side {
+    fn set(&mut self, problem: &'static str, is_silence: bool, now_ms: u64) {
+        if self.problem.is_empty() != problem.is_empty() {
+            self.since_ms = now_ms;
+        }
+        self.problem = problem;
+        self.is_silence = is_silence;
+    }
+
+    fn answered(&mut self, now_ms: u64) {
+        if self.is_silence {
+            self.set("", false, now_ms);
+        }
+    }
+
+    fn condition(&self, now_ms: u64) -> Condition {
+        Condition {
+            problem: self.problem.to_owned(),
+            lasts: Duration::from_millis(now_ms.saturating_sub(self.since_ms)),
+        }
+    }
+}
+
+impl Health {
+    fn sides(&self) -> MutexGuard<'_, Sides> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn read(&self, well: bool, now_ms: u64) {
+        let mut sides = self.sides();
+        sides.writes.answered(now_ms);
+        let problem = if well { "" } else { "a read failed" };
+        sides.reads.set(problem, false, now_ms);
+    }
+
+    pub(super) fn wrote(&self, taken: bool, now_ms: u64) {
+        let mut sides = self.sides();
+        sides.reads.answered(now_ms);
+        let problem = if taken { "" } else { "a write was not taken" };
+        sides.writes.set(problem, false, now_ms);
+    }
+
+    pub(super) fn silence(&self, now_ms: u64) {
+        let mut sides = self.sides();
+        sides.reads.set("nobody answers", true, now_ms);
+        sides.writes.set("nobody answers", true, now_ms);
+    }
+
+    pub(super) fn report(&self, now_ms: u64) -> StoreHealth {
+        let sides = self.sides();
+        StoreHealth {
+            name: "simulated".to_owned(),
+            reads: sides.reads.condition(now_ms),
+            writes: sides.writes.condition(now_ms),
+        }
+    }
+}
