@@ -13,6 +13,8 @@ mod upgrade;
 mod view;
 
 pub use cluster::{Asked, Cluster};
+pub(crate) use elastic::Elastic;
+pub use elastic::OwnElastic;
 pub use error::LaunchError;
 pub use folder::{Replica, Settings};
 pub use process::Process;

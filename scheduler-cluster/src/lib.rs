@@ -1,8 +1,10 @@
 //! Several replicas side by side: what starts them for real, and what proves that they work together.
 //!
-//! [`launch`] starts, watches and upgrades them on one machine. [`sim`] runs replicas in virtual time, with
+//! [`launch`] starts, watches and upgrades them on one machine. [`faults`] breaks them while jobs run, for
+//! real, and judges what came of it. [`sim`] runs replicas in virtual time, with
 //! faults, and judges what they do. The program is `fairlead-cluster`.
 
 mod clock;
+pub mod faults;
 pub mod launch;
 pub mod sim;

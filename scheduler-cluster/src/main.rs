@@ -9,11 +9,14 @@ use std::{
 
 use clap::{Args, Parser, Subcommand};
 use fairlead_cluster::{
-    launch::{Asked, Cluster, LaunchError, Replica, ReplicaView, exit_code},
+    faults::FaultsArgs,
+    launch::{Asked, Cluster, LaunchError, OwnElastic, Replica, ReplicaView, exit_code},
     sim::SimulateArgs,
 };
 use serde_json::json;
 
+/// `faults` broke a promise.
+const BROKEN: u8 = 1;
 /// The command line is wrong, or cannot be done as things are. Nothing was done.
 const USAGE: u8 = 2;
 /// Something on this machine: a folder, a port, a program.
@@ -21,7 +24,8 @@ const LOCAL: u8 = 5;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done; status: all replicas are up
+  0  done; status: all replicas are up; faults: all held
+  1  faults: something did not hold
   2  it cannot be done as asked; nothing was done
   3  status: not all replicas are up
   4  status: no replica is up
@@ -45,6 +49,7 @@ struct CommandLine {
 enum Cmd {
     #[command(flatten)]
     Launch(Launch),
+    Faults(FaultsArgs),
     Simulate(SimulateArgs),
 }
 
@@ -116,7 +121,8 @@ struct Which {
 fn main() -> ExitCode {
     let line = CommandLine::parse();
     let ended = match &line.command {
-        Cmd::Launch(command) => run(&line, command),
+        Cmd::Launch(command) => run(carry_out(&line, command)),
+        Cmd::Faults(args) => run(faults(&line, args)),
         Cmd::Simulate(args) => return args.run(),
     };
     match ended {
@@ -129,11 +135,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
+fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(carry_out(line, command))
+    runtime.block_on(work)
+}
+
+async fn faults(line: &CommandLine, args: &FaultsArgs) -> anyhow::Result<u8> {
+    let (report, held) = args.run(&line.dir, remark).await?;
+    print(report.trim_end())?;
+    Ok(if held { 0 } else { BROKEN })
 }
 
 async fn carry_out(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
@@ -175,9 +187,11 @@ async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
         replicas: args.replicas,
         port: args.port,
         elasticsearch: args.elasticsearch.clone(),
-        start_elasticsearch: args
-            .start_elasticsearch
-            .map(|nodes| (nodes, args.elasticsearch_port)),
+        own_elasticsearch: args.start_elasticsearch.map(|nodes| OwnElastic {
+            nodes,
+            port: args.elasticsearch_port,
+            settings: Vec::new(),
+        }),
         index_prefix: args.index_prefix.clone(),
         binary: args.binary.clone(),
         more: (!args.more.is_empty()).then(|| args.more.clone()),

@@ -11,8 +11,7 @@ use std::{
 use rustix::process::Signal;
 
 use super::{
-    Condition, LaunchError, Process, Replica, ReplicaView, Settings,
-    elastic::Elastic,
+    Condition, Elastic, LaunchError, OwnElastic, Process, Replica, ReplicaView, Settings,
     folder::{Folder, Lock, Memory},
 };
 use crate::clock::until;
@@ -39,8 +38,8 @@ pub struct Asked {
     pub port: Option<u16>,
     /// URLs of an Elasticsearch that runs.
     pub elasticsearch: Option<Vec<String>>,
-    /// Nodes of one to start, 1 to 9, and the port of its first.
-    pub start_elasticsearch: Option<(u16, u16)>,
+    /// One to start.
+    pub own_elasticsearch: Option<OwnElastic>,
     /// Prefix of all indices. Default `fairlead`.
     pub index_prefix: Option<String>,
     /// The program. Default `fairlead`, where this program is.
@@ -81,7 +80,6 @@ impl Cluster {
         let folder = Folder::new(dir)?;
         let lock = folder.lock()?;
         let known = folder.load()?;
-        let elastic_port = asked.start_elasticsearch.map(|(_, port)| port);
         let (memory, changed) = planned(asked, known.clone())?;
         if let Some(running) = known.filter(|known| known.replicas.iter().any(Replica::is_running))
             && (changed || memory.replicas.len() < running.replicas.len())
@@ -99,7 +97,7 @@ impl Cluster {
             memory,
             _lock: lock,
         };
-        cluster.start_elasticsearch(elastic_port).await?;
+        cluster.start_elasticsearch().await?;
         cluster.folder.save(&cluster.memory)?;
         let down: Vec<u16> = cluster
             .memory
@@ -117,20 +115,19 @@ impl Cluster {
         Ok(cluster)
     }
 
-    async fn start_elasticsearch(&mut self, port: Option<u16>) -> Result<(), LaunchError> {
-        let settings = &mut self.memory.settings;
-        if settings.elasticsearch_nodes == 0 {
-            return Ok(());
+    async fn start_elasticsearch(&mut self) -> Result<(), LaunchError> {
+        if let Some((elastic, own)) = self.elastic()? {
+            self.memory.settings.elasticsearch = elastic.start(&own).await?;
         }
-        let port = port.or_else(|| {
-            let first = settings.elasticsearch.first()?;
-            first.rsplit(':').next()?.parse().ok()
-        });
-        let elastic = Elastic::below(self.folder.path())?;
-        settings.elasticsearch = elastic
-            .start(settings.elasticsearch_nodes, port.unwrap_or(9200))
-            .await?;
         Ok(())
+    }
+
+    /// The Elasticsearch that is our own, if it is.
+    pub(crate) fn elastic(&self) -> Result<Option<(Elastic, OwnElastic)>, LaunchError> {
+        let Some(own) = self.memory.settings.own_elasticsearch.clone() else {
+            return Ok(None);
+        };
+        Ok(Some((Elastic::below(self.folder.path())?, own)))
     }
 
     /// The replicas.
@@ -320,8 +317,8 @@ impl Cluster {
                 killed.push(number);
             }
         }
-        if self.memory.settings.elasticsearch_nodes > 0 {
-            Elastic::below(self.folder.path())?.stop().await?;
+        if let Some((elastic, _)) = self.elastic()? {
+            elastic.stop().await?;
         }
         Ok(killed)
     }
@@ -352,15 +349,15 @@ fn remembered(folder: &Folder) -> Result<Memory, LaunchError> {
 /// What is to run, and whether its settings differ from what is known.
 fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), LaunchError> {
     let known_settings = known.as_ref().map(|known| &known.settings);
-    let (elasticsearch, nodes) = match (asked.elasticsearch, asked.start_elasticsearch) {
-        (Some(urls), _) if !urls.is_empty() => (urls, 0),
-        (_, Some((nodes, _))) => {
-            let same = known_settings.filter(|known| known.elasticsearch_nodes == nodes);
+    let (elasticsearch, own_elasticsearch) = match (asked.elasticsearch, asked.own_elasticsearch) {
+        (Some(urls), _) if !urls.is_empty() => (urls, None),
+        (_, own @ Some(_)) => {
+            let same = known_settings.filter(|known| known.own_elasticsearch == own);
             let urls = same.map(|known| known.elasticsearch.clone());
-            (urls.unwrap_or_default(), nodes)
+            (urls.unwrap_or_default(), own)
         }
         _ => known_settings
-            .map(|known| (known.elasticsearch.clone(), known.elasticsearch_nodes))
+            .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch.clone()))
             .ok_or_else(|| {
                 LaunchError::usage(
                     "several replicas need an Elasticsearch, and none is named",
@@ -394,7 +391,7 @@ fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), Launch
             .index_prefix
             .or(known_settings.map(|known| known.index_prefix.clone()))
             .unwrap_or_else(|| "fairlead".to_owned()),
-        elasticsearch_nodes: nodes,
+        own_elasticsearch,
         more: asked
             .more
             .or(known_settings.map(|known| known.more.clone()))

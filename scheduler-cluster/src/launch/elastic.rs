@@ -7,15 +7,27 @@ use std::{
     process::Stdio,
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 use super::LaunchError;
 
 const SCRIPT: &str = include_str!("../../../scripts/elasticsearch");
 
+/// How an Elasticsearch of our own is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnElastic {
+    /// Nodes, 1 to 9.
+    pub nodes: u16,
+    /// Port of the first; the others have the next ones.
+    pub port: u16,
+    /// Settings of each node, `NAME=VALUE`.
+    pub settings: Vec<String>,
+}
+
 /// A folder with an Elasticsearch cluster in it.
-#[derive(Debug)]
-pub(super) struct Elastic {
+#[derive(Debug, Clone)]
+pub(crate) struct Elastic {
     script: PathBuf,
     dir: PathBuf,
 }
@@ -36,12 +48,19 @@ impl Elastic {
     }
 
     /// Starts it, or what of it does not run, and returns its URLs.
-    pub(super) async fn start(&self, nodes: u16, port: u16) -> Result<Vec<String>, LaunchError> {
-        let (nodes, port) = (nodes.to_string(), port.to_string());
-        let said = self
-            .run(&["start", "--nodes", &nodes, "--port", &port])
-            .await?;
+    pub(crate) async fn start(&self, own: &OwnElastic) -> Result<Vec<String>, LaunchError> {
+        let (nodes, port) = (own.nodes.to_string(), own.port.to_string());
+        let mut words = vec!["start", "--nodes", &nodes, "--port", &port];
+        for setting in &own.settings {
+            words.extend(["--setting", setting]);
+        }
+        let said = self.run(&words).await?;
         Ok(said.trim().split(',').map(str::to_owned).collect())
+    }
+
+    /// `kill`, `pause` or `resume` node `number`, from 1.
+    pub(crate) async fn node(&self, what: &str, number: u16) -> Result<(), LaunchError> {
+        self.run(&[what, &number.to_string()]).await.map(drop)
     }
 
     /// Stops all of it; its data stays.

@@ -24,7 +24,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    pub(super) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage {
             message: message.into(),
             hint: hint.into(),

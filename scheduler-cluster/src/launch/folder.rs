@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::{LaunchError, Process};
+use super::{LaunchError, OwnElastic, Process};
 
 /// Version of `cluster.json`.
 const FORMAT: u32 = 1;
@@ -25,8 +25,8 @@ pub struct Settings {
     pub elasticsearch: Vec<String>,
     /// Prefix of all its indices.
     pub index_prefix: String,
-    /// Nodes of an Elasticsearch of our own, in the folder's `elasticsearch/`; 0: it is somebody else's.
-    pub elasticsearch_nodes: u16,
+    /// How it is run, if it is our own, in the folder's `elasticsearch/`.
+    pub own_elasticsearch: Option<OwnElastic>,
     /// More arguments of `fairlead serve`.
     pub more: Vec<String>,
 }

@@ -4,17 +4,17 @@ use std::ops::RangeInclusive;
 
 /// A small generator (SplitMix64): the same seed and stream give the same numbers for ever.
 #[derive(Debug, Clone)]
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
     /// Streams of one seed have nothing to do with each other.
-    pub(super) fn new(seed: u64, stream: u64) -> Self {
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut chance = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
         chance.next();
         chance
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,25 +23,25 @@ impl Chance {
     }
 
     /// One of `range`, each as likely.
-    pub(super) fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
+    pub(crate) fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (low, high) = range.into_inner();
         let many = high.saturating_sub(low).saturating_add(1);
         low + self.next() % many
     }
 
     /// An index below `many`, which is at least 1.
-    pub(super) fn index(&mut self, many: usize) -> usize {
+    pub(crate) fn index(&mut self, many: usize) -> usize {
         let many = u64::try_from(many.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % many).unwrap_or(0)
     }
 
     /// `true` so many times of a thousand.
-    pub(super) fn hits(&mut self, per_mille: u32) -> bool {
+    pub(crate) fn hits(&mut self, per_mille: u32) -> bool {
         self.next() % 1000 < u64::from(per_mille)
     }
 
     /// One of these, each as likely; there is at least one.
-    pub(super) fn one_of<T: Copy>(&mut self, all: &[T], or: T) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T], or: T) -> T {
         all.get(self.index(all.len())).copied().unwrap_or(or)
     }
 }

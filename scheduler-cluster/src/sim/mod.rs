@@ -28,6 +28,7 @@ mod truth;
 mod user;
 mod world;
 
+pub(crate) use chance::Chance;
 pub use check::Counts;
 pub use cli::{SimulateArgs, replay};
 pub use run::{Options, Outcome, simulate};

@@ -319,6 +319,7 @@ impl Core {
         let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(&jobs));
         if kept {
             let grants = grants?;
+            turn.log(&grants);
             self.metrics
                 .granted
                 .inc_by(u64::try_from(grants.len()).unwrap_or(u64::MAX));

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use fairlead_api::ErrorCode;
+use fairlead_api::{ErrorCode, Grant};
 use fairlead_job::JobId;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, Version};
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,25 @@ impl Turn {
     /// Jobs that were handed to the host, as far as its document says.
     pub(crate) fn jobs(&self) -> &[JobId] {
         &self.known.doc.jobs
+    }
+
+    /// The store keeps no history: these lines do, of who got what, when and from which replica.
+    pub(crate) fn log(&self, grants: &[Grant]) {
+        let TurnDoc {
+            session, request, ..
+        } = &self.known.doc;
+        for grant in grants {
+            tracing::info!(
+                target: "fairlead::grant",
+                host = self.host,
+                session,
+                request,
+                job_id = grant.job_id,
+                attempt = grant.attempt,
+                claim_token = grant.claim_token,
+                "granted"
+            );
+        }
     }
 }
 

@@ -3,12 +3,12 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use fairlead_api::{Client, ClientConfig, JobQuery};
+use fairlead_api::{Client, ClientConfig, ClientError, JobQuery};
 use fairlead_tests::{jobs, until};
 use tokio::task::JoinSet;
 
@@ -24,6 +24,8 @@ pub(crate) struct Outcome {
     pub(crate) ids: Vec<String>,
     /// Requests that failed, with the client's words.
     pub(crate) failed: Vec<String>,
+    /// Submits that were sent and not answered, and then submitted once more: done or not.
+    pub(crate) unknown: Vec<String>,
     /// Requests that were answered.
     pub(crate) answered: usize,
 }
@@ -32,6 +34,7 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Load {
     over: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
     streams: JoinSet<Outcome>,
 }
 
@@ -40,14 +43,25 @@ impl Load {
     pub(crate) fn start(urls: &[String], account: &str) -> Self {
         let client = Client::new(ClientConfig::new(urls)).expect("URLs");
         let over = Arc::new(AtomicBool::new(false));
+        let answered = Arc::new(AtomicUsize::new(0));
         let mut streams = JoinSet::new();
-        streams.spawn(submits(
-            client.clone(),
-            account.to_owned(),
-            Arc::clone(&over),
-        ));
-        streams.spawn(questions(client, Arc::clone(&over)));
-        Self { over, streams }
+        let counts = (Arc::clone(&over), Arc::clone(&answered));
+        streams.spawn(submits(client.clone(), account.to_owned(), counts.clone()));
+        streams.spawn(questions(client, counts));
+        Self {
+            over,
+            answered,
+            streams,
+        }
+    }
+
+    /// Waits until so many more requests are answered.
+    pub(crate) async fn after(&self, more: usize) {
+        let enough = self.answered.load(Ordering::Relaxed) + more;
+        until("the load goes on", END_LIMIT_S, async || {
+            (self.answered.load(Ordering::Relaxed) >= enough).then_some(())
+        })
+        .await;
     }
 
     /// Stops it, and says what came of it.
@@ -57,13 +71,16 @@ impl Load {
         for mut one in self.streams.join_all().await {
             all.ids.append(&mut one.ids);
             all.failed.append(&mut one.failed);
+            all.unknown.append(&mut one.unknown);
             all.answered += one.answered;
         }
         all
     }
 }
 
-async fn submits(client: Client, account: String, over: Arc<AtomicBool>) -> Outcome {
+type Counts = (Arc<AtomicBool>, Arc<AtomicUsize>);
+
+async fn submits(client: Client, account: String, (over, answered): Counts) -> Outcome {
     let mut outcome = Outcome::default();
     let mut ticks = tokio::time::interval(EVERY);
     while !over.load(Ordering::Relaxed) {
@@ -71,18 +88,25 @@ async fn submits(client: Client, account: String, over: Arc<AtomicBool>) -> Outc
         match client.submit(&jobs::dc(&account)).await {
             Ok(items) if items.iter().all(|item| item.job_id != "0") => {
                 outcome.answered += 1;
+                answered.fetch_add(1, Ordering::Relaxed);
                 outcome
                     .ids
                     .extend(items.into_iter().map(|item| item.job_id));
             }
             Ok(items) => outcome.failed.push(format!("submit: {items:?}")),
+            Err(error) if is_unknown(&error) => outcome.unknown.push(error.to_string()),
             Err(error) => outcome.failed.push(format!("submit: {error}")),
         }
     }
     outcome
 }
 
-async fn questions(client: Client, over: Arc<AtomicBool>) -> Outcome {
+/// Sent, and lost with the replica that had it: nobody but its sender may repeat it.
+fn is_unknown(error: &ClientError) -> bool {
+    matches!(error, ClientError::OutcomeUnknown { .. }) || matches!(error.status(), Some(502 | 504))
+}
+
+async fn questions(client: Client, (over, answered): Counts) -> Outcome {
     let mut outcome = Outcome::default();
     let mut ticks = tokio::time::interval(EVERY);
     let query = JobQuery {
@@ -92,7 +116,10 @@ async fn questions(client: Client, over: Arc<AtomicBool>) -> Outcome {
     while !over.load(Ordering::Relaxed) {
         ticks.tick().await;
         match client.jobs(&query).await {
-            Ok(_) => outcome.answered += 1,
+            Ok(_) => {
+                outcome.answered += 1;
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
             Err(error) => outcome.failed.push(format!("jobs: {error}")),
         }
     }

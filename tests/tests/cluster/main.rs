@@ -5,4 +5,5 @@
 
 mod launcher;
 mod load;
+mod proxy;
 mod upgrade;

@@ -27,6 +27,7 @@ async fn an_upgrade_fails_no_request_of_clients_that_retry() {
     assert!(!said.err.contains("killed"), "{}", said.err);
     let outcome = load.stop().await;
     assert_eq!(outcome.failed, Vec::<String>::new());
+    assert_eq!(outcome.unknown, Vec::<String>::new());
     assert!(
         outcome.answered > 30 && !outcome.ids.is_empty(),
         "{outcome:?}"

@@ -1,0 +1,136 @@
+//! The proxy configuration that a site can use, with the real HAProxy: only addresses are replaced.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use fairlead_tests::{Agent, Http, Replicas, scheduler::free_port, settings, until};
+use reqwest::Method;
+use tempfile::TempDir;
+
+use crate::load::{Load, all_end_well};
+
+const CONFIG: &str = "scheduler-cluster/deploy/haproxy.cfg";
+
+/// A HAProxy in front of replicas.
+struct Proxy {
+    child: Child,
+    url: String,
+    _folder: TempDir,
+}
+
+/// The program; it must be there.
+fn haproxy() -> PathBuf {
+    let mut places = settings::search_path();
+    places.push("/usr/sbin".into());
+    let found = places.into_iter().map(|place| place.join("haproxy"));
+    let mut found = found.filter(|path| path.is_file());
+    found.next().expect(
+        "no haproxy to test with\n  hint: apt-get install haproxy (scripts/test does it with CI=true)",
+    )
+}
+
+impl Proxy {
+    async fn start(replicas: &Replicas) -> Self {
+        let port = free_port();
+        let text = fs::read_to_string(settings::project().join(CONFIG)).expect(CONFIG);
+        let mut text = text.replace("bind :3000", &format!("bind 127.0.0.1:{port}"));
+        for number in 1..=replicas.count {
+            let (site, here) = (
+                format!("server s{number} s{number}:3000"),
+                format!("server s{number} 127.0.0.1:{}", replicas.port + number - 1),
+            );
+            assert_eq!(text.matches(&site).count(), 2, "{CONFIG}: {site}");
+            text = text.replace(&site, &here);
+        }
+        let folder = TempDir::with_prefix("fairlead-proxy-").expect("a temporary folder");
+        let path = folder.path().join("haproxy.cfg");
+        fs::write(&path, text).expect("a configuration");
+        let checked = Command::new(haproxy())
+            .arg("-c")
+            .arg("-f")
+            .arg(&path)
+            .output();
+        let checked = checked.expect("haproxy");
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(
+            checked.status.success() && !said.contains("WARNING"),
+            "{said}"
+        );
+        let mut command = Command::new(haproxy());
+        command.arg("-db").arg("-f").arg(&path);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let proxy = Self {
+            child: command.spawn().expect("haproxy"),
+            url: format!("http://127.0.0.1:{port}"),
+            _folder: folder,
+        };
+        let http = Http::new(&proxy.url);
+        until("the proxy answers", 20, async || {
+            let path = "/scheduler/v1/health";
+            let reply = http
+                .try_send(Method::GET, path, "", Vec::new())
+                .await
+                .ok()?;
+            (reply.status == 200).then_some(())
+        })
+        .await;
+        proxy
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_haproxy_a_restart_fails_nothing_and_a_loss_nothing_that_is_tried_again() {
+    let replicas = Replicas::up(3, &[]).await;
+    let proxy = Proxy::start(&replicas).await;
+    let more = ["--kind", "dc", "--memory", "8g", "--wait", "5"];
+    let _agents = ["host-1", "host-2", "host-3"].map(|host| Agent::start(&proxy.url, host, &more));
+    let urls = [proxy.url.clone()];
+
+    let load = Load::start(&urls, "alice");
+    replicas.done(&["restart", "1"]).await;
+    let restarted = load.stop().await;
+    assert_eq!(restarted.failed, Vec::<String>::new());
+    assert_eq!(restarted.unknown, Vec::<String>::new());
+
+    let load = Load::start(&urls, "alice");
+    replicas.done(&["kill", "2"]).await;
+    load.after(40).await;
+    replicas.done(&["pause", "3"]).await;
+    load.after(40).await;
+    replicas.done(&["resume", "3"]).await;
+    let lost = load.stop().await;
+    assert_eq!(lost.failed, Vec::<String>::new());
+
+    let mut ids = restarted.ids;
+    ids.extend(lost.ids);
+    all_end_well(&urls, &ids).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn haproxy_speaks_for_a_scheduler_that_is_away() {
+    let replicas = Replicas::up(3, &[]).await;
+    let proxy = Proxy::start(&replicas).await;
+    replicas.done(&["down"]).await;
+    let http = Http::new(&proxy.url);
+    let refusal = until("the proxy knows that nobody is there", 30, async || {
+        let reply = http.get("/scheduler/v1/jobs").await;
+        (reply.status == 503).then_some(reply)
+    })
+    .await;
+    let said: serde_json::Value = serde_json::from_str(&refusal.text).expect("JSON");
+    assert_eq!(said["code"], "unavailable", "{}", refusal.text);
+    assert!(said["hint"].is_string(), "{}", refusal.text);
+}
