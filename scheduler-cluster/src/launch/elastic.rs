@@ -76,16 +76,17 @@ impl Elastic {
                 "its remarks are above; or give --elasticsearch URL of one that runs",
             )
         };
-        let output = Command::new("bash")
+        let started = Command::new("bash")
             .arg(&self.script)
             .args(words)
             .arg("--dir")
             .arg(&self.dir)
             .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .await
+            .stdout(Stdio::piped())
+            .spawn()
             .map_err(|error| failed(error.to_string()))?;
+        let output = started.wait_with_output().await;
+        let output = output.map_err(|error| failed(error.to_string()))?;
         if !output.status.success() {
             return Err(failed(output.status.to_string()));
         }
