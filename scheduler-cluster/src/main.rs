@@ -190,7 +190,6 @@ async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
         own_elasticsearch: args.start_elasticsearch.map(|nodes| OwnElastic {
             nodes,
             port: args.elasticsearch_port,
-            settings: Vec::new(),
         }),
         index_prefix: args.index_prefix.clone(),
         binary: args.binary.clone(),

@@ -246,7 +246,7 @@ impl Lanes {
             self.note(kind, format!("node {number}, for long"));
             if kind == Kind::NodeKill {
                 nodes.elastic.node("kill", number).await?;
-                nodes.elastic.start(&nodes.own).await?;
+                nodes.elastic.start(nodes.own).await?;
             } else {
                 nodes.elastic.node("pause", number).await?;
                 self.rest(&mut chance, 8_000..=12_000).await;
@@ -385,7 +385,7 @@ impl Nodes {
             // Those that do not run, or are not paused, do not mind.
             let _ = self.elastic.node("resume", number).await;
         }
-        self.elastic.start(&self.own).await.map(drop)
+        self.elastic.start(self.own).await.map(drop)
     }
 }
 

@@ -33,15 +33,6 @@ use crate::{
 const WARM_UP: Duration = Duration::from_secs(15);
 /// A lease: testboxes that are lost are to be noticed often in a run of minutes.
 const LEASE: &str = "10s";
-/// Elasticsearch notices a node that hangs after three checks of 2 s.
-const NOTICES: [&str; 6] = [
-    "cluster.fault_detection.follower_check.timeout=2s",
-    "cluster.fault_detection.follower_check.interval=500ms",
-    "cluster.fault_detection.follower_check.retry_count=3",
-    "cluster.fault_detection.leader_check.timeout=2s",
-    "cluster.fault_detection.leader_check.interval=500ms",
-    "cluster.fault_detection.leader_check.retry_count=3",
-];
 /// Stages of jobs that have not ended.
 const OPEN: [&str; 6] = ["submit", "dispatch", "boot", "setup", "running", "post_run"];
 /// Jobs read at one time in the end.
@@ -75,7 +66,6 @@ impl Options {
             own_elasticsearch: Some(OwnElastic {
                 nodes: self.nodes,
                 port: self.elasticsearch_port,
-                settings: NOTICES.map(str::to_owned).into(),
             }),
             // Of each run its own: what an earlier one left is not judged again.
             index_prefix: Some(format!("faults-{}-{}", self.seed, std::process::id())),

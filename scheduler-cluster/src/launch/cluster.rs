@@ -117,14 +117,14 @@ impl Cluster {
 
     async fn start_elasticsearch(&mut self) -> Result<(), LaunchError> {
         if let Some((elastic, own)) = self.elastic()? {
-            self.memory.settings.elasticsearch = elastic.start(&own).await?;
+            self.memory.settings.elasticsearch = elastic.start(own).await?;
         }
         Ok(())
     }
 
     /// The Elasticsearch that is our own, if it is.
     pub(crate) fn elastic(&self) -> Result<Option<(Elastic, OwnElastic)>, LaunchError> {
-        let Some(own) = self.memory.settings.own_elasticsearch.clone() else {
+        let Some(own) = self.memory.settings.own_elasticsearch else {
             return Ok(None);
         };
         Ok(Some((Elastic::below(self.folder.path())?, own)))
@@ -357,7 +357,7 @@ fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), Launch
             (urls.unwrap_or_default(), own)
         }
         _ => known_settings
-            .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch.clone()))
+            .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch))
             .ok_or_else(|| {
                 LaunchError::usage(
                     "several replicas need an Elasticsearch, and none is named",

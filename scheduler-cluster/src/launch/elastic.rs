@@ -15,14 +15,12 @@ use super::LaunchError;
 const SCRIPT: &str = include_str!("../../../scripts/elasticsearch");
 
 /// How an Elasticsearch of our own is run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnElastic {
     /// Nodes, 1 to 9.
     pub nodes: u16,
     /// Port of the first; the others have the next ones.
     pub port: u16,
-    /// Settings of each node, `NAME=VALUE`.
-    pub settings: Vec<String>,
 }
 
 /// A folder with an Elasticsearch cluster in it.
@@ -48,13 +46,11 @@ impl Elastic {
     }
 
     /// Starts it, or what of it does not run, and returns its URLs.
-    pub(crate) async fn start(&self, own: &OwnElastic) -> Result<Vec<String>, LaunchError> {
+    pub(crate) async fn start(&self, own: OwnElastic) -> Result<Vec<String>, LaunchError> {
         let (nodes, port) = (own.nodes.to_string(), own.port.to_string());
-        let mut words = vec!["start", "--nodes", &nodes, "--port", &port];
-        for setting in &own.settings {
-            words.extend(["--setting", setting]);
-        }
-        let said = self.run(&words).await?;
+        let said = self
+            .run(&["start", "--nodes", &nodes, "--port", &port])
+            .await?;
         Ok(said.trim().split(',').map(str::to_owned).collect())
     }
 
