@@ -2,7 +2,11 @@
 //! `cargo run -p fairlead-tests --release --bin shares [elasticsearch]` (build the workspace's binaries
 //! in release before). Prints the figure; it takes some minutes, so it is no test.
 
-use fairlead_tests::{Agent, Http, Scheduler, Store, jobs, until};
+use fairlead_tests::{
+    Agent, Scheduler, Store,
+    history::{all_jobs, at, busy_ms},
+    jobs, until,
+};
 use serde_json::{Value, json};
 
 /// Jobs of each account for the two hw machines, and for the host of virtual machines and containers.
@@ -16,22 +20,6 @@ const SECONDS: u64 = 3;
 const HOST_GB: u64 = 20;
 const DC_GB: u64 = 4;
 
-async fn all_jobs(http: &Http) -> Vec<Value> {
-    let mut all = Vec::new();
-    let mut after = String::new();
-    loop {
-        let page = http
-            .get(&format!("/scheduler/v1/jobs?limit=500{after}"))
-            .await
-            .json();
-        all.extend(page["jobs"].as_array().cloned().unwrap_or_default());
-        match page["next"].as_str() {
-            Some(next) => after = format!("&after={next}"),
-            None => return all,
-        }
-    }
-}
-
 /// A job's part of its host: all of it, or its memory's.
 fn share_gb(job: &Value) -> u64 {
     if job["testbox"] == "hw" {
@@ -41,20 +29,11 @@ fn share_gb(job: &Value) -> u64 {
     }
 }
 
-fn at(job: &Value, field: &str) -> Option<u64> {
-    job[field].as_u64().filter(|&ms| ms > 0)
-}
-
 /// GB x milliseconds of testbox time inside a window.
 fn busy(list: &[Value], account: &str, from: u64, to: u64) -> u64 {
-    let time = |job: &Value| {
-        let begin = at(job, "dispatch_ms").unwrap_or(to).max(from);
-        let end = at(job, "end_ms").unwrap_or(to).min(to);
-        end.saturating_sub(begin) * share_gb(job)
-    };
     list.iter()
         .filter(|job| job["my_account"] == account)
-        .map(time)
+        .map(|job| busy_ms(job, from, to) * share_gb(job))
         .sum()
 }
 

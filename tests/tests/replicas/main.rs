@@ -6,5 +6,6 @@
 
 mod crowd;
 mod leases;
+mod news;
 mod rows;
 mod sessions;

@@ -1,0 +1,169 @@
+//! News between replicas: jobs, vip jobs, weights and priorities act where the testbox asks, wherever they were said.
+//! How long it takes is printed by the binary `hints`; here only that it works.
+
+use std::time::Duration;
+
+use fairlead_tests::{Http, Lab, Metrics, Scheduler, Testbox, clock, jobs, until};
+use serde_json::{Value, json};
+
+/// News must have come by then, seconds; 2 are promised, and tests run on busy machines.
+const NEWS_S: u64 = 20;
+
+async fn lab(n: usize) -> (Vec<Scheduler>, Vec<Http>) {
+    let replicas = Lab::new().schedulers(n, &[]).await;
+    let https = replicas.iter().map(Scheduler::http).collect();
+    (replicas, https)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_waits_elsewhere_gets_the_job() {
+    let (_replicas, all) = lab(3).await;
+    for (n, here) in all.iter().enumerate() {
+        let there = &all[(n + 1) % all.len()];
+        let mut host = Testbox::dc(there, &format!("host-{n}"), 2 << 10);
+        host.next_request(30);
+        let submit = async {
+            until("the host waits", 20, async || {
+                (Metrics::of(there).await.get("fairlead_waiters") >= 1.0).then_some(())
+            })
+            .await;
+            here.submit(&jobs::dc("alice")).await
+        };
+        let (answer, ids) = tokio::join!(host.ask_again(), submit);
+        assert_eq!(answer.jobs[0].job_id, ids[0]);
+        host.finish(&answer.jobs[0]).await;
+    }
+}
+
+/// Replicas tell each other of the first jobs of a list only; the rest is found in the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_nobody_hinted_reaches_a_host_that_waits_elsewhere() {
+    let (_replicas, all) = lab(2).await;
+    let elsewhere = jobs::with(jobs::dc("alice"), &json!({"target_machines": ["nowhere"]}));
+    let mut list = vec![elsewhere; 300];
+    list.push(jobs::dc("bob"));
+    let list = Value::Array(list);
+    let mut host = Testbox::dc(&all[1], "host-1", 2 << 10);
+    host.next_request(60);
+    let (answer, ids) = tokio::join!(host.ask_again(), all[0].submit(&list));
+    assert_eq!(answer.jobs[0].job_id, ids[300]);
+}
+
+/// Runs jobs without a pause until one of `ids` comes; normal jobs are there for as long as it may take.
+async fn until_one_of(machine: &mut Testbox, ids: &[String]) -> String {
+    until("the job is next", NEWS_S, async || {
+        let grant = machine.ask(10).await.remove(0);
+        machine.finish(&grant).await;
+        ids.contains(&grant.job_id).then_some(grant.job_id)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vip_job_is_next_at_every_replica() {
+    let (_replicas, all) = lab(3).await;
+    all[0].submit(&jobs::times(5000, &jobs::hw("alice"))).await;
+    let vip = jobs::with(jobs::hw("bob"), &json!({"queue": "vip"}));
+    for (n, here) in all.iter().enumerate() {
+        for there in [&all[(n + 1) % 3], &all[(n + 2) % 3]] {
+            let mut machine = Testbox::hw(there, "box-1");
+            let ids = here.submit(&vip).await;
+            until_one_of(&mut machine, &ids).await;
+        }
+        // The last of a list that nobody hints whole.
+        let mut list = vec![jobs::with(vip.clone(), &json!({"target_machines": ["nowhere"]})); 200];
+        list.push(vip.clone());
+        let ids = here.submit(&Value::Array(list)).await;
+        let mut machine = Testbox::hw(&all[(n + 1) % 3], "box-1");
+        until_one_of(&mut machine, &ids).await;
+    }
+}
+
+async fn set(http: &Http, queue: &str, change: &Value) {
+    let reply = http
+        .post(&format!("/scheduler/v1/queues/{queue}"), change)
+        .await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+}
+
+/// Runs `n` jobs of equal length, and says how many of them were among `ids`.
+async fn run(machine: &mut Testbox, n: usize, ids: &[String]) -> usize {
+    let mut found = 0;
+    for _ in 0..n {
+        let grant = machine.ask(10).await.remove(0);
+        let reply = machine.report(&grant, "job_stage=running").await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let end = clock::now() + Duration::from_millis(150);
+        until("the job has used its time", 5, async || {
+            (clock::now() >= end).then_some(())
+        })
+        .await;
+        machine.finish_running(&grant).await;
+        found += usize::from(ids.contains(&grant.job_id));
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_weight_said_to_one_replica_acts_at_all() {
+    let (_replicas, all) = lab(2).await;
+    let alice = all[0].submit(&jobs::times(100, &jobs::hw("alice"))).await;
+    all[0].submit(&jobs::times(100, &jobs::hw("bob"))).await;
+    let mut machine = Testbox::hw(&all[1], "box-1");
+    let even = run(&mut machine, 12, &alice).await;
+    assert!(
+        (4..=8).contains(&even),
+        "alice ran {even} of 12, half is hers"
+    );
+    set(&all[0], "alice", &json!({"weight": 90})).await;
+    until("it acts at the other replica", NEWS_S, async || {
+        (run(&mut machine, 10, &alice).await >= 8).then_some(())
+    })
+    .await;
+    set(&all[1], "bob", &json!({"weight": 8100})).await;
+    machine.turn_to(&all[0]);
+    until("the other way round", NEWS_S, async || {
+        (run(&mut machine, 10, &alice).await <= 2).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_priority_said_to_one_replica_acts_at_all() {
+    let (_replicas, all) = lab(3).await;
+    all[0].submit(&jobs::times(1000, &jobs::hw("alice"))).await;
+    let bob = all[1].submit(&jobs::times(1000, &jobs::hw("bob"))).await;
+    for (priority, is_bobs) in [(5, true), (2, false), (5, true)] {
+        set(&all[0], "bob", &json!({"priority": priority})).await;
+        for (n, http) in all.iter().enumerate() {
+            let mut machine = Testbox::hw(http, &format!("box-{n}"));
+            until("nothing else is dispatched", NEWS_S, async || {
+                let mut ran = 0;
+                for _ in 0..10 {
+                    let grant = machine.ask(10).await.remove(0);
+                    machine.finish(&grant).await;
+                    ran += usize::from(bob.contains(&grant.job_id) == is_bobs);
+                }
+                (ran == 10).then_some(())
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_queue_waits_at_all_replicas() {
+    let (_replicas, all) = lab(2).await;
+    set(&all[0], "alice", &json!({"paused": true})).await;
+    let mut machine = Testbox::hw(&all[1], "box-1");
+    let waits = until("its jobs wait at the other replica", NEWS_S, async || {
+        let id = all[0].submit(&jobs::hw("alice")).await.remove(0);
+        let ran = machine.run_all(2).await;
+        (!ran.contains(&id)).then_some(id)
+    })
+    .await;
+    let runs = all[0].submit(&jobs::hw("bob")).await.remove(0);
+    assert_eq!(machine.run_all(3).await, [runs]);
+    set(&all[0], "alice", &json!({"paused": false})).await;
+    assert_eq!(machine.run_all(5).await, [waits]);
+}
