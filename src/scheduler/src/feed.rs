@@ -22,8 +22,9 @@ use crate::{
 const PAGE: u32 = 1_000;
 /// Most pages of changes read in one round; what is left comes in the next.
 const PAGES_MAX: usize = 20;
-/// How long a hinted job is left to a replica that comes before this one, ms for each.
-const RANK_MS: u64 = 25;
+/// How long a hinted job is left to a replica that comes before this one, ms for each: time for it to claim
+/// the job and to tell so.
+const RANK_MS: u64 = 30;
 /// An end that is older than this was seen, or is not charged here, ms.
 const UNSEEN_MS: u64 = 10_000;
 /// How long a version is remembered at least, ms: longer than searches lag behind.
@@ -138,13 +139,15 @@ impl Core {
         self.observe_from(stored, Millis(0));
     }
 
-    /// A peer tells of a state at once. A job that waits is new to all replicas at the same moment: each
-    /// begins with its own ones, and leaves the others' to them for a moment, so that claims seldom meet.
+    /// A peer tells of a state at once. A job that waits is new to all replicas at the same moment: first comes
+    /// who told of it, which knew it before, then the others in their order for this job, each a moment after
+    /// the one before, so that claims seldom meet.
     pub(crate) fn observe_hinted(&self, stored: &StoredJob) {
         let rank = self
             .replicas
             .rank(stored.state.job_id, &self.run, self.clock.now());
-        let wait_ms = RANK_MS.saturating_mul(u64::try_from(rank).unwrap_or(u64::MAX));
+        let before = u64::try_from(rank).unwrap_or(u64::MAX).saturating_add(1);
+        let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(self.clock.now().0.saturating_add(wait_ms));
         self.observe_from(stored, from);
     }

@@ -118,13 +118,6 @@ impl LiveJobs {
         ids.into_iter().filter_map(|id| self.get(id)).collect()
     }
 
-    /// All of them, oldest first: the same jobs are always looked after in the same order.
-    pub(crate) fn all(&self) -> Vec<Live> {
-        let mut all: Vec<Live> = self.jobs.iter().map(|live| live.clone()).collect();
-        all.sort_unstable_by_key(|live| live.stored.state.job_id);
-        all
-    }
-
     /// Their ids.
     pub(crate) fn ids(&self) -> BTreeSet<JobId> {
         self.jobs.iter().map(|live| *live.key()).collect()

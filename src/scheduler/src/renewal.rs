@@ -195,8 +195,8 @@ impl Core {
                 self.live.forgive(gap);
                 continue;
             }
-            for live in self.live.all() {
-                self.look_after(&live, now.0).await;
+            for id in self.live.ids() {
+                self.look_after(id, now).await;
             }
         }
     }
@@ -219,9 +219,13 @@ impl Core {
         }
     }
 
-    async fn look_after(self: &Arc<Self>, live: &Live, now: u64) {
-        let state = &live.stored.state;
-        let silent_ms = now.saturating_sub(live.renewed.0);
+    async fn look_after(self: &Arc<Self>, id: JobId, now: Millis) {
+        // As it is now: looking after another job of the same host may have renewed it.
+        let Some(Live { stored, renewed }) = self.live.get(id) else {
+            return;
+        };
+        let state = &stored.state;
+        let silent_ms = now.0.saturating_sub(renewed.0);
         if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
             let reason = format!(
                 "host {} was not heard of for {} s",
