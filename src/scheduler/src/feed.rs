@@ -165,14 +165,16 @@ impl Core {
         }
     }
 
-    /// A job was read at this version: is it as new as what was seen?
-    pub(crate) fn weigh(&self, stored: &StoredJob) {
+    /// A job was read at this version; says whether that is as new as what was seen.
+    pub(crate) fn weigh(&self, stored: &StoredJob) -> bool {
         let id = stored.state.job_id;
         let held = self.live.get(id).map(|live| live.stored.version);
-        if let Some(newest) = held.max(self.seen.newest(id)) {
+        let newest = held.max(self.seen.newest(id));
+        if let Some(newest) = newest {
             self.doubts
                 .weigh(id, stored.version, newest, self.clock.now());
         }
+        newest <= Some(stored.version)
     }
 
     /// The same for a job that no testbox holds, as far as is known.

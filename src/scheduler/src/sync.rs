@@ -202,14 +202,9 @@ impl Core {
             Vec::new()
         });
         let more = pages.iter().any(|page| page.more);
-        for job in pages.iter().flat_map(|page| &page.jobs) {
-            self.weigh(job);
-        }
-        let jobs: Vec<_> = pages
-            .iter()
-            .flat_map(|page| &page.jobs)
-            .map(facts)
-            .collect();
+        let found = pages.iter().flat_map(|page| &page.jobs);
+        // One that has ended meanwhile would stay in memory until somebody tries to claim it.
+        let jobs: Vec<_> = found.filter(|job| self.weigh(job)).map(facts).collect();
         if !jobs.is_empty() {
             self.engine.tell(Event::JobsLearned(jobs));
         }
