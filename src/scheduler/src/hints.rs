@@ -175,7 +175,9 @@ impl Core {
     }
 
     async fn tell_all(&self, message: &Message) {
-        let peers = self.replicas.peers(self.clock.now());
+        let mut peers = self.replicas.peers(self.clock.now());
+        // Whoever had this address before is gone.
+        peers.retain(|peer| peer.url != self.url);
         if peers.is_empty() {
             return;
         }

@@ -34,6 +34,8 @@ const NUMBER: &str = "number-";
 struct Seen {
     version: Version,
     changed: Millis,
+    /// Whether it was seen to change, or spoke to this one: a document alone may be that of a dead one.
+    lives: bool,
     body: Value,
 }
 
@@ -83,8 +85,10 @@ impl Replicas {
             let seen = known.others.entry(peer.run.clone()).or_insert(Seen {
                 version: Version::default(),
                 changed: now,
+                lives: true,
                 body: json!({ "name": peer.name, "url": peer.url }),
             });
+            seen.lives = true;
             seen.changed = seen.changed.max(now);
         });
     }
@@ -94,12 +98,17 @@ impl Replicas {
         self.as_peers(own, now).rank(JobKey(job.get()))
     }
 
-    /// The live replicas in the engine's words.
+    /// The replicas that surely live, in the engine's words.
     fn as_peers(&self, own: &str, now: Millis) -> Peers {
+        let lives =
+            |run: &str| self.with(|known| known.others.get(run).is_some_and(|seen| seen.lives));
         let others = self.peers(now).into_iter();
         Peers {
             own: run_number(own),
-            others: others.map(|peer| run_number(&peer.run)).collect(),
+            others: others
+                .filter(|peer| lives(&peer.run))
+                .map(|peer| run_number(&peer.run))
+                .collect(),
         }
     }
 
@@ -119,13 +128,14 @@ impl Replicas {
             let mut others = BTreeMap::new();
             for doc in docs.into_iter().filter(|doc| doc.id != own) {
                 let before = known.others.remove(&doc.id);
-                let changed = match before {
-                    Some(seen) if seen.version == doc.version => seen.changed,
-                    _ => now,
+                let (changed, lives) = match before {
+                    Some(seen) if seen.version == doc.version => (seen.changed, seen.lives),
+                    before => (now, before.is_some()),
                 };
                 let seen = Seen {
                     version: doc.version,
                     changed,
+                    lives,
                     body: doc.body,
                 };
                 others.insert(doc.id, seen);
@@ -348,6 +358,20 @@ mod tests {
             gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
             ["b"]
         );
+    }
+
+    #[test]
+    fn a_document_alone_is_no_living_replica() {
+        let all = Replicas::default();
+        let others = |now| all.as_peers("me", Millis(now)).others.len();
+        all.listed(vec![replica("a", 1), replica("dead", 2)], "me", Millis(0));
+        assert_eq!(others(0), 0);
+        all.listed(
+            vec![replica("a", 3), replica("dead", 2)],
+            "me",
+            Millis(2_000),
+        );
+        assert_eq!(others(2_000), 1);
     }
 
     #[test]
