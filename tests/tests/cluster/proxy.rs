@@ -37,6 +37,9 @@ impl Proxy {
         let port = free_port();
         let text = fs::read_to_string(settings::project().join(CONFIG)).expect(CONFIG);
         let mut text = text.replace("bind :3000", &format!("bind 127.0.0.1:{port}"));
+        // A test's process may open fewer files than a site's proxy.
+        assert!(text.contains("maxconn 50000"), "{CONFIG}: maxconn");
+        text = text.replace("maxconn 50000", "maxconn 200");
         for number in 1..=replicas.count {
             let (site, here) = (
                 format!("server s{number} s{number}:3000"),
