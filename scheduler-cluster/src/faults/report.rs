@@ -61,19 +61,7 @@ impl Outcome<'_> {
         let facts = self.evidence.facts;
         let number = |n: usize| n.to_string();
         let total = |series: &str| self.totals.get(series).copied().unwrap_or(0);
-        let again = self
-            .evidence
-            .finals
-            .values()
-            .filter(|end| end.attempt > 1)
-            .count();
         let (gap, gap_from) = longest_gap(self.evidence);
-        let mut healths: BTreeMap<String, usize> = BTreeMap::new();
-        for end in self.evidence.finals.values() {
-            *healths
-                .entry(format!("{} {}", end.stage, end.health))
-                .or_default() += 1;
-        }
         let claims =
             |outcome: &str| total(&format!("fairlead_claims_total{{outcome=\"{outcome}\"}}"));
         let rows = [
@@ -86,7 +74,10 @@ impl Outcome<'_> {
             ("jobs in the store", number(self.evidence.finals.len())),
             ("dispatches", number(self.evidence.grants.len())),
             ("runs on testboxes", number(facts.intervals.len())),
-            ("jobs that took more than one attempt", number(again)),
+            (
+                "jobs that took more than one attempt",
+                number(self.tried_again()),
+            ),
             ("claims committed", claims("committed").to_string()),
             (
                 "claims in conflict",
@@ -132,14 +123,27 @@ impl Outcome<'_> {
             ),
         ];
         let mut rows: Vec<_> = rows.map(|(name, value)| (name.to_owned(), value)).into();
-        rows.extend(
-            healths
-                .into_iter()
-                .map(|(name, n)| (format!("jobs: {name}"), number(n))),
-        );
-        let troubles = facts.agent_troubles.iter();
-        rows.extend(troubles.map(|(what, n)| (format!("testboxes: {what}"), n.to_string())));
+        rows.extend(self.ends_and_troubles());
         rows
+    }
+
+    fn tried_again(&self) -> usize {
+        let ends = self.evidence.finals.values();
+        ends.filter(|end| end.attempt > 1).count()
+    }
+
+    /// How many jobs ended how, and what testboxes met.
+    fn ends_and_troubles(&self) -> Vec<(String, String)> {
+        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+        for end in self.evidence.finals.values() {
+            *ends
+                .entry(format!("jobs: {} {}", end.stage, end.health))
+                .or_default() += 1;
+        }
+        let troubles = self.evidence.facts.agent_troubles.iter();
+        let troubles = troubles.map(|(what, n)| (format!("testboxes: {what}"), n.to_string()));
+        let ends = ends.into_iter().map(|(name, n)| (name, n.to_string()));
+        ends.chain(troubles).collect()
     }
 
     /// From the acknowledgement of each job to the beginning of its first run.
