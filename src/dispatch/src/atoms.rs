@@ -4,7 +4,7 @@
 //! the table has doubled, so that memory follows what is in use (I7) and a sweep costs O(1) a new name.
 
 use indexmap::IndexSet;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// Below this many names no sweep is worth its while.
@@ -13,8 +13,8 @@ const SWEEP_FROM: usize = 1_024;
 /// A shared string.
 pub(crate) type Atom = Arc<str>;
 
-/// The standard hash with fixed keys: the same on every run.
-pub(crate) type Fixed = BuildHasherDefault<DefaultHasher>;
+/// A hash for names, the same on every run.
+pub(crate) type Fixed = foldhash::fast::FixedState;
 
 /// A hash for keys that are numbers already: one multiplication, both halves folded.
 #[derive(Debug, Default)]
@@ -33,6 +33,10 @@ impl Hasher for NumberHasher {
 
     fn write_u32(&mut self, n: u32) {
         self.write_u64(u64::from(n));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
     }
 
     fn write_u64(&mut self, n: u64) {
@@ -82,21 +86,40 @@ impl Atoms {
         atoms.into_boxed_slice()
     }
 
+    /// A table of those of `names` that are in this one.
+    pub(crate) fn those_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Self {
+        let known = names.filter_map(|name| self.names.get(name));
+        Self {
+            names: known.cloned().collect(),
+            ..Self::default()
+        }
+    }
+
     /// How many names are in the table.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
 }
 
-/// Whether the sorted `inner` is contained in the sorted `outer`.
+/// Whether two names of one table are equal: then they are the same.
+pub(crate) fn same(a: &Atom, b: &Atom) -> bool {
+    Arc::ptr_eq(a, b)
+}
+
+/// Where a name is: of one table, as good as the name.
+pub(crate) fn address(name: &Atom) -> usize {
+    Arc::as_ptr(name).cast::<u8>().addr()
+}
+
+/// Whether `name` is among `names` of the same table.
+pub(crate) fn is_among(name: &Atom, names: &[Atom]) -> bool {
+    names.iter().any(|other| same(name, other))
+}
+
+/// Whether the sorted `inner` is contained in the sorted `outer`, both of one table. No name is read.
 pub(crate) fn is_subset(inner: &[Atom], outer: &[Atom]) -> bool {
     let mut outer = outer.iter();
-    inner.iter().all(|want| {
-        // Names of one table are equal if they are the same, which is quick to see.
-        let reached = |have: &&Atom| Arc::ptr_eq(have, want) || *have >= want;
-        let found = outer.find(reached);
-        found.is_some_and(|have| Arc::ptr_eq(have, want) || have == want)
-    })
+    inner.iter().all(|want| outer.any(|have| same(have, want)))
 }
 
 /// How many names two sorted lists have in common.

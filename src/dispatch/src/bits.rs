@@ -1,11 +1,10 @@
 //! Sets of queues as bits, with counts: which queues have something of a kind.
 
-use crate::atoms::{Atom, Fixed};
+use crate::atoms::{Atom, Numbers, address};
 use crate::ledger::QueueId;
 use indexmap::IndexMap;
 use slotmap::Key;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Queues, each a bit.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -156,7 +155,8 @@ impl ByMemory {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByNeed {
     plain: ByMemory,
-    anchored: IndexMap<Atom, ByMemory, Fixed>,
+    /// By where the name of the requirement is.
+    anchored: IndexMap<usize, (Atom, ByMemory), Numbers>,
 }
 
 impl ByNeed {
@@ -164,7 +164,10 @@ impl ByNeed {
     pub(crate) fn one_more(&mut self, anchor: Option<&Atom>, digits: u32, queue: QueueId) {
         let group = match anchor {
             None => &mut self.plain,
-            Some(name) => self.anchored.entry(Arc::clone(name)).or_default(),
+            Some(name) => {
+                let new = || (Atom::clone(name), ByMemory::default());
+                &mut self.anchored.entry(address(name)).or_insert_with(new).1
+            }
         };
         group.one_more(digits, queue);
     }
@@ -175,12 +178,12 @@ impl ByNeed {
             self.plain.one_less(digits, queue);
             return;
         };
-        let Some(group) = self.anchored.get_mut(name) else {
+        let Some((_, group)) = self.anchored.get_mut(&address(name)) else {
             return;
         };
         group.one_less(digits, queue);
         if group.by_digits.is_empty() {
-            self.anchored.swap_remove(name);
+            self.anchored.swap_remove(&address(name));
         }
     }
 
@@ -195,7 +198,7 @@ impl ByNeed {
         if self.anchored.is_empty() {
             return;
         }
-        for group in own.filter_map(|name| self.anchored.get(name)) {
+        for (_, group) in own.filter_map(|name| self.anchored.get(&address(name))) {
             group.add_to(bits, digits_max);
         }
     }
@@ -216,11 +219,11 @@ impl ByNeed {
             "queues counted wrongly under a key"
         );
         assert_eq!(self.anchored.len(), other.anchored.len());
-        for (name, group) in &other.anchored {
+        for (at, (name, group)) in &other.anchored {
             assert!(
                 self.anchored
-                    .get(name)
-                    .is_some_and(|known| same(known, group)),
+                    .get(at)
+                    .is_some_and(|(_, known)| same(known, group)),
                 "queues that need {name} counted wrongly"
             );
         }

@@ -5,6 +5,7 @@
 
 use crate::event::JobKey;
 use crate::ledger::{Ledger, Owner};
+use crate::meter::times;
 
 /// A whole host, in the unit of `share`.
 pub(crate) const WHOLE: u64 = 1_000_000;
@@ -30,10 +31,8 @@ pub(crate) struct Charge {
 impl Charge {
     pub(crate) fn terms(&self) -> (i128, i128) {
         match self.since {
-            Some(since) if self.overrun => {
-                (-self.price.saturating_mul(i128::from(since)), self.price)
-            }
-            _ => (self.price.saturating_mul(i128::from(self.expected_ms)), 0),
+            Some(since) if self.overrun => (-times(self.price, i128::from(since)), self.price),
+            _ => (times(self.price, i128::from(self.expected_ms)), 0),
         }
     }
 }
@@ -48,7 +47,7 @@ impl Ledger {
         ) {
             let (pass, class) = (queue.meter.pass(now), usize::from(queue.class()));
             queue.last = member.meter.pass(now);
-            let cost = charge.price.saturating_mul(i128::from(charge.expected_ms));
+            let cost = times(charge.price, i128::from(charge.expected_ms));
             queue.step = queue.meter.cost(cost).max(queue.step.saturating_mul(7) / 8);
             if let Some(last) = self.last.get_mut(class) {
                 *last = pass;
@@ -62,7 +61,7 @@ impl Ledger {
             overrun: false,
             ..charge.clone()
         };
-        self.add(&in_flight, 1);
+        self.add(&in_flight);
         self.charges.insert(job, in_flight);
         self.note(owner, now);
         if let Some(since) = charge.since {
@@ -85,7 +84,7 @@ impl Ledger {
             tally.in_flight = tally.in_flight.saturating_sub(1);
             tally.running = tally.running.saturating_add(1);
         });
-        self.busy(owner, -share.saturating_mul(i128::from(since)), share);
+        self.busy(owner, -times(share, i128::from(since)), share);
         self.retime(job, |charge| {
             charge.since = Some(since);
             charge.overrun = due <= now;
@@ -103,7 +102,7 @@ impl Ledger {
             .filter(|charge| charge.since.is_none())?
             .clone();
         self.charges.swap_remove(&job);
-        self.add(&charge, -1);
+        self.take(&charge);
         self.tally(charge.owner, |tally| {
             tally.in_flight = tally.in_flight.saturating_sub(1);
         });
@@ -118,10 +117,10 @@ impl Ledger {
         self.charges.swap_remove(&job);
         self.overruns
             .remove(&(since.saturating_add(charge.expected_ms), job));
-        self.add(&charge, -1);
+        self.take(&charge);
         let at = at.clamp(since, now.max(since));
         let took = at - since;
-        let cost = charge.price.saturating_mul(i128::from(took));
+        let cost = times(charge.price, i128::from(took));
         if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
             queue.meter.settle(cost);
             queue.step = queue.step.max(queue.meter.cost(cost));
@@ -133,7 +132,7 @@ impl Ledger {
             tally.running = tally.running.saturating_sub(1);
         });
         let share = i128::from(charge.share);
-        self.busy(charge.owner, share.saturating_mul(i128::from(at)), -share);
+        self.busy(charge.owner, times(share, i128::from(at)), -share);
         self.note(charge.owner, now);
         Some(took)
     }
@@ -154,17 +153,24 @@ impl Ledger {
         let before = charge.clone();
         change(charge);
         let after = charge.clone();
-        self.add(&before, -1);
-        self.add(&after, 1);
+        self.take(&before);
+        self.add(&after);
     }
 
-    fn add(&mut self, charge: &Charge, times: i128) {
+    fn add(&mut self, charge: &Charge) {
+        self.meter(charge.owner, charge.terms());
+    }
+
+    fn take(&mut self, charge: &Charge) {
         let (flat, rate) = charge.terms();
-        let (flat, rate) = (flat.saturating_mul(times), rate.saturating_mul(times));
-        if let Some(queue) = self.queues.get_mut(charge.owner.queue) {
+        self.meter(charge.owner, (-flat, -rate));
+    }
+
+    fn meter(&mut self, owner: Owner, (flat, rate): (i128, i128)) {
+        if let Some(queue) = self.queues.get_mut(owner.queue) {
             queue.meter.add(flat, rate);
         }
-        if let Some(member) = self.members.get_mut(charge.owner.member) {
+        if let Some(member) = self.members.get_mut(owner.member) {
             member.meter.add(flat, rate);
         }
     }

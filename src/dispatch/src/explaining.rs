@@ -3,7 +3,7 @@
 //! The checks are those of matching ([`crate::shape::lacks`]); nothing is judged twice in different ways. Takes
 //! time in proportion to the hosts that are known, never to the jobs, and every list in an answer is bounded.
 
-use crate::atoms::Atom;
+use crate::atoms::{Atom, Atoms};
 use crate::engine::{Engine, could_ever_run};
 use crate::event::{JobFacts, JobKey, Kind, Millis};
 use crate::explain::{
@@ -67,7 +67,7 @@ impl Engine {
             return known;
         }
         let now = self.now.max(now.0);
-        let shape = plain_shape(facts);
+        let shape = plain_shape(&self.atoms, facts);
         let owner = self.ledger.by_name.get(&*facts.queue).and_then(|id| {
             let member = self.ledger.queues.get(*id)?.members.get(&*facts.account)?;
             Some(Owner {
@@ -352,9 +352,11 @@ impl Engine {
     }
 }
 
-/// The facts' shape, its names shared with nobody.
-fn plain_shape(facts: &JobFacts) -> Shape {
-    let mut atoms = crate::atoms::Atoms::default();
+/// The facts' shape. No name of it is kept.
+fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
+    let lists = [&facts.host_keys, &facts.tags, &facts.devices];
+    let names = lists.into_iter().flatten().chain([&facts.arch]);
+    let mut atoms = known.those_of(names.map(String::as_str));
     crate::engine::shape_of(&mut atoms, facts)
 }
 

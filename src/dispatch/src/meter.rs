@@ -44,9 +44,8 @@ impl Meter {
     pub(crate) fn pass(&self, now_ms: u64) -> Pass {
         let running = self
             .flat
-            .saturating_add(self.rate.saturating_mul(i128::from(now_ms)));
-        self.settled
-            .saturating_add(running.saturating_mul(self.stride))
+            .saturating_add(times(self.rate, i128::from(now_ms)));
+        self.settled.saturating_add(times(running, self.stride))
     }
 
     /// Adds (or with negative numbers takes away) running charge: `flat + rate × now`.
@@ -57,14 +56,12 @@ impl Meter {
 
     /// Charges for what is over.
     pub(crate) fn settle(&mut self, charge: i128) {
-        self.settled = self
-            .settled
-            .saturating_add(charge.saturating_mul(self.stride));
+        self.settled = self.settled.saturating_add(times(charge, self.stride));
     }
 
     /// Virtual time of `charge` at this weight.
     pub(crate) fn cost(&self, charge: i128) -> Pass {
-        charge.saturating_mul(self.stride)
+        times(charge, self.stride)
     }
 
     /// Gives it another weight from now on; where it stands now stays.
@@ -83,6 +80,14 @@ impl Meter {
     /// The running part, to be compared with a sum over the running jobs.
     pub(crate) fn running(&self) -> (i128, i128) {
         (self.flat, self.rate)
+    }
+}
+
+/// The product, no further than the ends of `i128`. Quick where both fit in 64 bits, as they nearly always do.
+pub(crate) fn times(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),
+        _ => a.saturating_mul(b),
     }
 }
 

@@ -10,6 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, btree_set};
 use std::iter::Peekable;
 
+/// Room for so many looked at is made at once: most walks need no more.
+const READY_FROM: usize = 16;
+
 /// What orders queues: class, then virtual time.
 pub(crate) type QueueKey = (Reverse<u8>, Pass);
 
@@ -24,7 +27,7 @@ impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
     pub(crate) fn new(notes: &'a BTreeSet<(K, I)>) -> Self {
         Self {
             noted: notes.iter().peekable(),
-            ready: BinaryHeap::new(),
+            ready: BinaryHeap::with_capacity(READY_FROM),
         }
     }
 

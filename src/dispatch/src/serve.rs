@@ -23,6 +23,9 @@ const LARGE_EVERY_MS: u64 = 1_000;
 /// Waiting offers looked at in one group, when the first ones are reserved or too small.
 const SLOTS_LOOKED_AT: usize = 32;
 
+/// Queues noted too low that a look may pass.
+const STALE_MAX: usize = 6;
+
 type BucketRank = (QueueRank, MemberRank, Place, BucketId);
 
 impl Engine {
@@ -118,8 +121,11 @@ impl Engine {
         if nothing {
             self.note_nothing(id);
         }
-        for queue in stale_queues {
-            self.ledger.note_queue(queue, self.now);
+        // A few that are noted too low are sooner looked at again than noted anew.
+        if stale_queues.len() > STALE_MAX {
+            for queue in stale_queues {
+                self.ledger.note_queue(queue, self.now);
+            }
         }
         for owner in stale_members {
             self.ledger.note_member(owner.queue, owner.member, self.now);

@@ -2,7 +2,7 @@
 //!
 //! Matching and explaining both use [`lacks`]; nothing else decides whether a job may run on a host.
 
-use crate::atoms::{Atom, Fixed, Numbers, is_subset};
+use crate::atoms::{Atom, Fixed, Numbers, is_among, is_subset, same};
 use crate::event::Kind;
 use crate::index::{BucketId, Head, KeyId, Place};
 use slotmap::{SlotMap, new_key_type};
@@ -98,7 +98,7 @@ type Check = (Lack, fn(&Shape, &View) -> bool);
 /// Cheap and telling ones first. Those that pass with time (busy, memory, gates) come last.
 const CHECKS: [Check; 8] = [
     (Lack::Arch, |shape, host| {
-        shape.arch.is_empty() || shape.arch == host.env.arch
+        same(&shape.arch, &host.env.arch) || shape.arch.is_empty()
     }),
     (Lack::Tags, |shape, host| {
         is_subset(&shape.tags, &host.env.tags)
@@ -107,16 +107,11 @@ const CHECKS: [Check; 8] = [
         is_subset(&shape.devices, &host.env.devices)
     }),
     (Lack::Key, |shape, host| {
-        shape
-            .keys
-            .iter()
-            .any(|key| host.keys.binary_search(key).is_ok())
+        shape.keys.iter().any(|key| is_among(key, &host.keys))
     }),
     (Lack::Blocked, |shape, _| shape.gate != Gate::Blocked),
     (Lack::Caches, |shape, host| match &shape.gate {
-        Gate::Affine(dirs) => dirs
-            .iter()
-            .any(|dir| host.caches.binary_search(dir).is_ok()),
+        Gate::Affine(dirs) => dirs.iter().any(|dir| is_among(dir, &host.caches)),
         Gate::Open | Gate::Blocked => true,
     }),
     (Lack::Busy, |shape, host| {
