@@ -54,11 +54,11 @@ pub(crate) struct Host {
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
     offered_mb: u32,
-    /// Taken from that by claims the host did not know of when it offered.
-    claimed_mb: u64,
+    /// Taken from that by jobs the host did not know of when it offered, MB: in flight then, or claimed since.
+    claimed: Vec<(JobKey, u64)>,
     /// Memory of vm and dc jobs in flight and running, as far as is known here.
     used_mb: u64,
-    in_flight_mb: u64,
+    in_flight: Vec<(JobKey, u64)>,
     hw_jobs: u32,
 }
 
@@ -79,17 +79,17 @@ impl Host {
             under: None,
             nothing: None,
             offered_mb,
-            claimed_mb: 0,
+            claimed: Vec::new(),
             used_mb: 0,
-            in_flight_mb: 0,
+            in_flight: Vec::new(),
             hw_jobs: 0,
         }
     }
 
     fn refresh(&mut self) {
         let left = |of: u32, taken: u64| u64::from(of).saturating_sub(taken);
-        let free =
-            left(self.offered_mb, self.claimed_mb).min(left(self.view.total_mb, self.used_mb));
+        let claimed_mb = self.claimed.iter().map(|(_, mb)| mb).sum();
+        let free = left(self.offered_mb, claimed_mb).min(left(self.view.total_mb, self.used_mb));
         self.view.free_mb = u32::try_from(free).unwrap_or(u32::MAX);
         self.view.hw_open = self.runs.is_empty();
         self.view.shared_open = self.hw_jobs == 0;
@@ -98,8 +98,8 @@ impl Host {
     /// A job is in flight to it.
     fn claim(&mut self, job: JobKey, load: Load) {
         self.runs.insert(job);
-        self.claimed_mb = self.claimed_mb.saturating_add(load.shared_mb());
-        self.in_flight_mb = self.in_flight_mb.saturating_add(load.shared_mb());
+        self.claimed.push((job, load.shared_mb()));
+        self.in_flight.push((job, load.shared_mb()));
         self.enter(load);
     }
 
@@ -113,6 +113,7 @@ impl Host {
 
     fn leave(&mut self, job: JobKey, load: Load) {
         self.runs.remove(&job);
+        self.claimed.retain(|(claimed, _)| *claimed != job);
         self.used_mb = self.used_mb.saturating_sub(load.shared_mb());
         self.hw_jobs = self
             .hw_jobs
@@ -286,7 +287,7 @@ impl Hosts {
             host.nothing = None;
         }
         host.view.total_mb = arrival.total_mb;
-        host.claimed_mb = host.in_flight_mb;
+        host.claimed.clone_from(&host.in_flight);
         host.last_seen = now;
         host.open = Some(key);
         host.left = false;
@@ -369,12 +370,10 @@ impl Hosts {
         let Some(host) = self.known.get_mut(id) else {
             return;
         };
-        host.in_flight_mb = host.in_flight_mb.saturating_sub(load.shared_mb());
-        if committed {
-            return;
+        host.in_flight.retain(|(in_flight, _)| *in_flight != job.1);
+        if !committed {
+            self.leave(id, job.1, load);
         }
-        host.claimed_mb = host.claimed_mb.saturating_sub(load.shared_mb());
-        self.leave(id, job.1, load);
     }
 
     /// A job is no longer on its host.

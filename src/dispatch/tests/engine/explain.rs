@@ -284,6 +284,6 @@ fn reports_say_what_is_charged() {
             hosts[0].jobs_total,
             hosts[0].free_memory_mb
         ),
-        ("h", 0, 15_000)
+        ("h", 0, 20_000)
     );
 }

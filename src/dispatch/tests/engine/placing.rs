@@ -312,3 +312,31 @@ fn short_jobs_still_enter_a_reserved_host() {
     assert_eq!(lab.serve(vm_host("h")), [2]);
     assert_eq!(lab.engine.stats().reservations, 0);
 }
+
+/// An offer that is made while a claim is in flight does not count its job; when that job ends, the offer is as
+/// large as it said.
+#[test]
+fn what_ends_that_an_offer_did_not_count_gives_its_memory_back() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    let first = lab.offer(vm_host("h"));
+    assert_eq!(lab.claimed(), [1]);
+    let second = Offer {
+        free_memory_mb: 15_000,
+        ..vm_host("h")
+    };
+    lab.offer(second);
+    let large = JobFacts {
+        memory_mb: 15_000,
+        ..job(2, "a")
+    };
+    lab.learn([large]);
+    lab.commit(JobKey(1), first);
+    assert_eq!(
+        lab.claimed(),
+        [0; 0],
+        "the host has job 1, and 14,000 MB left"
+    );
+    lab.end(JobKey(1));
+    assert_eq!(lab.claimed(), [2]);
+}
