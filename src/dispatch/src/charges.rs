@@ -29,11 +29,20 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// What it counts for, as `flat + rate × now`.
     pub(crate) fn terms(&self) -> (i128, i128) {
-        match self.since {
-            Some(since) if self.overrun => (-times(self.price, i128::from(since)), self.price),
-            _ => (times(self.price, i128::from(self.expected_ms)), 0),
+        if self.overrun {
+            self.used()
+        } else {
+            (times(self.price, i128::from(self.expected_ms)), 0)
         }
+    }
+
+    /// What of it is used, in the same form.
+    pub(crate) fn used(&self) -> (i128, i128) {
+        self.since.map_or((0, 0), |since| {
+            (-times(self.price, i128::from(since)), self.price)
+        })
     }
 }
 
@@ -158,20 +167,20 @@ impl Ledger {
     }
 
     fn add(&mut self, charge: &Charge) {
-        self.meter(charge.owner, charge.terms());
+        self.meter(charge.owner, charge.terms(), charge.used());
     }
 
     fn take(&mut self, charge: &Charge) {
-        let (flat, rate) = charge.terms();
-        self.meter(charge.owner, (-flat, -rate));
+        let minus = |(flat, rate): (i128, i128)| (-flat, -rate);
+        self.meter(charge.owner, minus(charge.terms()), minus(charge.used()));
     }
 
-    fn meter(&mut self, owner: Owner, (flat, rate): (i128, i128)) {
+    fn meter(&mut self, owner: Owner, charged: (i128, i128), used: (i128, i128)) {
         if let Some(queue) = self.queues.get_mut(owner.queue) {
-            queue.meter.add(flat, rate);
+            queue.meter.add(charged, used);
         }
         if let Some(member) = self.members.get_mut(owner.member) {
-            member.meter.add(flat, rate);
+            member.meter.add(charged, used);
         }
     }
 
@@ -180,13 +189,13 @@ impl Ledger {
         for (id, queue) in &self.queues {
             assert_eq!(self.by_name.get(&queue.name), Some(&id));
             let of = |charge: &&Charge| charge.owner.queue == id;
-            let sum = |(flat, rate): (i128, i128), charge: &Charge| {
-                let (more_flat, more_rate) = charge.terms();
-                (flat + more_flat, rate + more_rate)
+            let sum = |of_one: fn(&Charge) -> (i128, i128)| {
+                let each = self.charges.values().filter(of).map(of_one);
+                each.fold((0, 0), |(flat, rate), more| (flat + more.0, rate + more.1))
             };
             assert_eq!(
-                self.charges.values().filter(of).fold((0, 0), sum),
-                queue.meter.running()
+                queue.meter.running(),
+                (sum(Charge::terms), sum(Charge::used))
             );
             let running = self
                 .charges

@@ -203,8 +203,8 @@ impl Ledger {
         id
     }
 
-    /// Present virtual time of a class: the least far queue that has jobs both waiting and running, else where
-    /// the one stood that was served last. Queues that wait for a host nobody has do not hold it back.
+    /// Present virtual time of a class: what the least far queue that has jobs both waiting and running has used,
+    /// else where the one stood that was served last. Queues that wait for a host nobody has do not hold it back.
     pub(crate) fn present(&mut self, class: u8, now: u64) -> Pass {
         let at = usize::from(class.min(CLASS_MAX));
         if let Some(pass) = self.present.get(at).copied().flatten() {
@@ -214,7 +214,7 @@ impl Ledger {
             .queues
             .values()
             .filter(|queue| queue.class() == class && is_active(queue.tally));
-        let least = active.map(|queue| queue.meter.pass(now)).min();
+        let least = active.map(|queue| queue.meter.reached(now)).min();
         let pass = least.or_else(|| self.last.get(at).copied()).unwrap_or(0);
         if let Some(slot) = self.present.get_mut(at) {
             *slot = Some(pass);
@@ -232,7 +232,7 @@ impl Ledger {
             .filter_map(|id| self.members.get(*id));
         let active = members
             .filter(|member| is_active(member.tally))
-            .map(|member| member.meter.pass(now));
+            .map(|member| member.meter.reached(now));
         active.min().unwrap_or(queue.last)
     }
 
@@ -480,7 +480,7 @@ impl Ledger {
             .copied()
             .unwrap_or(0);
         let present = of_class
-            .map(|other| other.meter.pass(now))
+            .map(|other| other.meter.reached(now))
             .min()
             .unwrap_or(last);
         let unit = Meter::new(1, 0).cost(i128::from(WHOLE) * 1_000).max(1);

@@ -1,7 +1,8 @@
 //! Virtual time of one queue (or of one account inside a queue), in integers.
 //!
 //! A running job counts as max(learned, elapsed): a constant until it has run for as long as was learned, a
-//! straight line after that. Both are sums here, so that no cost grows with the number of running jobs.
+//! straight line after that. Both are sums here, so that no cost grows with the number of running jobs. What was
+//! really used is kept beside it: that is where newcomers begin, who need not wait for what others may give back.
 //! Never knows jobs; whoever adds a charge takes exactly the same away again.
 
 /// Virtual time of one unit of charge at weight 1. Exact to 0.001 % at the largest weight.
@@ -21,10 +22,10 @@ pub(crate) type Pass = i128;
 pub(crate) struct Meter {
     /// Virtual time of all that is finished.
     settled: Pass,
-    /// Charge of what runs: the constant part.
-    flat: i128,
-    /// Charge of what runs: a millisecond, for jobs that run longer than was learned.
-    rate: i128,
+    /// Charge of what runs, as `flat + rate × now`: constant, but for jobs that run longer than was learned.
+    charged: (i128, i128),
+    /// What of that is used, in the same form.
+    used: (i128, i128),
     /// Virtual time of one unit of charge.
     stride: i128,
 }
@@ -34,24 +35,34 @@ impl Meter {
     pub(crate) fn new(weight: u32, at: Pass) -> Self {
         Self {
             settled: at,
-            flat: 0,
-            rate: 0,
+            charged: (0, 0),
+            used: (0, 0),
             stride: stride(weight),
         }
     }
 
     /// Where it stands at `now_ms`.
     pub(crate) fn pass(&self, now_ms: u64) -> Pass {
-        let running = self
-            .flat
-            .saturating_add(times(self.rate, i128::from(now_ms)));
+        self.with(self.charged, now_ms)
+    }
+
+    /// Where it stands without what is charged in advance: what runs counts for as long as it ran.
+    pub(crate) fn reached(&self, now_ms: u64) -> Pass {
+        self.with(self.used, now_ms)
+    }
+
+    fn with(&self, (flat, rate): (i128, i128), now_ms: u64) -> Pass {
+        let running = flat.saturating_add(times(rate, i128::from(now_ms)));
         self.settled.saturating_add(times(running, self.stride))
     }
 
-    /// Adds (or with negative numbers takes away) running charge: `flat + rate × now`.
-    pub(crate) fn add(&mut self, flat: i128, rate: i128) {
-        self.flat = self.flat.saturating_add(flat);
-        self.rate = self.rate.saturating_add(rate);
+    /// Adds (or with negative numbers takes away) running charge, and what of it is used: each `flat + rate × now`.
+    pub(crate) fn add(&mut self, charged: (i128, i128), used: (i128, i128)) {
+        let sum = |to: &mut (i128, i128), more: (i128, i128)| {
+            *to = (to.0.saturating_add(more.0), to.1.saturating_add(more.1));
+        };
+        sum(&mut self.charged, charged);
+        sum(&mut self.used, used);
     }
 
     /// Charges for what is over.
@@ -77,9 +88,9 @@ impl Meter {
         self.settled = self.settled.saturating_add(off);
     }
 
-    /// The running part, to be compared with a sum over the running jobs.
-    pub(crate) fn running(&self) -> (i128, i128) {
-        (self.flat, self.rate)
+    /// What is charged for what runs, and what of it is used, to be compared with sums over the running jobs.
+    pub(crate) fn running(&self) -> ((i128, i128), (i128, i128)) {
+        (self.charged, self.used)
     }
 }
 
@@ -103,18 +114,19 @@ mod tests {
     fn a_new_weight_changes_the_future_only() {
         let mut meter = Meter::new(10, 0);
         meter.settle(1_000);
-        meter.add(500, 0);
-        meter.add(-7 * 100, 7);
+        meter.add((500, 0), (0, 0));
+        meter.add((-7 * 100, 7), (-7 * 100, 7));
         let before = meter.pass(100);
         meter.reweigh(20, 100);
         assert_eq!(meter.pass(100), before);
         assert_eq!(meter.pass(200) - before, 7 * 100 * (UNIT / 20));
+        assert_eq!(meter.pass(200) - meter.reached(200), 500 * (UNIT / 20));
     }
 
     #[test]
     fn the_extremes_do_not_overflow() {
         let mut meter = Meter::new(0, i128::MAX);
-        meter.add(i128::MAX, PRICE_MAX);
+        meter.add((i128::MAX, PRICE_MAX), (i128::MIN, -PRICE_MAX));
         meter.settle(i128::MAX);
         assert_eq!(meter.pass(u64::MAX), i128::MAX);
         meter.reweigh(u32::MAX, u64::MAX);

@@ -41,6 +41,31 @@ fn ten_thousand_jobs_of_one_do_not_make_another_wait() {
     assert!(next.contains(&20_000), "{next:?}");
 }
 
+/// Jobs are charged in advance with what such jobs took before; when they take less, whoever came meanwhile must not
+/// wait until all of that is used up.
+#[test]
+fn who_comes_while_others_are_charged_in_advance_does_not_wait_for_that() {
+    let mut lab = Lab::new();
+    lab.learn((0..1_000).map(|n| job(n, "user1")));
+    for _ in 0..5 {
+        let got = lab.serve(vm_host("h"));
+        lab.pass(3_600_000);
+        lab.end(JobKey(got[0]));
+    }
+    let running: Vec<u64> = (0..10)
+        .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
+        .collect();
+    lab.learn([job(2_000, "user2"), queued("user1", job(2_001, "user3"))]);
+    lab.pass(10_000);
+    for job in running {
+        lab.end(JobKey(job));
+    }
+    let next: Vec<u64> = (0..2)
+        .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
+        .collect();
+    assert!(next.contains(&2_000) && next.contains(&2_001), "{next:?}");
+}
+
 #[test]
 fn vip_is_next_of_all_and_idle_is_last() {
     let mut lab = Lab::new();
