@@ -203,7 +203,7 @@ impl Core {
     }
 
     /// A job that began and ended elsewhere between two looks is charged all the same, once.
-    fn charge_unseen(&self, stored: &StoredJob) {
+    pub(crate) fn charge_unseen(&self, stored: &StoredJob) {
         let state = &stored.state;
         let ran = state.stage == Stage::Finish && state.dispatch_ms > 0;
         if !ran || state.replica == self.config.replica {

@@ -250,43 +250,53 @@ impl Core {
         })
     }
 
-    /// What follows from an acknowledged change of a state.
+    /// What follows here from an acknowledged change of a state. What the engine is told depends on what it
+    /// knows, which may be older than what was changed.
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
         let id = after.job_id;
         self.seen.note(id, changed.after.version, self.clock.now());
-        let waits = |state: &JobState| state.stage == Stage::Submit && state.ready;
-        if after.stage.is_held() {
+        let known = self.live.get(id).map(|live| live.stored.state);
+        let is_held = after.stage.is_held();
+        if is_held {
             self.live.put(changed.after.clone(), self.clock.now());
         } else {
             self.live.remove(id);
         }
-        let another_claim = before.claim_token != after.claim_token && before.host != after.host;
-        if before.stage.is_held() && (!after.stage.is_held() || another_claim) {
-            let ran = matches!(after.health, Health::Success | Health::Fail)
-                && after.stage == Stage::Finish;
-            let at = if after.stage.is_terminal() {
-                self.on_own_clock(after.end_ms)
-            } else {
-                self.clock.now()
-            };
-            self.engine.tell(Event::JobEnded {
-                job: JobKey(id.get()),
-                ran,
-                at,
-            });
+        let is_same = |known: &JobState| known.claim_token == after.claim_token;
+        let stays = is_held && known.as_ref().is_some_and(is_same);
+        if known.is_some() && !stays {
+            self.tell_ended(after);
         }
-        if another_claim && after.stage.is_held() {
+        if is_held && !stays {
             self.engine.tell(Event::JobHeld(running(&changed.after)));
         }
-        if waits(before) && !waits(after) && !after.stage.is_held() {
-            self.engine.tell(Event::JobGone(JobKey(id.get())));
-        }
+        let waits = |state: &JobState| state.stage == Stage::Submit && state.ready;
         if waits(after) {
             self.engine
                 .tell(Event::JobsLearned(vec![facts(&changed.after)]));
+        } else if !is_held && known.is_none() {
+            self.engine.tell(Event::JobGone(JobKey(id.get())));
+            if before.stage.is_held() {
+                self.charge_unseen(&changed.after);
+            }
         }
         self.changes.announce(id);
+    }
+
+    fn tell_ended(&self, after: &JobState) {
+        let is_over = after.stage.is_terminal();
+        let at = if is_over {
+            self.on_own_clock(after.end_ms)
+        } else {
+            self.clock.now()
+        };
+        self.engine.tell(Event::JobEnded {
+            job: JobKey(after.job_id.get()),
+            ran: matches!(after.health, Health::Success | Health::Fail)
+                && after.stage == Stage::Finish,
+            at,
+        });
     }
 }
 
