@@ -67,7 +67,7 @@ impl Core {
 
     async fn claimed(self: &Arc<Self>, claim: Claim, stored: StoredJob) {
         let version = engine_version(stored.version);
-        self.seen.note(claim.job, stored.version, self.clock.now());
+        self.seen.note(&stored, self.clock.now());
         self.live.put(stored.clone(), self.clock.now());
         self.outbox.job(&stored);
         self.changes.announce(claim.job);

@@ -73,10 +73,7 @@ impl Core {
 
     async fn write_anew(self: &Arc<Self>, stored: StoredJob) {
         let id = stored.state.job_id;
-        let wanted = JobState {
-            claim_seq: stored.state.claim_seq.wrapping_add(1),
-            ..stored.state.clone()
-        };
+        let wanted = touched(&stored.state);
         let patch = Patch {
             id,
             expect: stored.version,
@@ -92,6 +89,14 @@ impl Core {
             self.observe(&stored);
             self.outbox.job(&stored);
         }
+    }
+}
+
+/// The same state, but for a number that nobody minds: to be written, and so acknowledged.
+pub(crate) fn touched(state: &JobState) -> JobState {
+    JobState {
+        claim_seq: state.claim_seq.wrapping_add(1),
+        ..state.clone()
     }
 }
 

@@ -36,38 +36,54 @@ const REMEMBERED_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub(crate) struct Seen(Mutex<Generations>);
 
+/// By job: its version, and whether it had ended.
 #[derive(Debug, Default)]
 struct Generations {
-    new: HashMap<JobId, Version>,
-    old: HashMap<JobId, Version>,
+    new: HashMap<JobId, (Version, bool)>,
+    old: HashMap<JobId, (Version, bool)>,
     since: Millis,
 }
 
+/// What a state is, compared with what was seen before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noted {
+    Old,
+    News,
+    /// Newer, of a job whose end was seen before.
+    AfterTheEnd,
+}
+
 impl Seen {
-    /// Remembers that this version exists; says whether it is newer than any before.
-    pub(crate) fn note(&self, id: JobId, version: Version, now: Millis) -> bool {
+    /// Remembers that this state exists.
+    pub(crate) fn note(&self, stored: &StoredJob, now: Millis) -> Noted {
+        let (id, version) = (stored.state.job_id, stored.version);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut *all;
         if now.0.saturating_sub(all.since.0) >= REMEMBER_MS || all.new.len() >= REMEMBERED_MAX {
             all.old = std::mem::take(&mut all.new);
             all.since = now;
         }
-        let is_news = all.newest(id).is_none_or(|known| known < version);
-        if is_news {
-            all.new.insert(id, version);
+        let known = all.newest(id);
+        if known.is_some_and(|(known, _)| known >= version) {
+            return Noted::Old;
         }
-        is_news
+        all.new
+            .insert(id, (version, stored.state.stage.is_terminal()));
+        match known {
+            Some((_, true)) => Noted::AfterTheEnd,
+            _ => Noted::News,
+        }
     }
 
     /// The newest version that was seen lately.
     pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.newest(id)
+        all.newest(id).map(|(version, _)| version)
     }
 }
 
 impl Generations {
-    fn newest(&self, id: JobId) -> Option<Version> {
+    fn newest(&self, id: JobId) -> Option<(Version, bool)> {
         self.new.get(&id).or_else(|| self.old.get(&id)).copied()
     }
 }
@@ -181,7 +197,8 @@ impl Core {
     fn observe_unheld(&self, stored: &StoredJob, not_before: Millis) {
         let state = &stored.state;
         let id = state.job_id;
-        if !self.seen.note(id, stored.version, self.clock.now()) {
+        let noted = self.seen.note(stored, self.clock.now());
+        if noted == Noted::Old {
             return;
         }
         if state.stage.is_held() {
@@ -195,7 +212,9 @@ impl Core {
             self.engine.tell(Event::JobsLearned(vec![facts]));
         } else {
             self.engine.tell(Event::JobGone(JobKey(id.get())));
-            self.charge_unseen(stored);
+            if noted == Noted::News {
+                self.charge_unseen(stored);
+            }
             self.dependants.add(state);
             self.parked.add(state);
         }
@@ -255,16 +274,30 @@ mod tests {
     #[test]
     fn only_newer_versions_are_news_over_generations() {
         let seen = Seen::default();
-        let version = |seq_no| Version {
-            primary_term: 1,
-            seq_no,
+        let note = |seq_no, stage, now| seen.note(&at(seq_no, stage), Millis(now));
+        let running = Stage::Running;
+        assert_eq!(note(5, running, 0), Noted::News);
+        assert_eq!(note(5, running, 1), Noted::Old);
+        assert_eq!(note(4, running, REMEMBER_MS + 1), Noted::Old);
+        assert_eq!(note(6, Stage::Finish, REMEMBER_MS + 2), Noted::News);
+        assert_eq!(note(6, Stage::Finish, 2 * REMEMBER_MS), Noted::Old);
+        assert_eq!(note(7, Stage::Finish, 3 * REMEMBER_MS), Noted::AfterTheEnd);
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_end_is_written_twice_is_charged_once() {
+        let (_data, core) = core().await;
+        let ended = |seq_no| {
+            let mut job = at(seq_no, Stage::Finish);
+            job.state.health = Health::Success;
+            job.state.dispatch_ms = core.clock.wall_ms() - 5_000;
+            job.state.end_ms = core.clock.wall_ms();
+            job
         };
-        let id = JobId::new(1);
-        assert!(seen.note(id, version(5), Millis(0)));
-        assert!(!seen.note(id, version(5), Millis(1)));
-        assert!(!seen.note(id, version(4), Millis(REMEMBER_MS + 1)));
-        assert!(seen.note(id, version(6), Millis(REMEMBER_MS + 2)));
-        assert!(!seen.note(id, version(6), Millis(3 * REMEMBER_MS)));
+        core.observe(&ended(6));
+        let told = core.engine.take().len();
+        core.observe(&ended(7));
+        assert_eq!((told, core.engine.take().len()), (3, 1));
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
 
-use crate::{core::Core, refusal::Refusal};
+use crate::{core::Core, doubts::touched, refusal::Refusal};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
@@ -177,6 +177,7 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let known = self.live.get(id).map(|live| live.stored);
         let mut from_memory = known.is_some();
+        let mut confirmed = false;
         let mut before = match known {
             Some(known) => known,
             None => self.stored_job(id).await?,
@@ -194,6 +195,10 @@ impl Core {
                 self.observe(&before);
                 continue;
             }
+            if set.is_empty() && before.state.stage.is_terminal() && !confirmed {
+                (before, confirmed) = self.confirm(before).await?;
+                continue;
+            }
             let wanted = match computed? {
                 Some(wanted) if !set.is_empty() => wanted,
                 _ => {
@@ -207,6 +212,7 @@ impl Core {
                 Ok(changed) => return Ok(changed),
                 Err(ItemError::Conflict { .. }) => {
                     from_memory = false;
+                    confirmed = false;
                     before = self.stored_job(id).await?;
                     self.observe(&before);
                 }
@@ -215,6 +221,21 @@ impl Core {
             }
         }
         Err(Refusal::from(ItemError::Conflict { current: None }))
+    }
+
+    /// Makes sure that an end which was read is the store's: what is read may vanish with the node that shows it,
+    /// and only a write that is acknowledged says that it stays. False: somebody else was faster, this is the
+    /// newer state.
+    async fn confirm(self: &Arc<Self>, read: StoredJob) -> Result<(StoredJob, bool), Refusal> {
+        let id = read.state.job_id;
+        let wanted = touched(&read.state);
+        let set = StatePatch::between(&read.state, &wanted);
+        match self.write(read, wanted, set).await {
+            Ok(changed) => Ok((changed.after, true)),
+            Err(ItemError::Conflict { .. }) => Ok((self.stored_job(id).await?, false)),
+            Err(ItemError::Missing) => Err(Refusal::no_job(id)),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// Writes one change in a task of its own, which nobody's hanging up ends.
@@ -255,7 +276,7 @@ impl Core {
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
         let id = after.job_id;
-        self.seen.note(id, changed.after.version, self.clock.now());
+        self.seen.note(&changed.after, self.clock.now());
         let known = self.live.get(id).map(|live| live.stored.state);
         let is_held = after.stage.is_held();
         if is_held {
@@ -369,7 +390,10 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::testing::{core, state, store_job, until};
+    use crate::{
+        mailbox::Message,
+        testing::{core, state, store_job, until},
+    };
 
     fn dispatched() -> JobState {
         JobState {
@@ -391,6 +415,40 @@ mod tests {
             .now_or_never();
         assert!(hung_up.is_none(), "the store cannot have answered yet");
         until(&core, "the job is no longer held", || core.live.len() == 0).await;
+    }
+
+    /// A report may come before this replica has heard of the claim that another one made.
+    #[tokio::test]
+    async fn a_job_whose_claim_was_not_heard_of_is_held_from_its_first_report_on() {
+        let (_data, core) = core().await;
+        let job = store_job(&core, dispatched()).await;
+        let boots = |state: &JobState| {
+            let stage = Stage::Boot;
+            Ok(Some(JobState {
+                stage,
+                ..state.clone()
+            }))
+        };
+        core.change(job.state.job_id, boots).await.unwrap();
+        let told: Vec<Message> = core.engine.take().into_iter().collect();
+        assert!(
+            matches!(&told[..], [Message::Event(event)] if matches!(**event, Event::JobHeld(_)))
+        );
+    }
+
+    /// What a read shows may vanish with the node that showed it.
+    #[tokio::test]
+    async fn an_end_that_was_only_read_is_written_once_more_before_anybody_relies_on_it() {
+        let (_data, core) = core().await;
+        let ended = JobState {
+            stage: Stage::Finish,
+            health: Health::Success,
+            ..dispatched()
+        };
+        let job = store_job(&core, ended).await;
+        let changed = core.change(job.state.job_id, |_| Ok(None)).await.unwrap();
+        assert!(changed.after.version > job.version);
+        assert_eq!(changed.before, changed.after);
     }
 
     #[tokio::test]
