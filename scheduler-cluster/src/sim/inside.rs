@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fairlead_api::QueueView;
+use fairlead_job::JobId;
 use fairlead_scheduler::Replica;
 
 use super::{process::Process, world::World};
@@ -54,6 +55,20 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What replicas say of a job that waits.
+    pub(super) async fn explained(&self, id: JobId) -> String {
+        let mut said = Vec::new();
+        for (process, replica) in self.running() {
+            let text = read(&replica, &format!("/scheduler/v1/jobs/{id}/explain")).await;
+            said.push(format!(
+                "{}: {}",
+                process.name,
+                String::from_utf8_lossy(&text)
+            ));
+        }
+        said.join("; ")
     }
 
     /// What replicas still have in mind; empty when it is nothing.

@@ -217,7 +217,15 @@ async fn drain(world: &Arc<World>) -> u64 {
         let still_ms = now_ms - world.check().changed_ms.max(began_ms);
         let patience_ms = STILL_MS + 3 * world.scenario.lease_ms;
         if still_ms > patience_ms || now_ms > began_ms + patience_ms + all_ms(world) {
-            world.violated("drain", format!("jobs do not end: {open:?}"));
+            let first = match open.first() {
+                Some(id) => world.explained(*id).await,
+                None => String::new(),
+            };
+            let what = format!(
+                "{} jobs do not end: {open:?}; the first: {first}",
+                open.len()
+            );
+            world.violated("drain", what);
             return 0;
         }
     }

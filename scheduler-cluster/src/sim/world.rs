@@ -97,11 +97,15 @@ impl World {
         self.timer.now_ms()
     }
 
+    /// What a clock that is right says now, UTC epoch ms.
+    pub(super) fn true_ms(&self) -> u64 {
+        WALL_START_MS.saturating_add(self.now_ms())
+    }
+
     /// What a replica's wall clock says now, UTC epoch ms.
     pub(super) fn wall_ms(&self, slot: usize) -> u64 {
         let skew = self.scenario.skews_ms.get(slot).copied().unwrap_or(0);
-        let wall = WALL_START_MS.saturating_add(self.now_ms());
-        wall.saturating_add_signed(skew)
+        self.true_ms().saturating_add_signed(skew)
     }
 
     pub(super) fn chance(&self) -> MutexGuard<'_, Chance> {

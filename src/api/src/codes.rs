@@ -49,6 +49,8 @@ codes! {
     WrongStage = "wrong_stage", 409;
     /// Another attempt, session or writer is ahead of this one.
     Conflict = "conflict", 409;
+    /// Another session of this host was heard of after this one.
+    SessionOver = "session_over", 409;
     /// The body, list or file is larger than the limit.
     TooLarge = "too_large", 413;
     /// The content type is not one that is understood.

@@ -296,7 +296,11 @@ impl Core {
         if waits(after) {
             self.engine
                 .tell(Event::JobsLearned(vec![facts(&changed.after)]));
-        } else if !is_held && known.is_none() {
+        } else if after.stage == Stage::Submit {
+            self.dependants.add(after);
+            self.parked.add(after);
+        }
+        if !waits(after) && !is_held && known.is_none() {
             self.engine.tell(Event::JobGone(JobKey(id.get())));
             if before.stage.is_held() {
                 self.charge_unseen(&changed.after);
@@ -434,6 +438,23 @@ mod tests {
         assert!(
             matches!(&told[..], [Message::Event(event)] if matches!(**event, Event::JobHeld(_)))
         );
+    }
+
+    /// A write that was answered as a conflict with itself, or was read by another replica.
+    #[tokio::test]
+    async fn a_job_that_was_put_back_is_parked_whoever_wrote_it() {
+        let (_data, core) = core().await;
+        let job = store_job(&core, dispatched()).await;
+        core.observe(&job);
+        let mut put_back = StoredJob {
+            state: crate::lease::attempt_over(&job.state, Health::AbortProvider, true, 5, "lost"),
+            ..job.clone()
+        };
+        put_back.version.seq_no += 1;
+        assert!(!put_back.state.ready);
+        core.observe(&put_back);
+        assert_eq!(core.live.len(), 0);
+        assert_eq!(core.parked.due(u64::MAX - 1), [job.state.job_id]);
     }
 
     /// What a read shows may vanish with the node that showed it.

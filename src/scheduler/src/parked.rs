@@ -69,7 +69,7 @@ impl Parked {
         self.with(|all| all.insert((at_ms, id)));
     }
 
-    fn due(&self, now_ms: u64) -> Vec<JobId> {
+    pub(crate) fn due(&self, now_ms: u64) -> Vec<JobId> {
         self.with(|all| {
             let later = all.split_off(&(now_ms.saturating_add(1), JobId::new(0)));
             std::mem::replace(all, later)

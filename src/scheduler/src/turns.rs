@@ -43,6 +43,9 @@ struct TurnDoc {
     /// Earlier sessions, newest last.
     #[serde(default)]
     past: Vec<String>,
+    /// Until when the host is heard of again if it lives, UTC epoch ms.
+    #[serde(default)]
+    alive_ms: u64,
 }
 
 /// A document as it was read or written.
@@ -108,7 +111,7 @@ impl Core {
                 Some(known) => Some(known),
                 None => self.read_turn(&offerer.host).await?,
             };
-            let doc = self.next_turn(present.as_ref(), offerer, &turn)?;
+            let doc = self.next_turn(present.as_ref(), ask, &turn)?;
             let new_session = present
                 .as_ref()
                 .is_none_or(|present| present.doc.session != offerer.session);
@@ -138,9 +141,11 @@ impl Core {
     fn next_turn(
         &self,
         present: Option<&Known>,
-        offerer: &Offerer,
+        ask: &Ask,
         turn: &str,
     ) -> Result<TurnDoc, Refusal> {
+        let offerer = &ask.offerer;
+        let now_ms = self.clock.wall_ms();
         let mut doc = TurnDoc {
             session: offerer.session.clone(),
             request: offerer.request,
@@ -149,6 +154,9 @@ impl Core {
             answered: false,
             jobs: Vec::new(),
             past: Vec::new(),
+            alive_ms: now_ms
+                .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
+                .saturating_add(self.config.lease_ms),
         };
         let Some(Known { doc: present, .. }) = present else {
             return Ok(doc);
@@ -156,11 +164,15 @@ impl Core {
         if present.session == offerer.session && offerer.request < present.request {
             return Err(late(offerer, present.request));
         }
-        if present.past.contains(&offerer.session) {
+        // By their clocks; one that was set back is believed when nothing more is heard of the other.
+        let is_older = began(&offerer.session) < began(&present.session)
+            && began(&offerer.session).is_some()
+            && now_ms < present.alive_ms;
+        if is_older || present.past.contains(&offerer.session) {
             return Err(Refusal::new(
-                ErrorCode::Conflict,
-                format!("host {} has begun a newer session", offerer.host),
-                "one agent a host; a new start is a new session",
+                ErrorCode::SessionOver,
+                format!("host {} has begun another session", offerer.host),
+                "begin a new session; if this goes on, two agents have the same name",
             ));
         }
         doc.past.clone_from(&present.past);
@@ -228,6 +240,7 @@ impl Core {
                 answered: false,
                 jobs: Vec::new(),
                 past: Vec::new(),
+                alive_ms: 0,
             }),
         }))
     }
@@ -268,6 +281,17 @@ impl Core {
         };
         self.hurry(older);
     }
+}
+
+/// When a session began, UTC epoch ms, if its name says it: a uuid of version 7.
+fn began(session: &str) -> Option<u64> {
+    let id = uuid::Uuid::parse_str(session).ok()?;
+    let began = id.get_timestamp().filter(|_| id.get_version_num() == 7)?;
+    let (s, ns) = began.to_unix();
+    Some(
+        s.saturating_mul(1_000)
+            .saturating_add(u64::from(ns / 1_000_000)),
+    )
 }
 
 fn late(offerer: &Offerer, request: u64) -> Refusal {
@@ -327,7 +351,27 @@ mod tests {
         a.take_turn(&ask("old", 5)).await.unwrap();
         assert!(a.take_turn(&ask("new", 1)).await.unwrap().new_session);
         let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert_eq!(refused.body.code, ErrorCode::SessionOver);
         a.take_turn(&ask("new", 2)).await.unwrap();
+    }
+
+    /// A request of an earlier start that was long on its way, and that nobody had heard of.
+    #[tokio::test]
+    async fn a_session_that_began_before_the_present_one_takes_nothing_while_that_lives() {
+        let (_data, core) = core().await;
+        let began = |ms| uuid::Builder::from_unix_timestamp_millis(ms, &[7; 10]).into_uuid();
+        let (old, new) = (began(5_000).to_string(), began(9_000).to_string());
+        core.take_turn(&ask(&new, 1)).await.unwrap();
+        let refused = core.take_turn(&ask(&old, 1)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::SessionOver);
+        assert!(!core.take_turn(&ask(&new, 2)).await.unwrap().new_session);
+        // A clock that was set back.
+        let doc = core.read_turn("h").await.unwrap().unwrap();
+        let silent = TurnDoc {
+            alive_ms: core.clock.wall_ms(),
+            ..doc.doc.clone()
+        };
+        core.write_turn("h", Some(doc), silent).await.unwrap();
+        assert!(core.take_turn(&ask(&old, 1)).await.unwrap().new_session);
     }
 }

@@ -117,7 +117,7 @@ pub struct JobState {
     /// Unique to the claim: whose write is in.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub claim_token: String,
-    /// Raised by each write that only confirms a claim.
+    /// Raised by each write that only makes sure of what is there.
     #[serde(default)]
     pub claim_seq: u32,
     /// The replica that claimed it.

@@ -13,7 +13,8 @@ use std::{
 
 use anyhow::Context as _;
 use fairlead_api::{
-    Client, ClientError, ConsumeAnswer, ConsumeRequest, HeartbeatAnswer, HeartbeatRequest,
+    Client, ClientError, ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer,
+    HeartbeatRequest,
 };
 use tokio::{
     sync::mpsc,
@@ -68,6 +69,7 @@ pub(super) struct Core {
     courses: JoinSet<Finished>,
     names: HashMap<Id, Key>,
     contact: Contact,
+    /// Of the last request of the session.
     number: u64,
     ask: Option<Ask>,
     /// The request before it, replaced but not answered yet.
@@ -231,7 +233,7 @@ impl Core {
         self.number += 1;
         let config = &self.context.config;
         ConsumeRequest {
-            session: self.context.session.clone(),
+            session: self.context.session(),
             request: self.number,
             // Whatever was granted up to here and is not named was not read, and is dropped.
             seen: self
@@ -296,6 +298,9 @@ impl Core {
                 }
                 self.contact.failed(&error);
                 self.ask_at = now + self.contact.ask_backoff.step();
+                if error.code() == Some(ErrorCode::SessionOver) {
+                    self.begin_anew();
+                }
                 // A conflict says that this number is behind: only a new one can help.
                 if error.status() != Some(409) {
                     self.unanswered = Some((ask.request, ask.room));
@@ -303,6 +308,18 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// The scheduler has heard of another session since: of another agent of this name, or a request that an
+    /// earlier start of this one sent was long on its way. Asking again as before would be refused for ever.
+    fn begin_anew(&mut self) {
+        self.context.begin_session();
+        self.number = 0;
+        let host = &self.context.config.host;
+        tracing::warn!(
+            host,
+            "another session of this host was heard of; begins a new one (hint: if this goes on, two agents have this name)"
+        );
     }
 
     /// Heartbeats are for leases; an idle agent is heard of by its requests, unless these wait long.
@@ -313,7 +330,7 @@ impl Core {
 
     fn send_beat(&mut self) {
         let request = HeartbeatRequest {
-            session: self.context.session.clone(),
+            session: self.context.session(),
             running: self.roster.named(),
             free_memory_mb: self.roster.free(&self.context.config).free_mb,
         };

@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
-    sync::{Arc, atomic::AtomicU32},
+    sync::Arc,
     time::Duration,
 };
 
@@ -63,13 +63,7 @@ pub async fn run(
     let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
     let (lock, work_dir, left) = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
-    let context = Arc::new(Context {
-        session: uuid::Uuid::new_v4().to_string(),
-        free_mb: AtomicU32::new(0),
-        config,
-        client: reporter,
-        events: Events(events),
-    });
+    let context = Arc::new(Context::new(config, reporter, Events(events)));
     let mut core = Core::new(context, asker, beater);
     core.adopt(left);
     let worked = core.work(&stop).await;

@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    sync::{Arc, atomic::AtomicU32},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
     time::Duration,
 };
 
@@ -47,13 +47,41 @@ const REPORTS_MAX: usize = 8;
 /// What all jobs of an agent share.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The agent's session.
-    pub(crate) session: String,
+    session: Mutex<String>,
     /// Memory that jobs may take now, MB, as the agent's loop last counted.
     pub(crate) free_mb: AtomicU32,
     pub(crate) config: AgentConfig,
     pub(crate) client: Client,
     pub(crate) events: Events,
+}
+
+impl Context {
+    pub(crate) fn new(config: AgentConfig, client: Client, events: Events) -> Self {
+        Self {
+            session: Mutex::new(new_session()),
+            free_mb: AtomicU32::new(0),
+            config,
+            client,
+            events,
+        }
+    }
+
+    /// The agent's session.
+    pub(crate) fn session(&self) -> String {
+        let session = self.session.lock();
+        session.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins another session.
+    pub(crate) fn begin_session(&self) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        *session = new_session();
+    }
+}
+
+/// Says when it began: a request of an earlier session that was long on its way is known as such.
+fn new_session() -> String {
+    uuid::Uuid::now_v7().to_string()
 }
 
 /// Nothing of this job runs any more: its memory is free.

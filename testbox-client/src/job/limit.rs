@@ -27,7 +27,7 @@ pub(super) async fn run_out(context: &Context, named: &HeldJob, limit: Duration)
 /// How much longer the scheduler lets a job run that is at its limit. The answer to a heartbeat says it.
 async fn more_time(context: &Context, named: &HeldJob) -> Option<Duration> {
     let request = HeartbeatRequest {
-        session: context.session.clone(),
+        session: context.session(),
         running: vec![named.clone()],
         free_memory_mb: context.free_mb.load(Ordering::Relaxed),
     };

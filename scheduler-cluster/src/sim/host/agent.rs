@@ -6,13 +6,14 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use fairlead_api::{
-    ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, StopOrder,
+    ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeartbeatAnswer, HeartbeatRequest, StopOrder,
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     client::{ANSWER_MS, BEAT_MS, Backoff, Client},
     course::{Course, resume},
+    machine,
     roster::{Held, Journal, Key, Room, Roster, Stop},
 };
 use crate::sim::{
@@ -37,7 +38,6 @@ pub(super) struct Shared {
     pub(super) world: Arc<World>,
     pub(super) host: usize,
     pub(super) plan: HostPlan,
-    pub(super) session: String,
     pub(super) roster: Roster,
     pub(super) reporter: Client,
     /// Told when nothing of a job runs any more, or it left the roster.
@@ -70,6 +70,7 @@ pub(super) struct Agent {
     heartbeat_ms: u64,
     ask_backoff: Backoff,
     beat_backoff: Backoff,
+    session: String,
     number: u64,
     ask: Option<Ask>,
     /// The request before it, replaced but not answered yet.
@@ -96,7 +97,6 @@ impl Agent {
             world: Arc::clone(world),
             host,
             plan,
-            session,
             roster: Roster::default(),
             reporter: Client::new(world, host),
             freed,
@@ -112,6 +112,7 @@ impl Agent {
             heartbeat_ms: 10_000,
             ask_backoff: Backoff::new(100, 5_000),
             beat_backoff: Backoff::new(100, 2_000),
+            session,
             number: 0,
             ask: None,
             older: None,
@@ -228,7 +229,7 @@ impl Agent {
         let plan = &self.shared.plan;
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
         ConsumeRequest {
-            session: self.shared.session.clone(),
+            session: self.session.clone(),
             request: self.number,
             seen: self
                 .older
@@ -273,10 +274,28 @@ impl Agent {
             return;
         }
         self.ask_at_ms = world.now_ms() + self.ask_backoff.step(world);
+        let is_over = |answer: &Answer| answer.code() == Some(ErrorCode::SessionOver);
+        if outcome.as_ref().is_ok_and(is_over) {
+            self.begin_anew();
+        }
         // A conflict says that this number is behind: only a new one can help.
         if outcome.is_err() || outcome.is_ok_and(|answer| answer.status != 409) {
             self.unanswered = Some((ask.request, ask.room));
         }
+    }
+
+    /// Another session was heard of since: a request of an earlier life that was long on its way.
+    fn begin_anew(&mut self) {
+        let Shared {
+            world, host, plan, ..
+        } = &*self.shared;
+        self.session = machine::session(world, *host);
+        self.number = 0;
+        world.note(format_args!(
+            "{} begins session {}",
+            plan.name, self.session
+        ));
+        world.check().session_begins(*host, &self.session);
     }
 
     fn take_answer(&mut self, ask: &Ask, answer: &Answer) {
@@ -307,7 +326,7 @@ impl Agent {
     fn send_beat(&mut self) {
         let plan = &self.shared.plan;
         let request = HeartbeatRequest {
-            session: self.shared.session.clone(),
+            session: self.session.clone(),
             running: self.shared.roster.named(),
             free_memory_mb: self.shared.roster.free(plan).free_mb,
         };

@@ -42,8 +42,11 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
     pause(first_ms).await;
     for life in 1_u32.. {
         machine.off.over().await;
-        let session = format!("s{number}.{life}");
-        world.note(format_args!("{} begins session {session}", plan.name));
+        let session = session(&world, number);
+        world.note(format_args!(
+            "{} begins session {session}, its life {life}",
+            plan.name
+        ));
         world.check().session_begins(number, &session);
         let left = std::mem::take(&mut *machine.disk());
         let mut agent = Agent::new(&world, number, plan.clone(), session, left);
@@ -57,6 +60,14 @@ pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>
         world.check().session_ends(number);
         *machine.disk() = settle(&world, number, left, plan.jobs_survive);
     }
+}
+
+/// A session's name, which says when it began.
+pub(super) fn session(world: &World, host: usize) -> String {
+    let tail = (host as u128).to_be_bytes();
+    let tail = tail.last_chunk::<10>().unwrap_or(&[0; 10]);
+    let began = uuid::Builder::from_unix_timestamp_millis(world.true_ms(), tail);
+    began.into_uuid().to_string()
 }
 
 /// What is left of the jobs when the agent is gone: those that ran ended with it, unless they survive.
