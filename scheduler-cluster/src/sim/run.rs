@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Once},
 };
 
+use fairlead_job::JobId;
+
 use super::{
     chaos, check, host,
     host::Machine,
@@ -206,7 +208,14 @@ async fn drain(world: &Arc<World>) -> u64 {
     };
     loop {
         pause(LOOK_MS).await;
-        world.checked(|check, now_ms| check.nobody_idles(now_ms));
+        let idle = world.check().nobody_idles(world.now_ms());
+        if let Err(Violation { invariant, what }) = idle {
+            let said = match first_job(&what) {
+                Some(id) => world.explained(id).await,
+                None => String::new(),
+            };
+            world.violated(invariant, format!("{what}: {said}"));
+        }
         world.checked(check::Check::higher_classes_went_first);
         world.memory_is_bounded().await;
         let open = world.check().open();
@@ -233,6 +242,12 @@ async fn drain(world: &Arc<World>) -> u64 {
     world.checked(|check, _| check.all_ended(&world.truth()));
     quiet(world).await;
     drained_ms
+}
+
+/// The first job that a text names.
+fn first_job(text: &str) -> Option<JobId> {
+    let mut words = text.split(|c: char| !c.is_ascii_digit());
+    words.find(|word| word.len() == 19)?.parse().ok()
 }
 
 /// When all has ended, every replica knows it: nothing is left behind in its memory.

@@ -141,6 +141,8 @@ impl Core {
             };
             let ours = stored.state.claim_token == token && stored.state.stage == Stage::Dispatch;
             if !ours && (stored.state.stage != Stage::Submit || !stored.state.ready) {
+                // Should it vanish, it is known to be in doubt.
+                self.observe(&stored);
                 return Settled::Not(ClaimRefusal::Gone);
             }
             // Ours as it seems: confirm. Still waiting as it seems: fence, so that a claim of ours that is

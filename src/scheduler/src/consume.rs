@@ -97,6 +97,16 @@ impl Ask {
         })
     }
 
+    /// Keeps room for a job that the host gets by an answer which it has not read.
+    pub(crate) fn set_aside(&mut self, state: &JobState) {
+        if self.is_hw() {
+            return;
+        }
+        self.jobs_max = self.jobs_max.saturating_sub(1);
+        let left_mb = self.host.free_memory_mb.saturating_sub(state.memory_mb);
+        self.host.free_memory_mb = if self.jobs_max > 0 { left_mb } else { 0 };
+    }
+
     /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
     /// first, and the others.
     pub(crate) fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
@@ -283,14 +293,14 @@ impl Core {
     }
 
     /// A host asks for work: waits until there is some, or its time is up.
-    pub(crate) async fn consume(self: &Arc<Self>, ask: Ask) -> Result<ConsumeAnswer, Refusal> {
+    pub(crate) async fn consume(self: &Arc<Self>, mut ask: Ask) -> Result<ConsumeAnswer, Refusal> {
         self.hosts.check_room(&ask.offerer.host)?;
         let turn = self.take_turn(&ask).await?;
         self.meet(&ask)?;
         if turn.new_session {
             self.store_host(&ask.offerer.host).await;
         }
-        let again = self.reconcile(&ask, turn.jobs()).await?;
+        let again = self.reconcile(&mut ask, turn.jobs()).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
         if turn.is_repeated() || !again.is_empty() || !stop.is_empty() {
             let jobs = self.hand_out(&turn, again).await?;

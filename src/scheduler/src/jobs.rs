@@ -447,7 +447,7 @@ mod tests {
         let job = store_job(&core, dispatched()).await;
         core.observe(&job);
         let mut put_back = StoredJob {
-            state: crate::lease::attempt_over(&job.state, Health::AbortProvider, true, 5, "lost"),
+            state: crate::lease::lost(&job.state, 5, "not heard of"),
             ..job.clone()
         };
         put_back.version.seq_no += 1;

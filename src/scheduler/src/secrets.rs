@@ -14,6 +14,8 @@ const PLAIN: &str = "secrets";
 const SEALED: &str = "secrets_sealed";
 /// The settings document that holds the key.
 const KEY_DOC: &str = "sealing-key";
+/// Tries to find or make it: as many replicas may begin at the same moment.
+const OPEN_TRIES_MAX: usize = 8;
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
@@ -36,26 +38,32 @@ impl Sealer {
 
     /// Reads the lab's key from the store, or makes it when there is none yet.
     pub(crate) async fn open(store: &dyn JobStore) -> Result<Self, StoreError> {
-        for _ in 0..4 {
-            if let Some(doc) = store.get_doc(DocKind::Setting, KEY_DOC).await? {
-                let text = doc
-                    .body
-                    .get("key")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default();
-                let key = from_hex(text).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-                return key.map(Self::with_key).ok_or_else(|| StoreError::Unusable {
-                    reason: "the sealing key in the store is not 64 hexadecimal digits".to_owned(),
-                    hint: "restore the settings document 'sealing-key' from a backup".to_owned(),
-                });
-            }
+        for _ in 0..OPEN_TRIES_MAX {
+            let known = store.get_doc(DocKind::Setting, KEY_DOC).await?;
+            let (expect, body) = match known {
+                Some(doc) => (Expect::Version(doc.version), doc.body),
+                None => (
+                    Expect::Absent,
+                    json!({ "key": to_hex(&random_bytes::<32>()) }),
+                ),
+            };
+            let text = body.get("key").and_then(Value::as_str).unwrap_or_default();
+            let key = from_hex(text).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+            let key = key.ok_or_else(|| StoreError::Unusable {
+                reason: "the sealing key in the store is not 64 hexadecimal digits".to_owned(),
+                hint: "restore the settings document 'sealing-key' from a backup".to_owned(),
+            })?;
+            // A key that was only read may vanish with the node that showed it, and this replica would refuse
+            // every other one's tokens. Whoever comes second finds the first one's key in the next round.
             let write = DocWrite {
                 id: KEY_DOC.to_owned(),
-                expect: Expect::Absent,
-                body: Some(json!({ "key": to_hex(&random_bytes::<32>()) })),
+                expect,
+                body: Some(body),
             };
-            // Whoever comes second finds the first one's key in the next round.
-            let _ = store.put_docs(DocKind::Setting, vec![write]).await;
+            let written = store.put_docs(DocKind::Setting, vec![write]).await;
+            if matches!(written.first(), Some(Ok(_))) {
+                return Ok(Self::with_key(key));
+            }
         }
         Err(StoreError::Unavailable {
             reason: "the sealing key could not be written".to_owned(),

@@ -16,7 +16,6 @@ use crate::{
     consume::{Ask, HELD_MAX, Offerer},
     core::Core,
     hosts::Host,
-    jobs::Live,
     refusal::Refusal,
 };
 
@@ -39,16 +38,17 @@ impl Core {
         })
     }
 
-    /// Compares what we think the host has with what it says. Returns jobs to hand out (again).
+    /// Compares what we think the host has with what it says. Returns jobs to hand out (again), and keeps room
+    /// in `ask` for those that are on their way to it.
     ///
     /// `handed` are jobs that its document names. What the host does not name, or is not known here, is read
     /// in real time: another replica may have handed it out, or seen its end.
     pub(crate) async fn reconcile(
         self: &Arc<Self>,
-        ask: &Ask,
+        ask: &mut Ask,
         handed: &[JobId],
     ) -> Result<Vec<JobId>, Refusal> {
-        let host = &ask.offerer.host;
+        let host = &ask.offerer.host.clone();
         let doubtful: BTreeSet<JobId> = self
             .live
             .of_host(host)
@@ -76,8 +76,11 @@ impl Core {
                     again.push(state.clone());
                 } else if state.stage == Stage::Dispatch && state.request <= ask.seen {
                     self.give_back(id, token, "the host never took it").await;
+                } else if state.stage == Stage::Dispatch {
+                    // An answer on its way.
+                    ask.set_aside(state);
                 }
-                // Else: an answer on its way, or a last report on its way. The lease decides.
+                // Else: a last report on its way. The lease decides.
             } else if state.stage == Stage::Dispatch && ask.is_hw() {
                 let claimed = self.claim_again(id, token, &ask.offerer).await;
                 again.extend(claimed.map(|changed| changed.after.state));
@@ -196,7 +199,6 @@ impl Core {
         let named: Vec<_> = its
             .iter()
             .flatten()
-            .map(|live| &live.stored.state)
             .map(|state| (state.job_id, state.claim_token.clone()))
             .collect();
         let lost = self.renew(host, &named).await?;
@@ -204,10 +206,9 @@ impl Core {
         for (id, token) in named.iter().filter(is_lost) {
             self.lose_known(*id, token).await?;
         }
-        let orders = running.iter().zip(its).filter_map(|(held, live)| {
-            let live = live.filter(|live| !lost.contains(&live.stored.state.claim_token));
-            match live {
-                Some(live) if live.stored.state.stop_asked => {
+        let orders = running.iter().zip(its).filter_map(|(held, state)| {
+            match state.filter(|state| !lost.contains(&state.claim_token)) {
+                Some(state) if state.stop_asked => {
                     Some(order(held, "terminate", "somebody asked to stop it"))
                 }
                 Some(_) => None,
@@ -233,19 +234,22 @@ impl Core {
     }
 
     /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.
-    async fn held_as_said(&self, host: &str, held: &HeldJob) -> Result<Option<Live>, Refusal> {
+    /// What was seen of it may never have come to be, and is not asked.
+    async fn held_as_said(&self, host: &str, held: &HeldJob) -> Result<Option<JobState>, Refusal> {
         let Ok(id) = held.job_id.parse::<JobId>() else {
             return Ok(None);
         };
-        let right = |live: &Live| {
-            let state = &live.stored.state;
+        let right = |state: &JobState| {
             state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
         };
-        if let Some(live) = self.live.get(id).filter(right) {
-            return Ok(Some(live));
+        if let Some(live) = self.live.get(id).filter(|live| right(&live.stored.state)) {
+            return Ok(Some(live.stored.state));
         }
-        self.reread(vec![id]).await?;
-        Ok(self.live.get(id).filter(right))
+        let found = self.store.get(&[id]).await?.pop().flatten();
+        Ok(found.and_then(|stored| {
+            self.observe(&stored);
+            Some(stored.state).filter(right)
+        }))
     }
 }
 
