@@ -4,9 +4,9 @@ use fairlead_api::{AccountChange, AccountView};
 use fairlead_scheduler::add_account;
 
 use crate::{
-    cmd_serve::StoreArgs,
     context::Context,
     exit::{self, Failure},
+    store_args::StoreArgs,
     table::Grid,
 };
 
@@ -66,9 +66,10 @@ struct AddArgs {
 
 pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<u8> {
     match args.what {
-        What::Add(add) if add.store.data.is_some() || !add.store.elasticsearch.is_empty() => {
+        What::Add(add) if add.store.is_given() => {
             let role = add.role.unwrap_or(Role::User).as_str();
-            let made = add_account(&add.store.config(), &add.name, role, add.vip).await;
+            let config = add.store.config(&context.env)?;
+            let made = add_account(&config, &add.name, role, add.vip).await;
             let token = made.map_err(|error| Failure::local(error.to_string(), ""))?;
             let account = AccountView {
                 my_account: add.name,

@@ -3,11 +3,10 @@
 use std::{
     fs,
     net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
 };
 
 use fairlead_job::SiteDefaults;
-use fairlead_scheduler::{Access, Config, Server, StoreChoice};
+use fairlead_scheduler::{Access, Config, Server};
 use serde_json::json;
 
 use crate::{
@@ -15,7 +14,9 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     logging::{self, LogFormat},
+    settings::Environment,
     signals::Signals,
+    store_args::StoreArgs,
 };
 
 /// Shortest lease: heartbeats must fit in it several times.
@@ -24,45 +25,6 @@ const LEASE_MS_MIN: u64 = 1000;
 const BEATS_IN_LEASE: u64 = 6;
 /// Longest time between heartbeats.
 const BEAT_MS_MAX: u64 = 10_000;
-
-/// Where the jobs are kept.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct StoreArgs {
-    /// Folder for results, logs and, without --elasticsearch, the embedded store; default fairlead-data
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// Keeps jobs in this Elasticsearch; several nodes with commas
-    #[arg(long, value_name = "URL", value_delimiter = ',')]
-    pub(crate) elasticsearch: Vec<String>,
-    /// Prefix of all its indices; default fairlead
-    #[arg(long, value_name = "PREFIX", requires = "elasticsearch")]
-    pub(crate) index_prefix: Option<String>,
-}
-
-impl StoreArgs {
-    /// A replica's configuration over this store, with defaults for everything else.
-    pub(crate) fn config(&self) -> Config {
-        let data = self
-            .data
-            .clone()
-            .unwrap_or_else(|| PathBuf::from("fairlead-data"));
-        let mut config = Config::embedded(data);
-        let urls: Vec<String> = self
-            .elasticsearch
-            .iter()
-            .map(|url| url.trim().to_owned())
-            .filter(|url| !url.is_empty())
-            .collect();
-        if !urls.is_empty() {
-            let index_prefix = self
-                .index_prefix
-                .clone()
-                .unwrap_or_else(|| "fairlead".to_owned());
-            config.store = StoreChoice::Elasticsearch { urls, index_prefix };
-        }
-        config
-    }
-}
 
 /// How to serve.
 #[derive(Debug, clap::Args)]
@@ -132,7 +94,7 @@ impl SiteArgs {
 }
 
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
-    let config = config(args)?;
+    let config = config(args, &context.env)?;
     logging::start("info", args.log_format, &context.env)?;
     // Before the start: a signal during it must not leave a half-made store.
     let mut signals = Signals::catch()?;
@@ -157,7 +119,7 @@ pub(crate) async fn start(config: Config) -> Result<Server, Failure> {
         .map_err(|error| Failure::local(error.to_string(), ""))
 }
 
-fn config(args: &ServeArgs) -> Result<Config, Failure> {
+fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
     let listen = address(&args.listen)?;
     let access = match (args.auth, args.open || listen.ip().is_loopback()) {
         (true, _) => Access::Tokens,
@@ -194,7 +156,7 @@ fn config(args: &ServeArgs) -> Result<Config, Failure> {
         lease_ms: args.lease,
         heartbeat_ms: (args.lease / BEATS_IN_LEASE).min(BEAT_MS_MAX),
         cache_jobs_max: args.cache_jobs_max,
-        ..args.store.config()
+        ..args.store.config(env)?
     })
 }
 
@@ -256,7 +218,10 @@ mod tests {
 
     fn parsed(words: &str) -> Result<Config, Failure> {
         let words = std::iter::once("serve").chain(words.split_whitespace());
-        config(&Line::try_parse_from(words).unwrap().serve)
+        config(
+            &Line::try_parse_from(words).unwrap().serve,
+            &Environment::default(),
+        )
     }
 
     #[test]
@@ -293,14 +258,5 @@ mod tests {
         for text in ["3000", "127.0.0.1", "127.0.0.1:99999"] {
             assert!(parsed(&format!("--listen {text}")).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn several_nodes_make_one_store() {
-        let config = parsed("--elasticsearch http://a:1,http://b:2 --index-prefix p").unwrap();
-        let StoreChoice::Elasticsearch { urls, index_prefix } = config.store else {
-            panic!()
-        };
-        assert_eq!((urls.len(), index_prefix.as_str()), (2, "p"));
     }
 }

@@ -28,6 +28,7 @@ mod progress;
 mod results;
 mod settings;
 mod signals;
+mod store_args;
 mod submission;
 mod table;
 mod tail;

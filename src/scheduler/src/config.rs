@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use fairlead_job::SiteDefaults;
+use fairlead_store::ElasticConfig;
 
 /// Which store.
 #[derive(Debug, Clone)]
@@ -10,12 +11,7 @@ pub enum StoreChoice {
     /// SQLite in the data folder, for one machine.
     Embedded,
     /// An Elasticsearch cluster.
-    Elasticsearch {
-        /// URLs of its nodes, at least one.
-        urls: Vec<String>,
-        /// Prefix of all index names, `[a-z0-9_-]`, 1 to 40 characters. Default `fairlead`.
-        index_prefix: String,
-    },
+    Elasticsearch(Box<ElasticConfig>),
 }
 
 /// Who may do what.

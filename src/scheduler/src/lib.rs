@@ -47,6 +47,7 @@ mod writer;
 
 pub use clock::{Clock, Pause};
 pub use config::{Access, Config, Limits, StoreChoice};
+pub use fairlead_store::ElasticConfig;
 pub use intake::{Item, read_submit};
 pub use peers::PeerLink;
 pub use replica::{Parts, Replica};

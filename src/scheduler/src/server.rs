@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use fairlead_api::AccountChange;
-use fairlead_store::{ElasticConfig, ElasticStore, EmbeddedStore, JobStore, StoreError};
+use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto::Builder, graceful::GracefulShutdown},
@@ -153,13 +153,8 @@ async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
         .map_err(data)?;
     Ok(match &config.store {
         StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
-        StoreChoice::Elasticsearch { urls, index_prefix } => {
-            let elastic = ElasticConfig {
-                urls: urls.clone(),
-                index_prefix: index_prefix.clone(),
-                ..ElasticConfig::default()
-            };
-            Arc::new(ElasticStore::open(elastic).await?)
+        StoreChoice::Elasticsearch(elastic) => {
+            Arc::new(ElasticStore::open(elastic.as_ref().clone()).await?)
         }
     })
 }

@@ -7,4 +7,4 @@ mod resolve;
 
 pub(crate) use file::KEYS;
 pub(crate) use origin::{Origin, Setting};
-pub(crate) use resolve::{Environment, Flags, Settings};
+pub(crate) use resolve::{API_KEY, Environment, Flags, PASSWORD, Settings};

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -20,6 +21,11 @@ const SERVER: &str = "http://127.0.0.1:3000";
 /// How long requests go on trying over all replicas: long enough for a scheduler's restart.
 const RETRY_FOR: Duration = Duration::from_secs(3);
 
+/// The password of a user of Elasticsearch.
+pub(crate) const PASSWORD: &str = "FAIRLEAD_ELASTICSEARCH_PASSWORD";
+/// An API key of Elasticsearch.
+pub(crate) const API_KEY: &str = "FAIRLEAD_ELASTICSEARCH_API_KEY";
+
 /// The variables that are looked at. Nothing else of the environment has an influence on settings.
 const VARIABLES: &[&str] = &[
     "FAIRLEAD_SERVER",
@@ -27,6 +33,8 @@ const VARIABLES: &[&str] = &[
     "FAIRLEAD_TOKEN_FILE",
     "FAIRLEAD_ACCOUNT",
     "FAIRLEAD_CONFIG",
+    PASSWORD,
+    API_KEY,
     "FAIRLEAD_LOG",
     "RUST_LOG",
     "XDG_CONFIG_HOME",
@@ -35,9 +43,15 @@ const VARIABLES: &[&str] = &[
     "LOGNAME",
 ];
 
-/// The environment, read once. An empty variable is as good as none.
-#[derive(Debug, Clone, Default)]
+/// The environment, read once. An empty variable is as good as none. `Debug` shows names only.
+#[derive(Clone, Default)]
 pub(crate) struct Environment(BTreeMap<&'static str, String>);
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 impl Environment {
     /// The process's own.

@@ -137,7 +137,7 @@ impl Failure {
     }
 
     /// The words alone.
-    pub(super) fn into_reason(self) -> String {
+    pub(super) fn words(&self) -> &str {
         match self {
             Self::NotSent(reason)
             | Self::Busy(reason)

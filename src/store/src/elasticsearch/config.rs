@@ -2,13 +2,15 @@
 
 use std::{fmt, time::Duration};
 
+use ::elasticsearch::http::Url;
+
 use crate::StoreError;
 
 /// Where Elasticsearch is and how it is used. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct ElasticConfig {
     /// Every node that may be asked, `http://host:port` or `https://…`; at least one. They are asked in
-    /// turn; one that does not answer is left alone for a while.
+    /// turn; one that does not answer is left alone for a while. No user or password is in them.
     pub urls: Vec<String>,
     /// Begins the name of every index and template: 1 to 100 of `a-z 0-9 - _`, a letter or digit first.
     /// Default `fairlead`.
@@ -17,9 +19,10 @@ pub struct ElasticConfig {
     pub username: Option<String>,
     /// See `username`.
     pub password: Option<String>,
-    /// An encoded API key; wins over a user.
+    /// An API key as Elasticsearch calls it `encoded`, instead of a user.
     pub api_key: Option<String>,
-    /// Certificates (PEM) of the authorities that sign the nodes', besides those of the system.
+    /// Certificates (PEM) of the authorities that sign the nodes', besides the public ones, which are
+    /// built in: what the system trusts is not looked at.
     pub ca_pem: Option<String>,
     /// How long one try of one request may take. A whole call, with its retries, takes at most three
     /// times that. Default 10 s.
@@ -70,14 +73,11 @@ impl ElasticConfig {
         shown.join(", ")
     }
 
-    /// Refuses what can only fail later and less clearly.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        let refuse = |reason: String, hint: &str| {
-            Err(StoreError::Unusable {
-                reason,
-                hint: hint.to_owned(),
-            })
-        };
+    /// Refuses what can only fail later and less clearly. No text of it has a secret in it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`]: a URL, name or number that cannot be, or logins that contradict each other.
+    pub fn check(&self) -> Result<(), StoreError> {
         if self.urls.is_empty() {
             return refuse(
                 "no URL of Elasticsearch was given".to_owned(),
@@ -100,8 +100,85 @@ impl ElasticConfig {
                 "leave them out for the defaults",
             );
         }
+        self.check_urls()?;
+        self.check_login()
+    }
+
+    fn check_urls(&self) -> Result<(), StoreError> {
+        for url in &self.urls {
+            let name = without_user(url);
+            let Ok(parsed) = Url::parse(url) else {
+                return refuse(format!("'{name}' is not a URL"), URL_HINT);
+            };
+            if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
+                return refuse(format!("'{name}' is not an http or https URL"), URL_HINT);
+            }
+            if !parsed.username().is_empty() || parsed.password().is_some() {
+                return refuse(
+                    format!(
+                        "the URL of '{name}' has a user or a password in it, which others can see"
+                    ),
+                    "give the user by --elasticsearch-user, and the password by \
+                    FAIRLEAD_ELASTICSEARCH_PASSWORD or --elasticsearch-password-file",
+                );
+            }
+        }
+        let is_https = |url: &String| url.to_ascii_lowercase().starts_with("https:");
+        if self.ca_pem.is_some() && !self.urls.iter().any(is_https) {
+            return refuse(
+                format!(
+                    "a certificate of an authority is given, and {} is not asked over https",
+                    self.shown_urls()
+                ),
+                "write https:// in --elasticsearch, or leave out --elasticsearch-ca",
+            );
+        }
         Ok(())
     }
+
+    fn check_login(&self) -> Result<(), StoreError> {
+        match (&self.username, &self.password, &self.api_key) {
+            (Some(user), _, Some(_)) => refuse(
+                format!("user '{user}' and an API key are given: one of them logs in"),
+                "leave out --elasticsearch-user, or the API key \
+                (--elasticsearch-api-key-file, FAIRLEAD_ELASTICSEARCH_API_KEY)",
+            ),
+            (Some(user), None, None) => refuse(
+                format!("user '{user}' has no password"),
+                "give it by FAIRLEAD_ELASTICSEARCH_PASSWORD or --elasticsearch-password-file",
+            ),
+            (Some(user), Some(_), None) if user.is_empty() || user.contains(':') => refuse(
+                format!("'{user}' cannot be a user of Elasticsearch"),
+                "give --elasticsearch-user the name alone",
+            ),
+            (None, Some(_), _) => refuse(
+                "a password is given, and no user".to_owned(),
+                "give --elasticsearch-user, or leave out the password \
+                (--elasticsearch-password-file, FAIRLEAD_ELASTICSEARCH_PASSWORD)",
+            ),
+            (None, None, Some(key)) if !is_base64(key) => refuse(
+                "the API key is not in the form that Elasticsearch calls 'encoded'".to_owned(),
+                "give the value of 'encoded' of the answer that made the key: one word of \
+                letters, digits, '+', '/', '-', '_' and '='",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+const URL_HINT: &str = "give URLs as https://HOST:9200, several with commas";
+
+fn refuse<T>(reason: String, hint: &str) -> Result<T, StoreError> {
+    Err(StoreError::Unusable {
+        reason,
+        hint: hint.to_owned(),
+    })
+}
+
+/// A word that a header can hold, and no secret with its name before a colon.
+fn is_base64(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"+/-_=".contains(&b);
+    !text.is_empty() && text.bytes().all(fits)
 }
 
 /// `https://user:secret@host` without `user:secret@`.
@@ -132,6 +209,75 @@ mod tests {
             assert!(error.to_string().contains("hint:"), "{bad}");
         }
         config("fairlead", &[]).check().unwrap_err();
+    }
+
+    #[test]
+    fn urls_that_cannot_be_asked_are_refused() {
+        for good in [
+            "http://a:1",
+            "https://a",
+            "HTTPS://a:9200/",
+            "http://[::1]:9200/es",
+        ] {
+            config("fairlead", &[good]).check().unwrap();
+        }
+        for bad in ["nonsense", "ftp://a", "http://", "a:9200"] {
+            let error = config("fairlead", &["http://a:1", bad])
+                .check()
+                .unwrap_err();
+            assert!(error.to_string().contains(bad), "{error}");
+        }
+        for bad in [
+            "https://ann:secret@a:1",
+            "https://:secret@a",
+            "http://ann@a/",
+        ] {
+            let words = config("fairlead", &[bad]).check().unwrap_err().to_string();
+            assert!(!words.contains("secret") && words.contains("'a"), "{words}");
+            assert!(words.contains("--elasticsearch-user"), "{words}");
+        }
+    }
+
+    #[test]
+    fn logins_that_contradict_each_other_are_refused() {
+        let check = |user: Option<&str>, password: Option<&str>, key: Option<&str>| {
+            let config = ElasticConfig {
+                username: user.map(str::to_owned),
+                password: password.map(str::to_owned),
+                api_key: key.map(str::to_owned),
+                ..config("fairlead", &["http://a:1"])
+            };
+            config.check().map_err(|error| error.to_string())
+        };
+        check(None, None, None).unwrap();
+        check(Some("ann"), Some("secret:1"), None).unwrap();
+        check(None, None, Some("c2VjcmV0Og==")).unwrap();
+        let refused = [
+            check(Some("ann"), Some("secret"), Some("secret")),
+            check(Some("ann"), None, None),
+            check(Some("ann:"), Some("secret"), None),
+            check(None, Some("secret"), None),
+            check(None, None, Some("name:secret")),
+            check(None, None, Some("secret\n")),
+        ];
+        for refused in refused {
+            let words = refused.unwrap_err();
+            assert!(
+                words.contains("hint:") && !words.contains("secret"),
+                "{words}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_for_https() {
+        let with_ca = |urls: &[&str]| ElasticConfig {
+            ca_pem: Some("x".to_owned()),
+            ..config("fairlead", urls)
+        };
+        with_ca(&["http://a:1", "https://b:1"]).check().unwrap();
+        let error = with_ca(&["http://a:1"]).check().unwrap_err();
+        assert!(error.to_string().contains("http://a:1"), "{error}");
     }
 
     #[test]

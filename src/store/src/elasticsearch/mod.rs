@@ -15,6 +15,7 @@ mod docs;
 mod documents;
 mod finds;
 mod jobs;
+mod login;
 mod node;
 mod query;
 mod reads;
@@ -22,6 +23,7 @@ mod reply;
 mod setup;
 mod store;
 mod submit;
+mod templates;
 
 pub use config::ElasticConfig;
 pub use store::ElasticStore;

@@ -79,16 +79,9 @@ impl Node {
             hint: "give URLs as http://HOST:PORT, and certificates as PEM".to_owned(),
         };
         let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-        if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
-            return Err(refuse("not an http or https URL".to_owned()));
-        }
-        let own_user = (!parsed.username().is_empty()).then(|| {
-            let password = parsed.password().unwrap_or_default();
-            Credentials::Basic(parsed.username().to_owned(), password.to_owned())
-        });
         let mut builder =
             TransportBuilder::new(SingleNodeConnectionPool::new(parsed)).disable_proxy();
-        if let Some(credentials) = credentials(config).or(own_user) {
+        if let Some(credentials) = credentials(config) {
             builder = builder.auth(credentials);
         }
         if let Some(pem) = &config.ca_pem {

@@ -1,7 +1,4 @@
-//! Opening: is this a server we can work with, and are our templates and indices there.
-//!
-//! Templates are never downgraded. Fields that a newer template of the same format brings are added to
-//! the indices that exist; Elasticsearch itself refuses a change of a field's type.
+//! Opening: is this a server we can work with, and are our indices there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +6,14 @@ use ::elasticsearch::http::Method;
 use fairlead_job::IdMaker;
 use futures_util::future::join_all;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     cluster::{Call, Failure},
     config::ElasticConfig,
-    reply,
+    login,
     store::ElasticStore,
+    templates::TEMPLATES,
 };
 use crate::{DocKind, StoreError, clock};
 
@@ -27,25 +25,11 @@ const MAKE_TRIES_MAX: usize = 6;
 /// How long the first shard of an index that is there may take at the start, seconds.
 const SHARD_WAIT_S: u64 = 10;
 
-/// Name and text of each template. `P-` stands for the prefix.
-const TEMPLATES: [(&str, &str); 4] = [
-    ("jobs", include_str!("../../../../es-mappings/jobs.json")),
-    (
-        "bodies",
-        include_str!("../../../../es-mappings/bodies.json"),
-    ),
-    (
-        "events",
-        include_str!("../../../../es-mappings/events.json"),
-    ),
-    (
-        "documents",
-        include_str!("../../../../es-mappings/documents.json"),
-    ),
-];
-
 /// Asks for the version of every node and gives the lowest.
-pub(super) async fn check_version(store: &ElasticStore, urls: &str) -> Result<String, StoreError> {
+pub(super) async fn check_version(
+    store: &ElasticStore,
+    config: &ElasticConfig,
+) -> Result<String, StoreError> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Nodes {
@@ -59,8 +43,9 @@ pub(super) async fn check_version(store: &ElasticStore, urls: &str) -> Result<St
     let call = Call::read(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
     let body = match store.cluster.call(&call).await {
         Ok(body) => body,
-        Err(failure) => return Err(unreachable(failure, urls)),
+        Err(failure) => return Err(login::unusable(failure, config)),
     };
+    let urls = config.shown_urls();
     let not_elastic = |what: &str| StoreError::Unusable {
         reason: format!("{urls} does not answer as Elasticsearch: {what}"),
         hint: "check --elasticsearch; a proxy in between must pass requests on".to_owned(),
@@ -88,31 +73,6 @@ fn numbers(version: &str) -> Vec<u64> {
     parts.map_while(|part| part.parse().ok()).collect()
 }
 
-fn unreachable(failure: Failure, urls: &str) -> StoreError {
-    match failure {
-        Failure::NotSent(reason) | Failure::Busy(reason) | Failure::Unknown(reason) => {
-            StoreError::Unusable {
-                reason: format!("Elasticsearch at {urls} cannot be reached: {reason}"),
-                hint: "check that it runs and that --elasticsearch names it".to_owned(),
-            }
-        }
-        Failure::Status {
-            status: 401 | 403,
-            reason,
-            ..
-        } => StoreError::Unusable {
-            reason: format!("Elasticsearch refuses these credentials: {reason}"),
-            hint: "give a user or API key with the cluster privileges monitor and \
-                manage_index_templates, and all index privileges on the prefix"
-                .to_owned(),
-        },
-        Failure::Status { reason, .. } => StoreError::Unusable {
-            reason: format!("Elasticsearch at {urls} cannot be used: {reason}"),
-            hint: "see its log".to_owned(),
-        },
-    }
-}
-
 /// The months for which indices are made ahead: the present one and the next.
 pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
     let this = IdMaker::new(0, 0).next(unix_ms / 1_000).month();
@@ -126,10 +86,10 @@ pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
 }
 
 impl ElasticStore {
-    /// Puts templates, the fields of existing indices, and the indices of now.
+    /// Sees to it that templates, the fields of existing indices, and the indices of now are there.
     pub(super) async fn set_up(&self, config: &ElasticConfig) -> Result<(), StoreError> {
         for (name, text) in TEMPLATES {
-            self.put_template(name, text, config).await?;
+            self.ensure_template(name, text, config).await?;
         }
         let mut indices: BTreeSet<String> = DocKind::ALL
             .iter()
@@ -143,94 +103,12 @@ impl ElasticStore {
         self.make_indices(indices).await
     }
 
-    async fn put_template(
-        &self,
-        name: &str,
-        text: &str,
-        config: &ElasticConfig,
-    ) -> Result<(), StoreError> {
-        let full_name = format!("{}-{name}", self.prefix);
-        let refuse = |reason: String| StoreError::Unusable {
-            reason: format!("template {full_name}: {reason}"),
-            hint:
-                "the user needs the cluster privilege manage_index_templates; where the names are \
-                another program's, give another --index-prefix"
-                    .to_owned(),
-        };
-        let mut template: Value =
-            serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
-        self.fill_in(&mut template, config);
-        let ours = template["_meta"]["format"].as_u64().unwrap_or(0);
-        let stored = self.stored_template(&full_name).await?;
-        let theirs = stored["_meta"]["format"].as_u64().unwrap_or(0);
-        if theirs > ours {
-            return Err(StoreError::Unusable {
-                reason: format!(
-                    "template {full_name} has format {theirs}, this version knows up to {ours}"
-                ),
-                hint: "start the newer fairlead that wrote it, or give another --index-prefix"
-                    .to_owned(),
-            });
-        }
-        // A newer release of the same format may have added fields: leave its template alone.
-        if stored["version"].as_u64() > template["version"].as_u64() {
-            return Ok(());
-        }
-        let path = format!("/_index_template/{full_name}");
-        let put = Call::write(Method::Put, path).json(&template);
-        self.set_up_call(&put).await.map_err(&refuse)?;
-        let patterns = template["index_patterns"].as_array().into_iter().flatten();
-        let indices: Vec<&str> = patterns.filter_map(Value::as_str).collect();
-        let mapping = json!({"properties": template["template"]["mappings"]["properties"]});
-        let path = format!(
-            "/{}/_mapping?ignore_unavailable=true&allow_no_indices=true",
-            indices.join(",")
-        );
-        match self
-            .set_up_call(&Call::write(Method::Put, path).json(&mapping))
-            .await
-        {
-            Err(reason) if !reason.contains("index_not_found_exception") => {
-                Err(refuse(format!("its indices refuse the mapping: {reason}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn fill_in(&self, template: &mut Value, config: &ElasticConfig) {
-        if let Some(patterns) = template["index_patterns"].as_array_mut() {
-            for pattern in patterns {
-                if let Some(rest) = pattern.as_str().and_then(|text| text.strip_prefix("P-")) {
-                    *pattern = json!(format!("{}-{rest}", self.prefix));
-                }
-            }
-        }
-        let settings = &mut template["template"]["settings"];
-        settings["index.number_of_shards"] = json!(config.shards);
-        settings["index.refresh_interval"] = json!(config.refresh_interval);
-        match config.replicas {
-            Some(replicas) => settings["index.number_of_replicas"] = json!(replicas),
-            None => settings["index.auto_expand_replicas"] = json!("0-1"),
-        }
-    }
-
-    /// The template as Elasticsearch has it; null when it has none.
-    async fn stored_template(&self, name: &str) -> Result<Value, StoreError> {
-        let call = Call::read(Method::Get, format!("/_index_template/{name}"));
-        match self.cluster.call(&call).await {
-            Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
-            Err(failure) => Err(unreachable(failure, "its URLs")),
-            Ok(body) => {
-                let mut reply: Value = reply::parse(body).await?;
-                Ok(reply["index_templates"][0]["index_template"].take())
-            }
-        }
-    }
-
     /// A call whose failure is told in words.
     async fn set_up_call(&self, call: &Call) -> Result<(), String> {
         let result = self.cluster.call(call).await;
-        result.map(|_| ()).map_err(Failure::into_reason)
+        result
+            .map(|_| ())
+            .map_err(|failure| failure.words().to_owned())
     }
 
     /// Makes indices that are not there; the template gives each its mapping.
@@ -255,7 +133,7 @@ impl ElasticStore {
                     return Ok(());
                 }
                 Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
-                Err(failure) => failure.into_reason(),
+                Err(failure) => failure.words().to_owned(),
             };
             return Err(StoreError::Unusable {
                 reason: format!("index {name} cannot be made: {reason}"),
@@ -296,64 +174,5 @@ mod tests {
         assert!(numbers("8.19.8") < numbers("9.0.0"));
         assert!(numbers("9.10.0") > numbers("9.9.9-SNAPSHOT"));
         assert!(numbers("nonsense").is_empty());
-    }
-
-    #[test]
-    fn every_field_of_a_state_is_mapped() {
-        let template: Value = serde_json::from_str(TEMPLATES[0].1).unwrap();
-        let mapped = template["template"]["mappings"]["properties"]
-            .as_object()
-            .unwrap();
-        let Err(Fields(fields)) = crate::JobState::deserialize(Fields::default()) else {
-            panic!("a state cannot be read from nothing");
-        };
-        for field in fields {
-            assert!(
-                mapped.contains_key(*field),
-                "es-mappings/jobs.json has no {field}"
-            );
-        }
-        // And `cell`, which is derived.
-        assert_eq!(mapped.len(), fields.len() + 1);
-    }
-
-    /// Asks a type for the names of its fields, and fails with them.
-    #[derive(Debug, Default)]
-    struct Fields(&'static [&'static str]);
-
-    impl std::fmt::Display for Fields {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(f, "{:?}", self.0)
-        }
-    }
-
-    impl std::error::Error for Fields {}
-
-    impl serde::de::Error for Fields {
-        fn custom<T: std::fmt::Display>(_: T) -> Self {
-            Self::default()
-        }
-    }
-
-    impl<'de> serde::Deserializer<'de> for Fields {
-        type Error = Self;
-
-        fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self> {
-            Err(self)
-        }
-
-        fn deserialize_struct<V: serde::de::Visitor<'de>>(
-            self,
-            _: &'static str,
-            fields: &'static [&'static str],
-            _: V,
-        ) -> Result<V::Value, Self> {
-            Err(Self(fields))
-        }
-
-        serde::forward_to_deserialize_any! {
-            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
-            unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-        }
     }
 }

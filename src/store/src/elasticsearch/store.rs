@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{changes::Places, cluster::Cluster, config::ElasticConfig, setup};
+use super::{changes::Places, cluster::Cluster, config::ElasticConfig, login, setup};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
     JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
@@ -30,11 +30,13 @@ pub struct ElasticStore {
 }
 
 impl ElasticStore {
-    /// Checks the server, puts templates and makes the indices of this month and the next.
+    /// Checks the server and the login; puts templates, and makes the indices of this month and the next,
+    /// where they are not there yet.
     ///
     /// # Errors
     /// [`StoreError::Unusable`], with what to do: nobody answers, the server is older than 8.0 or refuses
-    /// the credentials or the mapping, the templates there are from a newer version.
+    /// the credentials or the mapping, the credentials lack rights, the templates there are from a newer
+    /// version.
     pub async fn open(config: ElasticConfig) -> Result<Self, StoreError> {
         config.check()?;
         let mut store = Self {
@@ -46,7 +48,8 @@ impl ElasticStore {
             page_names: PAGE_NAMES,
             version: String::new(),
         };
-        store.version = setup::check_version(&store, &config.shown_urls()).await?;
+        login::check(&store, &config).await?;
+        store.version = setup::check_version(&store, &config).await?;
         store.set_up(&config).await?;
         Ok(store)
     }

@@ -1,7 +1,7 @@
 //! Opening: templates, mappings and settings as a server holds them.
 
 use fairlead_store::{DocKind, ElasticConfig, ElasticStore, JobStore, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     conformance::{id, read_one, state, submit_all},
@@ -85,6 +85,38 @@ async fn indices_that_refuse_the_mapping_are_named() {
         let words = refusal(config).await;
         assert!(words.contains("refuse the mapping"), "{words}");
         assert!(words.contains("stage"), "{words}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_there_is_left_alone_and_what_lacks_is_added() {
+    with_config(async |server, config| {
+        let prefix = config.index_prefix.clone();
+        ElasticStore::open(config.clone()).await.unwrap();
+        let path = format!("_index_template/{prefix}-jobs");
+        let stored = server.ask("GET", &path, None).await;
+        let stored = &stored["index_templates"][0]["index_template"];
+        // Of this version, with an operator's own change: it stays.
+        let fields = ["index_patterns", "priority", "version", "_meta", "template"];
+        let mut changed: Value = fields
+            .map(|name| (name.to_owned(), stored[name].clone()))
+            .into_iter()
+            .collect();
+        changed["template"]["settings"]["index"]["refresh_interval"] = json!("3s");
+        // An index of a release that knew fewer fields: made while there is no template.
+        let old = format!("{prefix}-jobs-2601");
+        server.ask("DELETE", &path, None).await;
+        let fewer = json!({"mappings": {"properties": {"queue": {"type": "keyword"}}}});
+        server.ask("PUT", &old, Some(fewer)).await;
+        server.ask("PUT", &path, Some(changed)).await;
+        ElasticStore::open(config).await.unwrap();
+        let read = server.ask("GET", &format!("{old}/_mapping"), None).await;
+        let stage = &read[&old]["mappings"]["properties"]["stage"];
+        assert_eq!(stage["type"], "keyword");
+        let read = server.ask("GET", &path, None).await;
+        let settings = &read["index_templates"][0]["index_template"]["template"]["settings"];
+        assert_eq!(settings["index"]["refresh_interval"], "3s");
     })
     .await;
 }

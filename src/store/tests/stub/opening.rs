@@ -1,4 +1,6 @@
-//! Opening a server that cannot be used.
+//! Opening a server that cannot be used, or that others have set up.
+
+use fairlead_store::{ElasticConfig, ElasticStore};
 
 use crate::{Asked, Reply, Stub, config, error, nobody, refusal};
 
@@ -29,10 +31,10 @@ async fn unusable_servers_are_refused_in_words() {
             .contains("does not answer as")
     );
     stub.answer(nodes(r#"{"error":"no","status":401}"#, 401));
+    let words = refusal(config(vec![stub.url.clone()])).await;
     assert!(
-        refusal(config(vec![stub.url.clone()]))
-            .await
-            .contains("credentials")
+        words.contains("without a login") && words.contains("--elasticsearch-user"),
+        "{words}"
     );
     stub.answer(|asked| asked.1.starts_with("/_nodes").then_some(Reply::Silence));
     let words = refusal(config(vec![stub.url.clone()])).await;
@@ -62,4 +64,93 @@ async fn a_mapping_that_is_refused_is_told_with_the_reason() {
         words.contains("mapper_parsing_exception") && words.contains("hint:"),
         "{words}"
     );
+}
+
+fn as_ann(stub: &Stub) -> ElasticConfig {
+    ElasticConfig {
+        username: Some("ann".to_owned()),
+        password: Some("hidden".to_owned()),
+        ..config(vec![stub.url.clone()])
+    }
+}
+
+/// For questions about rights.
+fn on_rights(status: u16, answer: &str) -> impl Fn(&Asked) -> Option<Reply> + use<> {
+    let reply = Reply::Json(status, answer.to_owned());
+    move |asked| {
+        asked
+            .1
+            .starts_with("/_security/user/_has_privileges")
+            .then(|| reply.clone())
+    }
+}
+
+#[tokio::test]
+async fn logins_are_refused_in_words_that_hold_no_secret() {
+    let stub = Stub::start().await;
+    let lacks =
+        r#"{"cluster":{"monitor":false},"index":{"fairlead-jobs-*":{"read":true,"write":false}}}"#;
+    for (status, answer, told) in [
+        (401, r#"{"error":"no"}"#, "refuses user 'ann'"),
+        (200, lacks, "monitor (cluster); write (fairlead-jobs-*)"),
+    ] {
+        stub.answer(on_rights(status, answer));
+        let words = refusal(as_ann(&stub)).await;
+        assert!(words.contains(told) && words.contains("hint:"), "{words}");
+        assert!(!words.contains("hidden"), "{words}");
+    }
+    let key = ElasticConfig {
+        api_key: Some("hidden".to_owned()),
+        ..config(vec![stub.url.clone()])
+    };
+    stub.answer(on_rights(401, "{}"));
+    let words = refusal(key).await;
+    assert!(
+        words.contains("refuses the API key") && !words.contains("hidden"),
+        "{words}"
+    );
+}
+
+/// Where nobody's rights are limited, nobody knows of them.
+#[tokio::test]
+async fn a_server_without_logins_takes_any() {
+    let stub = Stub::start().await;
+    stub.answer(on_rights(400, r#"{"error":"no handler found"}"#));
+    let store = ElasticStore::open(as_ann(&stub)).await.unwrap();
+    drop(store);
+    // And without a login nothing is asked.
+    stub.answer(on_rights(401, "{}"));
+    ElasticStore::open(config(vec![stub.url.clone()]))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_others_have_set_up_is_left_alone() {
+    let stub = Stub::start().await;
+    let refused = |(method, path, _): &Asked| {
+        let is_set_up = path.starts_with("/_index_template") || path.contains("/_mapping");
+        (method == "PUT" && is_set_up).then(|| Reply::Json(403, error("security_exception")))
+    };
+    // Nothing is there: somebody must set up who may.
+    stub.answer(refused);
+    let words = refusal(config(vec![stub.url.clone()])).await;
+    assert!(
+        words.contains("template fairlead-jobs") && words.contains("manage_index_templates"),
+        "{words}"
+    );
+    for version in [2, 3] {
+        stub.answer(move |asked| {
+            let there = format!(
+                r#"{{"index_templates":[{{"index_template":{{"version":{version},"_meta":{{"format":1}}}}}}]}}"#
+            );
+            let is_template = asked.0 == "GET" && asked.1.starts_with("/_index_template");
+            is_template
+                .then_some(Reply::Json(200, there))
+                .or_else(|| refused(asked))
+        });
+        ElasticStore::open(config(vec![stub.url.clone()]))
+            .await
+            .unwrap();
+    }
 }
