@@ -33,17 +33,37 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 struct LoginArgs {
     /// Certificates (PEM) of the authority that signed those of Elasticsearch
-    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
-    elasticsearch_ca: Option<PathBuf>,
+    #[arg(
+        long = "elasticsearch-ca",
+        id = "elasticsearch-ca",
+        value_name = "FILE",
+        requires = "elasticsearch"
+    )]
+    ca: Option<PathBuf>,
     /// User of Elasticsearch; its password is in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
-    #[arg(long, value_name = "NAME", requires = "elasticsearch")]
-    elasticsearch_user: Option<String>,
+    #[arg(
+        long = "elasticsearch-user",
+        id = "elasticsearch-user",
+        value_name = "NAME",
+        requires = "elasticsearch"
+    )]
+    user: Option<String>,
     /// A file with the user's password
-    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
-    elasticsearch_password_file: Option<PathBuf>,
+    #[arg(
+        long = "elasticsearch-password-file",
+        id = "elasticsearch-password-file",
+        value_name = "FILE",
+        requires = "elasticsearch"
+    )]
+    password_file: Option<PathBuf>,
     /// A file with an API key as Elasticsearch encodes it, instead of a user. Also `FAIRLEAD_ELASTICSEARCH_API_KEY`
-    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
-    elasticsearch_api_key_file: Option<PathBuf>,
+    #[arg(
+        long = "elasticsearch-api-key-file",
+        id = "elasticsearch-api-key-file",
+        value_name = "FILE",
+        requires = "elasticsearch"
+    )]
+    api_key_file: Option<PathBuf>,
 }
 
 impl StoreArgs {
@@ -72,26 +92,21 @@ impl StoreArgs {
     }
 
     fn elastic(&self, urls: Vec<String>, env: &Environment) -> Result<ElasticConfig, Failure> {
-        let LoginArgs {
-            elasticsearch_ca,
-            elasticsearch_user,
-            elasticsearch_password_file,
-            elasticsearch_api_key_file,
-        } = &self.login;
+        let login = &self.login;
         let mut config = ElasticConfig {
             urls,
-            username: elasticsearch_user.clone(),
+            username: login.user.clone(),
             password: secret(
                 "--elasticsearch-password-file",
-                elasticsearch_password_file.as_deref(),
+                login.password_file.as_deref(),
                 env.get(PASSWORD),
             )?,
             api_key: secret(
                 "--elasticsearch-api-key-file",
-                elasticsearch_api_key_file.as_deref(),
+                login.api_key_file.as_deref(),
                 env.get(API_KEY),
             )?,
-            ca_pem: elasticsearch_ca.as_deref().map(certificates).transpose()?,
+            ca_pem: login.ca.as_deref().map(certificates).transpose()?,
             ..ElasticConfig::default()
         };
         if let Some(prefix) = &self.index_prefix {
@@ -164,9 +179,11 @@ mod tests {
         store: StoreArgs,
     }
 
+    type Variables<'a> = &'a [(&'static str, &'a str)];
+
     const PEM: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
-    fn config(words: &str, env: &[(&'static str, &str)]) -> Result<Config, Failure> {
+    fn config(words: &str, env: Variables) -> Result<Config, Failure> {
         let words = std::iter::once("serve").chain(words.split_whitespace());
         let env = env.iter().map(|(name, value)| (*name, (*value).to_owned()));
         Line::try_parse_from(words)
@@ -175,7 +192,7 @@ mod tests {
             .config(&Environment::of(env))
     }
 
-    fn elastic(words: &str, env: &[(&'static str, &str)]) -> Result<ElasticConfig, Failure> {
+    fn elastic(words: &str, env: Variables) -> Result<ElasticConfig, Failure> {
         match config(&format!("--elasticsearch https://a:1 {words}"), env)?.store {
             StoreChoice::Elasticsearch(elastic) => Ok(*elastic),
             StoreChoice::Embedded => panic!("the embedded store"),
@@ -228,7 +245,7 @@ mod tests {
         let user = "--elasticsearch-user ann";
         let (_folder, empty) = file("\n");
         let (_folder, two_lines) = file("hidden\nhidden\n");
-        let cases: &[(&str, &[(&'static str, &str)], &str)] = &[
+        let cases: &[(&str, Variables, &str)] = &[
             (user, &[(API_KEY, "hidden"), (PASSWORD, "hidden")], "'ann'"),
             (user, &[], "'ann' has no password"),
             ("", &[(PASSWORD, "hidden")], PASSWORD),
