@@ -89,6 +89,8 @@ struct UpArgs {
     /// URLs of the Elasticsearch that holds the jobs, with commas
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     elasticsearch: Option<Vec<String>>,
+    #[command(flatten)]
+    login: LoginArgs,
     /// Starts an Elasticsearch of its own, of so many nodes
     #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "1")]
     #[arg(conflicts_with = "elasticsearch", value_parser = clap::value_parser!(u16).range(1..=9))]
@@ -110,6 +112,45 @@ struct UpArgs {
     /// More arguments of `fairlead serve`, after `--`
     #[arg(last = true, value_name = "ARGUMENTS")]
     more: Vec<String>,
+}
+
+/// What the replicas are given to log in to Elasticsearch. Passwords and keys in the environment reach them
+/// too, as long as each command that starts replicas has them.
+#[derive(Debug, Args)]
+struct LoginArgs {
+    /// Certificates (PEM) of the authority that signed those of Elasticsearch
+    #[arg(long = "elasticsearch-ca", value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// User of Elasticsearch; its password is in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
+    #[arg(long = "elasticsearch-user", value_name = "NAME")]
+    user: Option<String>,
+    /// A file with the user's password
+    #[arg(long = "elasticsearch-password-file", value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// A file with an API key, instead of a user. Also `FAIRLEAD_ELASTICSEARCH_API_KEY`
+    #[arg(long = "elasticsearch-api-key-file", value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+}
+
+impl LoginArgs {
+    /// The same for `fairlead serve`, which runs in another folder; `None` when nothing is given.
+    fn words(&self) -> io::Result<Option<Vec<String>>> {
+        let mut words = Vec::new();
+        for (flag, path) in [
+            ("--elasticsearch-ca", &self.ca),
+            ("--elasticsearch-password-file", &self.password_file),
+            ("--elasticsearch-api-key-file", &self.api_key_file),
+        ] {
+            if let Some(path) = path {
+                let path = std::path::absolute(path)?;
+                words.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
+            }
+        }
+        if let Some(user) = &self.user {
+            words.extend(["--elasticsearch-user".to_owned(), user.clone()]);
+        }
+        Ok((!words.is_empty()).then_some(words))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -187,6 +228,7 @@ async fn up(line: &CommandLine, args: &UpArgs) -> anyhow::Result<()> {
         replicas: args.replicas,
         port: args.port,
         elasticsearch: args.elasticsearch.clone(),
+        login: args.login.words()?,
         own_elasticsearch: args.start_elasticsearch.map(|nodes| OwnElastic {
             nodes,
             port: args.elasticsearch_port,

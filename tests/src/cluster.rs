@@ -22,18 +22,25 @@ impl Replicas {
     /// Starts `count` in open mode over the Elasticsearch of `ES_URL`, with more arguments of
     /// `fairlead serve`, and waits until all are ready.
     pub async fn up(count: u16, more: &[&str]) -> Self {
+        let prefix = format!("t-{}", clock::unique());
+        let elasticsearch = settings::elasticsearch().join(",");
+        let store = ["--elasticsearch", &elasticsearch, "--index-prefix", &prefix];
+        Self::up_on(&prefix, &store, count, more).await
+    }
+
+    /// Starts `count` over another Elasticsearch, which the arguments `store` name with the prefix.
+    pub async fn up_on(prefix: &str, store: &[&str], count: u16, more: &[&str]) -> Self {
         let replicas = Self {
             folder: TempDir::with_prefix("fairlead-replicas-")
                 .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
-            prefix: format!("t-{}", clock::unique()),
+            prefix: prefix.to_owned(),
             port: free_ports(count),
             count,
         };
         let (port, count) = (replicas.port.to_string(), count.to_string());
-        let elasticsearch = settings::elasticsearch().join(",");
         let mut words = vec!["up", "--replicas", &count, "--port", &port];
-        words.extend(["--elasticsearch", &elasticsearch]);
-        words.extend(["--index-prefix", &replicas.prefix, "--"]);
+        words.extend(store);
+        words.push("--");
         words.extend(more);
         replicas.done(&words).await;
         replicas
@@ -137,6 +144,7 @@ impl Drop for Replicas {
             eprintln!("{}", self.logs());
         }
         let prefix = self.prefix.clone();
+        // Over another Elasticsearch than that of ES_URL there is nothing of it here.
         let _ = std::thread::spawn(move || forget_indices(&prefix)).join();
     }
 }

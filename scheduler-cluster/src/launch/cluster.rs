@@ -38,6 +38,8 @@ pub struct Asked {
     pub port: Option<u16>,
     /// URLs of an Elasticsearch that runs.
     pub elasticsearch: Option<Vec<String>>,
+    /// How to log in there, as arguments of `fairlead serve`. Default none.
+    pub login: Option<Vec<String>>,
     /// One to start.
     pub own_elasticsearch: Option<OwnElastic>,
     /// Prefix of all indices. Default `fairlead`.
@@ -197,6 +199,7 @@ impl Cluster {
             .args(["--listen", &format!("127.0.0.1:{}", replica.port)])
             .args(["--elasticsearch", &settings.elasticsearch.join(",")])
             .args(["--index-prefix", &settings.index_prefix])
+            .args(&settings.login)
             .arg("--data")
             .arg(self.folder.data())
             .args(&settings.more)
@@ -349,22 +352,8 @@ fn remembered(folder: &Folder) -> Result<Memory, LaunchError> {
 /// What is to run, and whether its settings differ from what is known.
 fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), LaunchError> {
     let known_settings = known.as_ref().map(|known| &known.settings);
-    let (elasticsearch, own_elasticsearch) = match (asked.elasticsearch, asked.own_elasticsearch) {
-        (Some(urls), _) if !urls.is_empty() => (urls, None),
-        (_, own @ Some(_)) => {
-            let same = known_settings.filter(|known| known.own_elasticsearch == own);
-            let urls = same.map(|known| known.elasticsearch.clone());
-            (urls.unwrap_or_default(), own)
-        }
-        _ => known_settings
-            .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch))
-            .ok_or_else(|| {
-                LaunchError::usage(
-                    "several replicas need an Elasticsearch, and none is named",
-                    "--elasticsearch URL of one that runs, or --start-elasticsearch",
-                )
-            })?,
-    };
+    let (elasticsearch, own_elasticsearch) =
+        planned_store(asked.elasticsearch, asked.own_elasticsearch, known_settings)?;
     let binary = match asked.binary {
         Some(binary) => std::path::absolute(&binary)
             .ok()
@@ -387,6 +376,10 @@ fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), Launch
             .or(known_settings.map(|known| known.port))
             .unwrap_or(3000),
         elasticsearch,
+        login: asked
+            .login
+            .or(known_settings.map(|known| known.login.clone()))
+            .unwrap_or_default(),
         index_prefix: asked
             .index_prefix
             .or(known_settings.map(|known| known.index_prefix.clone()))
@@ -406,6 +399,34 @@ fn planned(asked: Asked, known: Option<Memory>) -> Result<(Memory, bool), Launch
         .unwrap_or(3);
     let replicas = replicas(&settings, count, known.map(|known| known.replicas))?;
     Ok((Memory::new(settings, replicas), changed))
+}
+
+/// URLs of Elasticsearch, and how it is run if it is our own.
+fn planned_store(
+    urls: Option<Vec<String>>,
+    own: Option<OwnElastic>,
+    known: Option<&Settings>,
+) -> Result<(Vec<String>, Option<OwnElastic>), LaunchError> {
+    match (urls, own) {
+        (Some(urls), _) if urls.iter().any(|url| url.contains('@')) => Err(LaunchError::usage(
+            "a URL of Elasticsearch has a user or a password in it, and would be remembered",
+            "say --elasticsearch-user and --elasticsearch-password-file",
+        )),
+        (Some(urls), _) if !urls.is_empty() => Ok((urls, None)),
+        (_, own @ Some(_)) => {
+            let same = known.filter(|known| known.own_elasticsearch == own);
+            let urls = same.map(|known| known.elasticsearch.clone());
+            Ok((urls.unwrap_or_default(), own))
+        }
+        _ => known
+            .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch))
+            .ok_or_else(|| {
+                LaunchError::usage(
+                    "several replicas need an Elasticsearch, and none is named",
+                    "--elasticsearch URL of one that runs, or --start-elasticsearch",
+                )
+            }),
+    }
 }
 
 fn replicas(

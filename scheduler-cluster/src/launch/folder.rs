@@ -23,6 +23,9 @@ pub struct Settings {
     pub port: u16,
     /// URLs of Elasticsearch.
     pub elasticsearch: Vec<String>,
+    /// How the replicas log in there, as arguments of `fairlead serve`: names of files, no secrets.
+    #[serde(default)]
+    pub login: Vec<String>,
     /// Prefix of all its indices.
     pub index_prefix: String,
     /// How it is run, if it is our own, in the folder's `elasticsearch/`.

@@ -71,6 +71,8 @@ fn what_cannot_be_done_is_said_in_words() {
     refused(2, "nothing was started", &["status"]);
     refused(2, "nothing was started", &["down"]);
     refused(2, "--elasticsearch", &["up"]);
+    let with_password = ["up", "--elasticsearch", "http://ann:hidden@127.0.0.1:1"];
+    refused(2, "--elasticsearch-user", &with_password);
     let port = free_port();
     let taken = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
     let port = port.to_string();
