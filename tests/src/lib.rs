@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod lab;
 pub mod metrics;
 pub mod scheduler;
+pub mod secured;
 pub mod settings;
 pub mod testbox;
 
@@ -33,6 +34,7 @@ pub use http::{Http, Reply};
 pub use lab::Lab;
 pub use metrics::Metrics;
 pub use scheduler::{Scheduler, Store};
+pub use secured::Secured;
 pub use testbox::Testbox;
 
 /// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.

@@ -1,0 +1,217 @@
+//! Elasticsearch as sites run it: TLS with an authority of the site's own, users and API keys, and a role
+//! with no more rights than are needed.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::fs;
+
+use fairlead_tests::{
+    Agent, Http, Replicas, Secured, jobs,
+    secured::{Login, role, run_role},
+    until,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// A job is submitted, run by a real agent, and found again; queues and accounts are kept; a restart loses
+/// none of it. No secret is in the log.
+async fn all_of_it_works(login: &Login<'_>) {
+    let mut scheduler = login.scheduler(&[]).await;
+    let http = scheduler.http();
+    let _agent = Agent::start(
+        &scheduler.url(),
+        "host-1",
+        &["--kind", "dc", "--memory", "4g"],
+    );
+    let job = jobs::with(jobs::dc("alice"), &json!({"script": "echo done"}));
+    let waits = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
+    let ids = http.submit(&json!([job, waits])).await;
+    ended_well(&http, &ids[0]).await;
+    let queue = http
+        .post("/scheduler/v1/queues/alice", &json!({"weight": 30}))
+        .await;
+    assert_eq!(queue.status, 200, "{}", queue.text);
+    let account = http
+        .post("/scheduler/v1/accounts/alice", &json!({"role": "user"}))
+        .await;
+    assert_eq!(account.status, 200, "{}", account.text);
+    scheduler.stop().await;
+    scheduler.restart().await;
+    assert_eq!(http.field(&ids[0], "job_health").await, "success");
+    assert_eq!(http.field(&ids[1], "job_stage").await, "submit");
+    let found = http.get("/scheduler/v1/jobs?stage=finish").await;
+    assert!(found.text.contains(&ids[0]), "{}", found.text);
+    let health = http.get("/scheduler/v1/health").await;
+    assert_eq!(health.status, 200, "{}", health.text);
+    assert!(!scheduler.log().contains("secret-"), "{}", scheduler.log());
+}
+
+async fn ended_well(http: &Http, id: &str) {
+    until("the job ends", 60, async || {
+        (http.field(id, "job_stage").await == "finish").then_some(())
+    })
+    .await;
+    assert_eq!(http.field(id, "job_health").await, "success");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_with_the_role_of_the_guide_may_do_all_of_it() {
+    all_of_it_works(&Secured::shared().user().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_key_with_the_role_of_the_guide_may_do_all_of_it() {
+    all_of_it_works(&Secured::shared().key().await).await;
+}
+
+/// The role that runs, and nothing more, is enough once another one has set up: making the first account
+/// does.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_runs_need_not_be_who_sets_up() {
+    let server = Secured::shared();
+    let setter = server.user().await;
+    let runner = server.user_of(&setter.prefix, &run_role()).await;
+    let authority = server.authority();
+    let words = runner.refusal(&["--elasticsearch-ca", &authority]).await;
+    assert!(
+        words.contains("template") && words.contains("manage_index_templates"),
+        "{words}"
+    );
+    let root = setter.fairlead(&[], &["account", "add", "root", "--role", "admin"]);
+    root.expect_code(0);
+    all_of_it_works(&runner).await;
+}
+
+/// What the launcher remembers is enough to start a replica again, and holds no secret.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_launchers_replicas_log_in() {
+    let server = Secured::shared();
+    let login = server.user().await;
+    let authority = server.authority();
+    let mut store = login.words();
+    store.extend(["--elasticsearch-ca", &authority]);
+    let replicas = Replicas::up_on(&login.prefix, &store, 2, &[]).await;
+    replicas.done(&["restart", "1"]).await;
+    assert_eq!(replicas.status().await.1, 0);
+    let known = fs::read_to_string(replicas.folder().join("cluster.json"));
+    let known = known.expect("what is remembered");
+    assert!(!known.contains("secret-"), "{known}");
+    replicas.done(&["down"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logins_that_are_none_are_refused_at_the_start() {
+    let server = Secured::shared();
+    let mut login = server.user().await;
+    let authority = server.authority();
+    let trusted = ["--elasticsearch-ca", authority.as_str()];
+    let told = |words: &str, said: &[&str]| {
+        for said in said {
+            assert!(words.contains(said), "no '{said}' in {words}");
+        }
+        assert!(!words.contains("secret-"), "{words}");
+    };
+    // Nobody vouches for it that is trusted: public authorities do not, nor does its own certificate.
+    let words = login.refusal(&[]).await;
+    told(&words, &["invalid peer certificate", "--elasticsearch-ca"]);
+    let other = authority.replace("ca.crt", "node.crt");
+    let words = login.refusal(&["--elasticsearch-ca", &other]).await;
+    told(&words, &["invalid peer certificate", "--elasticsearch-ca"]);
+    login.secret("--elasticsearch-password-file", "secret-of-another");
+    let words = login.refusal(&trusted).await;
+    told(&words, &["refuses user", "--elasticsearch-password-file"]);
+    let mut key = server.key().await;
+    key.secret("--elasticsearch-api-key-file", "c2VjcmV0LTpub25l");
+    let words = key.refusal(&trusted).await;
+    told(
+        &words,
+        &["refuses the API key", "--elasticsearch-api-key-file"],
+    );
+    assert!(!words.contains("c2VjcmV0"), "{words}");
+    let words = server.nobody().refusal(&trusted).await;
+    told(&words, &["without a login", "--elasticsearch-user"]);
+    // A key from the environment, beside a user: a mistake of the command line.
+    let words = ["account", "add", "root"];
+    let both = login.fairlead(&[("FAIRLEAD_ELASTICSEARCH_API_KEY", "c2VjcmV0")], &words);
+    both.expect_code(2);
+    told(&both.err, &["an API key", "hint:"]);
+}
+
+/// A password that changes under a scheduler: it says so, refuses, and goes on by itself when it can.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_is_good_no_more_is_told_and_waited_for() {
+    let server = Secured::shared();
+    let login = server.user().await;
+    let scheduler = login.scheduler(&[]).await;
+    let http = scheduler.http();
+    let job = json!([jobs::dc("alice")]);
+    let ids = http.submit(&job).await;
+    let change = async |password: &str| {
+        let path = format!("/_security/user/{}/_password", login.user);
+        let body = json!({"password": password});
+        server.ask(Method::POST, &path, &body).await;
+    };
+    let health = async |status: u16| {
+        until("health follows", 60, async || {
+            let reply = http.get("/scheduler/v1/health").await;
+            (reply.status == status).then_some(reply.text)
+        })
+        .await
+    };
+    change("secret-new").await;
+    let words = health(503).await;
+    assert!(
+        words.contains("401") && words.contains(&login.user),
+        "{words}"
+    );
+    let refused = http.post("/scheduler/v1/jobs/submit", &job).await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    change(&format!("secret-{}", login.user)).await;
+    health(200).await;
+    http.submit(&job).await;
+    assert_eq!(http.field(&ids[0], "job_stage").await, "submit");
+    assert!(!scheduler.log().contains("secret-"), "{}", scheduler.log());
+}
+
+/// Each right of the roles is needed: without it, the start says its name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_that_is_lacking_is_named_at_the_start() {
+    let server = Secured::shared();
+    let authority = server.authority();
+    let mut missing = Vec::new();
+    for right in names(&run_role()["cluster"]) {
+        missing.push((without(&role(), "/cluster", &right), right));
+    }
+    for right in names(&run_role()["indices"][0]["privileges"]) {
+        missing.push((without(&role(), "/indices/0/privileges", &right), right));
+    }
+    let right = "manage_index_templates".to_owned();
+    missing.push((without(&role(), "/cluster", &right), right));
+    assert_eq!(missing.len(), 7);
+    for (role, right) in missing {
+        let prefix = format!("t-{}", fairlead_tests::clock::unique());
+        let login = server.user_of(&prefix, &role).await;
+        let words = login.refusal(&["--elasticsearch-ca", &authority]).await;
+        assert!(words.contains(&right), "no '{right}' in {words}");
+        assert!(words.contains("guide"), "{words}");
+    }
+    // And the rights of one lab are none in another.
+    let mut login = server.user_of("t-other", &role()).await;
+    login.prefix = "t-mine".to_owned();
+    let words = login.refusal(&["--elasticsearch-ca", &authority]).await;
+    assert!(words.contains("t-mine-jobs-*"), "{words}");
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let list = list.as_array().expect("a list of rights");
+    let names = list.iter().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
+fn without(role: &Value, place: &str, right: &str) -> Value {
+    let mut role = role.clone();
+    let rights = role.pointer_mut(place).expect("a list of rights");
+    let rights = rights.as_array_mut().expect("a list of rights");
+    rights.retain(|one| one != right);
+    role
+}
