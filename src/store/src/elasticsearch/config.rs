@@ -123,8 +123,7 @@ impl ElasticConfig {
                 );
             }
         }
-        let is_https = |url: &String| url.to_ascii_lowercase().starts_with("https:");
-        if self.ca_pem.is_some() && !self.urls.iter().any(is_https) {
+        if self.ca_pem.is_some() && !self.urls.iter().any(|url| is_https(url)) {
             return refuse(
                 format!(
                     "a certificate of an authority is given, and {} is not asked over https",
@@ -173,6 +172,11 @@ fn refuse<T>(reason: String, hint: &str) -> Result<T, StoreError> {
         reason,
         hint: hint.to_owned(),
     })
+}
+
+/// Whether a URL is asked over TLS.
+pub(super) fn is_https(url: &str) -> bool {
+    url.to_ascii_lowercase().starts_with("https:")
 }
 
 /// A word that a header can hold, and no secret with its name before a colon.

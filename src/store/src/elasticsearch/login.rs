@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     cluster::{Call, Failure},
-    config::ElasticConfig,
+    config::{self, ElasticConfig},
     reply,
     store::ElasticStore,
     templates::{self, TEMPLATES},
@@ -32,6 +32,12 @@ const ON_INDICES: [&str; 5] = [
 pub(super) async fn check(store: &ElasticStore, config: &ElasticConfig) -> Result<(), StoreError> {
     if config.username.is_none() && config.api_key.is_none() {
         return Ok(());
+    }
+    for url in config.urls.iter().filter(|url| !config::is_https(url)) {
+        tracing::warn!(
+            url,
+            "the login goes there without TLS: whoever is on the way can read it"
+        );
     }
     let names: Vec<String> = TEMPLATES
         .iter()
