@@ -257,6 +257,7 @@ fn host(n: u64, mix: Mix) -> Offer {
         tags: (0..tags).map(|tag| format!("tag{tag}")).collect(),
         devices: vec![],
         cache_dirs: vec![],
+        owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),
     }

@@ -284,7 +284,12 @@ impl Engine {
         if let Some(older) = host.and_then(|host| host.open) {
             self.supersede(older, decisions);
         }
+        let owed = offer.owed.iter().filter_map(|job| {
+            let run = self.runs.get(job)?;
+            Some((*job, run.load))
+        });
         let arrival = Arrival {
+            owed: owed.collect(),
             free_mb: offer.free_memory_mb,
             total_mb: offer.total_memory_mb.max(offer.free_memory_mb),
             jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),

@@ -92,6 +92,9 @@ pub struct Offer {
     pub devices: Vec<String>,
     /// Cache directories that it holds.
     pub cache_dirs: Vec<String>,
+    /// Jobs that were handed to it in answers which it had not read when it asked: neither `free_memory_mb` nor
+    /// `jobs_max` counts them. Those that are not on it, as far as is known, are passed over.
+    pub owed: Vec<JobKey>,
     /// How many jobs it takes at most in this answer, at least 1; hw jobs: always 1.
     pub jobs_max: u32,
     /// When it must be answered, empty if nothing was found.

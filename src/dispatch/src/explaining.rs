@@ -155,7 +155,9 @@ impl Engine {
     }
 
     fn add_host_reasons(&self, reasons: &mut Vec<Reason>, job: JobKey, id: HostId, host: &Host) {
-        if host.open.is_none() {
+        let offer = host.open.and_then(|offer| self.hosts.offers.get(&offer));
+        // One that is full with what is on its way to it asks for nothing.
+        if offer.is_none_or(|offer| offer.is_untouched() && offer.room() == 0) {
             reasons.push(Reason::NotAsking {
                 last_seen: Millis(host.last_seen),
             });

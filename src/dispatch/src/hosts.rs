@@ -161,6 +161,8 @@ pub(crate) struct OpenOffer {
     pub in_flight: u32,
     /// In order of commit, each with the order of its dispatch.
     pub committed: Vec<(u64, JobKey)>,
+    /// On their way to its host when it was made, and not ended since.
+    pub before: Vec<JobKey>,
     /// Tries made after its time was up, because a claim was refused.
     pub late_tries: u32,
     /// Where it is listed.
@@ -170,7 +172,8 @@ pub(crate) struct OpenOffer {
 impl OpenOffer {
     /// How many more jobs it takes.
     pub(crate) fn room(&self) -> u32 {
-        let taken = u32::try_from(self.committed.len())
+        let known = self.committed.len().saturating_add(self.before.len());
+        let taken = u32::try_from(known)
             .unwrap_or(u32::MAX)
             .saturating_add(self.in_flight);
         self.jobs_max.saturating_sub(taken)
@@ -202,10 +205,12 @@ impl Nothing {
 }
 
 /// What may differ from one offer of a host to the next.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     pub free_mb: u32,
     pub total_mb: u32,
+    /// Jobs on their way to it, with the memory that they take there.
+    pub owed: Vec<(JobKey, Load)>,
     pub jobs_max: u32,
     pub waits_until: u64,
 }
@@ -288,6 +293,13 @@ impl Hosts {
         }
         host.view.total_mb = arrival.total_mb;
         host.claimed.clone_from(&host.in_flight);
+        for (job, load) in &arrival.owed {
+            let is_known = host.claimed.iter().any(|(claimed, _)| claimed == job);
+            if host.runs.contains(job) && !is_known {
+                host.claimed.push((*job, load.shared_mb()));
+            }
+        }
+        let before = host.claimed.iter().map(|(job, _)| *job).collect();
         host.last_seen = now;
         host.open = Some(key);
         host.left = false;
@@ -301,6 +313,7 @@ impl Hosts {
             standing: Standing::Open,
             in_flight: 0,
             committed: Vec::new(),
+            before,
             late_tries: 0,
             listed: None,
         };
@@ -382,9 +395,11 @@ impl Hosts {
             return;
         };
         let open = host.open;
-        let listed = open
-            .and_then(|open| self.offers.get(&open))
-            .is_some_and(|open| open.listed.is_some());
+        let offer = open.and_then(|open| self.offers.get_mut(&open));
+        let listed = offer.is_some_and(|offer| {
+            offer.before.retain(|before| *before != job);
+            offer.listed.is_some()
+        });
         if let Some(open) = open.filter(|_| listed) {
             self.unlist(open);
         }

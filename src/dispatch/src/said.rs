@@ -65,6 +65,7 @@ mod tests {
             tags: names(tags),
             devices: vec![],
             cache_dirs: vec![],
+            owed: vec![],
             jobs_max: 1,
             waits_until: Millis(0),
         }

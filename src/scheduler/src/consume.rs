@@ -10,7 +10,7 @@ use std::{
 };
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
-use fairlead_dispatch::{Event, Millis, Offer, OfferKey};
+use fairlead_dispatch::{Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::{JobState, StoredJob};
 use tokio::sync::{Notify, oneshot};
@@ -83,6 +83,8 @@ pub(crate) struct Ask {
     /// The highest request number whose answer was read.
     pub(crate) seen: u64,
     pub(crate) running: Vec<HeldJob>,
+    /// Jobs on their way to it in answers that it had not read, and their memory, MB.
+    owed: Vec<(JobId, u32)>,
 }
 
 impl Ask {
@@ -99,20 +101,18 @@ impl Ask {
 
     /// Keeps room for a job that the host gets by an answer which it has not read.
     pub(crate) fn set_aside(&mut self, state: &JobState) {
-        if self.is_hw() {
-            return;
-        }
-        self.jobs_max = self.jobs_max.saturating_sub(1);
-        let left_mb = self.host.free_memory_mb.saturating_sub(state.memory_mb);
-        self.host.free_memory_mb = if self.jobs_max > 0 { left_mb } else { 0 };
+        self.owed.push((state.job_id, state.memory_mb));
     }
 
     /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
     /// first, and the others.
     pub(crate) fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
         jobs.sort_by_key(|state| state.job_id);
-        let mut room = if self.is_hw() { 1 } else { self.jobs_max };
-        let mut free_mb = self.host.free_memory_mb;
+        let owed = u32::try_from(self.owed.len()).unwrap_or(u32::MAX);
+        let owed_mb = self.owed.iter().map(|(_, mb)| *mb).sum();
+        let jobs_max = if self.is_hw() { 1 } else { self.jobs_max };
+        let mut room = jobs_max.saturating_sub(owed);
+        let mut free_mb = self.host.free_memory_mb.saturating_sub(owed_mb);
         jobs.into_iter().partition(|state| {
             let takes_mb = if self.is_hw() { 0 } else { state.memory_mb };
             let fits = room > 0 && takes_mb <= free_mb;
@@ -208,6 +208,7 @@ impl Ask {
         };
         let seen = request.seen.unwrap_or(request.request - 1);
         Ok(Self {
+            owed: Vec::new(),
             offerer,
             host,
             jobs_max: request.jobs_max,
@@ -415,6 +416,7 @@ impl Core {
             tags: host.tags.clone(),
             devices: host.devices.clone(),
             cache_dirs: host.cache_dirs.clone(),
+            owed: ask.owed.iter().map(|(id, _)| JobKey(id.get())).collect(),
             jobs_max: if hw { 1 } else { ask.jobs_max },
             waits_until: Millis(
                 self.clock

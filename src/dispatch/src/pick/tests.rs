@@ -82,6 +82,7 @@ fn host(n: u64, random: &mut Random) -> Offer {
         tags: (0..random.below(5)).map(|tag| format!("t{tag}")).collect(),
         devices: vec![],
         cache_dirs: vec![],
+        owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),
     }

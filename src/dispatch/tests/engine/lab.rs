@@ -74,6 +74,7 @@ pub(crate) fn vm_host(host: &str) -> Offer {
         tags: vec![],
         devices: vec![],
         cache_dirs: vec![],
+        owed: vec![],
         jobs_max: 1,
         waits_until: Millis(u64::MAX),
     }

@@ -340,3 +340,34 @@ fn what_ends_that_an_offer_did_not_count_gives_its_memory_back() {
     lab.end(JobKey(1));
     assert_eq!(lab.claimed(), [2]);
 }
+
+/// A request that comes while an answer is on its way does not count that answer's jobs.
+#[test]
+fn jobs_on_their_way_to_a_host_take_room_until_they_end() {
+    let mut lab = Lab::new();
+    let large = |key| JobFacts {
+        memory_mb: 12_000,
+        ..job(key, "a")
+    };
+    lab.learn([large(1)]);
+    assert_eq!(lab.serve(vm_host("h")), [1]);
+    lab.learn([large(2)]);
+    let owing = Offer {
+        owed: vec![JobKey(1), JobKey(99)],
+        ..vm_host("h")
+    };
+    lab.offer(owing.clone());
+    assert_eq!(lab.claimed(), [0; 0]);
+    lab.end(JobKey(1));
+    assert_eq!(lab.claimed(), [2]);
+    // Of many small ones, as many as it takes.
+    lab.learn((3..6).map(|key| job(key, "a")));
+    let second = Offer {
+        owed: vec![JobKey(2)],
+        jobs_max: 2,
+        free_memory_mb: 20_000,
+        ..vm_host("g")
+    };
+    lab.offer(second);
+    assert_eq!(lab.claimed(), [3, 4], "job 2 is not on this host");
+}
