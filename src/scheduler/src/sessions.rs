@@ -76,8 +76,8 @@ impl Core {
                     again.push(state.clone());
                 } else if state.stage == Stage::Dispatch && state.request <= ask.seen {
                     self.give_back(id, token, "the host never took it").await;
-                } else if state.stage == Stage::Dispatch {
-                    // An answer on its way.
+                } else if state.request > ask.seen {
+                    // Its answer was on its way when the host asked.
                     ask.set_aside(state);
                 }
                 // Else: a last report on its way. The lease decides.
@@ -97,14 +97,24 @@ impl Core {
             )
             .await;
         }
-        // They may be at the end of their lease.
-        let named: Vec<_> = again
-            .iter()
-            .map(|state| (state.job_id, state.claim_token.clone()))
+        if again.is_empty() {
+            return Ok(Vec::new());
+        }
+        // They may be at the end of their lease. What it names is renewed with them, since each renewal takes the
+        // place of the one before.
+        let has = self.live.of_host(host).into_iter();
+        let has = has
+            .map(|live| live.stored.state)
+            .filter(|state| ask.names(state));
+        let alive: Vec<_> = has
+            .chain(again.iter().cloned())
+            .map(|state| (state.job_id, state.claim_token))
             .collect();
-        let lost = self.renew(host, &named).await?;
-        let kept = named.into_iter().filter(|(_, token)| !lost.contains(token));
-        Ok(kept.map(|(id, _)| id).collect())
+        let lost = self.renew(host, &alive).await?;
+        let kept = again
+            .into_iter()
+            .filter(|state| !lost.contains(&state.claim_token));
+        Ok(kept.map(|state| state.job_id).collect())
     }
 
     /// Brings what is known of these jobs up to date, in real time.
