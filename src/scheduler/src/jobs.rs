@@ -286,23 +286,26 @@ impl Core {
         }
         let is_same = |known: &JobState| known.claim_token == after.claim_token;
         let stays = is_held && known.as_ref().is_some_and(is_same);
+        let waits = after.stage == Stage::Submit && after.ready;
+        if waits {
+            // Before its end: else its host gets another one while nobody knows that this one waits again.
+            self.engine
+                .tell(Event::JobsLearned(vec![facts(&changed.after)]));
+        }
         if known.is_some() && !stays {
             self.tell_ended(after);
         }
         if is_held && !stays {
             self.engine.tell(Event::JobHeld(running(&changed.after)));
         }
-        let waits = |state: &JobState| state.stage == Stage::Submit && state.ready;
-        if waits(after) {
-            self.engine
-                .tell(Event::JobsLearned(vec![facts(&changed.after)]));
-        } else if after.stage == Stage::Submit {
+        if after.stage == Stage::Submit && !waits {
             self.dependants.add(after);
             self.parked.add(after);
         }
-        if !waits(after) && !is_held && known.is_none() {
+        if !waits && !is_held {
+            // Also one that was held: it may have waited in between, and have been read as it did.
             self.engine.tell(Event::JobGone(JobKey(id.get())));
-            if before.stage.is_held() {
+            if known.is_none() && before.stage.is_held() {
                 self.charge_unseen(&changed.after);
             }
         }

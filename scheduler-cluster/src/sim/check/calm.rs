@@ -42,9 +42,14 @@ impl Check {
                 .jobs
                 .values()
                 .filter(|track| track.waits_since_ms.is_some_and(long));
+            // An answer may have been on its way when it asked: then it has less than it said.
+            let held = self.history.jobs.values().map(|track| &track.state);
+            let held = held.filter(|state| state.stage.is_held() && state.host == plan.name);
+            let held_mb: u32 = held.map(|state| state.memory_mb).sum();
+            let left_mb = plan.memory_mb.saturating_sub(held_mb);
+            let free_mb = request.free_memory_mb.min(left_mb);
             let passed = waiting.map(|track| &track.state).find(|state| {
-                lacks(state, plan).is_none()
-                    && (plan.is_hw() || state.memory_mb <= request.free_memory_mb)
+                lacks(state, plan).is_none() && (plan.is_hw() || state.memory_mb <= free_mb)
             });
             if let Some(state) = passed {
                 return broken(
@@ -82,10 +87,12 @@ impl Check {
         if claim.asked_ms < calm_ms + patience_ms {
             return Ok(());
         }
+        // As it is now: a claim of what it was a moment before is refused, and the next job is taken.
         let waited_long = |track: &Track| {
-            track
-                .waits_since_ms
-                .is_some_and(|since_ms| since_ms + patience_ms < claim.asked_ms)
+            track.changed_ms + patience_ms < claim.asked_ms
+                && track
+                    .waits_since_ms
+                    .is_some_and(|since_ms| since_ms + patience_ms < claim.asked_ms)
         };
         let passed = self.history.jobs.values().find(|track| {
             track.state.class > claim.class

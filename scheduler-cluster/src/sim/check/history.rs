@@ -327,7 +327,7 @@ impl Check {
         else {
             return Ok(());
         };
-        let silent_ms = asked_ms.saturating_sub(*renewed_ms);
+        let silent_ms = asked_ms.saturating_sub(renewed_ms.1);
         // What was decided may have waited for an answer of the store before it was sent.
         let slack_ms = 1_500;
         if silent_ms + slack_ms < self.lease_ms {

@@ -59,7 +59,7 @@ pub(super) struct Check {
     history: History,
     hosts: Vec<HostSide>,
     /// When hosts were last told that a claim of theirs is right: the time at which they asked, by token.
-    renewed: BTreeMap<String, u64>,
+    renewed: BTreeMap<String, (usize, u64)>,
     runs: BTreeMap<JobId, Vec<Run>>,
     /// What hosts reported as ends, and which of these were taken.
     reported: BTreeMap<(JobId, String), Health>,
@@ -123,10 +123,30 @@ impl Check {
         }
     }
 
-    /// A request in which a host named the job was answered well.
-    pub(super) fn renewed(&mut self, _host: usize, held: &fairlead_api::HeldJob, sent_ms: u64) {
-        let at = self.renewed.entry(held.claim_token.clone()).or_default();
-        *at = sent_ms.max(*at);
+    /// A request in which a host named these jobs, and no others, was answered well.
+    pub(super) fn renewed(&mut self, host: usize, tokens: &[&str], sent_ms: u64) {
+        // What it names no more it need not be told of.
+        self.renewed.retain(|token, (its, at_ms)| {
+            *its != host || *at_ms >= sent_ms || tokens.contains(&token.as_str())
+        });
+        for token in tokens {
+            let (_, at_ms) = self
+                .renewed
+                .entry((*token).to_owned())
+                .or_insert((host, sent_ms));
+            *at_ms = sent_ms.max(*at_ms);
+        }
+    }
+
+    /// Whether one of these jobs was ended by others than the host that has it: it cannot know yet.
+    pub(super) fn ended_elsewhere(&self, has: &[(String, u16)]) -> bool {
+        has.iter().any(|(id, attempt)| {
+            let id = id.parse().ok();
+            let track = id.and_then(|id: JobId| self.history.jobs.get(&id));
+            track.is_some_and(|track| {
+                !track.state.stage.is_held() || track.state.attempt != *attempt
+            })
+        })
     }
 
     fn run_ends(&mut self, host: usize, key: &(String, u16), now_ms: u64) {
@@ -203,7 +223,7 @@ impl World {
     }
 
     /// A grant has arrived at a host.
-    pub(super) fn granted(&self, host: usize, grant: &Grant, fits: bool) {
+    pub(super) fn granted(&self, host: usize, grant: &Grant, fits: bool, has: &[(String, u16)]) {
         let verdict = if fits { "takes" } else { "cannot take" };
         self.note(format_args!(
             "{} {verdict} {} #{}",
@@ -211,7 +231,8 @@ impl World {
             grant.job_id,
             grant.attempt
         ));
-        if !fits {
+        // It may have jobs that are over, and not have heard of it: then it gives this one back.
+        if !fits && !self.check().ended_elsewhere(has) {
             let what = format!(
                 "host {host} is granted job {}, for which it has no room",
                 grant.job_id

@@ -391,7 +391,8 @@ impl Agent {
         }
         let room = shared.roster.free(&shared.plan);
         let fits = room.slots > 0 && grant.memory_mb <= room.free_mb;
-        shared.world.granted(shared.host, &grant, fits);
+        let has: Vec<Key> = shared.roster.jobs().keys().cloned().collect();
+        shared.world.granted(shared.host, &grant, fits, &has);
         if !fits {
             return;
         }
@@ -432,10 +433,9 @@ impl Agent {
 impl Shared {
     /// A request that named these jobs was answered well.
     fn heard_with(&self, sent_ms: u64, running: &[fairlead_api::HeldJob]) {
-        let mut check = self.world.check();
-        for held in running {
-            check.renewed(self.host, held, sent_ms);
-        }
+        let tokens = running.iter().map(|held| held.claim_token.as_str());
+        let tokens: Vec<&str> = tokens.collect();
+        self.world.check().renewed(self.host, &tokens, sent_ms);
     }
 }
 

@@ -1,0 +1,78 @@
+//! Replicas in virtual time, each seed with its own lab, users and faults: every promise of section 7 of the
+//! design is judged. `FAIRLEAD_SIM_SEEDS` says how many seeds, `fairlead-cluster simulate` runs more and replays one.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use fairlead_cluster::sim::{Counts, Options, Outcome, simulate};
+
+/// Seeds of one run.
+const SEEDS: u64 = 2_000;
+/// Beyond those, seeds that broke a promise once: they stay.
+const BROKEN_ONCE: [u64; 1] = [2_214];
+/// Most replicas of a seed.
+const REPLICAS_MAX: usize = 4;
+
+fn run(seed: u64) -> Outcome {
+    let options = Options {
+        replicas_max: REPLICAS_MAX,
+        trace: false,
+    };
+    simulate(seed, options).expect("a runtime for one thread")
+}
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    let many = std::env::var("FAIRLEAD_SIM_SEEDS").ok();
+    let many = many.map_or(SEEDS, |text| text.parse().expect("a number of seeds"));
+    let left = Mutex::new((1..=many).chain(BROKEN_ONCE));
+    let counts = Mutex::new(Counts::default());
+    let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        loop {
+            let next = left.lock().unwrap().next();
+            let Some(seed) = next else { return };
+            let outcome = run(seed);
+            judged.fetch_add(1, Ordering::Relaxed);
+            counts.lock().unwrap().add(outcome.counts);
+            if let Some((invariant, what)) = outcome.violation {
+                broken.lock().unwrap().push(format!(
+                    "seed {seed} broke {invariant}: {what}\n  replay it: {}",
+                    fairlead_cluster::sim::replay(seed, REPLICAS_MAX)
+                ));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let broken = broken.into_inner().unwrap();
+    assert!(
+        broken.is_empty(),
+        "{} of {} seeds:\n{}",
+        broken.len(),
+        judged.into_inner(),
+        broken.join("\n")
+    );
+    // What never happens proves nothing.
+    let counts = counts.into_inner().unwrap();
+    assert!(counts.acknowledged > many * 10, "{counts:?}");
+    assert!(counts.runs > many * 10, "{counts:?}");
+    assert!(counts.lost > 0 && counts.given_back > 0, "{counts:?}");
+}
+
+#[test]
+fn a_seed_has_one_history() {
+    for seed in [1, 7, 397] {
+        let (first, again) = (run(seed), run(seed));
+        assert_eq!((first.hash, first.lines), (again.hash, again.lines));
+    }
+}
