@@ -23,13 +23,22 @@ fn run(seed: u64) -> Outcome {
         replicas_max: REPLICAS_MAX,
         trace: false,
     };
-    simulate(seed, options).expect("a runtime for one thread")
+    simulate(seed, options).unwrap_or_else(|error| panic!("no runtime for one thread: {error}"))
+}
+
+/// How many seeds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "more seeds are asked for by a variable"
+)]
+fn seeds() -> u64 {
+    let many = std::env::var("FAIRLEAD_SIM_SEEDS").ok();
+    many.and_then(|text| text.parse().ok()).unwrap_or(SEEDS)
 }
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    let many = std::env::var("FAIRLEAD_SIM_SEEDS").ok();
-    let many = many.map_or(SEEDS, |text| text.parse().expect("a number of seeds"));
+    let many = seeds();
     let left = Mutex::new((1..=many).chain(BROKEN_ONCE));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));

@@ -196,7 +196,7 @@ impl Core {
                 continue;
             }
             if set.is_empty() && before.state.stage.is_terminal() && !confirmed {
-                (before, confirmed) = self.confirm(before).await?;
+                (before, confirmed) = Box::pin(self.confirm(before)).await?;
                 continue;
             }
             let wanted = match computed? {
