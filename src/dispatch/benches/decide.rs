@@ -80,6 +80,16 @@ impl Bench {
             out: Vec::new(),
             claims: 0,
         };
+        // Every host has asked before: what it says of itself is known.
+        for at in 0..bench.hosts.len() {
+            let key = OfferKey(bench.next_offer);
+            bench.next_offer += 1;
+            let host = bench.hosts.get(at).cloned();
+            let asks = host.map(|host| Offer { key, ..host });
+            asks.into_iter()
+                .for_each(|offer| bench.on(Event::HostOffers(offer)));
+            bench.on(Event::OfferWithdrawn(key));
+        }
         for _ in 0..jobs.div_ceil(1_000) {
             let batch = (0..1_000.min(jobs)).map(|_| bench.job()).collect();
             bench.on(Event::JobsLearned(batch));
@@ -285,7 +295,7 @@ fn table(jobs: &[u64], hosts: &[u64], rounds: usize) {
                 let before = resident();
                 let mut bench = Bench::new(mix, *jobs, *hosts);
                 let bytes = resident().saturating_sub(before) / jobs;
-                for _ in 0..rounds / 4 + 3 * *hosts as usize {
+                for _ in 0..rounds / 4 {
                     bench.decide();
                 }
                 let (stats, claims) = (bench.engine.stats(), bench.claims);
