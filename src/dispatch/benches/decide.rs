@@ -84,10 +84,9 @@ impl Bench {
         for at in 0..bench.hosts.len() {
             let key = OfferKey(bench.next_offer);
             bench.next_offer += 1;
-            let host = bench.hosts.get(at).cloned();
-            let asks = host.map(|host| Offer { key, ..host });
-            asks.into_iter()
-                .for_each(|offer| bench.on(Event::HostOffers(offer)));
+            if let Some(host) = bench.hosts.get(at).cloned() {
+                bench.on(Event::HostOffers(Offer { key, ..host }));
+            }
             bench.on(Event::OfferWithdrawn(key));
         }
         for _ in 0..jobs.div_ceil(1_000) {
