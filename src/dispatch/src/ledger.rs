@@ -210,16 +210,21 @@ impl Ledger {
         if let Some(pass) = self.present.get(at).copied().flatten() {
             return pass;
         }
+        let pass = self.least_of(class, now);
+        if let Some(slot) = self.present.get_mut(at) {
+            *slot = Some(pass);
+        }
+        pass
+    }
+
+    fn least_of(&self, class: u8, now: u64) -> Pass {
         let active = self
             .queues
             .values()
             .filter(|queue| queue.class() == class && is_active(queue.tally));
         let least = active.map(|queue| queue.meter.reached(now)).min();
-        let pass = least.or_else(|| self.last.get(at).copied()).unwrap_or(0);
-        if let Some(slot) = self.present.get_mut(at) {
-            *slot = Some(pass);
-        }
-        pass
+        let last = || self.last.get(usize::from(class)).copied();
+        least.or_else(last).unwrap_or(0)
     }
 
     fn present_in(&self, queue: QueueId, now: u64) -> Pass {
@@ -470,19 +475,7 @@ impl Ledger {
 
     /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.
     pub(crate) fn lag_ms(&self, queue: &Queue, now: u64) -> i64 {
-        let of_class = self
-            .queues
-            .values()
-            .filter(|other| other.class() == queue.class() && is_active(other.tally));
-        let last = self
-            .last
-            .get(usize::from(queue.class()))
-            .copied()
-            .unwrap_or(0);
-        let present = of_class
-            .map(|other| other.meter.reached(now))
-            .min()
-            .unwrap_or(last);
+        let present = self.least_of(queue.class(), now);
         let unit = Meter::new(1, 0).cost(i128::from(WHOLE) * 1_000).max(1);
         let lag = queue.meter.pass(now).saturating_sub(present) / unit;
         i64::try_from(lag).unwrap_or(if lag < 0 { i64::MIN } else { i64::MAX })

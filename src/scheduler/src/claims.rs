@@ -13,6 +13,7 @@ use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 use crate::{
     consume::Offerer,
     core::Core,
+    doubts::touch,
     jobs::{Changed, engine_version},
     metrics::Claimed,
 };
@@ -147,18 +148,8 @@ impl Core {
             }
             // Ours as it seems: confirm. Still waiting as it seems: fence, so that a claim of ours that is
             // still on its way can no longer land.
-            let mut wanted = stored.state.clone();
-            wanted.claim_seq = wanted.claim_seq.wrapping_add(1);
-            let set = StatePatch::between(&stored.state, &wanted);
-            match self
-                .writer
-                .patch(Patch {
-                    id: job,
-                    expect: stored.version,
-                    set,
-                })
-                .await
-            {
+            let (wanted, patch) = touch(&stored);
+            match self.writer.patch(patch).await {
                 Ok(version) if ours => {
                     return Settled::Ours(Box::new(StoredJob {
                         state: wanted,

@@ -73,12 +73,7 @@ impl Core {
 
     async fn write_anew(self: &Arc<Self>, stored: StoredJob) {
         let id = stored.state.job_id;
-        let wanted = touched(&stored.state);
-        let patch = Patch {
-            id,
-            expect: stored.version,
-            set: StatePatch::between(&stored.state, &wanted),
-        };
+        let (wanted, patch) = touch(&stored);
         tracing::warn!(job_id = %id, "a state that was seen is not in the store; what is there counts");
         // Any other outcome means that somebody wrote it: that version is greater, too.
         if let Ok(version) = self.writer.patch(patch).await {
@@ -93,11 +88,17 @@ impl Core {
 }
 
 /// The same state, but for a number that nobody minds: to be written, and so acknowledged.
-pub(crate) fn touched(state: &JobState) -> JobState {
-    JobState {
-        claim_seq: state.claim_seq.wrapping_add(1),
-        ..state.clone()
-    }
+pub(crate) fn touch(stored: &StoredJob) -> (JobState, Patch) {
+    let wanted = JobState {
+        claim_seq: stored.state.claim_seq.wrapping_add(1),
+        ..stored.state.clone()
+    };
+    let patch = Patch {
+        id: wanted.job_id,
+        expect: stored.version,
+        set: StatePatch::between(&stored.state, &wanted),
+    };
+    (wanted, patch)
 }
 
 #[cfg(test)]

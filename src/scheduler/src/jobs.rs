@@ -11,7 +11,7 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
 
-use crate::{core::Core, doubts::touched, refusal::Refusal};
+use crate::{core::Core, doubts::touch, refusal::Refusal};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
@@ -177,7 +177,6 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let known = self.live.get(id).map(|live| live.stored);
         let mut from_memory = known.is_some();
-        let mut confirmed = false;
         let mut before = match known {
             Some(known) => known,
             None => self.stored_job(id).await?,
@@ -195,9 +194,12 @@ impl Core {
                 self.observe(&before);
                 continue;
             }
-            if set.is_empty() && before.state.stage.is_terminal() && !confirmed {
+            if set.is_empty() && before.state.stage.is_terminal() {
+                let confirmed;
                 (before, confirmed) = Box::pin(self.confirm(before)).await?;
-                continue;
+                if !confirmed {
+                    continue;
+                }
             }
             let wanted = match computed? {
                 Some(wanted) if !set.is_empty() => wanted,
@@ -212,7 +214,6 @@ impl Core {
                 Ok(changed) => return Ok(changed),
                 Err(ItemError::Conflict { .. }) => {
                     from_memory = false;
-                    confirmed = false;
                     before = self.stored_job(id).await?;
                     self.observe(&before);
                 }
@@ -228,9 +229,8 @@ impl Core {
     /// newer state.
     async fn confirm(self: &Arc<Self>, read: StoredJob) -> Result<(StoredJob, bool), Refusal> {
         let id = read.state.job_id;
-        let wanted = touched(&read.state);
-        let set = StatePatch::between(&read.state, &wanted);
-        match self.write(read, wanted, set).await {
+        let (wanted, patch) = touch(&read);
+        match self.write(read, wanted, patch.set).await {
             Ok(changed) => Ok((changed.after, true)),
             Err(ItemError::Conflict { .. }) => Ok((self.stored_job(id).await?, false)),
             Err(ItemError::Missing) => Err(Refusal::no_job(id)),

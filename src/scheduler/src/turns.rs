@@ -26,7 +26,7 @@ const TRIES_MAX: usize = 8;
 const PAST_MAX: usize = 8;
 
 /// The document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct TurnDoc {
     session: String,
     request: u64,
@@ -151,12 +151,10 @@ impl Core {
             request: offerer.request,
             turn: turn.to_owned(),
             replica: self.run.clone(),
-            answered: false,
-            jobs: Vec::new(),
-            past: Vec::new(),
             alive_ms: now_ms
                 .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
                 .saturating_add(self.config.lease_ms),
+            ..TurnDoc::default()
         };
         let Some(Known { doc: present, .. }) = present else {
             return Ok(doc);
@@ -165,9 +163,8 @@ impl Core {
             return Err(late(offerer, present.request));
         }
         // By their clocks; one that was set back is believed when nothing more is heard of the other.
-        let is_older = began(&offerer.session) < began(&present.session)
-            && began(&offerer.session).is_some()
-            && now_ms < present.alive_ms;
+        let begins = began(&offerer.session).zip(began(&present.session));
+        let is_older = now_ms < present.alive_ms && begins.is_some_and(|(its, that)| its < that);
         if is_older || present.past.contains(&offerer.session) {
             return Err(Refusal::new(
                 ErrorCode::SessionOver,
@@ -232,16 +229,7 @@ impl Core {
         Ok(doc.map(|doc| Known {
             version: doc.version,
             // One that cannot be read is replaced: a host must not be locked out by it.
-            doc: serde_json::from_value(doc.body).unwrap_or(TurnDoc {
-                session: String::new(),
-                request: 0,
-                turn: String::new(),
-                replica: String::new(),
-                answered: false,
-                jobs: Vec::new(),
-                past: Vec::new(),
-                alive_ms: 0,
-            }),
+            doc: serde_json::from_value(doc.body).unwrap_or_default(),
         }))
     }
 
