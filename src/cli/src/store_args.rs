@@ -25,45 +25,18 @@ pub(crate) struct StoreArgs {
     /// Prefix of all its indices; default fairlead
     #[arg(long, value_name = "PREFIX", requires = "elasticsearch")]
     index_prefix: Option<String>,
-    #[command(flatten)]
-    login: LoginArgs,
-}
-
-/// Who logs in to Elasticsearch, and whose word is taken that it is the right one.
-#[derive(Debug, Clone, Default, clap::Args)]
-struct LoginArgs {
     /// Certificates (PEM) of the authority that signed those of Elasticsearch
-    #[arg(
-        long = "elasticsearch-ca",
-        id = "elasticsearch-ca",
-        value_name = "FILE",
-        requires = "elasticsearch"
-    )]
-    ca: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
+    elasticsearch_ca: Option<PathBuf>,
     /// User of Elasticsearch; its password is in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
-    #[arg(
-        long = "elasticsearch-user",
-        id = "elasticsearch-user",
-        value_name = "NAME",
-        requires = "elasticsearch"
-    )]
-    user: Option<String>,
+    #[arg(long, value_name = "NAME", requires = "elasticsearch")]
+    elasticsearch_user: Option<String>,
     /// A file with the user's password
-    #[arg(
-        long = "elasticsearch-password-file",
-        id = "elasticsearch-password-file",
-        value_name = "FILE",
-        requires = "elasticsearch"
-    )]
-    password_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
+    elasticsearch_password_file: Option<PathBuf>,
     /// A file with an API key as Elasticsearch encodes it, instead of a user. Also `FAIRLEAD_ELASTICSEARCH_API_KEY`
-    #[arg(
-        long = "elasticsearch-api-key-file",
-        id = "elasticsearch-api-key-file",
-        value_name = "FILE",
-        requires = "elasticsearch"
-    )]
-    api_key_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "elasticsearch")]
+    elasticsearch_api_key_file: Option<PathBuf>,
 }
 
 impl StoreArgs {
@@ -92,21 +65,24 @@ impl StoreArgs {
     }
 
     fn elastic(&self, urls: Vec<String>, env: &Environment) -> Result<ElasticConfig, Failure> {
-        let login = &self.login;
         let mut config = ElasticConfig {
             urls,
-            username: login.user.clone(),
+            username: self.elasticsearch_user.clone(),
             password: secret(
                 "--elasticsearch-password-file",
-                login.password_file.as_deref(),
+                self.elasticsearch_password_file.as_deref(),
                 env.get(PASSWORD),
             )?,
             api_key: secret(
                 "--elasticsearch-api-key-file",
-                login.api_key_file.as_deref(),
+                self.elasticsearch_api_key_file.as_deref(),
                 env.get(API_KEY),
             )?,
-            ca_pem: login.ca.as_deref().map(certificates).transpose()?,
+            ca_pem: self
+                .elasticsearch_ca
+                .as_deref()
+                .map(certificates)
+                .transpose()?,
             ..ElasticConfig::default()
         };
         if let Some(prefix) = &self.index_prefix {
