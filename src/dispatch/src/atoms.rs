@@ -1,13 +1,13 @@
-//! Shared strings: equal names are one allocation.
+//! Shared values, most of them names: equal ones are one allocation.
 //!
-//! Owns nothing but the table. A name that nobody uses any more is dropped at the next sweep, which comes when
-//! the table has doubled, so that memory follows what is in use (I7) and a sweep costs O(1) a new name.
+//! Owns nothing but the table. What nobody uses any more is dropped at the next sweep, which comes when the table
+//! has doubled, so that memory follows what is in use (I7) and a sweep costs O(1) a new value.
 
 use indexmap::IndexSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-/// Below this many names no sweep is worth its while.
+/// Below this many values no sweep is worth its while.
 const SWEEP_FROM: usize = 1_024;
 
 /// A shared string.
@@ -47,37 +47,50 @@ impl Hasher for NumberHasher {
 /// For maps whose keys are numbers.
 pub(crate) type Numbers = BuildHasherDefault<NumberHasher>;
 
-/// The table of names.
+/// A table of values, of which equal ones are shared.
 #[derive(Debug)]
-pub(crate) struct Atoms {
-    names: IndexSet<Atom, Fixed>,
+pub(crate) struct Shared<T: ?Sized> {
+    known: IndexSet<Arc<T>, Fixed>,
     sweep_at: usize,
 }
 
-impl Default for Atoms {
+/// The table of names.
+pub(crate) type Atoms = Shared<str>;
+
+impl<T: ?Sized> Default for Shared<T> {
     fn default() -> Self {
         Self {
-            names: IndexSet::default(),
+            known: IndexSet::default(),
             sweep_at: SWEEP_FROM,
         }
     }
 }
 
-impl Atoms {
-    /// The shared form of `name`.
-    pub(crate) fn get(&mut self, name: &str) -> Atom {
-        if let Some(known) = self.names.get(name) {
+impl<T: ?Sized + Eq + Hash> Shared<T> {
+    /// The shared form of `value`.
+    pub(crate) fn get<'a>(&mut self, value: &'a T) -> Arc<T>
+    where
+        Arc<T>: From<&'a T>,
+    {
+        if let Some(known) = self.known.get(value) {
             return Arc::clone(known);
         }
-        if self.names.len() >= self.sweep_at {
-            self.names.retain(|atom| Arc::strong_count(atom) > 1);
-            self.sweep_at = self.names.len().saturating_mul(2).max(SWEEP_FROM);
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|shared| Arc::strong_count(shared) > 1);
+            self.sweep_at = self.known.len().saturating_mul(2).max(SWEEP_FROM);
         }
-        let atom: Atom = Arc::from(name);
-        self.names.insert(Arc::clone(&atom));
-        atom
+        let shared = Arc::from(value);
+        self.known.insert(Arc::clone(&shared));
+        shared
     }
 
+    /// How many values are in the table.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+}
+
+impl Atoms {
     /// The shared forms of `names`, sorted, each once.
     pub(crate) fn set(&mut self, names: &[String]) -> Box<[Atom]> {
         let mut atoms: Vec<Atom> = names.iter().map(|name| self.get(name)).collect();
@@ -88,16 +101,11 @@ impl Atoms {
 
     /// A table of those of `names` that are in this one.
     pub(crate) fn those_of<'a>(&self, names: impl Iterator<Item = &'a str>) -> Self {
-        let known = names.filter_map(|name| self.names.get(name));
+        let known = names.filter_map(|name| self.known.get(name));
         Self {
-            names: known.cloned().collect(),
+            known: known.cloned().collect(),
             ..Self::default()
         }
-    }
-
-    /// How many names are in the table.
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
     }
 }
 

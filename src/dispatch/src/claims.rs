@@ -9,7 +9,6 @@ use crate::index::Removed;
 use crate::ledger::Owner;
 use crate::runs::{Flight, News, Run};
 use crate::shape::{Env, Gate, Shape, View};
-use std::sync::Arc;
 
 impl Engine {
     /// Claims a waiting job for an offer, and charges it.
@@ -259,8 +258,9 @@ impl Engine {
             },
             self.now,
         );
+        let envs = &mut self.envs;
         let unknown = || {
-            let env = Arc::new(Env {
+            let env = envs.get(&Env {
                 arch,
                 tags: Box::default(),
                 devices: Box::default(),

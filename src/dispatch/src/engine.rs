@@ -4,7 +4,7 @@
 //! compared with the jobs, and a new job only with the waiting offers. Time never goes back here: an event that
 //! says so is taken as happening now.
 
-use crate::atoms::{Atom, Atoms, Numbers};
+use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
@@ -33,6 +33,7 @@ pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: u64,
     pub(crate) atoms: Atoms,
+    pub(crate) envs: Shared<Env>,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
     pub(crate) hosts: Hosts,
@@ -91,6 +92,7 @@ impl Engine {
             config,
             now: 0,
             atoms: Atoms::default(),
+            envs: Shared::default(),
             ledger: Ledger::new(policy, config.lag_max_ms),
             index: Index::default(),
             hosts: Hosts::default(),
@@ -309,7 +311,7 @@ impl Engine {
         };
         let view = View {
             has: env.marks(),
-            env: Arc::new(env),
+            env: self.envs.get(&env),
             keys: self.atoms.set(&offer.keys),
             caches: self.atoms.set(&offer.cache_dirs),
             total_mb: 0,

@@ -54,12 +54,20 @@ pub(crate) struct Host {
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
     offered_mb: u32,
-    /// Taken from that by jobs the host did not know of when it offered, MB: in flight then, or claimed since.
-    claimed: Vec<(JobKey, u64)>,
+    /// Taken from that by jobs the host did not know of when it offered: in flight then, or claimed since.
+    claimed: Vec<Claimed>,
     /// Memory of vm and dc jobs in flight and running, as far as is known here.
     used_mb: u64,
-    in_flight: Vec<(JobKey, u64)>,
     hw_jobs: u32,
+}
+
+/// A job that its host's open offer does not count.
+#[derive(Debug, Clone, Copy)]
+struct Claimed {
+    job: JobKey,
+    shared_mb: u64,
+    /// Its claim is not settled.
+    in_flight: bool,
 }
 
 impl Host {
@@ -81,14 +89,13 @@ impl Host {
             offered_mb,
             claimed: Vec::new(),
             used_mb: 0,
-            in_flight: Vec::new(),
             hw_jobs: 0,
         }
     }
 
     fn refresh(&mut self) {
         let left = |of: u32, taken: u64| u64::from(of).saturating_sub(taken);
-        let claimed_mb = self.claimed.iter().map(|(_, mb)| mb).sum();
+        let claimed_mb = self.claimed.iter().map(|claimed| claimed.shared_mb).sum();
         let free = left(self.offered_mb, claimed_mb).min(left(self.view.total_mb, self.used_mb));
         self.view.free_mb = u32::try_from(free).unwrap_or(u32::MAX);
         self.view.hw_open = self.runs.is_empty();
@@ -98,8 +105,11 @@ impl Host {
     /// A job is in flight to it.
     fn claim(&mut self, job: JobKey, load: Load) {
         self.runs.insert(job);
-        self.claimed.push((job, load.shared_mb()));
-        self.in_flight.push((job, load.shared_mb()));
+        self.claimed.push(Claimed {
+            job,
+            shared_mb: load.shared_mb(),
+            in_flight: true,
+        });
         self.enter(load);
     }
 
@@ -113,7 +123,7 @@ impl Host {
 
     fn leave(&mut self, job: JobKey, load: Load) {
         self.runs.remove(&job);
-        self.claimed.retain(|(claimed, _)| *claimed != job);
+        self.claimed.retain(|claimed| claimed.job != job);
         self.used_mb = self.used_mb.saturating_sub(load.shared_mb());
         self.hw_jobs = self
             .hw_jobs
@@ -292,14 +302,18 @@ impl Hosts {
             host.nothing = None;
         }
         host.view.total_mb = arrival.total_mb;
-        host.claimed.clone_from(&host.in_flight);
+        host.claimed.retain(|claimed| claimed.in_flight);
         for (job, load) in &arrival.owed {
-            let is_known = host.claimed.iter().any(|(claimed, _)| claimed == job);
+            let is_known = host.claimed.iter().any(|claimed| claimed.job == *job);
             if host.runs.contains(job) && !is_known {
-                host.claimed.push((*job, load.shared_mb()));
+                host.claimed.push(Claimed {
+                    job: *job,
+                    shared_mb: load.shared_mb(),
+                    in_flight: false,
+                });
             }
         }
-        let before = host.claimed.iter().map(|(job, _)| *job).collect();
+        let before = host.claimed.iter().map(|claimed| claimed.job).collect();
         host.last_seen = now;
         host.open = Some(key);
         host.left = false;
@@ -383,9 +397,13 @@ impl Hosts {
         let Some(host) = self.known.get_mut(id) else {
             return;
         };
-        host.in_flight.retain(|(in_flight, _)| *in_flight != job.1);
         if !committed {
             self.leave(id, job.1, load);
+            return;
+        }
+        let claim = host.claimed.iter_mut().find(|claimed| claimed.job == job.1);
+        if let Some(claimed) = claim {
+            claimed.in_flight = false;
         }
     }
 

@@ -9,6 +9,9 @@ use crate::event::Offer;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said(Box<[u8]>);
 
+/// A length; none of an offer's is near the end of this.
+type Length = u32;
+
 impl Said {
     pub(crate) fn of(offer: &Offer) -> Self {
         let mut said = Vec::new();
@@ -32,19 +35,26 @@ impl Said {
     }
 }
 
-fn parts(offer: &Offer) -> impl Iterator<Item = (usize, &str)> {
+fn parts(offer: &Offer) -> impl Iterator<Item = (Length, &str)> {
     let single = [&offer.arch, &offer.group];
     let lists = [&offer.keys, &offer.tags, &offer.devices, &offer.cache_dirs];
     single
         .into_iter()
-        .map(|name| (name.len(), &**name))
+        .map(|name| sized(name))
         .chain(lists.into_iter().flat_map(|names| counted(names)))
 }
 
 /// A list's length, and each name after its own.
-fn counted(names: &[String]) -> impl Iterator<Item = (usize, &str)> {
-    let names_sized = names.iter().map(|name| (name.len(), &**name));
-    std::iter::once((names.len(), "")).chain(names_sized)
+fn counted(names: &[String]) -> impl Iterator<Item = (Length, &str)> {
+    std::iter::once((length(names.len()), "")).chain(names.iter().map(|name| sized(name)))
+}
+
+fn sized(name: &str) -> (Length, &str) {
+    (length(name.len()), name)
+}
+
+fn length(length: usize) -> Length {
+    Length::try_from(length).unwrap_or(Length::MAX)
 }
 
 #[cfg(test)]

@@ -46,13 +46,19 @@ impl Shape {
     }
 }
 
-/// What does not change from offer to offer of one host.
+/// What does not change from offer to offer of one host; shared by hosts that are alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Env {
     pub arch: Atom,
     /// Sorted, like all lists here.
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+}
+
+impl From<&Env> for Arc<Env> {
+    fn from(env: &Env) -> Self {
+        Arc::new(env.clone())
+    }
 }
 
 impl Env {
