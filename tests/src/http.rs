@@ -187,7 +187,7 @@ impl Reply {
     /// When it is another answer.
     pub fn refused(&self, status: u16) -> ErrorBody {
         assert_eq!(self.status, status, "{}: {}", self.asked, self.text);
-        self.refusal()
+        self.error_body()
     }
 
     /// A refusal with any 4xx status; of a submit, that of its first job (all must be refused).
@@ -195,8 +195,13 @@ impl Reply {
     /// # Panics
     /// When it is another answer, or says too little.
     pub fn refusal(&self) -> ErrorBody {
+        let refused = (400..500).contains(&self.status);
+        assert!(refused, "{}: {} {}", self.asked, self.status, self.text);
+        self.error_body()
+    }
+
+    fn error_body(&self) -> ErrorBody {
         let context = format!("{}: {} {}", self.asked, self.status, self.text);
-        assert!((400..500).contains(&self.status), "{context}");
         let value: Value =
             serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {context}"));
         let bodies = match value {

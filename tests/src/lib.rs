@@ -22,6 +22,7 @@ pub mod lab;
 pub mod metrics;
 pub mod scheduler;
 pub mod secured;
+pub mod server;
 pub mod settings;
 pub mod testbox;
 
@@ -35,6 +36,7 @@ pub use lab::Lab;
 pub use metrics::Metrics;
 pub use scheduler::{Scheduler, Store};
 pub use secured::Secured;
+pub use server::Server;
 pub use testbox::Testbox;
 
 /// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.

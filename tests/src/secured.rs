@@ -1,20 +1,12 @@
-//! An Elasticsearch with TLS and logins, by the project's own script: one node for all tests of a process, in
-//! a folder and on ports of its own. It goes with the process, however that ends.
+//! An Elasticsearch with TLS and logins: one node for all tests of a process.
 
-use std::{
-    fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
-    time::Duration,
-};
+use std::{fs, process::Stdio, sync::OnceLock, time::Duration};
 
 use reqwest::{Certificate, Client, Method};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Ran, Scheduler, Store, clock, command, scheduler::free_ports, settings};
+use crate::{Ran, Scheduler, Server, Store, clock, command, settings};
 
 /// A role that may set up and run, of prefix `fairlead`.
 const ROLE: &str = include_str!("../../scheduler-cluster/deploy/elasticsearch-role.json");
@@ -24,18 +16,13 @@ const RUN_ROLE: &str = include_str!("../../scheduler-cluster/deploy/elasticsearc
 /// How long a scheduler that must not start may take to say so.
 const REFUSAL_LIMIT: Duration = Duration::from_mins(1);
 
-/// Waits for the end of whoever holds its input, stops the server, and removes its folder.
-const AFTERWARDS: &str = r#"cat >/dev/null; "$0" stop --dir "$1" >/dev/null 2>&1; rm -rf -- "$1""#;
-
 /// The server, and who may do anything there.
 #[derive(Debug)]
 pub struct Secured {
+    server: Server,
     url: String,
-    folder: PathBuf,
     password: String,
     client: Client,
-    /// Its input is closed with this process.
-    _afterwards: Child,
 }
 
 /// Somebody who logs in with a role over indices of one prefix.
@@ -60,27 +47,8 @@ impl Secured {
     }
 
     fn start() -> Self {
-        let script = settings::project().join("scripts/elasticsearch");
-        let folder = std::env::temp_dir().join(format!("fairlead-secured-{}", clock::unique()));
-        let made = fs::create_dir(&folder)
-            .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)));
-        made.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        let afterwards = afterwards(&script, &folder);
-        // Nodes talk to each other a hundred ports above.
-        let port = free_ports(101).to_string();
-        let output = Command::new(&script)
-            .args(["start", "--security", "--port", &port, "--dir"])
-            .arg(&folder)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
-        let remarks = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "no Elasticsearch:\n{remarks}");
-        let read = |name: &str| {
-            let path = folder.join(name);
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        };
-        let authority = Certificate::from_pem(read("tls/ca.crt").as_bytes());
+        let server = Server::start(&["--security"]);
+        let authority = Certificate::from_pem(server.read("tls/ca.crt").as_bytes());
         let authority = authority.unwrap_or_else(|error| panic!("the authority: {error}"));
         // Each test has a runtime of its own: a connection that is kept would outlive the one that drives it.
         let client = Client::builder()
@@ -88,19 +56,18 @@ impl Secured {
             .pool_max_idle_per_host(0)
             .add_root_certificate(authority);
         Self {
-            url: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-            password: read("password").trim().to_owned(),
+            url: server.urls.join(","),
+            password: server.read("password").trim().to_owned(),
             client: client
                 .build()
                 .unwrap_or_else(|error| panic!("an HTTP client: {error}")),
-            folder,
-            _afterwards: afterwards,
+            server,
         }
     }
 
     /// A file of the authority's certificate.
     pub fn authority(&self) -> String {
-        let path = self.folder.join("tls/ca.crt");
+        let path = self.server.path("tls/ca.crt");
         path.to_string_lossy().into_owned()
     }
 
@@ -184,20 +151,6 @@ fn with_prefix(role: &Value, prefix: &str) -> Value {
         .to_string()
         .replace("fairlead-*", &format!("{prefix}-*"));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
-}
-
-/// A process that clears away after this one.
-fn afterwards(script: &Path, folder: &Path) -> Child {
-    let started = Command::new("bash")
-        .args(["-c", AFTERWARDS])
-        .arg(script)
-        .arg(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn();
-    started.unwrap_or_else(|error| panic!("bash: {error}"))
 }
 
 impl<'a> Login<'a> {

@@ -72,7 +72,8 @@ pub(super) struct Cause {
 impl Cause {
     /// What happened and what made it happen.
     pub(super) fn in_words(&self) -> String {
-        let mut words = format!("{}: {}", self.kind, self.reason.as_deref().unwrap_or(""));
+        let reason = self.reason.as_deref().unwrap_or("");
+        let mut words = format!("{}: {}", self.kind, reason.trim_end_matches(';'));
         let inner = self.caused_by.as_deref().or_else(|| self.roots.first());
         if let Some(reason) = inner.and_then(|cause| cause.reason.as_deref())
             && !words.contains(reason)

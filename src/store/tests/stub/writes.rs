@@ -191,7 +191,7 @@ async fn a_full_disk_takes_nothing_and_is_not_asked_in_vain() {
     });
     let result = patched(&store).await;
     assert!(
-        matches!(&result, Err(ItemError::NotTaken { reason }) if reason.contains("nearly full (flood stage)")),
+        matches!(&result, Err(ItemError::NotTaken { reason }) if reason.contains("block]; a disk of Elasticsearch is nearly full (flood stage)")),
         "{result:?}"
     );
     assert_eq!(stub.bulks().len(), 1);

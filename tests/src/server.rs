@@ -1,0 +1,134 @@
+//! An Elasticsearch of a test's own, by the project's own script: in a folder and on ports of its own. It goes
+//! with the process, however that ends.
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{Http, Scheduler, Store, clock, scheduler::free_ports, settings};
+
+/// Waits for the end of whoever holds its input, stops the server, and removes its folder.
+const AFTERWARDS: &str = r#"cat >/dev/null; "$0" stop --dir "$1" >/dev/null 2>&1; rm -rf -- "$1""#;
+
+/// Its nodes.
+#[derive(Debug)]
+pub struct Server {
+    /// Of each node.
+    pub urls: Vec<String>,
+    folder: PathBuf,
+    port: String,
+    words: Vec<String>,
+    /// Its input is closed with this process.
+    _afterwards: Child,
+}
+
+impl Server {
+    /// Starts one, with more arguments of `scripts/elasticsearch start`.
+    pub fn start(words: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("fairlead-server-{}", clock::unique()));
+        let made = fs::create_dir(&folder)
+            .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)));
+        made.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let mut server = Self {
+            urls: Vec::new(),
+            // Nodes talk to each other a hundred ports above.
+            port: free_ports(110).to_string(),
+            words: words.iter().map(|&word| word.to_owned()).collect(),
+            _afterwards: afterwards(&folder),
+            folder,
+        };
+        server.revive();
+        server
+    }
+
+    /// Starts what of it does not run, and waits until it answers.
+    pub fn revive(&mut self) {
+        let words = self.words.iter().map(String::as_str);
+        let words: Vec<&str> = ["start", "--port", &self.port]
+            .into_iter()
+            .chain(words)
+            .collect();
+        let urls = self.say(&words);
+        self.urls = urls.trim().split(',').map(str::to_owned).collect();
+    }
+
+    /// `kill -9` of a node; the first is 1.
+    pub fn kill(&self, node: usize) {
+        self.say(&["kill", &node.to_string()]);
+    }
+
+    fn say(&self, words: &[&str]) -> String {
+        let output = Command::new(script())
+            .args(words)
+            .arg("--dir")
+            .arg(&self.folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("{}: {error}", script().display()));
+        let remarks = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}:\n{remarks}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A file in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What a file in its folder holds.
+    pub fn read(&self, name: &str) -> String {
+        let path = self.path(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Asks one of its nodes, which must answer with success; the first is 1.
+    pub async fn get(&self, node: usize, path: &str) -> String {
+        let url = self.urls.get(node.saturating_sub(1));
+        let http = Http::new(url.unwrap_or_else(|| panic!("there is no node {node}")));
+        let reply = http.get(path).await;
+        assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
+        reply.text
+    }
+
+    /// Changes settings of all of it while it runs; null is the default again.
+    pub async fn set(&self, settings: &Value) {
+        let http = Http::new(self.urls.first().map_or("", String::as_str));
+        let settings = json!({"persistent": settings}).to_string().into_bytes();
+        let path = "/_cluster/settings";
+        let reply = http.send(Method::PUT, path, "application/json", settings);
+        let reply = reply.await;
+        assert_eq!(reply.status, 200, "{}: {}", reply.asked, reply.text);
+    }
+
+    /// A scheduler over all its nodes, with an index prefix of its own. Nothing is to be cleared away.
+    pub async fn scheduler(&self, more: &[&str]) -> Scheduler {
+        let (urls, prefix) = (self.urls.join(","), format!("t-{}", clock::unique()));
+        let mut words = vec!["--elasticsearch", &urls, "--index-prefix", &prefix];
+        words.extend(more);
+        Scheduler::start_with(Store::Embedded, &words).await
+    }
+}
+
+fn script() -> PathBuf {
+    settings::project().join("scripts/elasticsearch")
+}
+
+/// A process that clears away after this one.
+fn afterwards(folder: &Path) -> Child {
+    let started = Command::new("bash")
+        .args(["-c", AFTERWARDS])
+        .arg(script())
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    started.unwrap_or_else(|error| panic!("bash: {error}"))
+}
