@@ -1,8 +1,8 @@
 //! Which replica begins with which job, so that claims of several replicas seldom meet.
 //!
-//! Each job is some live replica's own by rendezvous hashing. A replica takes, of the first jobs that are alike,
-//! its own first, and another's when it finds none: submit order still means something, and a job whose replica
-//! has no host for it is not left behind. Correctness never depends on it.
+//! Each job is some live replica's own by rendezvous hashing, and another's in the second place. A replica takes,
+//! of the first jobs that are alike, its own first, and then those that it comes next for: submit order still
+//! means something, and a job whose replica has no host for it is not left behind. Correctness never depends on it.
 
 use crate::event::JobKey;
 

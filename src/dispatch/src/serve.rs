@@ -147,7 +147,8 @@ impl Engine {
         }
     }
 
-    /// Of the first jobs that are alike the first that is this replica's own; else this one, the first of all.
+    /// Of the first jobs that are alike the first that this replica comes first for, else second, and so on: who
+    /// helps another with its jobs then seldom takes the one that the other, or a third, takes just now.
     fn own_first(&mut self, job: JobKey) -> JobKey {
         if self.peers.others.is_empty() {
             return job;
@@ -158,14 +159,19 @@ impl Engine {
         };
         let first = bucket.jobs.first().map(|(priority, _)| *priority);
         let alike = bucket.jobs.iter().take(WINDOW);
-        let mut alike = alike.take_while(|(priority, _)| Some(*priority) == first);
-        let mut looked_at = 0;
-        let own = alike.find(|(_, other)| {
-            looked_at += 1;
-            self.peers.rank(*other) == 0
-        });
-        self.work.entries_visited += looked_at;
-        own.map_or(job, |(_, own)| *own)
+        let alike = alike.take_while(|(priority, _)| Some(*priority) == first);
+        let mut best = (usize::MAX, job);
+        for (_, other) in alike {
+            self.work.entries_visited += 1;
+            let rank = self.peers.rank(*other);
+            if rank < best.0 {
+                best = (rank, *other);
+            }
+            if rank == 0 {
+                break;
+            }
+        }
+        best.1
     }
 
     /// Whether nothing fitted this host when it was looked at last, and neither it nor the shapes have changed.

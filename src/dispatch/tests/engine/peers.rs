@@ -35,13 +35,22 @@ fn replicas_begin_with_jobs_of_their_own_in_submit_order() {
 }
 
 #[test]
-fn a_replica_that_is_left_alone_with_the_jobs_of_others_takes_them_in_order() {
-    let (mut lab, peers) = replica(11);
-    let got: Vec<u64> = (1..=30)
-        .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
-        .collect();
-    let (mine, theirs): (Vec<u64>, Vec<u64>) = (1..=30).partition(|n| peers.rank(JobKey(*n)) == 0);
-    assert_eq!(got, [mine, theirs].concat());
+fn a_replica_that_finds_none_of_its_own_takes_first_those_that_it_is_next_for() {
+    let mut taken = Vec::new();
+    for own in [11, 22, 33] {
+        let (mut lab, peers) = replica(own);
+        let got: Vec<u64> = (1..=30)
+            .flat_map(|n| lab.serve(vm_host(&format!("h{n}"))))
+            .collect();
+        let rank = |n: &u64| peers.rank(JobKey(*n));
+        let mut all: Vec<u64> = (1..=30).collect();
+        all.sort_by_key(rank);
+        assert_eq!(got, all);
+        taken.extend(got.into_iter().filter(|n| rank(n) == 1));
+    }
+    taken.sort_unstable();
+    let each_once: Vec<u64> = (1..=30).collect();
+    assert_eq!(taken, each_once, "no two help with the same job first");
 }
 
 #[test]
