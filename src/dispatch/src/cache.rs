@@ -50,9 +50,12 @@ pub(crate) struct Cache {
     /// What it had counted when the dimension was pulled last.
     pub pulled_at: BTreeMap<Dimension, u64>,
     pub pulling: BTreeSet<Dimension>,
-    /// To be pulled: those that are empty here first.
-    pub to_pull: BTreeSet<(bool, Dimension)>,
+    /// To be pulled, and how many jobs: those that are empty here first.
+    pub to_pull: BTreeMap<(bool, Dimension), u32>,
+    /// How many jobs of a dimension are pulled when its count has changed.
     pub page: u32,
+    /// The same for a dimension of which less than a page is here: as many as there is room for if all have as many.
+    pub fill: u32,
     /// Finds under way, and who else waits for each.
     pub finding: BTreeMap<OfferKey, (Wanted, Vec<OfferKey>)>,
     /// Offers that wait for a find to begin, longest waiting first.
@@ -83,10 +86,20 @@ impl Cache {
             .collect();
         let dimensions = u32::try_from(self.counts.len()).unwrap_or(u32::MAX).max(1);
         self.page = (cache_jobs_max / dimensions.saturating_mul(2)).max(PAGE_MIN);
+        self.fill = level(self.counts.values().copied(), cache_jobs_max).max(self.page);
         let Self {
             pulled_at, counts, ..
         } = self;
         pulled_at.retain(|dimension, _| counts.contains_key(dimension));
+    }
+
+    /// How many jobs to pull of a dimension of which so many are here.
+    pub(crate) fn pull_limit(&self, cached: u64) -> u32 {
+        if cached < u64::from(self.page) {
+            self.fill
+        } else {
+            self.page
+        }
     }
 
     /// How many jobs of each account in a queue a find asks for.
@@ -150,5 +163,38 @@ impl Cache {
             at.saturating_add(IN_VAIN_MS) >= now
                 && wanted.keys.iter().map(count).eq(before.iter().copied())
         });
+    }
+}
+
+/// How much each may have at most, so that together they have what there is, and who wants less has all it wants.
+fn level(wanted: impl Iterator<Item = u64>, room: u32) -> u32 {
+    let mut more: Vec<u64> = wanted.collect();
+    let mut room = u64::from(room);
+    loop {
+        let level = room / (more.len() as u64).max(1);
+        let before = more.len();
+        more.retain(|wanted| {
+            let is_more = *wanted > level;
+            room = room.saturating_sub(if is_more { 0 } else { *wanted });
+            is_more
+        });
+        if more.len() == before || more.is_empty() {
+            return u32::try_from(level).unwrap_or(u32::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_less_leaves_the_rest_to_the_others() {
+        let of = |wanted: &[u64], room| level(wanted.iter().copied(), room);
+        assert_eq!(of(&[100, 100], 50), 25);
+        assert_eq!(of(&[100, 100, 10, 1], 51), 20);
+        assert_eq!(of(&[10, 5], 50), 25, "there is room for all");
+        assert_eq!(of(&[], 50), 50);
+        assert_eq!(of(&[7; 100], 50), 0);
     }
 }

@@ -33,7 +33,8 @@ impl Engine {
         if total <= u64::from(self.config.cache_jobs_max) {
             self.cache.to_pull.clear();
             if total != held {
-                self.cache.to_pull.insert((false, Dimension::All));
+                let limit = self.config.cache_jobs_max;
+                self.cache.to_pull.insert((false, Dimension::All), limit);
             }
         } else {
             self.choose_pulls();
@@ -66,12 +67,13 @@ impl Engine {
             }
             Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
         };
-        let mut to_pull = std::collections::BTreeSet::new();
+        let mut to_pull = BTreeMap::new();
         for (dimension, count) in &self.cache.counts {
             let cached = here(dimension);
             let news = self.cache.pulled_at.get(dimension) != Some(count);
             if cached == 0 || (news && cached != *count) {
-                to_pull.insert((cached > 0, dimension.clone()));
+                let limit = self.cache.pull_limit(cached);
+                to_pull.insert((cached > 0, dimension.clone()), limit);
             }
         }
         self.cache.to_pull = to_pull;
@@ -81,18 +83,13 @@ impl Engine {
         let most = usize::try_from(self.config.pulls_in_flight_max.max(1)).unwrap_or(usize::MAX);
         let mut later = Vec::new();
         while self.cache.pulling.len() < most {
-            let Some((known, dimension)) = self.cache.to_pull.pop_first() else {
+            let Some(((known, dimension), limit)) = self.cache.to_pull.pop_first() else {
                 break;
             };
             if self.cache.pulling.contains(&dimension) {
-                later.push((known, dimension));
+                later.push(((known, dimension), limit));
                 continue;
             }
-            let limit = if dimension == Dimension::All {
-                self.config.cache_jobs_max
-            } else {
-                self.cache.page
-            };
             if dimension == Dimension::All {
                 self.cache.evicted = 0;
             } else if let Some(count) = self.cache.counts.get(&dimension) {
