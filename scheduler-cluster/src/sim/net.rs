@@ -74,6 +74,13 @@ impl Answer {
         let body: fairlead_api::ErrorBody = self.json()?;
         Some(body.code)
     }
+
+    /// Whether it is a list in which some item has this code.
+    pub(super) fn has_item(&self, code: fairlead_api::ErrorCode) -> bool {
+        let items: Option<Vec<serde_json::Value>> = self.json();
+        let mut items = items.into_iter().flatten();
+        items.any(|item| item["code"] == code.as_str())
+    }
 }
 
 /// No answer came.
@@ -155,6 +162,7 @@ impl World {
         }
         self.note(format_args!("{} at {}", message.what, process.name));
         if self.hits(faults.request_doubled) {
+            self.check().may_be_repeated(&message.what);
             let twin =
                 Arc::clone(&self).twin(Arc::clone(&process), Arc::clone(&replica), message.clone());
             self.tasks.spawn(twin);

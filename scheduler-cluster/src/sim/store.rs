@@ -333,6 +333,9 @@ fn create_state(world: &World, job: &NewJob, process: &Process, asked: Asked) ->
     let change = world.truth().create_state(job, asked.told_ms)?;
     let version = change.version;
     world.changed(&change, &process.name, asked.asked_ms);
+    if change.before.is_none() {
+        world.created(job);
+    }
     Ok(version)
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fairlead_api::SubmitItem;
+use fairlead_api::{ErrorCode, SubmitItem};
 use fairlead_job::JobId;
 use serde_json::{Value, json};
 
 use super::{
     chance::Chance,
-    net::{Answer, Asker, Message},
+    net::{Answer, Asker, Failed, Message},
     scenario::{HostPlan, Scenario},
     timer::pause,
     world::World,
@@ -78,11 +78,18 @@ impl World {
         for _ in 0..TRIES {
             let slot = self.chance().index(self.slots.len());
             let asked = self.ask(Asker::User, slot, message.clone(), ANSWER_MS);
-            if let Ok(answer) = asked.await {
-                self.user_answered(what, &answer);
-                if !matches!(answer.status, 429 | 503) {
-                    return Some(answer);
+            match asked.await {
+                Ok(answer) => {
+                    self.user_answered(what, &answer);
+                    if !matches!(answer.status, 429 | 503) {
+                        return Some(answer);
+                    }
+                    if answer.has_item(ErrorCode::Unknown) {
+                        self.check().may_be_repeated(&message.what);
+                    }
                 }
+                Err(Failed::Lost) => self.check().may_be_repeated(&message.what),
+                Err(Failed::Refused) => {}
             }
             let rest_ms = self.chance().within(50..=1_000);
             pause(rest_ms).await;
@@ -92,13 +99,17 @@ impl World {
 
     /// Submits so many jobs in one request; those that were accepted are noted and returned.
     pub(super) async fn submit(self: &Arc<Self>, many: u64) -> Vec<JobId> {
+        let what = self.check().next_submit();
         let jobs: Vec<Value> = {
             let mut chance = self.chance();
-            (0..many)
-                .map(|_| job(&self.scenario, &mut chance))
-                .collect()
+            let mut job = |number: u64| {
+                let mut job = job(&self.scenario, &mut chance);
+                job["asked"] = json!([what, number]);
+                job
+            };
+            (0..many).map(&mut job).collect()
         };
-        let message = Message::new("submit", "/scheduler/v1/jobs/submit", &jobs);
+        let message = Message::new(what, "/scheduler/v1/jobs/submit", &jobs);
         let Some(answer) = self.person_asks("submit", &message).await else {
             return Vec::new();
         };

@@ -224,10 +224,13 @@ impl Core {
         Err(Refusal::from(ItemError::Conflict { current: None }))
     }
 
-    /// Makes sure that an end which was read is the store's: what is read may vanish with the node that shows it,
+    /// Makes sure that a state which was read is the store's: what is read may vanish with the node that shows it,
     /// and only a write that is acknowledged says that it stays. False: somebody else was faster, this is the
     /// newer state.
-    async fn confirm(self: &Arc<Self>, read: StoredJob) -> Result<(StoredJob, bool), Refusal> {
+    pub(crate) async fn confirm(
+        self: &Arc<Self>,
+        read: StoredJob,
+    ) -> Result<(StoredJob, bool), Refusal> {
         let id = read.state.job_id;
         let (wanted, patch) = touch(&read);
         match self.write(read, wanted, patch.set).await {

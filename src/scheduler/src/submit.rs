@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
 use fairlead_job::{JobId, JobPlan, Spec, Stage, parameters};
-use fairlead_store::{ItemError, JobState, NewJob, StoredJob, Version};
+use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 use serde_json::{Value, json};
 
 use crate::{
@@ -247,11 +247,13 @@ impl Core {
 
     /// Creates what was made; repeats while the store does not say.
     async fn create(
-        &self,
+        self: &Arc<Self>,
         mut made: Vec<Result<NewJob, Refusal>>,
     ) -> Vec<Result<StoredJob, Refusal>> {
         let mut outcomes: Vec<Option<Result<StoredJob, Refusal>>> =
             made.iter().map(|_| None).collect();
+        // Those that may be in by a try of which nothing was heard: that a later one was not taken says nothing.
+        let mut doubted = vec![false; made.len()];
         let deadline = self.clock.now().0.saturating_add(TRY_MS);
         for attempt in 1..=TRIES_MAX {
             let last = attempt == TRIES_MAX || self.clock.now().0 >= deadline;
@@ -269,7 +271,15 @@ impl Core {
                 let Some(Ok(job)) = made.get_mut(slot) else {
                     continue;
                 };
-                let outcome = match self.created(job, result) {
+                let mut created = self.created(job, result).await;
+                if let Some(doubted) = doubted.get_mut(slot) {
+                    if let (Err(ItemError::NotTaken { reason }), true) = (&created, *doubted) {
+                        let reason = reason.clone();
+                        created = Err(ItemError::Unknown { reason });
+                    }
+                    *doubted = matches!(created, Err(ItemError::Unknown { .. }));
+                }
+                let outcome = match created {
                     Err(ItemError::Unknown { .. } | ItemError::Conflict { .. }) if !last => None,
                     other => Some(other.map_err(Refusal::from)),
                 };
@@ -297,9 +307,10 @@ impl Core {
             .collect()
     }
 
-    /// Reads one outcome. An id that another job has is given up for a new one.
-    fn created(
-        &self,
+    /// Reads one outcome. An id that exists is this very job, written by a try that nobody heard of, or another
+    /// one's: then it is given up for a new one.
+    async fn created(
+        self: &Arc<Self>,
         job: &mut NewJob,
         result: Result<Version, ItemError>,
     ) -> Result<StoredJob, ItemError> {
@@ -309,6 +320,9 @@ impl Core {
                 version,
             }),
             Err(ItemError::Conflict { current }) => {
+                if let Some(stored) = self.is_in(job).await? {
+                    return Ok(stored);
+                }
                 let (old, new) = (job.state.job_id, self.next_id());
                 tracing::error!(job_id = %old, "an id was made twice");
                 job.state.result_root = job
@@ -322,6 +336,34 @@ impl Core {
         }
     }
 
+    /// The job as it is stored, if it is the one that is made here, wherever it has got to since. What is read
+    /// may vanish: only once more written it counts as in.
+    async fn is_in(self: &Arc<Self>, job: &NewJob) -> Result<Option<StoredJob>, ItemError> {
+        let ids = [job.state.job_id];
+        let unknown = |reason: String| ItemError::Unknown { reason };
+        let not_read = |error: StoreError| unknown(error.to_string());
+        let stored = self.store.get(&ids).await.map_err(not_read)?.pop();
+        let Some(stored) = stored.flatten() else {
+            return Err(unknown(
+                "it is said to be in, and cannot be read".to_owned(),
+            ));
+        };
+        if !is_same_submit(&stored.state, &job.state) {
+            return Ok(None);
+        }
+        let body = self.store.get_bodies(&ids).await.map_err(not_read)?.pop();
+        match body.flatten() {
+            None => return Err(unknown("only half of it is in".to_owned())),
+            Some(body) if body != job.body => return Ok(None),
+            Some(_) => {}
+        }
+        match self.confirm(stored).await {
+            Ok((stored, true)) => Ok(Some(stored)),
+            Ok((_, false)) => Err(unknown("it is in, and changes".to_owned())),
+            Err(refusal) => Err(unknown(refusal.body.message)),
+        }
+    }
+
     async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
         let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.metrics
@@ -330,8 +372,13 @@ impl Core {
         for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }
-        let (ready, parked): (Vec<_>, Vec<_>) =
-            outcomes.iter().flatten().partition(|job| job.state.ready);
+        // One that has moved on was told of when that was read.
+        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit;
+        let (ready, parked): (Vec<_>, Vec<_>) = outcomes
+            .iter()
+            .flatten()
+            .filter(wait)
+            .partition(|job| job.state.ready);
         if !ready.is_empty() {
             self.engine
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
@@ -344,6 +391,13 @@ impl Core {
             }
         }
     }
+}
+
+/// Whether both are the same job of the same submit: what differs may have changed since.
+fn is_same_submit(a: &JobState, b: &JobState) -> bool {
+    (a.job_id, a.submit_ms) == (b.job_id, b.submit_ms)
+        && (&a.account, &a.principal) == (&b.account, &b.principal)
+        && (&a.submit_id, &a.result_root) == (&b.submit_id, &b.result_root)
 }
 
 fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
@@ -411,5 +465,68 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         job_state: String::new(),
         result_root: String::new(),
         submit_id: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{core, state};
+    use fairlead_store::{Patch, StatePatch};
+
+    /// What becomes of a job that was written by a try whose answer was lost, when it is submitted once more.
+    async fn tried_again(since: impl Fn(&mut JobState)) -> (JobState, Vec<StoredJob>) {
+        let (_data, core) = core().await;
+        let body = Spec::from_iter([("suite".to_owned(), json!("sleep"))]);
+        let job = NewJob {
+            state: state(5),
+            body,
+        };
+        let stored = core.store.submit(vec![job.clone()]).await.remove(0);
+        let mut wanted = job.state.clone();
+        since(&mut wanted);
+        let patch = Patch {
+            id: wanted.job_id,
+            expect: stored.expect("it is in"),
+            set: StatePatch::between(&job.state, &wanted),
+        };
+        core.store
+            .patch(vec![patch])
+            .await
+            .remove(0)
+            .expect("it moves on");
+        let outcome = core.create(vec![Ok(job)]).await.remove(0);
+        let made = outcome.unwrap_or_else(|refusal| panic!("{:?}", refusal.body));
+        let ids = [JobId::new(5), made.state.job_id];
+        let stored = core.store.get(&ids).await.expect("a read");
+        (wanted, stored.into_iter().flatten().collect())
+    }
+
+    #[tokio::test]
+    async fn a_job_that_a_host_has_meanwhile_is_not_made_once_more() {
+        let (wanted, stored) = tried_again(|state| {
+            state.stage = Stage::Dispatch;
+            state.host = "h".to_owned();
+            state.claim_token = "t".to_owned();
+        })
+        .await;
+        for stored in stored {
+            let claim_seq = stored.state.claim_seq;
+            assert_eq!(
+                stored.state,
+                JobState {
+                    claim_seq,
+                    ..wanted.clone()
+                }
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_id_that_another_job_has_is_given_up() {
+        let (wanted, stored) = tried_again(|state| state.submit_ms += 1).await;
+        assert_eq!(stored.first().map(|stored| &stored.state), Some(&wanted));
+        let made = stored.get(1).map(|stored| stored.state.job_id);
+        assert!(made.is_some_and(|made| made != wanted.job_id));
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_api::{ErrorCode, Grant};
 use fairlead_job::{Health, JobId};
+use fairlead_store::NewJob;
 
 use super::{
     net::Answer,
@@ -56,6 +57,11 @@ pub(super) struct Check {
     refresh_ms: u64,
     phantoms: bool,
     acknowledged: BTreeSet<JobId>,
+    submits: u64,
+    /// What each job of each submit became.
+    made: BTreeMap<String, JobId>,
+    /// Requests that users made again without an answer to the first, and those that came twice.
+    repeated: BTreeSet<String>,
     history: History,
     hosts: Vec<HostSide>,
     /// When hosts were last told that a claim of theirs is right: the time at which they asked, by token.
@@ -97,6 +103,9 @@ impl Check {
             refresh_ms: scenario.refresh_ms,
             phantoms: scenario.faults.write_phantom > 0,
             acknowledged: BTreeSet::new(),
+            submits: 0,
+            made: BTreeMap::new(),
+            repeated: BTreeSet::new(),
             history: History::default(),
             hosts: scenario.hosts.iter().map(|_| HostSide::default()).collect(),
             renewed: BTreeMap::new(),
@@ -107,6 +116,30 @@ impl Check {
             changed_ms: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// What the next submit is called.
+    pub(super) fn next_submit(&mut self) -> String {
+        self.submits += 1;
+        format!("submit {}", self.submits)
+    }
+
+    /// A request may reach the replicas more than once.
+    pub(super) fn may_be_repeated(&mut self, what: &str) {
+        self.repeated.insert(what.to_owned());
+    }
+
+    /// A job has come to be: its submit, if nobody repeated it, must not have made another of it.
+    fn created(&mut self, job: &NewJob) -> Result<(), Violation> {
+        let (asked, id) = (&job.body["asked"], job.state.job_id);
+        let first = *self.made.entry(asked.to_string()).or_insert(id);
+        let is_repeated = asked[0]
+            .as_str()
+            .is_none_or(|what| self.repeated.contains(what));
+        if first != id && !is_repeated {
+            return broken("I1", format!("{asked} made job {first} and job {id}"));
+        }
+        Ok(())
     }
 
     /// A user was told that the job is in.
@@ -197,6 +230,11 @@ impl Check {
 }
 
 impl World {
+    /// A job has come to be.
+    pub(super) fn created(&self, job: &NewJob) {
+        self.checked(|check, _| check.created(job));
+    }
+
     /// A state of a job has changed in truth.
     pub(super) fn changed(&self, change: &Change, by: &str, asked_ms: u64) {
         let after = &change.after;
