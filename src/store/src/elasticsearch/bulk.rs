@@ -10,7 +10,7 @@ use ::elasticsearch::http::Method;
 use futures_util::{StreamExt, stream};
 
 use super::{
-    cluster::{Call, Failure, Kind},
+    cluster::{Answered, Call, Failure, Kind},
     reply::{self, Bulk, BulkItem},
     store::ElasticStore,
 };
@@ -159,7 +159,10 @@ impl ElasticStore {
             Kind::WriteOnce
         };
         let call = Call::new(kind, Method::Post, path).lines(lines);
-        let body = self.cluster.call(&call).await?;
+        let Answered {
+            body,
+            after_unknown,
+        } = self.cluster.call_write(&call).await?;
         // Sent and answered, but not in words that we know: nothing is known of the items.
         let unknown = |reason: String| Failure::Unknown(reason);
         let reply: Bulk = reply::parse(body)
@@ -176,6 +179,7 @@ impl ElasticStore {
         let got: Vec<Got> = items
             .map(|item| item.into_values().next().unwrap_or_default())
             .map(judge)
+            .map(|got| if after_unknown { got.doubted() } else { got })
             .collect();
         match got.iter().find_map(Got::trouble) {
             Some(reason) => self.cluster.watch.write_failed(reason),
@@ -186,6 +190,16 @@ impl ElasticStore {
 }
 
 impl Got {
+    /// The same after another try that may be in: that this one was not taken does not say that none was.
+    fn doubted(self) -> Self {
+        match self {
+            Self::Busy(reason) | Self::Done(Err(ItemError::NotTaken { reason })) => {
+                Self::Done(Err(ItemError::Unknown { reason }))
+            }
+            other => other,
+        }
+    }
+
     /// Why writes are not taken at present, if this says so.
     fn trouble(&self) -> Option<&str> {
         match self {

@@ -192,6 +192,11 @@ impl Cluster {
 
     /// Makes the call. `Ok` is the body of a 2xx answer.
     pub(super) async fn call(&self, call: &Call) -> Result<Bytes, Failure> {
+        self.call_write(call).await.map(|answer| answer.body)
+    }
+
+    /// The same, and whether an earlier try may have done it: then this answer does not say that it is not done.
+    pub(super) async fn call_write(&self, call: &Call) -> Result<Answered, Failure> {
         let result = self.call_until(call, clock::now()).await;
         self.note(call.kind, &result);
         result
@@ -203,7 +208,7 @@ impl Cluster {
         clock::pause(wait.min(most)).await;
     }
 
-    fn note(&self, kind: Kind, result: &Result<Bytes, Failure>) {
+    fn note(&self, kind: Kind, result: &Result<Answered, Failure>) {
         let is_read = kind == Kind::Read;
         match result {
             Ok(_) if is_read => self.watch.read(),
@@ -225,7 +230,7 @@ impl Cluster {
         }
     }
 
-    async fn call_until(&self, call: &Call, start: Instant) -> Result<Bytes, Failure> {
+    async fn call_until(&self, call: &Call, start: Instant) -> Result<Answered, Failure> {
         let deadline = start + self.request_timeout * CALL_TIMEOUTS;
         let mut tried = BTreeSet::new();
         let mut busy = 0;
@@ -244,7 +249,15 @@ impl Cluster {
                 node.send_or_hang_up(call, timeout).await
             };
             match judge(call, node, outcome) {
-                Next::Done(result) => return result,
+                Next::Done(Ok(body)) => {
+                    let after_unknown = matches!(last, Some(Failure::Unknown(_)));
+                    return Ok(Answered {
+                        body,
+                        after_unknown,
+                    });
+                }
+                Next::Done(Err(failure)) if call.kind == Kind::Read => return Err(failure),
+                Next::Done(Err(failure)) => return Err(worse(last, failure)),
                 Next::Elsewhere(failure) => last = Some(worse(last, failure)),
                 Next::Later(failure) => {
                     tried.remove(&number);
@@ -285,6 +298,14 @@ impl Cluster {
         node.begin(now);
         Some((number, node))
     }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) body: Bytes,
+    /// An earlier try of the same write may be in.
+    pub(super) after_unknown: bool,
 }
 
 /// A write that may be in stays unknown, whatever the tries after it say.

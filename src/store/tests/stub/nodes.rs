@@ -5,9 +5,9 @@ use std::{sync::Mutex, time::Duration};
 use fairlead_store::{ElasticConfig, ElasticStore, ItemError, JobStore, StoreError};
 
 use crate::{
-    Reply, Stub, bulk_reply, config,
+    Asked, Reply, Stub, bulk_reply, config,
     conformance::{job, state},
-    error, nobody, on_bulk, opened, patched, taken,
+    error, item, nobody, on_bulk, opened, patched, taken,
 };
 
 #[tokio::test]
@@ -69,6 +69,32 @@ async fn a_hung_node_is_left_alone_and_another_one_answers() {
     assert!(well.requests() >= 10);
     // A submit may be sent twice: it goes through as well.
     assert!(store.submit(vec![job(state(1))]).await[0].is_ok());
+}
+
+#[tokio::test]
+async fn what_one_node_may_have_taken_another_cannot_deny() {
+    let (torn, well) = (Stub::start().await, Stub::start().await);
+    let config = config(vec![torn.url.clone(), well.url.clone()]);
+    let store = ElasticStore::open(config).await.unwrap();
+    let busy = |(_, path, body): &Asked| {
+        let reply = || bulk_reply(body, |_, _| item(429, "busy"));
+        path.starts_with("/_bulk")
+            .then(|| Reply::Json(200, reply()))
+    };
+    let mut doubted = 0;
+    for n in 1..=4 {
+        torn.answer(on_bulk(Reply::HalfAnAnswer));
+        well.answer(busy);
+        let result = store.submit(vec![job(state(n))]).await.remove(0);
+        let was_asked_first = !torn.bulks().is_empty();
+        doubted += u32::from(was_asked_first);
+        match result {
+            Err(ItemError::Unknown { .. }) => assert!(was_asked_first),
+            Err(ItemError::NotTaken { .. }) => assert!(!was_asked_first),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(doubted > 0);
 }
 
 #[tokio::test]
