@@ -18,6 +18,9 @@ pub struct ClientConfig {
     /// How long to go on trying over all URLs, with growing and random pauses. Zero: one try a URL.
     /// The first round over the URLs is always finished. Default 15 s.
     pub retry_for: Duration,
+    /// While a long poll waits, and there are other replicas: how often this one is asked for a sign of life, and
+    /// how long it may take to give one; without one the poll goes to the next replica. Default 3 s.
+    pub sign_of_life: Duration,
 }
 
 impl Default for ClientConfig {
@@ -28,6 +31,7 @@ impl Default for ClientConfig {
             connect_timeout: Duration::from_secs(3),
             request_timeout: Duration::from_secs(30),
             retry_for: Duration::from_secs(15),
+            sign_of_life: Duration::from_secs(3),
         }
     }
 }

@@ -227,7 +227,7 @@ impl Client {
                 if round > 0 && started.elapsed() >= retry_for {
                     break;
                 }
-                match self.try_one(base, call).await {
+                match self.try_while_alive(base, call).await {
                     Ok(reply) if !reply.try_elsewhere(call.repeat) => {
                         self.inner.good.store(at, Ordering::Relaxed);
                         return Ok(reply);
@@ -258,6 +258,35 @@ impl Client {
             tried: self.urls().map(str::to_owned).collect(),
             cause,
             hint: "is the scheduler running, and is this its address?".to_owned(),
+        }
+    }
+
+    /// A replica that hangs must not hold those that wait there while others could serve them.
+    async fn try_while_alive(&self, base: &Base, call: &Call) -> Result<Reply, Failure> {
+        let has_others = self.inner.bases.len() > 1;
+        if call.wait.is_zero() || call.repeat != Repeat::Always || !has_others {
+            return self.try_one(base, call).await;
+        }
+        tokio::select! {
+            result = self.try_one(base, call) => result,
+            failure = self.shows_no_life(base) => Err(failure),
+        }
+    }
+
+    /// Ends when the replica shows no sign of life.
+    async fn shows_no_life(&self, base: &Base) -> Failure {
+        let every = self.inner.config.sign_of_life;
+        let look = Call::get("/scheduler/v1/version");
+        loop {
+            rest(every).await;
+            match tokio::time::timeout(every, self.try_one(base, &look)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(failure)) => return failure,
+                Err(_) => {
+                    let limit = every.as_millis();
+                    return Failure::Sent(format!("no sign of life within {limit} ms"));
+                }
+            }
         }
     }
 
@@ -402,7 +431,7 @@ fn jittered(pause: Duration) -> Duration {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the client's only timer: the pause between two rounds over the replicas"
+    reason = "the client's only timer: between two rounds over the replicas, and between two signs of life"
 )]
 async fn rest(pause: Duration) {
     tokio::time::sleep(pause).await;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::stub::{Answer, Stub, dead_url};
-use crate::{Client, ClientConfig, ClientError, ErrorCode};
+use super::stub::{Answer, Seen, Stub, dead_url};
+use crate::{Client, ClientConfig, ClientError, ConsumeAnswer, ErrorCode};
 
 const OK: &str =
     r#"{"name":"fairlead","version":"1","capabilities":[],"replica":"a","store":"embedded"}"#;
 const ACCEPTED: &str = r#"[{"job_id":"7","message":""}]"#;
+const NO_JOBS: &str = r#"{"jobs":[],"lease_ms":1,"heartbeat_ms":1}"#;
 const UNAVAILABLE: &str = r#"{"code":"unavailable","message":"the store is away","hint":"wait"}"#;
 const UNKNOWN: &str = r#"{"code":"outcome_unknown","message":"who knows","hint":"look"}"#;
 
@@ -123,6 +124,46 @@ async fn what_may_be_done_twice_is_sent_until_it_is_confirmed() {
         .await
         .unwrap();
     assert_eq!(stub.count(), 4);
+}
+
+/// Asks for work for up to a minute at two replicas; a sign of life is due every 300 ms.
+async fn consume(first: &Stub, second: &Stub) -> Result<ConsumeAnswer, ClientError> {
+    let mut config = ClientConfig::new([&first.url, &second.url]);
+    config.sign_of_life = Duration::from_millis(300);
+    let client = Client::new(config).unwrap();
+    let request = json!({
+        "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64",
+        "memory_mb": 1, "free_memory_mb": 1, "wait_s": 60,
+    });
+    let request = serde_json::from_value(request).unwrap();
+    client.consume("h", &request).await
+}
+
+fn is_look(seen: &Seen) -> bool {
+    seen.line.contains("/version")
+}
+
+#[tokio::test]
+async fn who_waits_leaves_a_replica_that_shows_no_life() {
+    let hung = Stub::start(|_, _| Answer::Silence).await;
+    let well = Stub::start(|_, _| Answer::Say(200, NO_JOBS)).await;
+    assert_eq!(consume(&hung, &well).await.unwrap().jobs, []);
+    let asked: Vec<bool> = hung.seen().iter().map(is_look).collect();
+    assert_eq!(asked, [false, true]);
+}
+
+#[tokio::test]
+async fn who_waits_stays_while_the_replica_lives() {
+    let first = Stub::start(|n, seen| match n {
+        _ if !is_look(seen) => Answer::Silence,
+        1..4 => Answer::Say(200, OK),
+        _ => Answer::HangUp,
+    })
+    .await;
+    let second = Stub::start(|_, _| Answer::Say(200, NO_JOBS)).await;
+    consume(&first, &second).await.unwrap();
+    let looks = first.seen().iter().filter(|seen| is_look(seen)).count();
+    assert_eq!((first.count(), looks, second.count()), (5, 4, 1));
 }
 
 #[tokio::test]
