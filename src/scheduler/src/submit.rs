@@ -372,8 +372,8 @@ impl Core {
         for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }
-        // One that has moved on was told of when that was read.
-        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit;
+        // One that has moved on was told of when that was seen.
+        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
         let (ready, parked): (Vec<_>, Vec<_>) = outcomes
             .iter()
             .flatten()
@@ -397,7 +397,7 @@ impl Core {
 fn is_same_submit(a: &JobState, b: &JobState) -> bool {
     (a.job_id, a.submit_ms) == (b.job_id, b.submit_ms)
         && (&a.account, &a.principal) == (&b.account, &b.principal)
-        && (&a.submit_id, &a.result_root) == (&b.submit_id, &b.result_root)
+        && (&a.submit_id, &a.suite, &a.params) == (&b.submit_id, &b.suite, &b.params)
 }
 
 fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
@@ -508,6 +508,8 @@ mod tests {
             state.stage = Stage::Dispatch;
             state.host = "h".to_owned();
             state.claim_token = "t".to_owned();
+            state.attempt = 2;
+            state.result_root.push_str(".2");
         })
         .await;
         for stored in stored {
