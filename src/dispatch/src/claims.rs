@@ -215,8 +215,12 @@ impl Engine {
         }
     }
 
-    /// A job that waited is gone.
+    /// A job that waited is gone. If it is claimed just now, it does not wait again whatever becomes of that.
     pub(crate) fn job_gone(&mut self, key: JobKey) {
+        let run = self.runs.get_mut(&key);
+        if let Some(flight) = run.and_then(|run| run.flight.as_mut()) {
+            flight.news = News::Ended;
+        }
         if let Some(version) = self.drop_waiting(key) {
             self.gone.note(key, version, false);
         }

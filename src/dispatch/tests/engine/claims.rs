@@ -47,6 +47,22 @@ fn an_offer_that_does_not_wait_still_gets_what_there_is() {
 }
 
 #[test]
+fn a_job_that_goes_while_it_is_claimed_does_not_wait_again() {
+    for refusal in [
+        Refusal::Unavailable { until: Millis(0) },
+        Refusal::Moved(job(1, "a").version),
+        Refusal::Gone,
+    ] {
+        let mut lab = Lab::new();
+        lab.learn([job(1, "a")]);
+        let offer = lab.offer(vm_host("h"));
+        lab.on(Event::JobGone(JobKey(1)));
+        lab.refuse(JobKey(1), offer, refusal);
+        assert_eq!(lab.engine.stats().cached_jobs, 0, "{refusal:?}");
+    }
+}
+
+#[test]
 fn gone_is_forgotten_and_the_next_is_tried_for_the_same_offer() {
     let mut lab = Lab::new();
     lab.learn([job(1, "a"), job(2, "a")]);
