@@ -22,12 +22,15 @@ async fn health(http: &Http) -> Option<Reply> {
 /// Submits until it is refused for this reason: with 503, and with what to do. What is taken fits nobody.
 async fn refused(http: &Http, reason: &str) {
     let job = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
-    let refusal = until("submits are refused", NOTICED_S, async || {
+    until("submits are refused", NOTICED_S, async || {
         let reply = http.post(SUBMIT, &job).await;
-        (reply.status != 200).then(|| reply.refused(503))
+        let refusal = (reply.status != 200).then(|| reply.refused(503))?;
+        // Of one that was on its way as the trouble began nobody knows what became.
+        (refusal.code != ErrorCode::Unknown).then(|| {
+            assert_eq!(refusal.code, ErrorCode::Unavailable, "{refusal:?}");
+        })
     })
     .await;
-    assert_eq!(refusal.code, ErrorCode::Unavailable, "{refusal:?}");
     let told = until("health says why", NOTICED_S, async || {
         health(http).await.filter(|reply| reply.status == 503)
     })
