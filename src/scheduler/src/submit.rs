@@ -252,7 +252,7 @@ impl Core {
     ) -> Vec<Result<StoredJob, Refusal>> {
         let mut outcomes: Vec<Option<Result<StoredJob, Refusal>>> =
             made.iter().map(|_| None).collect();
-        // Those that may be in by a try of which nothing was heard: that a later one was not taken says nothing.
+        // Those that may be in by a try of which nothing was heard.
         let mut doubted = vec![false; made.len()];
         let deadline = self.clock.now().0.saturating_add(TRY_MS);
         for attempt in 1..=TRIES_MAX {
@@ -273,9 +273,8 @@ impl Core {
                 };
                 let mut created = self.created(job, result).await;
                 if let Some(doubted) = doubted.get_mut(slot) {
-                    if let (Err(ItemError::NotTaken { reason }), true) = (&created, *doubted) {
-                        let reason = reason.clone();
-                        created = Err(ItemError::Unknown { reason });
+                    if *doubted {
+                        created = created.map_err(ItemError::after_unknown);
                     }
                     *doubted = matches!(created, Err(ItemError::Unknown { .. }));
                 }

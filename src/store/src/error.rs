@@ -59,3 +59,15 @@ pub enum ItemError {
         reason: String,
     },
 }
+
+impl ItemError {
+    /// The same after another try of the write that may be in: that this one was not taken does not say that
+    /// none was.
+    #[must_use]
+    pub fn after_unknown(self) -> Self {
+        match self {
+            Self::NotTaken { reason } => Self::Unknown { reason },
+            other => other,
+        }
+    }
+}

@@ -320,14 +320,14 @@ impl Check {
             .position(|plan| plan.name == before.host)
             .and_then(|host| self.hosts.get(host))
             .is_some_and(|host| host.session == before.session);
-        let Some(renewed_ms) = self
+        let Some((_, renewed_ms)) = self
             .renewed
             .get(&before.claim_token)
             .filter(|_| lives && !reported)
         else {
             return Ok(());
         };
-        let silent_ms = asked_ms.saturating_sub(renewed_ms.1);
+        let silent_ms = asked_ms.saturating_sub(*renewed_ms);
         // What was decided may have waited for an answer of the store before it was sent.
         let slack_ms = 1_500;
         if silent_ms + slack_ms < self.lease_ms {

@@ -64,7 +64,7 @@ pub(super) struct Check {
     repeated: BTreeSet<String>,
     history: History,
     hosts: Vec<HostSide>,
-    /// When hosts were last told that a claim of theirs is right: the time at which they asked, by token.
+    /// When hosts were last told that a claim of theirs is right: which host, and when it asked, by token.
     renewed: BTreeMap<String, (usize, u64)>,
     runs: BTreeMap<JobId, Vec<Run>>,
     /// What hosts reported as ends, and which of these were taken.

@@ -162,7 +162,7 @@ impl ElasticStore {
         let Answered {
             body,
             after_unknown,
-        } = self.cluster.call_write(&call).await?;
+        } = self.cluster.ask(&call).await?;
         // Sent and answered, but not in words that we know: nothing is known of the items.
         let unknown = |reason: String| Failure::Unknown(reason);
         let reply: Bulk = reply::parse(body)
@@ -190,13 +190,12 @@ impl ElasticStore {
 }
 
 impl Got {
-    /// The same after another try that may be in: that this one was not taken does not say that none was.
+    /// The same after another try that may be in.
     fn doubted(self) -> Self {
         match self {
-            Self::Busy(reason) | Self::Done(Err(ItemError::NotTaken { reason })) => {
-                Self::Done(Err(ItemError::Unknown { reason }))
-            }
-            other => other,
+            Self::Busy(reason) => Self::Done(Err(ItemError::Unknown { reason })),
+            Self::Done(result) => Self::Done(result.map_err(ItemError::after_unknown)),
+            Self::NoIndex => Self::NoIndex,
         }
     }
 

@@ -190,13 +190,14 @@ impl Cluster {
         })
     }
 
-    /// Makes the call. `Ok` is the body of a 2xx answer.
+    /// Makes the call. `Ok` is the body of a 2xx answer, whatever came of earlier tries.
     pub(super) async fn call(&self, call: &Call) -> Result<Bytes, Failure> {
-        self.call_write(call).await.map(|answer| answer.body)
+        self.ask(call).await.map(|answer| answer.body)
     }
 
-    /// The same, and whether an earlier try may have done it: then this answer does not say that it is not done.
-    pub(super) async fn call_write(&self, call: &Call) -> Result<Answered, Failure> {
+    /// Makes the call. `Ok` is a 2xx answer, and whether an earlier try may have done it: then what this one says
+    /// is not done may be.
+    pub(super) async fn ask(&self, call: &Call) -> Result<Answered, Failure> {
         let result = self.call_until(call, clock::now()).await;
         self.note(call.kind, &result);
         result
