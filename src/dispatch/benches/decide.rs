@@ -15,6 +15,7 @@ use fairlead_dispatch::{
     Version,
 };
 use std::hint::black_box;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Hosts × jobs in the table.
@@ -22,6 +23,8 @@ const JOBS: [u64; 3] = [1_000, 100_000, 1_000_000];
 const HOSTS: [u64; 3] = [10, 1_000, 10_000];
 const ACCOUNTS: u64 = 300;
 const SHAPES: u64 = 200;
+const MIXES: [Mix; 3] = [Mix::Common, Mix::Own, Mix::Nothing];
+const CELL: &str = "--cell";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mix {
@@ -283,58 +286,109 @@ fn resident() -> u64 {
         * 4_096
 }
 
+/// Prints one line of the table.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
-fn table(jobs: &[u64], hosts: &[u64], rounds: usize) {
+fn cell(mix: Mix, jobs: u64, hosts: u64, rounds: usize) {
+    let before = resident();
+    let mut bench = Bench::new(mix, jobs, hosts);
+    let bytes = resident().saturating_sub(before) / jobs;
+    for _ in 0..rounds / 4 {
+        bench.decide();
+    }
+    let (stats, claims) = (bench.engine.stats(), bench.claims);
+    let mut took: Vec<Duration> = (0..rounds).map(|_| bench.decide()).collect();
+    took.sort_unstable();
+    let after = bench.engine.stats();
+    let claimed = bench.claims - claims;
+    assert!(
+        if mix == Mix::Nothing {
+            claimed == 0
+        } else {
+            claimed * 10 > rounds as u64
+        },
+        "{claimed}"
+    );
+    let us = |at: usize| took[at.min(rounds - 1)].as_nanos() / 10;
+    let shown = |at| format!("{}.{:02}", us(at) / 100, us(at) % 100);
+    let each = |after: u64, before: u64| (after - before) / rounds as u64;
+    println!(
+        "{:8} {jobs:<8} {hosts:<7} {:8} {:8} {:8} {:<7} {:<7} {bytes:<9}  {claimed} of {rounds} claimed",
+        format!("{mix:?}"),
+        shown(rounds / 2),
+        shown(rounds * 99 / 100),
+        shown(rounds - 1),
+        each(after.shapes_checked, stats.shapes_checked),
+        each(after.entries_visited, stats.entries_visited),
+    );
+}
+
+/// What a read costs that waits for the one before it, anywhere in 256 MB: a decision over many jobs and hosts is
+/// a few dozen of these, and they differ twofold with what else the machine does.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+fn far_read() -> Duration {
+    const CELLS: usize = 1 << 26;
+    const READS: u32 = 1 << 20;
+    // One cycle through all: each names the next.
+    let mut next: Vec<u32> = (0..CELLS as u32).collect();
+    let mut seed = Seed(1);
+    for at in (1..CELLS).rev() {
+        next.swap(at, seed.below(at as u64) as usize);
+    }
+    let begun = Instant::now();
+    let last = (0..READS).fold(0, |at, _| next[at as usize]);
+    black_box(last);
+    begun.elapsed() / READS
+}
+
+/// Prints the table, each line from a process of its own: none meets a heap that the ones before it have
+/// fragmented, as no scheduler does.
+#[expect(clippy::print_stdout, reason = "the table is the result")]
+fn table(jobs: &[u64], hosts: &[u64], rounds: usize) -> std::io::Result<()> {
     println!(
         "mix      jobs     hosts   median   p99      max      checks  visits  bytes/job  (µs; a decision)"
     );
-    for mix in [Mix::Common, Mix::Own, Mix::Nothing] {
+    let bench = std::env::current_exe()?;
+    for mix in MIXES {
         for hosts in hosts {
             for jobs in jobs {
-                let before = resident();
-                let mut bench = Bench::new(mix, *jobs, *hosts);
-                let bytes = resident().saturating_sub(before) / jobs;
-                for _ in 0..rounds / 4 {
-                    bench.decide();
-                }
-                let (stats, claims) = (bench.engine.stats(), bench.claims);
-                let mut took: Vec<Duration> = (0..rounds).map(|_| bench.decide()).collect();
-                took.sort_unstable();
-                let after = bench.engine.stats();
-                let claimed = bench.claims - claims;
-                assert!(
-                    if mix == Mix::Nothing {
-                        claimed == 0
-                    } else {
-                        claimed * 10 > rounds as u64
-                    },
-                    "{claimed}"
-                );
-                let us = |at: usize| took[at.min(rounds - 1)].as_nanos() / 10;
-                let shown = |at| format!("{}.{:02}", us(at) / 100, us(at) % 100);
-                let each = |after: u64, before: u64| (after - before) / rounds as u64;
-                println!(
-                    "{:8} {jobs:<8} {hosts:<7} {:8} {:8} {:8} {:<7} {:<7} {bytes:<9}  {claimed} of {rounds} claimed",
-                    format!("{mix:?}"),
-                    shown(rounds / 2),
-                    shown(rounds * 99 / 100),
-                    shown(rounds - 1),
-                    each(after.shapes_checked, stats.shapes_checked),
-                    each(after.entries_visited, stats.entries_visited),
-                );
+                let status = Command::new(&bench)
+                    .arg(CELL)
+                    .arg(format!("{mix:?}"))
+                    .args([jobs.to_string(), hosts.to_string(), rounds.to_string()])
+                    .status()?;
+                assert!(status.success(), "{mix:?} {jobs} {hosts}: {status}");
             }
         }
     }
+    Ok(())
 }
 
-fn main() {
+/// The line of the table that this process is to print: `--cell MIX JOBS HOSTS ROUNDS`.
+fn asked_cell() -> Option<(Mix, u64, u64, usize)> {
+    let mut args = std::env::args().skip_while(|arg| arg != CELL).skip(1);
+    let name = args.next()?;
+    let mix = MIXES.into_iter().find(|mix| format!("{mix:?}") == name)?;
+    let mut number = || args.next()?.parse().ok();
+    let (jobs, hosts) = (number()?, number()?);
+    Some((mix, jobs, hosts, usize::try_from(number()?).ok()?))
+}
+
+#[expect(clippy::print_stdout, reason = "the table is the result")]
+fn main() -> std::io::Result<()> {
+    if let Some((mix, jobs, hosts, rounds)) = asked_cell() {
+        cell(mix, jobs, hosts, rounds);
+        return Ok(());
+    }
     let full = std::env::args().any(|arg| arg == "--bench");
     let (jobs, hosts) = if full {
         (&JOBS[..], &HOSTS[..])
     } else {
         (&[300][..], &[10][..])
     };
-    table(jobs, hosts, if full { 20_000 } else { 200 });
+    table(jobs, hosts, if full { 20_000 } else { 200 })?;
+    if full {
+        println!("a far read: {} ns", far_read().as_nanos());
+    }
     let mut criterion = Criterion::default().configure_from_args().sample_size(10);
     let mut bench = Bench::new(Mix::Common, if full { 100_000 } else { 300 }, 1_000);
     criterion.bench_function(
@@ -344,4 +398,5 @@ fn main() {
         },
     );
     criterion.final_summary();
+    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
-use crate::index::{BucketId, Index, Job};
+use crate::index::{BucketId, Index, Job, KeyId};
 use crate::ledger::Ledger;
 use crate::peers::Peers;
 use crate::pick::Work;
@@ -34,6 +34,8 @@ pub struct Engine {
     pub(crate) now: u64,
     pub(crate) atoms: Atoms,
     pub(crate) envs: Shared<Env>,
+    /// Sets of keys that hosts have in common.
+    pub(crate) key_sets: Shared<[KeyId]>,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
     pub(crate) hosts: Hosts,
@@ -93,6 +95,7 @@ impl Engine {
             now: 0,
             atoms: Atoms::default(),
             envs: Shared::default(),
+            key_sets: Shared::default(),
             ledger: Ledger::new(policy, config.lag_max_ms),
             index: Index::default(),
             hosts: Hosts::default(),

@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 use slotmap::{SlotMap, new_key_type};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Most hosts remembered; beyond it the one longest unseen, with nothing open or running, makes room.
 const HOSTS_MAX: usize = 65_536;
@@ -49,7 +50,7 @@ pub(crate) struct Host {
     pub runs: BTreeSet<JobKey>,
     pub said: Said,
     /// Those of its keys that something waited under, when so many keys had been made.
-    pub under: Option<(u64, Box<[KeyId]>)>,
+    pub under: Option<(u64, Arc<[KeyId]>)>,
     /// When nothing fitted, if that was so the last time.
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.

@@ -9,6 +9,7 @@ use crate::atoms::{Atom, Fixed, Numbers};
 use crate::bits::ByNeed;
 use crate::event::{JobKey, Version};
 use crate::ledger::{MemberId, Owner, QueueId};
+use crate::line::Line;
 use crate::shape::{Marks, Shape, ShapeId, Shapes};
 use indexmap::IndexMap;
 use slotmap::{SecondaryMap, SlotMap, new_key_type};
@@ -44,7 +45,7 @@ pub(crate) struct Job {
 pub(crate) struct Bucket {
     pub owner: Owner,
     pub shape: ShapeId,
-    pub jobs: BTreeSet<Place>,
+    pub jobs: Line<Place>,
 }
 
 /// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
@@ -65,7 +66,7 @@ pub(crate) fn digits(memory_mb: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub queue: QueueId,
-    pub heads: BTreeSet<Head>,
+    pub heads: Line<Head>,
 }
 
 /// All that waits under one host key.
@@ -103,12 +104,14 @@ impl KeyCells {
     fn move_head(&mut self, owner: Owner, from: Option<Head>, to: Option<Head>) {
         let cell = self.cells.entry(owner.member).or_insert_with(|| Cell {
             queue: owner.queue,
-            heads: BTreeSet::new(),
+            heads: Line::default(),
         });
         if let Some(from) = from {
             cell.heads.remove(&from);
         }
-        cell.heads.extend(to);
+        if let Some(to) = to {
+            cell.heads.insert(to);
+        }
         if cell.heads.is_empty() {
             self.cells.swap_remove(&owner.member);
         }
@@ -272,7 +275,7 @@ impl Index {
         let new = || Bucket {
             owner,
             shape,
-            jobs: BTreeSet::new(),
+            jobs: Line::default(),
         };
         let Some(of_member) = self.by_owner.entry(owner.member) else {
             return BucketId::default();
@@ -304,7 +307,8 @@ impl Index {
                 entry.is_some_and(|entry| entry.holders.contains(&id)),
                 "a shape does not know its bucket"
             );
-            for (priority, key) in &bucket.jobs {
+            bucket.jobs.sanity_check();
+            for (priority, key) in bucket.jobs.iter() {
                 let job = self.jobs.get(key);
                 assert!(
                     job.is_some_and(|job| job.bucket == id && Reverse(job.priority) == *priority)
@@ -320,9 +324,8 @@ impl Index {
                 let cells = self.keys.get(*key).map(|cells| &cells.cells);
                 let cell = cells.and_then(|cells| cells.get(&bucket.owner.member));
                 assert!(
-                    cell.is_some_and(
-                        |cell| cell.queue == bucket.owner.queue && cell.heads.contains(&head)
-                    ),
+                    cell.is_some_and(|cell| cell.queue == bucket.owner.queue
+                        && cell.heads.iter().any(|known| *known == head)),
                     "a head is missing under {name}"
                 );
             }
@@ -342,7 +345,10 @@ impl Index {
             .keys
             .values()
             .flat_map(|cells| cells.cells.values())
-            .map(|cell| cell.heads.len())
+            .map(|cell| {
+                cell.heads.sanity_check();
+                cell.heads.len()
+            })
             .sum();
         let expected = self
             .shapes

@@ -24,6 +24,7 @@ mod hosts;
 mod index;
 mod learned;
 mod ledger;
+mod line;
 mod meter;
 mod order;
 pub mod peers;

@@ -9,11 +9,11 @@ use crate::bits::Bits;
 use crate::event::JobKey;
 use crate::index::{BucketId, Head, Index, KeyCells, digits};
 use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
+use crate::line::Line;
 use crate::order::{Walk, member_key, queue_key};
 use crate::reserve::Limit;
 use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, passes_with_jobs};
 use slotmap::KeyData;
-use std::collections::BTreeSet;
 
 /// Entries looked at by the first walk.
 const FIRST_BUDGET: u64 = 8;
@@ -238,7 +238,7 @@ impl Picker<'_> {
 
     fn first_head(
         &mut self,
-        heads: &BTreeSet<Head>,
+        heads: &Line<Head>,
         best: Option<Head>,
         class: u8,
         left: &mut u64,

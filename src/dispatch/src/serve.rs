@@ -193,13 +193,14 @@ impl Engine {
             return;
         };
         if host.under.as_ref().is_none_or(|(at, _)| *at != made) {
-            host.under = Some((made, self.index.key_ids(&host.view.keys)));
+            let ids = self.index.key_ids(&host.view.keys);
+            host.under = Some((made, self.key_sets.get(&*ids)));
         }
     }
 
     /// What waits under a host's keys, once they are looked up.
     fn cells_under<'a>(&'a self, host: &'a Host) -> impl Iterator<Item = &'a KeyCells> {
-        let ids = host.under.iter().flat_map(|(_, ids)| ids);
+        let ids = host.under.iter().flat_map(|(_, ids)| &**ids);
         ids.filter_map(|id| self.index.keys.get(*id))
     }
 
