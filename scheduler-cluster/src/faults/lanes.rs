@@ -1,8 +1,9 @@
 //! The faults, drawn from a seed: one lane for each kind of victim, all at the same time.
 //!
 //! A lane draws kinds from a shuffled deck, so that each comes as often as the others. At least one replica
-//! is left alone at any time. A node of Elasticsearch is lost for long only when all are well; two or all of
-//! them hang only for less than it takes to notice.
+//! is left alone at any time. A node of Elasticsearch is lost for long only when all are well. That others hang
+//! for less than it takes to notice happens at any time but while such a loss is not noticed: a cluster that
+//! loses two of three nodes has stopped by right.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -242,10 +243,13 @@ impl Lanes {
                 break;
             }
             let number = nodes.draw(&mut chance);
+            let turn = nodes.turn.lock().await;
             let _mine = nodes.take(number);
             self.note(kind, format!("node {number}, for long"));
             if kind == Kind::NodeKill {
                 nodes.elastic.node("kill", number).await?;
+                nodes.noticed(&self.over).await;
+                drop(turn);
                 nodes.elastic.start(nodes.own).await?;
             } else {
                 nodes.elastic.node("pause", number).await?;
@@ -256,7 +260,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Lets one node or all of them hang for a moment, whatever else goes on.
+    /// Lets one node or all of them hang for a moment.
     pub(super) async fn hiccups(self, nodes: Arc<Nodes>) -> Result<(), LaunchError> {
         let mut chance = Chance::new(self.seed, 104);
         let mut deck = self.deck(&[Kind::NodePause, Kind::Outage]);
@@ -265,6 +269,7 @@ impl Lanes {
             let Some(kind) = deck.next(&mut chance).filter(|_| !self.ended()) else {
                 break;
             };
+            let _turn = nodes.turn.lock().await;
             let victims: Vec<u16> = if kind == Kind::Outage {
                 nodes.free()
             } else {
@@ -312,6 +317,8 @@ pub(super) struct Nodes {
     pub(super) own: OwnElastic,
     /// Lost for long now.
     lost: Mutex<BTreeSet<u16>>,
+    /// Held while a loss is not noticed, and while others hang for a moment.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// A node that is lost for long, until this is dropped.
@@ -329,6 +336,7 @@ impl Nodes {
             elastic,
             own,
             lost: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
         }
     }
 
@@ -353,6 +361,19 @@ impl Nodes {
 
     /// Waits until every shard has all its copies; for so long at most.
     async fn whole(&self, over: &CancellationToken) {
+        let all = format!("\"number_of_nodes\":{}", self.own.nodes);
+        let is_whole = |health: &str| health.contains("green") && health.contains(&all);
+        self.until_health(over, is_whole).await;
+    }
+
+    /// Waits until the others go on without the one that was killed.
+    async fn noticed(&self, over: &CancellationToken) {
+        let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
+        self.until_health(over, |health| health.contains(&fewer))
+            .await;
+    }
+
+    async fn until_health(&self, over: &CancellationToken, is_so: impl Fn(&str) -> bool) {
         let client = reqwest::Client::builder()
             .no_proxy()
             .timeout(Duration::from_secs(2))
@@ -360,7 +381,7 @@ impl Nodes {
         let Ok(client) = client else {
             return;
         };
-        let is_whole = async || {
+        let check = async || {
             for number in 1..=self.own.nodes {
                 let url = format!(
                     "http://127.0.0.1:{}/_cluster/health?filter_path=status,number_of_nodes",
@@ -370,12 +391,11 @@ impl Nodes {
                     continue;
                 };
                 let text = answer.text().await.unwrap_or_default();
-                let all = format!("\"number_of_nodes\":{}", self.own.nodes);
-                return (text.contains("green") && text.contains(&all)).then_some(());
+                return is_so(&text).then_some(());
             }
             None
         };
-        let waited = until(Duration::from_millis(250), WHOLE_TIME, is_whole);
+        let waited = until(Duration::from_millis(250), WHOLE_TIME, check);
         over.run_until_cancelled(waited).await;
     }
 

@@ -211,13 +211,14 @@ async fn break_things(
     let own = cluster.elastic()?.context("no Elasticsearch of its own")?;
     let nodes = Arc::new(Nodes::new(own.0, own.1));
     let clock = async {
-        pause(Duration::from_secs(options.seconds)).await;
+        let all = Duration::from_secs(options.seconds);
+        over.run_until_cancelled(pause(all)).await;
         over.cancel();
     };
     let (replicas, lost, moments, (), ()) = tokio::join!(
-        lanes().replicas(cluster),
-        lanes().nodes(Arc::clone(&nodes)),
-        lanes().hiccups(Arc::clone(&nodes)),
+        or_end(&over, lanes().replicas(cluster)),
+        or_end(&over, lanes().nodes(Arc::clone(&nodes))),
+        or_end(&over, lanes().hiccups(Arc::clone(&nodes))),
         lanes().agents(fleet),
         clock,
     );
@@ -226,6 +227,18 @@ async fn break_things(
     moments?;
     nodes.all_on().await?;
     Ok(())
+}
+
+/// A lane that cannot go on ends the faults of all.
+async fn or_end<E>(
+    over: &CancellationToken,
+    lane: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
+    let done = lane.await;
+    if done.is_err() {
+        over.cancel();
+    }
+    done
 }
 
 /// Waits until no job is open; how long that took.

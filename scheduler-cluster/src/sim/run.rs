@@ -123,7 +123,12 @@ async fn live(seed: u64, options: Options) -> Outcome {
     if PANICS.get() > 0 {
         world.violated("panic", "a task panicked".to_owned());
     }
-    outcome(&world, seed, drained_ms)
+    let outcome = outcome(&world, seed, drained_ms);
+    // Each knows the world that it is in: nothing would ever be freed.
+    for slot in &world.slots {
+        slot.kill();
+    }
+    outcome
 }
 
 fn outcome(world: &World, seed: u64, drained_ms: u64) -> Outcome {

@@ -277,12 +277,15 @@ impl Truth {
         }
     }
 
-    /// Makes everything visible to searches.
+    /// Makes everything visible to searches, as a refresh that every copy has acknowledged does: no later search
+    /// sees less.
     pub(super) fn refresh_all(&mut self) {
-        for place in 0..self.places.len() {
-            self.refresh_place(place, u64::MAX);
+        for _copy in ["the one that searches see", "the one that lags behind"] {
+            for place in 0..self.places.len() {
+                self.refresh_place(place, u64::MAX);
+            }
+            self.refresh_docs();
         }
-        self.refresh_docs();
     }
 
     /// The same for all small documents.

@@ -74,13 +74,15 @@ impl Core {
             } else if same_session {
                 if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
                     again.push(state.clone());
-                } else if state.stage == Stage::Dispatch && state.request <= ask.seen {
-                    self.give_back(id, token, "the host never took it").await;
                 } else if state.request > ask.seen {
                     // Its answer was on its way when the host asked.
                     ask.set_aside(state);
+                } else if state.stage == Stage::Dispatch {
+                    self.give_back(id, token, "the host never took it").await;
+                } else {
+                    // It would name one whose last report is not answered.
+                    self.lose(id, token, "its host no longer has it").await;
                 }
-                // Else: a last report on its way. The lease decides.
             } else if state.stage == Stage::Dispatch && ask.is_hw() {
                 let claimed = self.claim_again(id, token, &ask.offerer).await;
                 again.extend(claimed.map(|changed| changed.after.state));

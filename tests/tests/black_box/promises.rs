@@ -13,6 +13,7 @@ on_both_stores!(
     row_13_a_refused_submit_says_so,
     row_23_an_unknown_id_is_not_found,
     an_answer_that_was_lost_is_repeated,
+    a_job_that_its_host_no_longer_has_is_tried_again_at_once,
     a_stop_in_order_answers_who_waits,
 );
 
@@ -196,6 +197,28 @@ async fn an_answer_that_was_lost_is_repeated(store: Store) {
     assert_eq!(first.jobs.len(), 2);
     let again = testbox.ask_again().await;
     assert_eq!(first.jobs, again.jobs, "the same request, the same answer");
+}
+
+async fn a_job_that_its_host_no_longer_has_is_tried_again_at_once(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    http.submit(&jobs::dc("alice")).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 5 << 10);
+    let first = testbox.ask(10).await.remove(0);
+    let reply = testbox.report(&first, "job_stage=running").await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+
+    // It gave the job up, as it must when nobody could be told that it lives.
+    testbox.drop_job(&first.job_id);
+    let second = testbox.ask(10).await.remove(0);
+    assert_eq!((&second.job_id, second.attempt), (&first.job_id, 2));
+    let reply = testbox.report(&first, "job_stage=finish").await;
+    assert_eq!(
+        reply.status, 409,
+        "the first attempt is over: {}",
+        reply.text
+    );
+    testbox.finish(&second).await;
 }
 
 async fn a_stop_in_order_answers_who_waits(store: Store) {

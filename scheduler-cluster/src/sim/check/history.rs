@@ -1,14 +1,11 @@
 //! Each change of a stored state against what may follow what.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
-use super::{Check, broken};
+use super::{Check, broken, hosts::may_have};
 use crate::sim::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
 
 /// A claim that is in.
@@ -31,7 +28,16 @@ pub(super) struct Track {
     pub(super) waits_since_ms: Option<u64>,
     /// When it last stopped waiting.
     pub(super) waited_until_ms: u64,
-    tokens: BTreeSet<String>,
+    /// Each claim's token, and the session and request that it was for. The job may be another session's since.
+    claims: BTreeMap<String, (String, u64)>,
+}
+
+impl Track {
+    /// What its present claim was for.
+    fn asked(&self) -> Option<(&str, u64)> {
+        let (session, request) = self.claims.get(&self.state.claim_token)?;
+        Some((session, *request))
+    }
 }
 
 /// What was stored of all of them.
@@ -53,7 +59,7 @@ impl History {
             changed_ms: now_ms,
             waits_since_ms: None,
             waited_until_ms: 0,
-            tokens: BTreeSet::new(),
+            claims: BTreeMap::new(),
         });
         let waited = track.waits_since_ms.is_some();
         track.waits_since_ms = match (waited, waits(state)) {
@@ -67,7 +73,8 @@ impl History {
         track.changed_ms = now_ms;
         track.state = Arc::clone(state);
         if !state.claim_token.is_empty() {
-            track.tokens.insert(state.claim_token.clone());
+            let claim = track.claims.entry(state.claim_token.clone());
+            claim.or_insert_with(|| (state.session.clone(), state.request));
         }
     }
 }
@@ -141,7 +148,7 @@ impl Check {
         }
         let known = self.history.jobs.get(&id);
         if after.claim_token.is_empty()
-            || known.is_some_and(|it| it.tokens.contains(&after.claim_token))
+            || known.is_some_and(|it| it.claims.contains_key(&after.claim_token))
         {
             return broken("I2", format!("job {id} is claimed without a fresh token"));
         }
@@ -169,6 +176,7 @@ impl Check {
             .history
             .jobs
             .values()
+            .filter(|track| track.asked() == Some((&after.session, after.request)))
             .map(|track| &track.state)
             .filter(|state| {
                 // One that was not handed out yet may be put back: the request came twice.
@@ -176,8 +184,6 @@ impl Check {
                     && state.stage.is_held()
                     && state.stage != Stage::Dispatch
                     && state.host == after.host
-                    && state.session == after.session
-                    && state.request == after.request
             });
         let (mut many, mut memory_mb) = (1, after.memory_mb);
         let mut others = Vec::new();
@@ -309,7 +315,8 @@ impl Check {
         Ok(())
     }
 
-    /// A lease was lost: its host must not have been told that all is well within the lease.
+    /// A lease was lost: its host must not have been told that all is well within the lease, unless it says itself
+    /// that it no longer has the job.
     fn lease_was_lost(&mut self, before: &JobState, asked_ms: u64) -> Result<(), Violation> {
         self.counts.lost += 1;
         let key = (before.job_id, before.claim_token.clone());
@@ -319,7 +326,11 @@ impl Check {
             .iter()
             .position(|plan| plan.name == before.host)
             .and_then(|host| self.hosts.get(host))
-            .is_some_and(|host| host.session == before.session);
+            .is_some_and(|host| {
+                let asks = host.asks.as_ref();
+                let has = asks.is_none_or(|(request, _)| may_have(request, before));
+                host.session == before.session && has
+            });
         let Some((_, renewed_ms)) = self
             .renewed
             .get(&before.claim_token)

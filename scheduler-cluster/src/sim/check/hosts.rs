@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::ConsumeRequest;
+use fairlead_store::JobState;
 
 use super::Check;
 
@@ -22,6 +23,14 @@ impl HostSide {
         let offers = (self.session == session).then_some(&self.offers)?;
         offers.get(&request).copied()
     }
+}
+
+/// Whether who asks so may have a job that is its by the store: it names it, or had not read the answer that
+/// brings it. Else it has lost it.
+pub(super) fn may_have(request: &ConsumeRequest, state: &JobState) -> bool {
+    let seen = request.seen.unwrap_or(request.request.saturating_sub(1));
+    let mut named = request.running.iter();
+    state.request > seen || named.any(|held| held.claim_token == state.claim_token)
 }
 
 impl Check {
