@@ -15,7 +15,7 @@ use fairlead_dispatch::{
     Version,
 };
 use std::hint::black_box;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Hosts × jobs in the table.
@@ -341,26 +341,47 @@ fn far_read() -> Duration {
 }
 
 /// Prints the table, each line from a process of its own: none meets a heap that the ones before it have
-/// fragmented, as no scheduler does.
+/// fragmented, as no scheduler does. Of several processes for one line it is the quickest one's: what else the
+/// machine does only adds.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
-fn table(jobs: &[u64], hosts: &[u64], rounds: usize) -> std::io::Result<()> {
+fn table(jobs: &[u64], hosts: &[u64], rounds: usize, tries: usize) -> std::io::Result<()> {
     println!(
         "mix      jobs     hosts   median   p99      max      checks  visits  bytes/job  (µs; a decision)"
     );
-    let bench = std::env::current_exe()?;
     for mix in MIXES {
         for hosts in hosts {
             for jobs in jobs {
-                let status = Command::new(&bench)
-                    .arg(CELL)
-                    .arg(format!("{mix:?}"))
-                    .args([jobs.to_string(), hosts.to_string(), rounds.to_string()])
-                    .status()?;
-                assert!(status.success(), "{mix:?} {jobs} {hosts}: {status}");
+                let mut lines = Vec::new();
+                for _ in 0..tries {
+                    lines.push(line_of(mix, *jobs, *hosts, rounds)?);
+                }
+                lines.sort_by(|a, b| median_in(a).total_cmp(&median_in(b)));
+                println!("{}", lines.first().map_or("", |line| line.trim_end()));
             }
         }
     }
     Ok(())
+}
+
+/// One line of the table, from another process.
+fn line_of(mix: Mix, jobs: u64, hosts: u64, rounds: usize) -> std::io::Result<String> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg(CELL)
+        .arg(format!("{mix:?}"))
+        .args([jobs.to_string(), hosts.to_string(), rounds.to_string()])
+        .stderr(Stdio::inherit())
+        .output()?;
+    assert!(
+        output.status.success(),
+        "{mix:?} {jobs} {hosts}: {}",
+        output.status
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn median_in(line: &str) -> f64 {
+    let word = line.split_whitespace().nth(3);
+    word.and_then(|word| word.parse().ok()).unwrap_or(f64::MAX)
 }
 
 /// The line of the table that this process is to print: `--cell MIX JOBS HOSTS ROUNDS`.
@@ -385,7 +406,8 @@ fn main() -> std::io::Result<()> {
     } else {
         (&[300][..], &[10][..])
     };
-    table(jobs, hosts, if full { 20_000 } else { 200 })?;
+    let (rounds, tries) = if full { (20_000, 3) } else { (200, 1) };
+    table(jobs, hosts, rounds, tries)?;
     if full {
         println!("a far read: {} ns", far_read().as_nanos());
     }
