@@ -365,8 +365,11 @@ impl Nodes {
         self.until_health(over, is_whole).await;
     }
 
-    /// Waits until the others go on without the one that was killed.
+    /// Waits until the others, if there are any, go on without the one that was killed.
     async fn noticed(&self, over: &CancellationToken) {
+        if self.own.nodes == 1 {
+            return;
+        }
         let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
         self.until_health(over, |health| health.contains(&fewer))
             .await;

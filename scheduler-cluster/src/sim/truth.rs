@@ -280,11 +280,15 @@ impl Truth {
     /// Makes everything visible to searches, as a refresh that every copy has acknowledged does: no later search
     /// sees less.
     pub(super) fn refresh_all(&mut self) {
-        for _copy in ["the one that searches see", "the one that lags behind"] {
-            for place in 0..self.places.len() {
-                self.refresh_place(place, u64::MAX);
-            }
-            self.refresh_docs();
+        for place in 0..self.places.len() {
+            self.refresh_place(place, u64::MAX);
+        }
+        self.refresh_docs();
+        for place in &mut self.places {
+            place.seen_before = Arc::clone(&place.seen);
+        }
+        for docs in self.docs.values_mut() {
+            docs.seen_before = Arc::clone(&docs.seen);
         }
     }
 

@@ -355,8 +355,14 @@ fn table(jobs: &[u64], hosts: &[u64], rounds: usize, tries: usize) -> std::io::R
                 for _ in 0..tries {
                     lines.push(line_of(mix, *jobs, *hosts, rounds)?);
                 }
-                lines.sort_by(|a, b| median_in(a).total_cmp(&median_in(b)));
-                println!("{}", lines.first().map_or("", |line| line.trim_end()));
+                let by_median = |a: &&String, b: &&String| median_in(a).total_cmp(&median_in(b));
+                println!(
+                    "{}",
+                    lines
+                        .iter()
+                        .min_by(by_median)
+                        .map_or("", |line| line.trim_end())
+                );
             }
         }
     }

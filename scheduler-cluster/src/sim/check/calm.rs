@@ -43,17 +43,16 @@ impl Check {
                 .jobs
                 .values()
                 .filter(|track| track.waits_since_ms.is_some_and(long));
-            // Then it has less room than it says.
+            // With an answer on its way when it asked, it has less room than it says.
             let held = self.history.jobs.values().map(|track| &track.state);
             let held = held.filter(|state| {
                 state.stage.is_held() && state.host == plan.name && may_have(request, state)
             });
-            let (held_jobs, held_mb) = held.fold((0, 0_u32), |(jobs, mb), state| {
-                (jobs + 1, mb.saturating_add(state.memory_mb))
-            });
-            if plan.is_hw() && held_jobs > 0 {
+            let held: Vec<_> = held.collect();
+            if plan.is_hw() && !held.is_empty() {
                 continue;
             }
+            let held_mb: u32 = held.iter().map(|state| state.memory_mb).sum();
             let left_mb = plan.memory_mb.saturating_sub(held_mb);
             let free_mb = request.free_memory_mb.min(left_mb);
             let passed = waiting.map(|track| &track.state).find(|state| {
