@@ -91,6 +91,14 @@ pub struct ConsumeRequest {
     pub running: Vec<HeldJob>,
 }
 
+impl ConsumeRequest {
+    /// The highest request number whose answer arrived: `seen`, or what its absence means.
+    #[must_use]
+    pub fn read_up_to(&self) -> u64 {
+        self.seen.unwrap_or(self.request.saturating_sub(1))
+    }
+}
+
 fn default_jobs_max() -> u32 {
     64
 }

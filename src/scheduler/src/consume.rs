@@ -182,6 +182,7 @@ impl Ask {
                 "hw alone, or vm and/or dc",
             );
         }
+        let seen = request.read_up_to();
         let group = if request.group.is_empty() {
             group_of(name).to_owned()
         } else {
@@ -206,7 +207,6 @@ impl Ask {
             cache_dirs: request.cache_dirs,
             ..Host::default()
         };
-        let seen = request.seen.unwrap_or(request.request - 1);
         Ok(Self {
             owed: Vec::new(),
             offerer,

@@ -28,9 +28,8 @@ impl HostSide {
 /// Whether who asks so may have a job that is its by the store: it names it, or had not read the answer that
 /// brings it. Else it has lost it.
 pub(super) fn may_have(request: &ConsumeRequest, state: &JobState) -> bool {
-    let seen = request.seen.unwrap_or(request.request.saturating_sub(1));
     let mut named = request.running.iter();
-    state.request > seen || named.any(|held| held.claim_token == state.claim_token)
+    state.request > request.read_up_to() || named.any(|held| held.claim_token == state.claim_token)
 }
 
 impl Check {
