@@ -11,11 +11,12 @@
 
 use criterion::Criterion;
 use fairlead_dispatch::{
-    Decision, Engine, EngineConfig, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey, Policy,
-    Version,
+    About, Decision, Engine, EngineConfig, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey,
+    Policy, Version,
 };
 use std::hint::black_box;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Hosts × jobs in the table.
@@ -261,17 +262,19 @@ fn host(n: u64, mix: Mix) -> Offer {
     Offer {
         key: OfferKey(0),
         host: format!("h{n}"),
-        group: format!("group{}", n % 10),
-        arch: arch.to_owned(),
-        keys,
         free_memory_mb: total_memory_mb,
         total_memory_mb,
-        tags: (0..tags).map(|tag| format!("tag{tag}")).collect(),
-        devices: vec![],
-        cache_dirs: vec![],
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),
+        about: Arc::new(About {
+            group: format!("group{}", n % 10),
+            arch: arch.to_owned(),
+            keys,
+            tags: (0..tags).map(|tag| format!("tag{tag}")).collect(),
+            devices: vec![],
+            cache_dirs: vec![],
+        }),
     }
 }
 

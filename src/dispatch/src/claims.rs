@@ -123,7 +123,7 @@ impl Engine {
             ..
         } = *flight;
         match (news, refusal) {
-            (News::Held(running), _) => self.job_held(*running),
+            (News::Held(running), _) => self.job_held(running),
             (News::Ended, _) | (News::Nothing, Refusal::Gone) => {
                 self.gone.note(key, job.version, false);
                 if let Some(facts) = run.requeued {
@@ -227,11 +227,11 @@ impl Engine {
     }
 
     /// A host has a job that this engine did not dispatch.
-    pub(crate) fn job_held(&mut self, running: Running) {
+    pub(crate) fn job_held(&mut self, running: Box<Running>) {
         let key = running.facts.key;
         if let Some(run) = self.runs.get_mut(&key) {
             if let Some(flight) = &mut run.flight {
-                flight.news = News::Held(Box::new(running));
+                flight.news = News::Held(running);
             }
             return;
         }

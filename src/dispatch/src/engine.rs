@@ -15,7 +15,6 @@ use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
-use crate::said::Said;
 use crate::shape::{Env, Gate, Shape, View};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -285,7 +284,9 @@ impl Engine {
         }
         let known = self.hosts.id(&offer.host);
         let host = known.and_then(|id| self.hosts.known.get(id));
-        let as_before = known.filter(|_| host.is_some_and(|host| host.said.is(offer)));
+        // Equal references are the same value: then it is not read.
+        let said = host.and_then(|host| host.about.as_ref());
+        let as_before = known.filter(|_| said == Some(&offer.about));
         if let Some(older) = host.and_then(|host| host.open) {
             self.supersede(older, decisions);
         }
@@ -307,23 +308,24 @@ impl Engine {
     }
 
     fn describe(&mut self, offer: &Offer) -> HostId {
+        let about = &offer.about;
         let env = Env {
-            arch: self.atoms.get(&offer.arch),
-            tags: self.atoms.set(&offer.tags),
-            devices: self.atoms.set(&offer.devices),
+            arch: self.atoms.get(&about.arch),
+            tags: self.atoms.set(&about.tags),
+            devices: self.atoms.set(&about.devices),
         };
         let view = View {
             has: env.marks(),
             env: self.envs.get(&env),
-            keys: self.atoms.set(&offer.keys),
-            caches: self.atoms.set(&offer.cache_dirs),
+            keys: self.atoms.set(&about.keys),
+            caches: self.atoms.set(&about.cache_dirs),
             total_mb: 0,
             free_mb: 0,
             hw_open: true,
             shared_open: true,
         };
-        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&offer.group));
-        self.hosts.describe(&name, group, view, Said::of(offer))
+        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&about.group));
+        self.hosts.describe(&name, group, view, Arc::clone(about))
     }
 
     /// A newer offer of the same host has come.

@@ -1,5 +1,7 @@
 //! What the engine is told and what it decides. Plain data, no behaviour.
 
+use std::sync::Arc;
+
 /// Milliseconds since the Unix epoch, as the caller's *monotonic* clock has them: never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub u64);
@@ -69,6 +71,23 @@ pub struct JobFacts {
     pub not_before: Millis,
 }
 
+/// What a host is: the same from one of its offers to the next, mostly.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// The host group, for rates, learned run times and people.
+    pub group: String,
+    /// The host's architecture.
+    pub arch: String,
+    /// Host keys that it offers, for example `hw@a66`, `hw.aarch64`, `vm.x86_64`, `vm.x86_64@a66`.
+    pub keys: Vec<String>,
+    /// Tags that the host has.
+    pub tags: Vec<String>,
+    /// Devices that the host has.
+    pub devices: Vec<String>,
+    /// Cache directories that it holds.
+    pub cache_dirs: Vec<String>,
+}
+
 /// What a host says when it asks for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
@@ -76,22 +95,12 @@ pub struct Offer {
     pub key: OfferKey,
     /// The host's name. One open offer a host: a newer one replaces the older, which is answered empty.
     pub host: String,
-    /// The host group, for rates, learned run times and people.
-    pub group: String,
-    /// The host's architecture.
-    pub arch: String,
-    /// Host keys that it offers, for example `hw@a66`, `hw.aarch64`, `vm.x86_64`, `vm.x86_64@a66`.
-    pub keys: Vec<String>,
+    /// What it is. An allocation that its last offer had need not be read again: share it where nothing changed.
+    pub about: Arc<About>,
     /// Memory that jobs may take now, MB (hw: all of the machine's).
     pub free_memory_mb: u32,
     /// Memory of the whole host, MB: what a hw job is charged for. At least `free_memory_mb`.
     pub total_memory_mb: u32,
-    /// Tags that the host has.
-    pub tags: Vec<String>,
-    /// Devices that the host has.
-    pub devices: Vec<String>,
-    /// Cache directories that it holds.
-    pub cache_dirs: Vec<String>,
     /// Jobs that were handed to it in answers which it had not read when it asked: neither `free_memory_mb` nor
     /// `jobs_max` counts them. Those that are not on it, as far as is known, are passed over.
     pub owed: Vec<JobKey>,
@@ -170,7 +179,7 @@ pub enum Event {
     /// A waiting job is no longer to be dispatched (cancelled, taken by another replica).
     JobGone(JobKey),
     /// A host has this job although this engine did not dispatch it.
-    JobHeld(Running),
+    JobHeld(Box<Running>),
     /// What the store counts.
     CountsRefreshed(DimensionCounts),
     /// More jobs changed in the store than were told of: counts that stayed equal may hide news.

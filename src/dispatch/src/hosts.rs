@@ -4,9 +4,8 @@
 //! here leave of it. Never knows queues.
 
 use crate::atoms::{Atom, Fixed, Numbers};
-use crate::event::{JobKey, Kind, Millis, OfferKey};
+use crate::event::{About, JobKey, Kind, Millis, OfferKey};
 use crate::index::KeyId;
-use crate::said::Said;
 use crate::shape::View;
 use crate::waiting::{Group, Slot};
 use indexmap::IndexMap;
@@ -48,7 +47,8 @@ pub(crate) struct Host {
     pub left: bool,
     /// Jobs in flight to it and running on it.
     pub runs: BTreeSet<JobKey>,
-    pub said: Said,
+    /// What it said of itself; none: nothing yet, or it left.
+    pub about: Option<Arc<About>>,
     /// Those of its keys that something waited under, when so many keys had been made.
     pub under: Option<(u64, Arc<[KeyId]>)>,
     /// When nothing fitted, if that was so the last time.
@@ -84,7 +84,7 @@ impl Host {
             open: None,
             left: false,
             runs: BTreeSet::new(),
-            said: Said::default(),
+            about: None,
             under: None,
             nothing: None,
             offered_mb,
@@ -249,21 +249,27 @@ impl Hosts {
     }
 
     /// What a host says of itself, for the first time or differently. Nothing of it may be listed.
-    pub(crate) fn describe(&mut self, name: &Atom, group: Atom, view: View, said: Said) -> HostId {
+    pub(crate) fn describe(
+        &mut self,
+        name: &Atom,
+        group: Atom,
+        view: View,
+        about: Arc<About>,
+    ) -> HostId {
         let known = self.id(name);
         if let Some(id) = known {
             self.forget_caches(id);
         }
         let dirs = view.caches.clone();
         let new = Host {
-            said,
+            about: Some(about),
             ..Host::new(Atom::clone(name), group, view)
         };
         let id = match known.and_then(|id| Some((id, self.known.get_mut(id)?))) {
             Some((id, host)) => {
                 host.group = new.group;
                 host.view = new.view;
-                host.said = new.said;
+                host.about = new.about;
                 host.under = None;
                 host.nothing = None;
                 id
@@ -493,7 +499,7 @@ impl Hosts {
             self.known.remove(id);
         } else {
             host.left = true;
-            host.said = Said::default();
+            host.about = None;
             host.view.caches = Box::default();
             host.view.keys = Box::default();
             host.under = None;

@@ -33,7 +33,6 @@ pub mod policy;
 mod report;
 mod reserve;
 mod runs;
-mod said;
 mod serve;
 mod shape;
 mod waiting;
@@ -41,8 +40,8 @@ mod waiting;
 pub use engine::Engine;
 
 pub use event::{
-    Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, Offer, OfferKey,
-    Refusal, Running, Version,
+    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, Offer,
+    OfferKey, Refusal, Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
-use fairlead_dispatch::{Event, JobKey, Millis, Offer, OfferKey};
+use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, Stage, TboxType};
 use fairlead_store::{JobState, StoredJob};
 use tokio::sync::{Notify, oneshot};
@@ -400,22 +400,26 @@ impl Core {
         ask: &Ask,
     ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>, Claimed) {
         let host = &ask.host;
+        let name = &ask.offerer.host;
         let hw = ask.is_hw();
-        let offer = Offer {
-            key: self.next_offer(),
-            host: ask.offerer.host.clone(),
+        let about = About {
             group: host.group.clone(),
             arch: host.arch.clone(),
-            keys: host.keys(&ask.offerer.host),
+            keys: host.keys(name),
+            tags: host.tags.clone(),
+            devices: host.devices.clone(),
+            cache_dirs: host.cache_dirs.clone(),
+        };
+        let offer = Offer {
+            key: self.next_offer(),
+            host: name.clone(),
+            about: self.hosts.about(name, about),
             free_memory_mb: if hw {
                 host.memory_mb
             } else {
                 host.free_memory_mb
             },
             total_memory_mb: host.memory_mb,
-            tags: host.tags.clone(),
-            devices: host.devices.clone(),
-            cache_dirs: host.cache_dirs.clone(),
             owed: ask.owed.iter().map(|(id, _)| JobKey(id.get())).collect(),
             jobs_max: if hw { 1 } else { ask.jobs_max },
             waits_until: Millis(

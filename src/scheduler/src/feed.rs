@@ -202,7 +202,7 @@ impl Core {
             return;
         }
         if state.stage.is_held() {
-            self.engine.tell(Event::JobHeld(running(stored)));
+            self.engine.tell(Event::JobHeld(Box::new(running(stored))));
             self.live.put(stored.clone(), self.clock.now());
         } else if state.stage == Stage::Submit && state.ready {
             let facts = JobFacts {
@@ -232,7 +232,7 @@ impl Core {
         if self.clock.now().0.saturating_sub(at.0) > UNSEEN_MS {
             return;
         }
-        self.engine.tell(Event::JobHeld(running(stored)));
+        self.engine.tell(Event::JobHeld(Box::new(running(stored))));
         self.engine.tell(Event::JobEnded {
             job: JobKey(state.job_id.get()),
             ran: matches!(state.health, Health::Success | Health::Fail),

@@ -1,8 +1,10 @@
 //! What is known of hosts: as registered, and as last heard.
 
+use std::sync::Arc;
+
 use dashmap::DashMap;
 use fairlead_api::{ErrorCode, HostView};
-use fairlead_dispatch::Millis;
+use fairlead_dispatch::{About, Millis};
 use fairlead_job::TboxType;
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
 use serde_json::{Map, Value, json};
@@ -37,6 +39,8 @@ pub(crate) struct Host {
     pub(crate) seen: Option<Millis>,
     /// The same for people.
     pub(crate) seen_ms: u64,
+    /// What the engine was told of it last.
+    pub(crate) about: Arc<About>,
 }
 
 impl Host {
@@ -130,12 +134,25 @@ impl Hosts {
         Ok(())
     }
 
+    /// What the engine is told of a host: the same reference as long as it is the same, so that the engine need
+    /// not compare it.
+    pub(crate) fn about(&self, name: &str, about: About) -> Arc<About> {
+        let Some(mut known) = self.0.get_mut(name) else {
+            return Arc::new(about);
+        };
+        if *known.about != about {
+            known.about = Arc::new(about);
+        }
+        Arc::clone(&known.about)
+    }
+
     /// What another replica knows of a host is news here.
     fn update_known(&self, name: &str, registered: Host) {
         let mut known = self.0.entry(name.to_owned()).or_default();
         *known = Host {
             waiting: known.waiting,
             seen: known.seen,
+            about: std::mem::take(&mut known.about),
             ..registered
         };
     }

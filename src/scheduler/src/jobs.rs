@@ -299,7 +299,8 @@ impl Core {
             self.tell_ended(after);
         }
         if is_held && !stays {
-            self.engine.tell(Event::JobHeld(running(&changed.after)));
+            self.engine
+                .tell(Event::JobHeld(Box::new(running(&changed.after))));
         }
         if after.stage == Stage::Submit && !waits {
             self.dependants.add(after);

@@ -30,6 +30,7 @@ impl Core {
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),
+                about: std::mem::take(&mut host.about),
                 waiting: host.waiting,
                 seen: Some(now),
                 seen_ms: wall_ms,

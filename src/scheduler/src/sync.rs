@@ -51,7 +51,7 @@ impl Core {
         self.hosts.load(self.store.as_ref()).await?;
         let now = self.clock.now();
         for job in self.search_all(held_jobs()).await? {
-            self.engine.tell(Event::JobHeld(running(&job)));
+            self.engine.tell(Event::JobHeld(Box::new(running(&job))));
             self.live.put(job, now);
         }
         let parked = Search {
@@ -180,13 +180,16 @@ impl Core {
 
     /// Finds jobs for an offer, for the engine.
     pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32) {
-        let requirement = self.waiters.get(&offer).map(|waiter| Find {
-            keys: waiter.offer.keys.clone(),
-            arch: waiter.offer.arch.clone(),
-            free_memory_mb: waiter.offer.free_memory_mb,
-            tags: waiter.offer.tags.clone(),
-            devices: waiter.offer.devices.clone(),
-            limit,
+        let requirement = self.waiters.get(&offer).map(|waiter| {
+            let (offer, about) = (&waiter.offer, &waiter.offer.about);
+            Find {
+                keys: about.keys.clone(),
+                arch: about.arch.clone(),
+                free_memory_mb: offer.free_memory_mb,
+                tags: about.tags.clone(),
+                devices: about.devices.clone(),
+                limit,
+            }
         });
         if let Some(find) = requirement {
             let pages = self.store.find(&[find]).await;

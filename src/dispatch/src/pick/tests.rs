@@ -1,8 +1,9 @@
 //! The next job, compared with what a comparison of all jobs finds.
 
 use super::*;
-use crate::event::{Decision, Event, JobFacts, Kind, Millis, Offer, OfferKey, Version};
+use crate::event::{About, Decision, Event, JobFacts, Kind, Millis, Offer, OfferKey, Version};
 use crate::{Engine, EngineConfig, Policy};
+use std::sync::Arc;
 
 struct Random(u64);
 
@@ -74,17 +75,19 @@ fn host(n: u64, random: &mut Random) -> Offer {
     Offer {
         key: OfferKey(0),
         host: format!("h{n}"),
-        group: "g".to_owned(),
-        arch: "x".to_owned(),
-        keys,
         free_memory_mb,
         total_memory_mb: 30_000,
-        tags: (0..random.below(5)).map(|tag| format!("t{tag}")).collect(),
-        devices: vec![],
-        cache_dirs: vec![],
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),
+        about: Arc::new(About {
+            group: "g".to_owned(),
+            arch: "x".to_owned(),
+            keys,
+            tags: (0..random.below(5)).map(|tag| format!("t{tag}")).collect(),
+            devices: vec![],
+            cache_dirs: vec![],
+        }),
     }
 }
 

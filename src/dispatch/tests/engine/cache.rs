@@ -186,10 +186,9 @@ fn equal_offers_share_a_find_and_finds_are_capped() {
     let mut begun = vec![];
     for n in 0..8 {
         let keys = vec![format!("k{}", n % 4), format!("own{n}")];
-        offers.push(lab.offer(Offer {
-            keys,
-            ..vm_host(&format!("h{n}"))
-        }));
+        offers.push(lab.offer(saying(vm_host(&format!("h{n}")), |about| {
+            about.keys = keys;
+        })));
         begun.extend(finds(&lab));
         lab.now += 1;
     }
@@ -283,11 +282,10 @@ fn counts_that_agree_release_who_waits() {
 #[test]
 fn what_a_find_brings_is_not_evicted_before_it_is_given() {
     let mut lab = partial();
-    let host = Offer {
-        keys: names("vm.x86_64 vm.x86_64@rare"),
-        tags: names("rare"),
-        ..vm_host("rare")
-    };
+    let host = saying(vm_host("rare"), |about| {
+        about.keys = names("vm.x86_64 vm.x86_64@rare");
+        about.tags = names("rare");
+    });
     let offer = lab.offer(Offer {
         free_memory_mb: 100,
         ..host

@@ -205,9 +205,10 @@ fn hw_is_alone() {
     let mut lab = Lab::new();
     lab.learn([hw(1, "a"), hw(2, "a"), job(3, "b")]);
     let both = Offer {
-        keys: names("hw.x86_64 vm.x86_64"),
         jobs_max: 10,
-        ..vm_host("m")
+        ..saying(vm_host("m"), |about| {
+            about.keys = names("hw.x86_64 vm.x86_64");
+        })
     };
     assert_eq!(lab.serve(both.clone()), [1]);
     assert!(lab.serve(both.clone()).is_empty(), "a hw job runs");
@@ -265,13 +266,13 @@ fn news_of_a_job_in_flight() {
         ..job(1, "a")
     };
     let (host, group) = ("other".to_owned(), "group".to_owned());
-    lab.on(Event::JobHeld(Running {
+    lab.on(Event::JobHeld(Box::new(Running {
         facts,
         host,
         group,
         total_memory_mb: 20_000,
         since,
-    }));
+    })));
     lab.refuse(JobKey(1), offers[0], Refusal::Gone);
     assert_eq!(lab.engine.stats().running, 1);
     lab.on(Event::JobEnded {
@@ -349,10 +350,10 @@ fn a_job_taken_elsewhere_is_charged_even_if_it_was_told_gone_first() {
         total_memory_mb: 20_000,
         since: Millis(0),
     };
-    lab.on(Event::JobHeld(held.clone()));
+    lab.on(Event::JobHeld(Box::new(held.clone())));
     assert_eq!(lab.engine.stats().running, 1);
     lab.end(JobKey(1));
-    lab.on(Event::JobHeld(held));
+    lab.on(Event::JobHeld(Box::new(held)));
     assert_eq!(lab.engine.stats().running, 0, "it is over");
 }
 

@@ -19,19 +19,17 @@ fn reasons(explained: &JobExplanation, host: &str) -> Vec<Reason> {
 #[test]
 fn each_host_says_what_it_lacks() {
     let mut lab = Lab::new();
-    lab.offer(Offer {
-        arch: "aarch64".to_owned(),
-        ..vm_host("other-arch")
-    });
+    lab.offer(saying(vm_host("other-arch"), |about| {
+        about.arch = "aarch64".to_owned();
+    }));
     lab.offer(Offer {
         free_memory_mb: 2_000,
         ..vm_host("full")
     });
     lab.offer(hw_host("machine"));
-    lab.offer(Offer {
-        tags: names("ssd"),
-        ..vm_host("untagged")
-    });
+    lab.offer(saying(vm_host("untagged"), |about| {
+        about.tags = names("ssd");
+    }));
     let needy = JobFacts {
         arch: "x86_64".to_owned(),
         memory_mb: 3_000,
@@ -134,10 +132,9 @@ fn what_keeps_a_job_back_everywhere() {
         ..QueuePolicy::default()
     };
     let mut lab = Lab::with(EngineConfig::default(), policy(&[("a", paused)]));
-    lab.offer(Offer {
-        cache_dirs: names("d"),
-        ..vm_host("h")
-    });
+    lab.offer(saying(vm_host("h"), |about| {
+        about.cache_dirs = names("d");
+    }));
     lab.learn([JobFacts {
         cache_dirs: names("d"),
         ..job(1, "a")
@@ -222,10 +219,9 @@ fn an_idle_host_says_why() {
 fn explanations_are_bounded() {
     let mut lab = Lab::new();
     for n in 0..200 {
-        lab.offer_unchecked(Offer {
-            keys: names("vm.other"),
-            ..vm_host(&format!("h{n}"))
-        });
+        lab.offer_unchecked(saying(vm_host(&format!("h{n}")), |about| {
+            about.keys = names("vm.other");
+        }));
     }
     lab.learn((0..300).map(|n| JobFacts {
         host_keys: names("vm.other"),

@@ -1,6 +1,7 @@
 //! A small language for tests: a lab around an engine, with a clock that tests step.
 
 use fairlead_dispatch::*;
+use std::sync::Arc;
 
 /// An engine, its clock, and what it decided last.
 pub(crate) struct Lab {
@@ -66,26 +67,37 @@ pub(crate) fn vm_host(host: &str) -> Offer {
     Offer {
         key: OfferKey(0),
         host: host.to_owned(),
-        group: "group".to_owned(),
-        arch: "x86_64".to_owned(),
-        keys: vec!["vm.x86_64".to_owned(), format!("vm.x86_64@{host}")],
         free_memory_mb: 20_000,
         total_memory_mb: 20_000,
-        tags: vec![],
-        devices: vec![],
-        cache_dirs: vec![],
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(u64::MAX),
+        about: Arc::new(About {
+            group: "group".to_owned(),
+            arch: "x86_64".to_owned(),
+            keys: vec!["vm.x86_64".to_owned(), format!("vm.x86_64@{host}")],
+            tags: vec![],
+            devices: vec![],
+            cache_dirs: vec![],
+        }),
+    }
+}
+
+/// An offer of a host that says something else of itself.
+pub(crate) fn saying(offer: Offer, change: impl FnOnce(&mut About)) -> Offer {
+    let mut about = About::clone(&offer.about);
+    change(&mut about);
+    Offer {
+        about: Arc::new(about),
+        ..offer
     }
 }
 
 /// A machine of 20,000 MB.
 pub(crate) fn hw_host(host: &str) -> Offer {
-    Offer {
-        keys: vec!["hw.x86_64".to_owned(), format!("hw@{host}")],
-        ..vm_host(host)
-    }
+    saying(vm_host(host), |about| {
+        about.keys = vec!["hw.x86_64".to_owned(), format!("hw@{host}")];
+    })
 }
 
 pub(crate) fn queue(priority: u8, weight: u32) -> QueuePolicy {

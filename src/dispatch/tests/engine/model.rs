@@ -123,22 +123,23 @@ impl World {
             ],
         };
         Offer {
-            keys,
             free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),
             jobs_max: 1 + u32::from(how / 4 % 4),
-            tags: if host.is_multiple_of(2) {
-                names("t1 t2")
-            } else {
-                vec![]
-            },
-            devices: if host.is_multiple_of(3) {
-                names("d1")
-            } else {
-                vec![]
-            },
-            cache_dirs: if host == 1 { names("c1") } else { vec![] },
             waits_until: Millis(self.lab.now + 500 * u64::from(how % 8)),
-            ..vm_host(&name)
+            ..saying(vm_host(&name), |about| {
+                about.keys = keys;
+                about.tags = if host.is_multiple_of(2) {
+                    names("t1 t2")
+                } else {
+                    vec![]
+                };
+                about.devices = if host.is_multiple_of(3) {
+                    names("d1")
+                } else {
+                    vec![]
+                };
+                about.cache_dirs = if host == 1 { names("c1") } else { vec![] };
+            })
         }
     }
 
@@ -319,13 +320,13 @@ impl World {
         let since = Millis(self.lab.now.saturating_sub(u64::from(n) * 50));
         let (host, group) = ("elsewhere".to_owned(), "group".to_owned());
         let facts = known.facts.clone();
-        self.event(Event::JobHeld(Running {
+        self.event(Event::JobHeld(Box::new(Running {
             facts,
             host,
             group,
             total_memory_mb: 64_000,
             since,
-        }));
+        })));
     }
 
     fn refuse(&mut self, n: u8, how: u8) {
@@ -550,13 +551,14 @@ impl World {
 
 /// Whether a host could run a job, written anew.
 fn able(job: &JobFacts, host: &Offer) -> bool {
-    job.host_keys.iter().any(|key| host.keys.contains(key))
-        && (job.arch.is_empty() || job.arch == host.arch)
-        && job.tags.iter().all(|tag| host.tags.contains(tag))
+    let about = &host.about;
+    job.host_keys.iter().any(|key| about.keys.contains(key))
+        && (job.arch.is_empty() || job.arch == about.arch)
+        && job.tags.iter().all(|tag| about.tags.contains(tag))
         && job
             .devices
             .iter()
-            .all(|device| host.devices.contains(device))
+            .all(|device| about.devices.contains(device))
         && job.memory_mb
             <= if job.kind == Kind::Hw {
                 host.total_memory_mb

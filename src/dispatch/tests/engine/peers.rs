@@ -85,13 +85,13 @@ fn what_ran_elsewhere_is_charged_until_it_ended_and_not_until_it_was_heard_of() 
     lab.learn([job(1, "a"), job(2, "b")]);
     let since = Millis(lab.now);
     for (key, account) in [(10, "a"), (20, "b")] {
-        lab.on(Event::JobHeld(Running {
+        lab.on(Event::JobHeld(Box::new(Running {
             facts: job(key, account),
             host: format!("elsewhere{key}"),
             group: "group".to_owned(),
             total_memory_mb: 20_000,
             since,
-        }));
+        })));
     }
     lab.pass(60_000);
     // `a`'s job ran for 5 s, `b`'s for 2 s; both ends are heard of late, `b`'s later.

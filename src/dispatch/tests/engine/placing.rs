@@ -36,10 +36,9 @@ fn a_job_runs_only_where_its_needs_are_met() {
                 tags: names("ssd rt"),
                 ..job(1, "a")
             },
-            Offer {
-                tags: names("ssd"),
-                ..vm_host("h")
-            },
+            saying(vm_host("h"), |about| {
+                about.tags = names("ssd");
+            }),
         ),
         (
             "devices",
@@ -79,11 +78,10 @@ fn a_job_that_needs_all_runs_where_all_is() {
         memory_mb: 20_000,
         ..job(1, "a")
     };
-    let host = Offer {
-        tags: names("rt numa ssd"),
-        devices: names("nic gpu"),
-        ..vm_host("h")
-    };
+    let host = saying(vm_host("h"), |about| {
+        about.tags = names("rt numa ssd");
+        about.devices = names("nic gpu");
+    });
     let mut lab = Lab::new();
     lab.learn([needy.clone()]);
     assert_eq!(lab.serve(host.clone()), [1]);
@@ -112,14 +110,14 @@ fn jobs_spread_to_the_host_with_most_free_memory_then_to_the_longest_waiting() {
 fn most_cache_dirs_win_over_free_memory() {
     let mut lab = Lab::new();
     lab.offer(vm_host("none"));
-    lab.offer(Offer {
-        cache_dirs: names("d1"),
-        ..vm_host("one")
-    });
+    lab.offer(saying(vm_host("one"), |about| {
+        about.cache_dirs = names("d1");
+    }));
     let two = lab.offer(Offer {
-        cache_dirs: names("d1 d2 d3"),
         free_memory_mb: 2_000,
-        ..vm_host("two")
+        ..saying(vm_host("two"), |about| {
+            about.cache_dirs = names("d1 d2 d3");
+        })
     });
     lab.learn([JobFacts {
         cache_dirs: names("d1 d2"),
@@ -131,10 +129,9 @@ fn most_cache_dirs_win_over_free_memory() {
 #[test]
 fn affinity_is_waited_for_but_not_longer_than_allowed() {
     let mut lab = Lab::new();
-    lab.serve(Offer {
-        cache_dirs: names("d"),
-        ..vm_host("holder")
-    });
+    lab.serve(saying(vm_host("holder"), |about| {
+        about.cache_dirs = names("d");
+    }));
     let other = lab.offer(vm_host("other"));
     let wants = JobFacts {
         cache_dirs: names("d"),
@@ -155,17 +152,15 @@ fn affinity_is_waited_for_but_not_longer_than_allowed() {
     assert_eq!(lab.claims(), [(1, other.0)]);
 
     let mut lab = Lab::new();
-    lab.serve(Offer {
-        cache_dirs: names("d"),
-        ..vm_host("holder")
-    });
+    lab.serve(saying(vm_host("holder"), |about| {
+        about.cache_dirs = names("d");
+    }));
     lab.offer(vm_host("other"));
     lab.learn([wants.clone()]);
     assert!(lab.claims().is_empty());
-    let holder = lab.offer(Offer {
-        cache_dirs: names("d"),
-        ..vm_host("holder")
-    });
+    let holder = lab.offer(saying(vm_host("holder"), |about| {
+        about.cache_dirs = names("d");
+    }));
     assert_eq!(lab.claims(), [(1, holder.0)], "the holder came in time");
 
     let mut lab = Lab::new();
@@ -181,10 +176,9 @@ fn affinity_is_waited_for_but_not_longer_than_allowed() {
 #[test]
 fn a_host_that_could_not_run_it_is_not_waited_for() {
     let mut lab = Lab::new();
-    lab.serve(Offer {
-        cache_dirs: names("d"),
-        ..hw_host("machine")
-    });
+    lab.serve(saying(hw_host("machine"), |about| {
+        about.cache_dirs = names("d");
+    }));
     let any = lab.offer(vm_host("h"));
     lab.learn([JobFacts {
         cache_dirs: names("d"),
