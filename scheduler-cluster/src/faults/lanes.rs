@@ -25,6 +25,10 @@ use crate::{
 const TICK: Duration = Duration::from_millis(100);
 /// How long Elasticsearch may take to be whole again before the next node is lost for long.
 const WHOLE_TIME: Duration = Duration::from_mins(1);
+/// How often Elasticsearch is asked how it is.
+const LOOK_TIME: Duration = Duration::from_millis(250);
+/// Looks in a row that show it well: 3 s, longer than one check of the fault detection.
+const WELL_LOOKS: usize = 12;
 /// How long a node hangs that is to be found out, ms: the detection takes 6 s. A master that hangs on is found out
 /// a second time, by the one that follows it, and until then writes wait for it: that takes 13 s in all.
 const NOTICED_MS: std::ops::RangeInclusive<u64> = 7_000..=8_000;
@@ -358,11 +362,12 @@ impl Nodes {
         u16::try_from(number).unwrap_or(1)
     }
 
-    /// Waits until every shard has all its copies; for so long at most.
+    /// Waits until every shard has all its copies and keeps them; for so long at most. In the middle of an election
+    /// a node that is master for a moment says that all is well.
     async fn whole(&self, over: &CancellationToken) {
         let all = format!("\"number_of_nodes\":{}", self.own.nodes);
         let is_whole = |health: &str| health.contains("green") && health.contains(&all);
-        self.until_health(over, is_whole).await;
+        self.until_health(over, WELL_LOOKS, is_whole).await;
     }
 
     /// Waits until the others, if there are any, go on without the one that was killed.
@@ -371,11 +376,17 @@ impl Nodes {
             return;
         }
         let fewer = format!("\"number_of_nodes\":{}", self.own.nodes - 1);
-        self.until_health(over, |health| health.contains(&fewer))
+        self.until_health(over, 1, |health| health.contains(&fewer))
             .await;
     }
 
-    async fn until_health(&self, over: &CancellationToken, is_so: impl Fn(&str) -> bool) {
+    /// Waits until so many looks in a row show it.
+    async fn until_health(
+        &self,
+        over: &CancellationToken,
+        looks: usize,
+        is_so: impl Fn(&str) -> bool,
+    ) {
         let client = reqwest::Client::builder()
             .no_proxy()
             .timeout(Duration::from_secs(2))
@@ -383,7 +394,8 @@ impl Nodes {
         let Ok(client) = client else {
             return;
         };
-        let check = async || {
+        let mut in_a_row = 0;
+        let look = async || {
             for number in 1..=self.own.nodes {
                 let url = format!(
                     "http://127.0.0.1:{}/_cluster/health?filter_path=status,number_of_nodes",
@@ -392,12 +404,15 @@ impl Nodes {
                 let Ok(answer) = client.get(url).send().await else {
                     continue;
                 };
-                let text = answer.text().await.unwrap_or_default();
-                return is_so(&text).then_some(());
+                return is_so(&answer.text().await.unwrap_or_default());
             }
-            None
+            false
         };
-        let waited = until(Duration::from_millis(250), WHOLE_TIME, check);
+        let check = async || {
+            in_a_row = if look().await { in_a_row + 1 } else { 0 };
+            (in_a_row >= looks).then_some(())
+        };
+        let waited = until(LOOK_TIME, WHOLE_TIME, check);
         over.run_until_cancelled(waited).await;
     }
 
