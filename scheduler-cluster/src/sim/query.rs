@@ -147,6 +147,22 @@ pub(super) fn changes(views: &[Arc<View>], request: &Changes) -> ChangePage {
     found
 }
 
+pub(super) fn alarms(views: &[Arc<View>], before_ms: u64, limit: u32) -> Page {
+    let is_due =
+        |state: &JobState| state.stage == Stage::Submit && (1..before_ms).contains(&state.alarm_ms);
+    let all = views.iter().flat_map(|view| view.values());
+    let mut jobs: Vec<&Entry> = all.filter(|entry| is_due(&entry.state)).collect();
+    jobs.sort_unstable_by_key(|entry| (entry.state.alarm_ms, entry.state.job_id));
+    Page {
+        more: jobs.len() > size(limit),
+        jobs: jobs
+            .iter()
+            .take(size(limit))
+            .map(|it| it.stored())
+            .collect(),
+    }
+}
+
 pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
     let mut jobs: Vec<&Entry> = views
         .iter()

@@ -399,6 +399,11 @@ impl JobStore for Handle {
         .await
     }
 
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
+        self.look("alarms", |views| query::alarms(views, before_ms, limit))
+            .await
+    }
+
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         self.look("search", |views| query::search(views, search))
             .await

@@ -35,12 +35,28 @@ fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     });
     if let (Some(host), Some(job)) = (host, job.as_object_mut()) {
         place(host, chance, job);
+        times(chance, job);
         let queue = chance.one_of(&["", "", "", "vip", "idle", "team"], "");
         if !queue.is_empty() {
             job.insert("queue".to_owned(), queue.into());
         }
     }
     job
+}
+
+/// When it may begin, how long it may wait, by when it must be over.
+fn times(chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
+    let times = [
+        (100, "start_at", "+", 1..=12),
+        (50, "queue_timeout", "", 5..=60),
+        (30, "deadline", "+", 20..=90),
+    ];
+    for (rate, field, sign, seconds) in times {
+        if chance.hits(rate) {
+            let seconds = chance.within(seconds);
+            job.insert(field.to_owned(), format!("{sign}{seconds}s").into());
+        }
+    }
 }
 
 /// Where it may run: on this host, and perhaps on others like it.

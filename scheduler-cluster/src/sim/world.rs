@@ -19,7 +19,7 @@ use super::{
 };
 
 /// True time at the start, UTC epoch ms: some day.
-const WALL_START_MS: u64 = 1_790_000_000_000;
+pub(super) const WALL_START_MS: u64 = 1_790_000_000_000;
 
 /// Something that is broken for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

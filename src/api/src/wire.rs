@@ -248,6 +248,9 @@ pub struct JobSummary {
     /// Exit code, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// What made it end badly: `infra` (the machine, the network), or the job's own `fail`, `timeout`, `oom`, `panic`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failure: String,
     /// Why it is as it is.
     #[serde(default)]
     pub reason: String,

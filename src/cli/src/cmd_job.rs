@@ -11,6 +11,7 @@ use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
+    results::blamed,
     table::{Grid, harmless, or_dash},
     yaml_text,
 };
@@ -26,6 +27,7 @@ pub(crate) struct JobArgs {
 const STATE: &[(&str, &[&str])] = &[
     ("stage", &["job_stage"]),
     ("health", &["job_health"]),
+    ("failure", &["failure"]),
     ("results in", &["job_data_readiness"]),
     ("reason", &["reason"]),
     ("exit code", &["exit_code"]),
@@ -39,6 +41,8 @@ const STATE: &[(&str, &[&str])] = &[
     ("memory MB", &["memory_mb"]),
     ("time limit s", &["timeout_seconds"]),
     ("deadline", &["deadline_utc"]),
+    ("begins", &["start_time"]),
+    ("over by", &["finish_by_time"]),
     ("submit id", &["submit_id"]),
     ("group id", &["group_id"]),
     ("result folder", &["result_root"]),
@@ -132,7 +136,7 @@ fn attempts(job: &Spec, terminal: bool) -> String {
             cell("attempt"),
             cell("host_machine"),
             cell("job_stage"),
-            cell("job_health"),
+            blamed(&cell("job_health")),
             cell("end_time"),
             cell("reason"),
         ]);

@@ -6,6 +6,7 @@ use crate::{
     amounts, clock,
     context::Context,
     exit::{self, Failure},
+    results::blamed,
     table::{Grid, cut, or_dash},
 };
 
@@ -148,7 +149,7 @@ fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
         grid.row([
             job.job_id.clone(),
             job.job_stage.clone(),
-            job.job_health.clone(),
+            blamed(&job.job_health),
             or_dash(&job.my_account),
             or_dash(&job.queue),
             or_dash(&job.suite),

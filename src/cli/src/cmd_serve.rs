@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, ToSocketAddrs},
 };
 
-use fairlead_job::SiteDefaults;
+use fairlead_job::{SiteDefaults, Stage, plan::LIMITED};
 use fairlead_scheduler::{Access, Config, Server};
 use serde_json::json;
 
@@ -77,6 +77,12 @@ struct SiteArgs {
     /// Time limit of jobs that name none; default 1h
     #[arg(long = "default-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
     timeout: Option<u64>,
+    /// How long jobs may be in a stage (dispatch, boot, setup, `wait_peer`, `post_run`, `manual_check`); repeatable
+    #[arg(long = "stage-timeout", value_name = "STAGE=TIME", value_parser = stage_timeout)]
+    stage_timeouts: Vec<(Stage, u64)>,
+    /// How long jobs that do not say may wait for a testbox; default for ever
+    #[arg(long = "default-queue-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
+    queue_timeout: Option<u64>,
 }
 
 impl SiteArgs {
@@ -86,11 +92,27 @@ impl SiteArgs {
             testbox: self.testbox.clone().unwrap_or(built_in.testbox),
             arch: self.arch.clone().unwrap_or(built_in.arch),
             memory_mb: self.memory.unwrap_or(built_in.memory_mb),
-            timeout_s: self
-                .timeout
-                .map_or(built_in.timeout_s, |ms| ms.div_ceil(1000).max(1)),
+            timeout_s: self.timeout.map_or(built_in.timeout_s, seconds),
+            stage_limits_s: self.stage_timeouts.iter().copied().collect(),
+            queue_timeout_s: self.queue_timeout.map_or(built_in.queue_timeout_s, seconds),
         }
     }
+}
+
+/// At least one second: 0 would mean no limit.
+fn seconds(ms: u64) -> u64 {
+    ms.div_ceil(1000).max(1)
+}
+
+/// `boot=20m`.
+fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
+    let (stage, time) = text
+        .split_once('=')
+        .ok_or("write STAGE=TIME, for example boot=20m")?;
+    let stage = LIMITED.into_iter().find(|known| known.as_str() == stage);
+    let known = LIMITED.map(Stage::as_str).join(", ");
+    let stage = stage.ok_or_else(|| format!("the stage is one of {known}"))?;
+    Ok((stage, seconds(amounts::length_ms(time)?)))
 }
 
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
@@ -236,6 +258,27 @@ mod tests {
         for address in ["0.0.0.0:1", "[::]:1", "10.1.2.3:1"] {
             let error = parsed(&format!("--listen {address}")).unwrap_err();
             assert!(error.hint.contains("--auth") && error.hint.contains("--open"));
+        }
+    }
+
+    #[test]
+    fn limits_of_stages_are_read() {
+        let site = parsed("--stage-timeout boot=20m --stage-timeout post_run=90")
+            .unwrap()
+            .site;
+        assert_eq!(
+            site.stage_limits_s,
+            [(Stage::Boot, 1_200), (Stage::PostRun, 90)].into()
+        );
+        assert_eq!(
+            parsed("--default-queue-timeout 2d")
+                .unwrap()
+                .site
+                .queue_timeout_s,
+            172_800
+        );
+        for bad in ["boot", "running=5m", "boot=soon"] {
+            assert!(stage_timeout(bad).is_err(), "{bad}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The table at the end of `run` and `submit -m`: one row a job.
 
+use fairlead_job::{Cause, Health};
 use serde::Serialize;
 
 use crate::{
@@ -136,7 +137,17 @@ fn health(ending: &Ending) -> String {
     match ending.exit_code {
         Some(code) if ending.job_health == "fail" => format!("fail ({code})"),
         _ if ending.job_health == "unknown" => ending.job_stage.clone(),
-        _ => ending.job_health.clone(),
+        _ => blamed(&ending.job_health),
+    }
+}
+
+/// A health for people: with a word where the machine was at fault and not the job.
+pub(crate) fn blamed(health: &str) -> String {
+    let cause = health.parse::<Health>().ok().and_then(Health::cause);
+    if cause == Some(Cause::Infra) {
+        format!("{health} (infra)")
+    } else {
+        health.to_owned()
     }
 }
 

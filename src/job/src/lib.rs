@@ -9,8 +9,10 @@ pub mod id;
 pub mod params;
 mod place;
 pub mod plan;
+mod retry;
 pub mod stage;
 pub mod units;
+mod when;
 
 pub use file::{
     ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
@@ -18,7 +20,9 @@ pub use file::{
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use params::{environment, parameters, varying};
 pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType};
+pub use retry::{Backoff, Cause, Retry};
 pub use stage::{DataReadiness, Health, Stage};
+pub use when::When;
 
 /// A job as its author wrote it: flat JSON, in the order of the file. It never changes after submit.
 pub type Spec = serde_json::Map<String, serde_json::Value>;

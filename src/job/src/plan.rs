@@ -1,15 +1,19 @@
 //! What the dispatcher needs to know of a spec: typed, validated, with the site's defaults filled in.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::{
-    Spec,
+    Retry, Spec, Stage, When,
     fields::{
         CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present, refuse,
         whole, yes,
     },
     place::Place,
+    retry::retry,
     units::{duration_s, shown},
+    when::when,
 };
 
 /// What kind of testbox runs a job.
@@ -48,6 +52,11 @@ pub struct SiteDefaults {
     pub memory_mb: u32,
     /// Time limit of a job that names none, in seconds. Default 3600.
     pub timeout_s: u64,
+    /// Limits of other stages than running, in seconds. Default: compass-ci's own, see
+    /// [`Stage::default_timeout_s`].
+    pub stage_limits_s: BTreeMap<Stage, u64>,
+    /// How long a job that names no `queue_timeout` may wait for a testbox, in seconds. Default 0: for ever.
+    pub queue_timeout_s: u64,
 }
 
 impl Default for SiteDefaults {
@@ -57,6 +66,8 @@ impl Default for SiteDefaults {
             arch: std::env::consts::ARCH.to_owned(),
             memory_mb: 1024,
             timeout_s: 3600,
+            stage_limits_s: BTreeMap::new(),
+            queue_timeout_s: 0,
         }
     }
 }
@@ -96,10 +107,16 @@ pub struct JobPlan {
     pub cache_dirs: Vec<String>,
     /// Time limit of stage running, in seconds, at least 1.
     pub timeout_s: u64,
-    /// How often it may be tried again after a lost lease. Default 1.
-    pub retry_lost_max: u16,
-    /// How often it may be tried again after a failure of its own. Default 0.
-    pub retry_fail_max: u16,
+    /// Limits of other stages where the job or the site sets one, in seconds, at least 1.
+    pub stage_limits_s: BTreeMap<Stage, u64>,
+    /// How long it may be ready and wait for a testbox, in seconds; 0: for ever.
+    pub queue_timeout_s: u64,
+    /// Not before.
+    pub start: Option<When>,
+    /// Over by.
+    pub deadline: Option<When>,
+    /// How it is tried again.
+    pub retry: Retry,
     /// Whether the agent must stop it when cut off from every replica.
     pub stop_when_cut_off: bool,
     /// `submit_id`, `group_id`, empty when not said.
@@ -107,6 +124,9 @@ pub struct JobPlan {
     /// See `submit_id`.
     pub group_id: String,
 }
+
+/// How long a running job may say nothing: its testbox stops it then.
+pub const SILENCE_TIMEOUT: &str = "silence_timeout";
 
 /// Why a spec cannot become a job. Never retryable: the job itself must change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,8 +142,6 @@ pub struct PlanError {
 
 /// Bounds of `priority`.
 pub const PRIORITY_MAX: i16 = 100;
-/// The most tries again that a job may ask for.
-pub const RETRY_MAX: u16 = 100;
 
 impl JobPlan {
     /// Reads and checks `spec`.
@@ -132,7 +150,8 @@ impl JobPlan {
     /// The first field that is wrong: of another type, out of bounds, or against another field.
     pub fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, PlanError> {
         let place = Place::of(spec, defaults)?;
-        let (retry_lost_max, retry_fail_max) = retry(spec)?;
+        // The agent reads it from the job: nonsense must not get that far.
+        limit_s(spec, SILENCE_TIMEOUT)?;
         let list =
             |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
         let mut tags = list("tags", present(spec, "tags"))?;
@@ -164,8 +183,11 @@ impl JobPlan {
             devices,
             cache_dirs,
             timeout_s: timeout_s(spec, defaults)?,
-            retry_lost_max,
-            retry_fail_max,
+            stage_limits_s: stage_limits_s(spec, defaults)?,
+            queue_timeout_s: limit_s(spec, "queue_timeout")?.unwrap_or(defaults.queue_timeout_s),
+            start: when(spec, "start_at")?,
+            deadline: when(spec, "deadline")?,
+            retry: retry(spec)?,
             stop_when_cut_off: yes(spec, "stop_when_cut_off")?,
             submit_id: name(spec, "submit_id", Charset::Path)?,
             group_id: name(spec, "group_id", Charset::Path)?,
@@ -259,50 +281,62 @@ fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, PlanError> {
         .max(1))
 }
 
-/// How often a job is tried again after a lost lease, and after a failure of its own.
+/// A limit in `field`, in seconds; `None`: nothing is said.
 ///
-/// A number, or `{max, on}`: `on` lists for what (`infra`, `fail`, `timeout`, `oom`), all when it is left
-/// out; what it does not list keeps its default.
-fn retry(spec: &Spec) -> Result<(u16, u16), PlanError> {
-    let (mut lost, mut fail) = (1, 0);
-    let Some(value) = present(spec, "retry") else {
-        return Ok((lost, fail));
-    };
-    let count = |field: &str, value: &Value| {
-        let count = whole(field, value, 0, i64::from(RETRY_MAX))?;
-        Ok::<u16, PlanError>(u16::try_from(count).unwrap_or_default())
-    };
-    let Value::Object(map) = value else {
-        let max = count("retry", value)?;
-        return Ok((max, max));
-    };
-    if let Some(other) = map.keys().find(|key| !matches!(key.as_str(), "max" | "on")) {
-        let problem = format!(
-            "{} is not a key of retry",
-            shown(&Value::from(other.as_str()))
-        );
-        return refuse("retry", problem, "write {max: 2, on: [infra, fail]}");
+/// # Errors
+/// No duration, or none at all.
+pub fn limit_s(spec: &Spec, field: &str) -> Result<Option<u64>, PlanError> {
+    spec.get(field)
+        .map_or(Ok(None), |value| read_limit_s(field, value))
+}
+
+fn read_limit_s(field: &str, value: &Value) -> Result<Option<u64>, PlanError> {
+    match duration_s(value) {
+        Ok(Some(0)) => refuse(
+            field,
+            "0 is no time at all".to_owned(),
+            "at least 1 second; leave it out for the usual limit",
+        ),
+        Ok(seconds) => Ok(seconds),
+        Err(error) => refuse(field, error.to_string(), "write for example 10m"),
     }
-    let max = present(map, "max").map_or(Ok(1), |max| count("retry.max", max))?;
-    let causes = names(
-        "retry.on",
-        present(map, "on"),
-        Charset::Text,
-        NAME_BYTES_MAX,
-        LIST_ITEMS_MAX,
-    )?;
-    if causes.is_empty() {
-        return Ok((max, max));
-    }
-    for cause in &causes {
-        match cause.as_str() {
-            "infra" => lost = max,
-            "fail" | "timeout" | "oom" => fail = max,
-            _ => {
-                let problem = format!("'{cause}' is not a cause to try again");
-                return refuse("retry.on", problem, "one of infra, fail, timeout, oom");
-            }
+}
+
+/// Stages that have a limit of their own which a job and a site may set.
+pub const LIMITED: [Stage; 6] = [
+    Stage::Dispatch,
+    Stage::Boot,
+    Stage::Setup,
+    Stage::WaitPeer,
+    Stage::PostRun,
+    Stage::ManualCheck,
+];
+
+/// `stage_timeouts: {boot: 20m}` over the site's.
+fn stage_limits_s(spec: &Spec, defaults: &SiteDefaults) -> Result<BTreeMap<Stage, u64>, PlanError> {
+    const FIELD: &str = "stage_timeouts";
+    let mut limits = defaults.stage_limits_s.clone();
+    let said = match present(spec, FIELD) {
+        None => return Ok(limits),
+        Some(Value::Object(said)) => said,
+        Some(other) => {
+            let problem = format!("{} where a map was expected", shown(other));
+            return refuse(FIELD, problem, "write {boot: 20m, post_run: 1h}");
+        }
+    };
+    for (name, value) in said {
+        let Some(stage) = LIMITED.into_iter().find(|stage| stage.as_str() == name) else {
+            let problem = format!("{} has no limit to set", shown(&Value::from(name.as_str())));
+            let known = LIMITED.map(Stage::as_str).join(", ");
+            return refuse(
+                FIELD,
+                problem,
+                &format!("one of {known}; timeout is the limit of stage running"),
+            );
+        };
+        if let Some(seconds) = read_limit_s(&format!("{FIELD}.{name}"), value)? {
+            limits.insert(stage, seconds);
         }
     }
-    Ok((lost, fail))
+    Ok(limits)
 }

@@ -111,6 +111,21 @@ impl Stage {
         matches!((self, next), (Self::Renew, Self::ManualCheck)) || next > self
     }
 
+    /// The health of a job that was in this stage for too long.
+    pub fn timeout_health(self) -> Health {
+        match self {
+            Self::Submit => Health::TimeoutSubmit,
+            Self::Dispatch => Health::TimeoutDispatch,
+            Self::Boot => Health::TimeoutBoot,
+            Self::Setup => Health::TimeoutSetup,
+            Self::WaitPeer => Health::TimeoutWaitPeer,
+            Self::PostRun => Health::TimeoutPostRun,
+            Self::ManualCheck => Health::TimeoutManualCheck,
+            Self::Renew => Health::TimeoutRenew,
+            _ => Health::TimeoutRunning,
+        }
+    }
+
     /// How long an attempt may stay in this stage unless the job or the site says otherwise, in
     /// seconds; `None` where there is no limit of the stage's own (compass-ci's defaults).
     pub fn default_timeout_s(self, tbox_type: crate::TboxType) -> Option<u64> {
@@ -173,6 +188,8 @@ words! {
     Terminate = "terminate",
     /// Something else used the machine meanwhile.
     Disturbed = "disturbed",
+    /// Waited for a testbox longer than it may, or past its deadline.
+    TimeoutSubmit = "timeout_submit",
     /// Too long in stage dispatch.
     TimeoutDispatch = "timeout_dispatch",
     /// Too long in stage boot.

@@ -13,9 +13,9 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, consume::Waiter, doubts::Doubts,
-    feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics,
-    parked::Parked, queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, consume::Waiter,
+    doubts::Doubts, feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox,
+    metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer,
     turns::Turns, wait::Dependants, writer::Writer,
 };
 
@@ -42,8 +42,8 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     pub(crate) changes: Changes,
     pub(crate) dependants: Dependants,
-    /// Jobs that wait for a time.
-    pub(crate) parked: Parked,
+    /// Waiting jobs that must soon be looked at.
+    pub(crate) alarms: Alarms,
     /// One run of this replica: its name and a random word.
     pub(crate) run: String,
     pub(crate) replicas: Replicas,
@@ -101,7 +101,7 @@ impl Core {
             metrics: Metrics::new(),
             changes: Changes::default(),
             dependants: Dependants::default(),
-            parked: Parked::default(),
+            alarms: Alarms::default(),
             run,
             replicas: Replicas::default(),
             outbox: Outbox::default(),

@@ -6,7 +6,6 @@ use fairlead_dispatch::{
 };
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
-use serde_json::Value;
 
 use crate::{clock::utc_text, core::Core, jobs::facts, refusal::Refusal};
 
@@ -17,23 +16,56 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     if state.stage != Stage::Submit {
         return Ok(plain(state, where_it_is(state)));
     }
-    if let Some(waits) = &state.waits {
-        let mut explanation = plain(state, "it waits for other jobs".to_owned());
-        let on = waits.get("wait_on").and_then(Value::as_object);
-        for (parent, what) in on.into_iter().flatten() {
-            let what = if what.is_null() {
-                "its end".to_owned()
-            } else {
-                what.to_string()
-            };
-            explanation
-                .reasons
-                .push(format!("waits for job {parent}: {what}"));
-        }
-        return Ok(explanation);
+    let mut explanation = if state.ready {
+        render(state, &ask_engine(core, &job).await?)
+    } else {
+        not_ready(state)
+    };
+    explanation.reasons.extend(given_up(state));
+    Ok(explanation)
+}
+
+/// What keeps a job from being ready.
+fn not_ready(state: &JobState) -> Explanation {
+    let mut reasons = Vec::new();
+    if state.start_ms > 0 {
+        reasons.push(format!("waits until {}", utc_text(state.start_ms)));
     }
-    let explained = ask_engine(core, &job).await?;
-    Ok(render(state, &explained))
+    let waits = state.waits.as_ref();
+    let on = waits.and_then(|waits| waits.get("wait_on")?.as_object());
+    for (parent, what) in on.into_iter().flatten() {
+        let what = if what.is_null() {
+            "its end".to_owned()
+        } else {
+            what.to_string()
+        };
+        reasons.push(format!("waits for job {parent}: {what}"));
+    }
+    if !state.reason.is_empty() {
+        reasons.push(state.reason.clone());
+    }
+    let summary = match (state.start_ms > 0, on.is_some()) {
+        (true, false) => "it waits for its time",
+        (true, true) => "it waits for its time and for other jobs",
+        (false, _) => "it waits for other jobs",
+    };
+    Explanation {
+        reasons,
+        ..plain(state, summary.to_owned())
+    }
+}
+
+/// When waiting ends by itself.
+fn given_up(state: &JobState) -> Option<String> {
+    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
+    let until_ms = [state.queue_until_ms(), by_ms]
+        .into_iter()
+        .flatten()
+        .min()?;
+    Some(format!(
+        "it is given up at {} if no testbox has it by then",
+        utc_text(until_ms)
+    ))
 }
 
 async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refusal> {

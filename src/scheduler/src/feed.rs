@@ -216,8 +216,8 @@ impl Core {
                 self.charge_unseen(stored);
             }
             self.dependants.add(state);
-            self.parked.add(state);
         }
+        self.mind_alarm(stored);
         self.changes.announce(id);
     }
 

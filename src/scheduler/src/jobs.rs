@@ -173,16 +173,35 @@ impl Core {
     pub(crate) async fn change(
         self: &Arc<Self>,
         id: JobId,
+        compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
+    ) -> Result<Changed, Refusal> {
+        match self.live.get(id) {
+            Some(live) => self.change_from(live.stored, true, compute).await,
+            None => {
+                let stored = self.stored_job(id).await?;
+                self.change_from(stored, false, compute).await
+            }
+        }
+    }
+
+    /// Changes the state of a job that was read a while ago, which saves reading it.
+    pub(crate) async fn change_known(
+        self: &Arc<Self>,
+        known: StoredJob,
+        compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
+    ) -> Result<Changed, Refusal> {
+        self.change_from(known, true, compute).await
+    }
+
+    async fn change_from(
+        self: &Arc<Self>,
+        mut before: StoredJob,
+        mut from_memory: bool,
         mut compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        let known = self.live.get(id).map(|live| live.stored);
-        let mut from_memory = known.is_some();
-        let mut before = match known {
-            Some(known) => known,
-            None => self.stored_job(id).await?,
-        };
+        let id = before.state.job_id;
         for _ in 0..CHANGE_TRIES_MAX {
-            let computed = compute(&before.state);
+            let computed = compute(&before.state).map(|wanted| wanted.map(JobState::set_alarm));
             let set = match &computed {
                 Ok(Some(wanted)) => StatePatch::between(&before.state, wanted),
                 Ok(None) | Err(_) => StatePatch::default(),
@@ -264,6 +283,7 @@ impl Core {
                 },
             };
             core.changed(&changed);
+            core.count_end(&changed);
             core.outbox.job(&changed.after);
             Ok(changed)
         });
@@ -272,6 +292,23 @@ impl Core {
                 reason: error.to_string(),
             })
         })
+    }
+
+    /// Counts an attempt that this replica's own write ended.
+    fn count_end(&self, changed: &Changed) {
+        let (before, after) = (&changed.before.state, &changed.after.state);
+        if !before.stage.is_held() {
+            return;
+        }
+        if after.stage.is_terminal() {
+            self.metrics.attempt_ended(after.health.cause());
+        } else if let Some(last) = after
+            .attempts
+            .last()
+            .filter(|_| after.attempt > before.attempt)
+        {
+            self.metrics.attempt_ended(last.health.cause());
+        }
     }
 
     /// What follows here from an acknowledged change of a state. What the engine is told depends on what it
@@ -304,8 +341,8 @@ impl Core {
         }
         if after.stage == Stage::Submit && !waits {
             self.dependants.add(after);
-            self.parked.add(after);
         }
+        self.mind_alarm(&changed.after);
         if !waits && !is_held {
             // Also one that was held: it may have waited in between, and have been read as it did.
             self.engine.tell(Event::JobGone(JobKey(id.get())));
@@ -449,19 +486,19 @@ mod tests {
 
     /// A write that was answered as a conflict with itself, or was read by another replica.
     #[tokio::test]
-    async fn a_job_that_was_put_back_is_parked_whoever_wrote_it() {
+    async fn a_job_that_was_put_back_comes_again_whoever_wrote_it() {
         let (_data, core) = core().await;
         let job = store_job(&core, dispatched()).await;
         core.observe(&job);
         let mut put_back = StoredJob {
-            state: crate::lease::lost(&job.state, 5, "not heard of"),
+            state: crate::lease::lost(&job.state, core.clock.wall_ms(), "not heard of").set_alarm(),
             ..job.clone()
         };
         put_back.version.seq_no += 1;
         assert!(!put_back.state.ready);
         core.observe(&put_back);
         assert_eq!(core.live.len(), 0);
-        assert_eq!(core.parked.due(u64::MAX - 1), [job.state.job_id]);
+        assert_eq!(core.alarms.due(u64::MAX - 1), [put_back]);
     }
 
     /// What a read shows may vanish with the node that showed it.

@@ -4,16 +4,19 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::json;
 
 use crate::{
-    core::Core, jobs::Changed, metrics::Returned, parked, refusal::Refusal, results::attempt_root,
+    alarms, core::Core, jobs::Changed, metrics::Returned, refusal::Refusal, results::attempt_root,
 };
 
-/// The agent enforces the limit of stage running itself; past this much more, seconds, we do.
-const RUNNING_SLACK_S: u64 = 120;
+/// The agent enforces the limit of stage running itself; past this much more, ms, we do.
+const RUNNING_SLACK_MS: u64 = 120_000;
+/// A job that was told to stop has so long to say that it did, ms; what it leaves behind is brought home in stage
+/// `post_run`, which has its own limit.
+const STOPPING_MS: u64 = 120_000;
 /// Most earlier attempts kept in a job's state.
 const ATTEMPTS_KEPT: usize = 20;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
@@ -21,26 +24,38 @@ pub(crate) const BOOT_SESSION: &str = "boot:";
 
 /// The state of a job that goes back because its grant was never delivered: the attempt does not count.
 pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
-    if state.stop_asked {
-        return ended(state, Stage::Finish, Health::Terminate, now_ms, reason);
+    if let Some(health) = stopped_with(state) {
+        return attempt_over(state, health, now_ms, reason);
     }
     let mut next = waiting_again(state, now_ms);
     reason.clone_into(&mut next.reason);
     next
 }
 
-/// The state of a job whose attempt ended with `health` and may be tried again (`again`) or not.
+/// The state of a job whose attempt ended with `health`: it waits for the next one while its tries for such ends
+/// last, else it has ended.
 pub(crate) fn attempt_over(
     state: &JobState,
     health: Health,
-    again: bool,
     now_ms: u64,
     reason: &str,
 ) -> JobState {
-    if !again {
-        return ended(state, Stage::Finish, health, now_ms, reason);
-    }
+    // Whoever stopped it wants no other attempt.
+    let stopped = stopped_with(state) == Some(Health::Terminate);
+    let cause = health.cause().filter(|_| !stopped);
     let mut next = waiting_again(state, now_ms);
+    let left = match cause {
+        None => None,
+        Some(Cause::Infra) => Some(&mut next.retry_lost_left),
+        Some(own) if state.retry_on.is_empty() || state.retry_on.contains(&own) => {
+            Some(&mut next.retry_fail_left)
+        }
+        Some(_) => None,
+    };
+    let Some(left) = left.filter(|left| **left > 0) else {
+        return ended(state, Stage::Finish, health, now_ms, reason);
+    };
+    *left -= 1;
     next.attempts.push(Attempt {
         attempt: state.attempt,
         host: state.host.clone(),
@@ -58,6 +73,13 @@ pub(crate) fn attempt_over(
     next.attempt = state.attempt.saturating_add(1);
     next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
     next.reason = format!("attempt {} ended with {health}: {reason}", state.attempt);
+    let pause_ms = alarms::pause_ms(&next);
+    next.ready = pause_ms == 0;
+    next.start_ms = if pause_ms == 0 {
+        0
+    } else {
+        now_ms.saturating_add(pause_ms)
+    };
     next
 }
 
@@ -107,60 +129,92 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         dispatch_ms: 0,
         boot_ms: 0,
         setup_ms: 0,
+        wait_peer_ms: 0,
         running_ms: 0,
         post_run_ms: 0,
+        manual_check_ms: 0,
         end_ms: 0,
         deadline_ms: 0,
         last_success_stage: None,
         exit_code: None,
         stop_asked: false,
+        stop_ms: 0,
+        stop_health: None,
         milestones: Vec::new(),
         ..state.clone()
     }
 }
 
-/// What a lost lease does to a job: asked to stop, it has stopped; else it is tried again or given up.
+/// What a lost lease does to a job: told to stop, it has stopped; else it is tried again or given up.
 pub(crate) fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
-    if state.stop_asked {
-        return ended(state, Stage::Finish, Health::Terminate, now_ms, reason);
-    }
-    let again = state.retry_lost_left > 0;
-    let mut next = attempt_over(state, Health::AbortProvider, again, now_ms, reason);
-    next.retry_lost_left = state.retry_lost_left.saturating_sub(u16::from(again));
-    if again {
-        let pause_ms = parked::pause_ms(next.job_id, next.attempt);
-        next.ready = false;
-        next.waits = Some(parked::until(now_ms.saturating_add(pause_ms)));
-    }
-    next
+    let health = stopped_with(state).unwrap_or(Health::AbortProvider);
+    attempt_over(state, health, now_ms, reason)
+}
+
+/// The health that a job ends with which was told to stop; `None`: it was not.
+pub(crate) fn stopped_with(state: &JobState) -> Option<Health> {
+    let asked = state.stop_asked;
+    asked.then(|| state.stop_health.unwrap_or(Health::Terminate))
 }
 
 /// When the present stage must be over, UTC epoch ms; `None`: no limit.
-pub(crate) fn stage_deadline_ms(state: &JobState) -> Option<u64> {
-    let began = match state.stage {
+fn stage_until_ms(state: &JobState) -> Option<u64> {
+    let began_ms = match state.stage {
         Stage::Dispatch => state.dispatch_ms,
         Stage::Boot => state.boot_ms,
         Stage::Setup => state.setup_ms,
+        Stage::WaitPeer => state.wait_peer_ms,
         Stage::Running => {
-            let limit = state.running_ms.saturating_add(
-                (state.timeout_s.saturating_add(RUNNING_SLACK_S)).saturating_mul(1000),
+            let limit_ms = state.timeout_s.saturating_mul(1000);
+            let until_ms = state.running_ms.saturating_add(limit_ms);
+            return Some(
+                until_ms
+                    .saturating_add(RUNNING_SLACK_MS)
+                    .max(state.deadline_ms),
             );
-            return Some(limit.max(state.deadline_ms));
         }
         Stage::PostRun => state.post_run_ms,
+        Stage::ManualCheck => state.manual_check_ms,
         _ => 0,
     };
-    let limit_s = state.stage.default_timeout_s(state.tbox_type)?;
-    (began > 0).then(|| began.saturating_add(limit_s.saturating_mul(1000)))
+    let own_s = state.stage_limits_s.get(&state.stage).copied();
+    let limit_s = own_s.or_else(|| state.stage.default_timeout_s(state.tbox_type))?;
+    (began_ms > 0).then(|| began_ms.saturating_add(limit_s.saturating_mul(1000)))
 }
 
-fn stage_timeout_health(stage: Stage) -> Health {
-    match stage {
-        Stage::Dispatch => Health::TimeoutDispatch,
-        Stage::Boot => Health::TimeoutBoot,
-        Stage::Setup => Health::TimeoutSetup,
-        Stage::PostRun => Health::TimeoutPostRun,
-        _ => Health::TimeoutRunning,
+/// When something must be done about a job that a testbox holds, UTC epoch ms: its stage or all of it takes too
+/// long, or it was told to stop and does not. `None`: never.
+pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
+    if state.stop_asked && state.stop_ms > 0 {
+        let told_ms = state.stop_ms.saturating_add(STOPPING_MS);
+        let home_ms = stage_until_ms(state).filter(|_| state.stage == Stage::PostRun);
+        return Some(home_ms.map_or(told_ms, |home_ms| told_ms.max(home_ms)));
+    }
+    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
+    [stage_until_ms(state), by_ms].into_iter().flatten().min()
+}
+
+/// What becomes of a job of which something is due: it is told to stop; one that nobody can tell, or that was told
+/// and does not stop, has ended.
+fn overdue(state: &JobState, now_ms: u64) -> JobState {
+    let told = stopped_with(state);
+    let health = told.unwrap_or_else(|| state.stage.timeout_health());
+    let reason = if told.is_some() {
+        format!("{}; its testbox did not say that it stopped", state.reason)
+    } else if state.finish_by_ms > 0 && state.finish_by_ms <= now_ms {
+        format!("not over by its deadline, in stage {}", state.stage)
+    } else {
+        format!("too long in stage {}", state.stage)
+    };
+    if told.is_some() || state.session.starts_with(BOOT_SESSION) {
+        return attempt_over(state, health, now_ms, &reason);
+    }
+    JobState {
+        stop_asked: true,
+        stop_ms: now_ms,
+        stop_health: Some(health),
+        reason,
+        ..state.clone()
     }
 }
 
@@ -218,7 +272,6 @@ impl Core {
         match outcome {
             Ok(changed) if changed.is_change() => {
                 self.metrics.returned(Returned::Lost);
-                self.parked.add_own(&changed.after.state);
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
                 self.note(&self.config.replica, "job.lost", &id.to_string(), detail);
@@ -234,30 +287,28 @@ impl Core {
         }
     }
 
-    /// Ends a stage that took too long.
+    /// Looks after a job of which something is due.
     pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
-                let past = stage_deadline_ms(state).is_some_and(|deadline| deadline < now_ms);
-                if !past || !state.stage.is_held() || state.claim_token != claim_token {
+                let is_due = due_ms(state).is_some_and(|due_ms| due_ms < now_ms);
+                if !is_due || !state.stage.is_held() || state.claim_token != claim_token {
                     return Ok(None);
                 }
-                let reason = format!("too long in stage {}", state.stage);
-                Ok(Some(ended(
-                    state,
-                    Stage::Finish,
-                    stage_timeout_health(state.stage),
-                    now_ms,
-                    &reason,
-                )))
+                Ok(Some(overdue(state, now_ms)))
             })
             .await;
-        log_outcome(
-            id,
-            "a time limit could not be recorded; tried again",
-            outcome.err(),
-        );
+        match outcome {
+            Ok(changed) if changed.after.state.stage.is_held() => {
+                self.tell_to_stop(&changed.after.state);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                let what = "a time limit could not be recorded; tried again";
+                log_outcome(id, what, Some(refusal));
+            }
+        }
     }
 }
 
@@ -326,6 +377,53 @@ mod tests {
             (end.stage, end.health, end.attempt),
             (Stage::Finish, Health::AbortProvider, 2)
         );
+    }
+
+    #[test]
+    fn a_stage_that_takes_too_long_is_told_to_stop_and_then_ends_so() {
+        let job = JobState {
+            stage: Stage::Setup,
+            setup_ms: 1_000,
+            stage_limits_s: [(Stage::Setup, 5)].into(),
+            ..held()
+        };
+        assert_eq!(due_ms(&job), Some(6_000));
+        let told = overdue(&job, 6_001);
+        assert_eq!((told.stage, told.stop_asked), (Stage::Setup, true));
+        assert_eq!(due_ms(&told), Some(6_001 + STOPPING_MS));
+        // Whether the host is lost or says nothing at all: the machine was too slow, so it is tried again.
+        for next in [lost(&told, 7_000, "silent"), overdue(&told, 200_000)] {
+            assert_eq!((next.stage, next.attempt), (Stage::Submit, 2));
+            assert_eq!(next.attempts[0].health, Health::TimeoutSetup);
+        }
+    }
+
+    #[test]
+    fn what_a_stopped_job_leaves_has_the_time_of_its_stage_to_come_home() {
+        let told = JobState {
+            stage: Stage::PostRun,
+            post_run_ms: 10_000,
+            stop_asked: true,
+            stop_ms: 9_000,
+            ..held()
+        };
+        assert_eq!(due_ms(&told), Some(10_000 + 1_800_000));
+    }
+
+    #[test]
+    fn a_deadline_counts_in_every_stage_and_nobody_is_asked_who_cannot_hear() {
+        let job = JobState {
+            finish_by_ms: 500,
+            session: format!("{BOOT_SESSION}1"),
+            ..held()
+        };
+        assert_eq!(due_ms(&job), Some(500));
+        let end = overdue(&job, 501);
+        assert_eq!(
+            (end.stage, end.health),
+            (Stage::Finish, Health::TimeoutRunning)
+        );
+        assert!(end.reason.contains("deadline"), "{}", end.reason);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `claims`, a job's state changes in one place (`jobs`), hosts ask in `consume`, and `http` only translates.
 
 mod accounts;
+mod alarms;
 mod boot;
 mod claims;
 mod clock;
@@ -23,7 +24,6 @@ mod jobs;
 mod lease;
 mod mailbox;
 mod metrics;
-mod parked;
 mod peers;
 mod queues;
 mod record;

@@ -11,6 +11,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use fairlead_job::Cause;
+
 use crate::core::Core;
 
 /// How a claim went.
@@ -64,6 +66,7 @@ pub(crate) struct Metrics {
     registry: Mutex<Registry>,
     claims: Family<Label, Counter>,
     returned: Family<Label, Counter>,
+    attempts: Family<Label, Counter>,
     pub(crate) submitted: Counter,
     pub(crate) granted: Counter,
     pub(crate) turns_lost: Counter,
@@ -91,6 +94,7 @@ impl Metrics {
             registry: Mutex::default(),
             claims: Family::default(),
             returned: Family::default(),
+            attempts: Family::default(),
             submitted: Counter::default(),
             granted: Counter::default(),
             turns_lost: Counter::default(),
@@ -109,6 +113,8 @@ impl Metrics {
         to.register("claims", "Claims, by how they went", self.claims.clone());
         let help = "Jobs that went back to waiting, by why";
         to.register("jobs_returned", help, self.returned.clone());
+        let help = "Attempts that ended, by what made them end badly; none: nothing did";
+        to.register("attempts_ended", help, self.attempts.clone());
         let counters = [
             ("jobs_submitted", "Jobs acknowledged", &self.submitted),
             ("jobs_granted", "Jobs handed to hosts", &self.granted),
@@ -160,6 +166,12 @@ impl Metrics {
             .inc();
     }
 
+    /// An attempt ended; `cause`: what made it end badly.
+    pub(crate) fn attempt_ended(&self, cause: Option<Cause>) {
+        let word = cause.map_or("none", Cause::as_str);
+        self.attempts.get_or_create(&[("failure", word)]).inc();
+    }
+
     pub(crate) fn returned(&self, why: Returned) {
         self.returned.get_or_create(&[("why", why.word())]).inc();
     }
@@ -203,12 +215,14 @@ mod tests {
         metrics.claim(Claimed::Conflict);
         metrics.claim(Claimed::Conflict);
         metrics.returned(Returned::Lost);
+        metrics.attempt_ended(Some(Cause::Infra));
         metrics.submitted.inc_by(5);
         let mut text = String::new();
         encode(&mut text, &metrics.registry.lock().unwrap()).unwrap();
         for line in [
             "fairlead_claims_total{outcome=\"conflict\"} 2",
             "fairlead_jobs_returned_total{why=\"lost\"} 1",
+            "fairlead_attempts_ended_total{failure=\"infra\"} 1",
             "fairlead_jobs_submitted_total 5",
             "fairlead_jobs_held 0",
         ] {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     core::Core,
     jobs::Live,
-    lease::{BOOT_SESSION, stage_deadline_ms},
+    lease::{BOOT_SESSION, due_ms},
     refusal::Refusal,
 };
 
@@ -238,7 +238,7 @@ impl Core {
                 Ok(false) => {}
                 Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
             }
-        } else if stage_deadline_ms(state).is_some_and(|deadline| deadline < self.clock.wall_ms()) {
+        } else if due_ms(state).is_some_and(|due_ms| due_ms < self.clock.wall_ms()) {
             self.time_out(state.job_id, &state.claim_token).await;
         }
     }

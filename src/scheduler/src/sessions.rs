@@ -16,6 +16,7 @@ use crate::{
     consume::{Ask, HELD_MAX, Offerer},
     core::Core,
     hosts::Host,
+    lease::stopped_with,
     refusal::Refusal,
 };
 
@@ -221,10 +222,10 @@ impl Core {
         }
         let orders = running.iter().zip(its).filter_map(|(held, state)| {
             match state.filter(|state| !lost.contains(&state.claim_token)) {
-                Some(state) if state.stop_asked => {
-                    Some(order(held, "terminate", "somebody asked to stop it"))
+                Some(state) => {
+                    let health = stopped_with(&state)?;
+                    Some(order(held, health.as_str(), &state.reason))
                 }
-                Some(_) => None,
                 None => Some(order(held, "", "it is no longer this host's")),
             }
         });

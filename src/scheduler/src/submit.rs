@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
-use fairlead_job::{JobId, JobPlan, Spec, Stage, parameters};
+use fairlead_job::{Cause, JobId, JobPlan, Spec, Stage, When, parameters};
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 use serde_json::{Value, json};
 
 use crate::{
     accounts::{Credentials, Who, check_name},
+    clock::utc_text,
     core::Core,
     hints::SUBMITTED_MAX,
     intake::Item,
@@ -24,6 +25,8 @@ use crate::{
 const TRIES_MAX: usize = 4;
 /// No try begins after this, ms: whoever asks wants to know before it gives up itself.
 const TRY_MS: u64 = 8_000;
+/// Causes that are a job's own: all but the machine's.
+const OWN_CAUSES: usize = Cause::ALL.len() - 1;
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;
 /// Longest text of parameters kept in a state, bytes.
@@ -147,8 +150,11 @@ impl Core {
             ));
         }
         let waits = waits_of(&spec)?;
+        let now_ms = self.clock.wall_ms();
+        let times = Times::of(&plan, now_ms)?;
         spec.insert("my_account".to_owned(), json!(account));
-        let mut state = self.new_state(plan, account, queue, waits, &spec);
+        let mut state = self.new_state(plan, account, queue, waits, &spec, now_ms);
+        state = times.set(state);
         state.principal = if who.name == state.account {
             String::new()
         } else {
@@ -174,8 +180,8 @@ impl Core {
         queue: String,
         waits: Option<Value>,
         spec: &Spec,
+        now_ms: u64,
     ) -> JobState {
-        let now_ms = self.clock.wall_ms();
         let id = self.next_id();
         let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
         let text = |name: &str| {
@@ -209,8 +215,16 @@ impl Core {
             devices: plan.devices,
             cache_dirs: plan.cache_dirs,
             timeout_s: plan.timeout_s,
-            retry_lost_left: plan.retry_lost_max,
-            retry_fail_left: plan.retry_fail_max,
+            stage_limits_s: plan.stage_limits_s,
+            queue_timeout_s: plan.queue_timeout_s,
+            retry_lost_left: plan.retry.infra_max,
+            retry_fail_left: plan.retry.own_max,
+            retry_on: if plan.retry.own.len() == OWN_CAUSES {
+                Vec::new()
+            } else {
+                plan.retry.own
+            },
+            backoff: plan.retry.backoff,
             stop_when_cut_off: plan.stop_when_cut_off,
             waits,
             lab: text("lab"),
@@ -382,13 +396,56 @@ impl Core {
             self.engine
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
         }
-        for job in parked {
+        for job in outcomes.iter().flatten() {
+            self.mind_alarm(job);
+        }
+        for job in parked.into_iter().filter(|job| job.state.waits.is_some()) {
             self.dependants.add(&job.state);
             // Its parent may have ended meanwhile.
             if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
                 tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job is looked at later");
             }
         }
+    }
+}
+
+/// When a new job may begin and must be over.
+struct Times {
+    start_ms: u64,
+    finish_by_ms: u64,
+}
+
+impl Times {
+    fn of(plan: &JobPlan, now_ms: u64) -> Result<Self, Refusal> {
+        let moment = |when: Option<When>| when.map_or(0, |when| when.moment_ms(now_ms));
+        let (start_ms, finish_by_ms) = (moment(plan.start), moment(plan.deadline));
+        if plan.deadline.is_some() && finish_by_ms <= start_ms.max(now_ms) {
+            let after = if start_ms > now_ms {
+                "its start_at"
+            } else {
+                "now"
+            };
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("deadline: {} is not after {after}", utc_text(finish_by_ms)),
+                "give it time to run, or leave the deadline out",
+            ));
+        }
+        Ok(Self {
+            // A time that has passed is no reason to wait.
+            start_ms: if start_ms > now_ms { start_ms } else { 0 },
+            finish_by_ms,
+        })
+    }
+
+    fn set(&self, state: JobState) -> JobState {
+        JobState {
+            start_ms: self.start_ms,
+            finish_by_ms: self.finish_by_ms,
+            ready: state.ready && self.start_ms == 0,
+            ..state
+        }
+        .set_alarm()
     }
 }
 

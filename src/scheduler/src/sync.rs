@@ -54,14 +54,13 @@ impl Core {
             self.engine.tell(Event::JobHeld(Box::new(running(&job))));
             self.live.put(job, now);
         }
-        let parked = Search {
+        let unready = Search {
             stages: vec![Stage::Submit],
             ready: Some(false),
             ..Search::default()
         };
-        for job in self.search_all(parked).await? {
+        for job in self.search_all(unready).await? {
             self.dependants.add(&job.state);
-            self.parked.add(&job.state);
         }
         self.count().await?;
         tracing::info!(held = self.live.len(), "restored what runs");
@@ -127,6 +126,7 @@ impl Core {
     async fn look(self: &Arc<Self>, round: u64, at: &mut Positions) -> Result<(), StoreError> {
         self.catch_up(at).await?;
         self.settle_doubts().await?;
+        self.read_alarms().await?;
         self.count().await?;
         self.reload_queues().await?;
         if round.is_multiple_of(RELOAD_EVERY) {

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use fairlead_api::ErrorCode;
-use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
 use fairlead_store::JobState;
 
 use crate::{
     accounts::Who,
     core::Core,
     jobs::Changed,
-    lease::{attempt_over, ended},
+    lease::attempt_over,
     refusal::{Refusal, excerpt},
 };
 
@@ -192,8 +192,10 @@ fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refu
     let began = match stage {
         Stage::Boot => Some(&mut next.boot_ms),
         Stage::Setup => Some(&mut next.setup_ms),
+        Stage::WaitPeer => Some(&mut next.wait_peer_ms),
         Stage::Running => Some(&mut next.running_ms),
         Stage::PostRun => Some(&mut next.post_run_ms),
+        Stage::ManualCheck => Some(&mut next.manual_check_ms),
         _ => None,
     };
     if let Some(began) = began {
@@ -217,17 +219,12 @@ fn finish(state: &JobState, stage: Stage, now_ms: u64) -> JobState {
         (_, Health::Unknown) => Health::Fail,
         (_, health) => health,
     };
-    if health == Health::AbortProvider && state.retry_lost_left > 0 && !state.stop_asked {
-        let mut next = attempt_over(state, health, true, now_ms, &state.reason);
-        next.retry_lost_left = state.retry_lost_left - 1;
-        return next;
+    let over = attempt_over(state, health, now_ms, &state.reason);
+    if over.stage.is_terminal() {
+        JobState { stage, ..over }
+    } else {
+        over
     }
-    if health == Health::Fail && state.retry_fail_left > 0 && !state.stop_asked {
-        let mut next = attempt_over(state, health, true, now_ms, &state.reason);
-        next.retry_fail_left = state.retry_fail_left - 1;
-        return next;
-    }
-    ended(state, stage, health, now_ms, &state.reason)
 }
 
 fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, Refusal> {
@@ -305,7 +302,12 @@ fn late_report(
     again.dispatch_ms = record.dispatch_ms;
     again.running_ms = record.dispatch_ms;
     again.stage = record.stage;
-    again.retry_lost_left = state.retry_lost_left.saturating_add(1);
+    let left = if record.health.cause() == Some(Cause::Infra) {
+        &mut again.retry_lost_left
+    } else {
+        &mut again.retry_fail_left
+    };
+    *left = left.saturating_add(1);
     after_report(&again, Speaker::Present, report, now_ms)
 }
 

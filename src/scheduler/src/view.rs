@@ -1,7 +1,7 @@
 //! Jobs as clients see them: compass-ci's flat names, never a secret.
 
 use fairlead_api::JobSummary;
-use fairlead_job::{Spec, Stage};
+use fairlead_job::{Health, Spec, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::{Map, Value, json};
 
@@ -75,6 +75,9 @@ fn known(state: &JobState) -> Map<String, Value> {
             put(name, json!(text));
         }
     }
+    if let Some(cause) = state.health.cause() {
+        put("failure", json!(cause.as_str()));
+    }
     if let Some(stage) = state.last_success_stage {
         put("last_success_stage", json!(stage));
     }
@@ -96,7 +99,7 @@ fn known(state: &JobState) -> Map<String, Value> {
 
 fn attempt(attempt: &Attempt) -> Value {
     json!({
-        "attempt": attempt.attempt, "host_machine": attempt.host, "job_stage": attempt.stage,
+        "failure": attempt.health.cause(), "attempt": attempt.attempt, "host_machine": attempt.host, "job_stage": attempt.stage,
         "job_health": attempt.health, "dispatch_time": utc_text(attempt.dispatch_ms),
         "end_time": utc_text(attempt.end_ms), "reason": attempt.reason,
     })
@@ -114,10 +117,14 @@ fn times(state: &JobState) -> Map<String, Value> {
         ("dispatch_time", state.dispatch_ms),
         ("boot_time", state.boot_ms),
         ("setup_time", state.setup_ms),
+        ("wait_peer_time", state.wait_peer_ms),
         ("running_time", state.running_ms),
         ("post_run_time", state.post_run_ms),
+        ("manual_check_time", state.manual_check_ms),
         (end_name, state.end_ms),
         ("deadline_utc", state.deadline_ms),
+        ("start_time", state.start_ms),
+        ("finish_by_time", state.finish_by_ms),
     ];
     for (name, ms) in times.into_iter().filter(|(_, ms)| *ms > 0) {
         view.insert(name.to_owned(), json!(utc_text(ms)));
@@ -127,6 +134,12 @@ fn times(state: &JobState) -> Map<String, Value> {
         view.insert("run_seconds".to_owned(), json!(seconds));
     }
     view
+}
+
+/// What made a job end so; empty: it did not end badly.
+fn failure(health: Health) -> String {
+    let cause = health.cause();
+    cause.map_or_else(String::new, |cause| cause.as_str().to_owned())
 }
 
 /// A job as a line of a list.
@@ -152,6 +165,7 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         running_ms: state.running_ms,
         end_ms: state.end_ms,
         exit_code: state.exit_code,
+        failure: failure(state.health),
         reason: state.reason,
         result_root: state.result_root,
     }

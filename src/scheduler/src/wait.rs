@@ -15,7 +15,7 @@ use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
 use serde_json::{Map, Value, json};
 
-use crate::{core::Core, lease::ended, refusal::Refusal, view::field_of};
+use crate::{alarms::begin, core::Core, lease::ended, refusal::Refusal, view::field_of};
 
 /// How long `jobs/wait` holds a request; the client asks again.
 const WAIT_MS: u64 = 10_000;
@@ -276,12 +276,13 @@ fn decide(
             Standing::Met => {}
         }
     }
-    all_met.then(|| JobState {
-        ready: true,
-        ready_ms: now_ms,
-        waits: None,
-        reason: String::new(),
-        ..child.clone()
+    all_met.then(|| {
+        let free = JobState {
+            waits: None,
+            reason: String::new(),
+            ..child.clone()
+        };
+        begin(free, now_ms)
     })
 }
 

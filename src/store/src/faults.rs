@@ -262,6 +262,14 @@ impl JobStore for FaultStore {
         self.inner.changes(requests).await
     }
 
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(Page::default());
+        }
+        self.inner.alarms(before_ms, limit).await
+    }
+
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.search(search).await?;

@@ -1,6 +1,8 @@
 //! The small, typed document of a job that changes; its body is written once, beside it.
 
-use fairlead_job::{DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use std::collections::BTreeMap;
+
+use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -90,12 +92,33 @@ pub struct JobState {
     pub cache_dirs: Vec<String>,
     /// Time limit of stage running, seconds.
     pub timeout_s: u64,
+    /// Limits of other stages that are not the usual ones, seconds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stage_limits_s: BTreeMap<Stage, u64>,
+    /// How long it may be ready and yet wait for a testbox, seconds; 0: for ever.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queue_timeout_s: u64,
+    /// It is not ready before: a time of its own, or a pause after an attempt. 0: there is none, or it has passed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_ms: u64,
+    /// By when it must be over, however far it is; 0: no such time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub finish_by_ms: u64,
+    /// When it must be looked at while it is in stage submit; 0: never. Derived, see [`JobState::set_alarm`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub alarm_ms: u64,
     /// Which try this is, from 1.
     pub attempt: u16,
     /// How often it may still be tried again after a lost lease.
     pub retry_lost_left: u16,
     /// How often it may still be tried again after a failure of its own.
     pub retry_fail_left: u16,
+    /// After which of its own failures; empty: after all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_on: Vec<Cause>,
+    /// Pauses between tries that are not the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
     /// Whether the agent must stop it when cut off from every replica.
     #[serde(default)]
     pub stop_when_cut_off: bool,
@@ -133,11 +156,17 @@ pub struct JobState {
     #[serde(default)]
     pub setup_ms: u64,
     /// See `dispatch_ms`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_peer_ms: u64,
+    /// See `dispatch_ms`.
     #[serde(default)]
     pub running_ms: u64,
     /// See `dispatch_ms`.
     #[serde(default)]
     pub post_run_ms: u64,
+    /// See `dispatch_ms`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub manual_check_ms: u64,
     /// When the attempt ended (finish, cancel or an abort).
     #[serde(default)]
     pub end_ms: u64,
@@ -153,9 +182,15 @@ pub struct JobState {
     /// Why it is as it is, in words for people, at most 300 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Whether somebody asked to stop it while it runs: told to the agent at its next heartbeat.
+    /// Whether it was asked to stop while it runs: told to the agent at its next heartbeat.
     #[serde(default)]
     pub stop_asked: bool,
+    /// When that was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stop_ms: u64,
+    /// The health that it then ends with; none: `terminate`, a person asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_health: Option<Health>,
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
@@ -216,9 +251,16 @@ impl JobState {
             devices_n: 0,
             cache_dirs: Vec::new(),
             timeout_s: 0,
+            stage_limits_s: BTreeMap::new(),
+            queue_timeout_s: 0,
+            start_ms: 0,
+            finish_by_ms: 0,
+            alarm_ms: 0,
             attempt: 1,
             retry_lost_left: 0,
             retry_fail_left: 0,
+            retry_on: Vec::new(),
+            backoff: None,
             stop_when_cut_off: false,
             host: String::new(),
             host_group: String::new(),
@@ -231,14 +273,18 @@ impl JobState {
             dispatch_ms: 0,
             boot_ms: 0,
             setup_ms: 0,
+            wait_peer_ms: 0,
             running_ms: 0,
             post_run_ms: 0,
+            manual_check_ms: 0,
             end_ms: 0,
             deadline_ms: 0,
             last_success_stage: None,
             exit_code: None,
             reason: String::new(),
             stop_asked: false,
+            stop_ms: 0,
+            stop_health: None,
             result_root: String::new(),
             milestones: Vec::new(),
             waits: None,
@@ -248,6 +294,28 @@ impl JobState {
             attempts: Vec::new(),
         }
     }
+
+    /// Until when it may wait for a testbox, UTC epoch ms; `None`: for ever, or it is not ready yet.
+    pub fn queue_until_ms(&self) -> Option<u64> {
+        let limit_ms = self.queue_timeout_s.saturating_mul(1000);
+        (self.ready && limit_ms > 0).then(|| self.ready_ms.saturating_add(limit_ms))
+    }
+
+    /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
+    /// Whoever writes a state does this last.
+    #[must_use]
+    pub fn set_alarm(mut self) -> Self {
+        let start = Some(self.start_ms).filter(|_| !self.ready);
+        let times = [start, self.queue_until_ms(), Some(self.finish_by_ms)];
+        let first = times.into_iter().flatten().filter(|ms| *ms > 0).min();
+        self.alarm_ms = first.filter(|_| self.stage == Stage::Submit).unwrap_or(0);
+        self
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One earlier attempt, on record.

@@ -147,6 +147,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Jobs whose state changed behind marks, a page for each request. Lags like a search.
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError>;
 
+    /// Jobs in stage submit whose alarm is set and before `before_ms`, earliest first, at most `limit` (1 to 10,000).
+    /// Lags like a search.
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError>;
+
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
 

@@ -14,7 +14,7 @@ use fairlead_api::{Client, Grant};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ use super::{
     environment,
     folder::{End, JobFolder, Journal},
     launch::{Unrunnable, prepare},
-    limit::run_out,
+    limit::{over_limit, over_silence, run_out, silence_of, silent},
     log::LogShipper,
     output,
     report::{Report, report_all, update_of},
@@ -308,30 +308,35 @@ impl Course {
             dead.cancel();
             verdict
         };
+        let heard = Notify::new();
         let pumping = async {
             let drained = async {
                 dead.cancelled().await;
                 pause(OUTPUT_DRAIN).await;
             };
             tokio::select! {
-                pumped = output::pump(pipe, file, config.log_bytes_max, size) => pumped,
+                pumped = output::pump(pipe, file, config.log_bytes_max, size, &heard) => pumped,
                 () = drained => Ok(()),
             }
         };
         let limit = Duration::from_secs(self.grant.timeout_s.max(1));
         let (context, named) = (Arc::clone(&self.context), journal.held());
+        let silence = silence_of(&self.grant.job);
         let timing = async {
-            tokio::select! {
-                () = run_out(&context, &named, limit) => limits.expired.cancel(),
-                () = dead.cancelled() => {}
-            }
+            let over = tokio::select! {
+                () = run_out(&context, &named, limit) => over_limit(limit),
+                () = silent(&heard, silence) => over_silence(silence),
+                () = dead.cancelled() => return String::new(),
+            };
+            limits.expired.cancel();
+            over
         };
-        let (verdict, pumped, ()) = tokio::join!(supervising, pumping, timing);
+        let (verdict, pumped, over) = tokio::join!(supervising, pumping, timing);
         if let Err(error) = pumped {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
         }
         match verdict {
-            Ok(verdict) => ended(verdict, limit),
+            Ok(verdict) => ended(verdict, over),
             Err(error) => Some(End {
                 ran: true,
                 ..unrun(

@@ -1,6 +1,6 @@
 //! How a job ended, in the words of the scheduler: health, exit code, reason.
 
-use std::{io, time::Duration};
+use std::io;
 
 use fairlead_job::Health;
 
@@ -49,7 +49,8 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
     })
 }
 
-pub(super) fn ended(verdict: Verdict, limit: Duration) -> Option<End> {
+/// How a job ended that ran; `over` says why one was stopped that took too long.
+pub(super) fn ended(verdict: Verdict, over: String) -> Option<End> {
     let end = |health: Health, code, reason| {
         Some(End {
             health: health.as_str().to_owned(),
@@ -60,11 +61,7 @@ pub(super) fn ended(verdict: Verdict, limit: Duration) -> Option<End> {
     };
     match verdict {
         Verdict::Stopped { code, why } => stopped(why, Some(code)),
-        Verdict::TooLong { code } => end(
-            Health::SoftTimeout,
-            code,
-            format!("it ran longer than its limit of {} s", limit.as_secs()),
-        ),
+        Verdict::TooLong { code } => end(Health::SoftTimeout, code, over),
         Verdict::Exited {
             code, oom: true, ..
         } => end(
@@ -129,13 +126,9 @@ mod tests {
                 "oom",
                 "the kernel killed it for want of memory",
             ),
-            (
-                Verdict::TooLong { code: 0 },
-                "soft_timeout",
-                "it ran longer than its limit of 5 s",
-            ),
+            (Verdict::TooLong { code: 0 }, "soft_timeout", "too long"),
         ] {
-            let end = ended(verdict, Duration::from_secs(5)).unwrap();
+            let end = ended(verdict, "too long".to_owned()).unwrap();
             assert_eq!((end.health.as_str(), end.reason.as_str()), (health, reason));
             assert!(end.ran);
         }

@@ -1,8 +1,13 @@
-//! A job's own time limit, and what users add to it while it runs.
+//! A job's own limits: its time, what users add to it while it runs, and how long it may say nothing.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
 use fairlead_api::{HeartbeatRequest, HeldJob};
+use fairlead_job::{
+    Spec,
+    plan::{SILENCE_TIMEOUT, limit_s},
+};
+use tokio::sync::Notify;
 
 use super::course::Context;
 use crate::timer::pause;
@@ -11,6 +16,36 @@ use crate::timer::pause;
 const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
 /// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
 const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
+
+/// How long a job may say nothing; `None`: as long as it likes.
+pub(super) fn silence_of(job: &Spec) -> Option<Duration> {
+    // The scheduler has refused what cannot be read.
+    let seconds = limit_s(job, SILENCE_TIMEOUT).ok().flatten()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Returns when nothing was heard of a job for so long.
+pub(super) async fn silent(heard: &Notify, limit: Option<Duration>) {
+    let Some(limit) = limit else {
+        return std::future::pending().await;
+    };
+    while tokio::time::timeout(limit.min(LEFT_MAX), heard.notified())
+        .await
+        .is_ok()
+    {}
+}
+
+/// Why a job was stopped that ran too long, for people.
+pub(super) fn over_limit(limit: Duration) -> String {
+    format!("it ran longer than its limit of {} s", limit.as_secs())
+}
+
+/// Why a job was stopped that said nothing, for people.
+pub(super) fn over_silence(limit: Option<Duration>) -> String {
+    let seconds = limit.unwrap_or_default().as_secs();
+    format!("it printed nothing for {seconds} s, its {SILENCE_TIMEOUT}")
+}
+
 /// Returns when a job has used up its time: its own limit, and all that users have added to it.
 pub(super) async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
     let mut left = limit;

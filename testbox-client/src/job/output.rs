@@ -7,7 +7,7 @@ use tokio::{
     fs::{File, OpenOptions},
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe,
-    sync::watch,
+    sync::{Notify, watch},
 };
 
 /// How much is read at a time.
@@ -19,7 +19,7 @@ pub(crate) async fn create(output: &Path) -> io::Result<File> {
     options.append(true).create_new(true).open(output).await
 }
 
-/// Copies until all writers are gone; `size` always tells how much is in the file.
+/// Copies until all writers are gone; `size` always tells how much is in the file, `heard` that there was anything.
 ///
 /// A disk that takes no more does not stop the job: the rest is read and thrown away, and the error is
 /// returned at the end.
@@ -28,6 +28,7 @@ pub(crate) async fn pump(
     mut file: File,
     bytes_max: u64,
     size: &watch::Sender<u64>,
+    heard: &Notify,
 ) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut written = 0;
@@ -38,6 +39,7 @@ pub(crate) async fn pump(
         if read == 0 {
             return result;
         }
+        heard.notify_one();
         if full || result.is_err() {
             continue;
         }
@@ -82,7 +84,9 @@ mod tests {
         let (size, seen) = watch::channel(0);
         let write = tokio::task::spawn_blocking(move || io::Write::write_all(&mut writer, said));
         let file = create(&path).await.unwrap();
-        pump(reader, file, bytes_max, &size).await.unwrap();
+        pump(reader, file, bytes_max, &size, &Notify::new())
+            .await
+            .unwrap();
         write.await.unwrap().unwrap();
         let size = *seen.borrow();
         (std::fs::read(path).unwrap(), size)

@@ -9,9 +9,13 @@ use crate::{
 
 /// Runs one job to its end and returns health, exit code and reason.
 async fn check(text: &str, timeout_s: u64) -> (String, String, String) {
-    let (fake, folder) = (Fake::start(), folder());
     let mut grant = script("7", text);
     grant.timeout_s = timeout_s;
+    run(grant).await
+}
+
+async fn run(grant: fairlead_api::Grant) -> (String, String, String) {
+    let (fake, folder) = (Fake::start(), folder());
     fake.grant(grant);
     let testbox = Testbox::start(config(&fake, &folder, DC));
     let end = fake.end("7").await;
@@ -40,6 +44,20 @@ async fn its_own_limit_ends_it_with_soft_timeout() {
     let end = check("sleep 1000", 1).await;
     assert_eq!((end.0.as_str(), end.1.as_str()), ("soft_timeout", "143"));
     assert!(end.2.contains("limit of 1 s"), "{}", end.2);
+}
+
+#[tokio::test]
+async fn one_that_says_nothing_for_too_long_is_stopped_and_one_that_talks_is_not() {
+    let silent_for = |text: &str, limit: &str| {
+        let mut grant = script("7", text);
+        grant.job.insert("silence_timeout".to_owned(), json!(limit));
+        grant
+    };
+    let end = run(silent_for("echo here; sleep 1000", "1s")).await;
+    assert_eq!((end.0.as_str(), end.1.as_str()), ("soft_timeout", "143"));
+    assert!(end.2.contains("printed nothing for 1 s"), "{}", end.2);
+    let talks = "for n in 1 2 3 4 5 6; do echo $n; sleep 0.4; done";
+    assert_eq!(run(silent_for(talks, "2s")).await.0, "success");
 }
 
 #[tokio::test]

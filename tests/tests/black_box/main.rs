@@ -10,6 +10,7 @@ mod bad_input;
 mod fairness;
 mod fuzz;
 mod life;
+mod limits;
 mod matching;
 mod promises;
 mod waiting;

@@ -13,6 +13,9 @@ use crate::sim::{truth::Truth, world::Violation};
 
 /// How long a host may idle beside a job besides a refresh, ms (I6), and what messages take.
 const IDLE_MS: u64 = 2_000 + 500;
+/// How late a job's time may be noticed besides a refresh, ms, and how much later by each further replica.
+const LATE_MS: u64 = 5_000;
+const TURN_MS: u64 = 2_000;
 /// How long a claim may be on its way, ms: a job that is being claimed is not passed over.
 const CLAIM_MS: u64 = 1_000;
 
@@ -23,11 +26,39 @@ impl Check {
         self.history.claims.clear();
     }
 
+    /// What time brings has come: each replica looks a little later than the one before it.
+    fn nobody_is_late(&self, calm_ms: u64, now_ms: u64) -> Result<(), Violation> {
+        let patience_ms = LATE_MS + self.refresh_ms + TURN_MS * self.replicas;
+        if now_ms < calm_ms + patience_ms {
+            return Ok(());
+        }
+        let latest_ms = self.latest_wall_ms(now_ms);
+        // Only who is furthest ahead knows of a time that others are still seconds away from.
+        let patience_ms = patience_ms + self.ahead_ms.abs_diff(self.behind_ms);
+        let is_late = |state: &&std::sync::Arc<JobState>| {
+            state.stage == Stage::Submit
+                && state.alarm_ms > 0
+                && state.alarm_ms + patience_ms < latest_ms
+        };
+        let mut states = self.history.jobs.values().map(|track| &track.state);
+        match states.find(is_late) {
+            Some(state) => broken(
+                "I6",
+                format!(
+                    "job {} was to be looked at at {}",
+                    state.job_id, state.alarm_ms
+                ),
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// No host has waited long for work while a job has waited long for it (I6).
     pub(in crate::sim) fn nobody_idles(&self, now_ms: u64) -> Result<(), Violation> {
         let Some(calm_ms) = self.calm_since_ms else {
             return Ok(());
         };
+        self.nobody_is_late(calm_ms, now_ms)?;
         let patience_ms = IDLE_MS + self.refresh_ms;
         let long = |since_ms: u64| since_ms.max(calm_ms) + patience_ms < now_ms;
         for (plan, side) in self.plans.iter().zip(&self.hosts) {

@@ -135,10 +135,17 @@ impl Check {
                     format!("waiting job {id} got another attempt or a token"),
                 );
             }
+            if after.ready && before.start_ms > self.latest_wall_ms(now_ms) {
+                return broken(
+                    "I3",
+                    format!("job {id} is ready before its time, {}", before.start_ms),
+                );
+            }
             return Ok(());
         }
         if after.stage.is_terminal() {
-            return ends_leaves_waiting(before, after);
+            let latest_ms = self.latest_wall_ms(now_ms);
+            return ends_leaves_waiting(before, after, latest_ms);
         }
         if after.stage != Stage::Dispatch || after.attempt != before.attempt || !before.ready {
             return broken(
@@ -371,10 +378,16 @@ fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
     )
 }
 
-fn ends_leaves_waiting(before: &JobState, after: &JobState) -> Result<(), Violation> {
+fn ends_leaves_waiting(
+    before: &JobState,
+    after: &JobState,
+    latest_ms: u64,
+) -> Result<(), Violation> {
     let id = after.job_id;
     if after.attempt == before.attempt {
+        let is_due = (1..=latest_ms).contains(&before.alarm_ms);
         return match after.stage {
+            Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
             Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),
         };

@@ -15,7 +15,7 @@ use super::{
     net::Answer,
     scenario::{HostPlan, Scenario},
     truth::Change,
-    world::{Violation, World},
+    world::{Violation, WALL_START_MS, World},
 };
 use history::History;
 use hosts::HostSide;
@@ -55,6 +55,10 @@ pub(super) struct Check {
     plans: Vec<HostPlan>,
     lease_ms: u64,
     refresh_ms: u64,
+    /// What the fastest and the slowest wall clock of a replica are ahead of the true time, ms.
+    ahead_ms: i64,
+    behind_ms: i64,
+    replicas: u64,
     phantoms: bool,
     acknowledged: BTreeSet<JobId>,
     submits: u64,
@@ -101,6 +105,9 @@ impl Check {
             plans: scenario.hosts.clone(),
             lease_ms: scenario.lease_ms,
             refresh_ms: scenario.refresh_ms,
+            ahead_ms: scenario.skews_ms.iter().copied().max().unwrap_or(0),
+            behind_ms: scenario.skews_ms.iter().copied().min().unwrap_or(0),
+            replicas: u64::try_from(scenario.replicas()).unwrap_or(1),
             phantoms: scenario.faults.write_phantom > 0,
             acknowledged: BTreeSet::new(),
             submits: 0,
@@ -116,6 +123,13 @@ impl Check {
             changed_ms: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// What the wall clock of the replica that is furthest ahead says.
+    fn latest_wall_ms(&self, now_ms: u64) -> u64 {
+        WALL_START_MS
+            .saturating_add(now_ms)
+            .saturating_add_signed(self.ahead_ms)
     }
 
     /// What the next submit is called.

@@ -50,7 +50,7 @@ fn is_kept(path: &[&str]) -> bool {
         .map(|n| path.get(n..).unwrap_or_default())
     {
         Some([key]) => KEPT.contains(key),
-        Some(["sched", "devices"]) => true,
+        Some(["sched", "devices"] | ["retry", "on"]) => true,
         _ => false,
     }
 }

@@ -38,7 +38,7 @@ fn a_job_that_says_nothing_gets_the_site_s_defaults() {
     );
     assert_eq!(plan.host_keys, ["dc.x86_64"]);
     assert_eq!(
-        (plan.priority, plan.retry_lost_max, plan.retry_fail_max),
+        (plan.priority, plan.retry.infra_max, plan.retry.own_max),
         (0, 1, 0)
     );
     assert!(plan.account.is_empty() && plan.queue.is_empty() && !plan.stop_when_cut_off);
@@ -228,7 +228,7 @@ fn retries_are_counted_by_cause() {
     ] {
         let plan = good(&json!({"retry": retry}));
         assert_eq!(
-            (plan.retry_lost_max, plan.retry_fail_max),
+            (plan.retry.infra_max, plan.retry.own_max),
             (lost, fail),
             "{retry}"
         );

@@ -147,6 +147,18 @@ fn subset(field: &str, count: &str, offered: &[String]) -> Value {
     either(&[nothing, all_offered])
 }
 
+/// Jobs that must be looked at before `before_ms`, and one more that tells whether there is more.
+pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
+    let filters = [
+        json!({"term": {"stage": "submit"}}),
+        json!({"range": {"alarm_ms": {"gt": 0, "lt": before_ms}}}),
+    ];
+    json!({
+        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "query": all_of(&filters), "sort": [{"alarm_ms": "asc"}, {"job_id": "asc"}],
+    })
+}
+
 /// A search for people; one more than its limit tells whether there is more.
 pub(super) fn search(search: &Search, limit: u32) -> Value {
     let mut filters = Vec::new();

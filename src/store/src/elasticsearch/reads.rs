@@ -34,6 +34,23 @@ impl ElasticStore {
         .await
     }
 
+    /// Jobs that must be looked at.
+    pub(super) async fn alarms_before(
+        &self,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Page, StoreError> {
+        let limit = limit.clamp(1, 10_000);
+        let found = self
+            .search_one(&self.all_jobs(), &query::alarms(before_ms, limit))
+            .await?;
+        reply::aside(move || {
+            let (jobs, more) = first_of(found, limit);
+            Page { jobs, more }
+        })
+        .await
+    }
+
     /// A search for people.
     pub(super) async fn search_page(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let limit = search.limit.min(1_000);

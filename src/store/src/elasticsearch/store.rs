@@ -130,6 +130,10 @@ impl JobStore for ElasticStore {
         self.changes_since(requests).await
     }
 
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
+        self.alarms_before(before_ms, limit).await
+    }
+
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         self.search_page(search).await
     }

@@ -3,7 +3,7 @@
 //! Every check of an item comes before its first write: an item that is refused leaves nothing behind,
 //! and an SQL error (a full disk) undoes the whole transaction, so that no item is half in.
 
-use fairlead_job::JobId;
+use fairlead_job::{JobId, Stage};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
 
@@ -146,7 +146,8 @@ impl Batch<'_> {
             Some(before) if only_progress(before, after) => self
                 .tx
                 .prepare_cached(
-                    "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6
+                    "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,
+                        alarm_ms = ?7
                      WHERE job_id = ?1",
                 )?
                 .execute(params![
@@ -155,7 +156,8 @@ impl Batch<'_> {
                     after.ready,
                     after.stage.as_str(),
                     after.health.as_str(),
-                    after.host
+                    after.host,
+                    alarm(after),
                 ])?,
             Some(_) => self.put_row("REPLACE", id, after)?,
             None => self.put_row("INSERT", id, after)?,
@@ -179,8 +181,8 @@ impl Batch<'_> {
         self.tx
             .prepare_cached(&format!(
                 "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
-                    host, suite, submit_id, group_id, tbox_group, submit_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
             ))?
             .execute(params![
                 id,
@@ -197,6 +199,7 @@ impl Batch<'_> {
                 state.group_id,
                 state.tbox_group,
                 i64::try_from(state.submit_ms).unwrap_or(i64::MAX),
+                alarm(state),
             ])
     }
 
@@ -270,6 +273,16 @@ fn merge(
         return Err(format!("a patch cannot change job {id} into another"));
     }
     Ok((before, after, text))
+}
+
+/// When the job must be looked at; 0: never, it does not wait.
+fn alarm(state: &JobState) -> i64 {
+    let alarm_ms = if state.stage == Stage::Submit {
+        state.alarm_ms
+    } else {
+        0
+    };
+    i64::try_from(alarm_ms).unwrap_or(i64::MAX)
 }
 
 /// Whether nothing changed that only the full row holds.

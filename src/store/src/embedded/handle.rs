@@ -263,6 +263,11 @@ impl JobStore for EmbeddedStore {
         .await
     }
 
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
+        self.read(move |conn| read::alarms(conn, before_ms, limit))
+            .await
+    }
+
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let search = search.clone();
         self.read(move |conn| search::search(conn, &search)).await

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fairlead_job::{JobId, Spec};
-use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params, types::Value};
 
 use super::{
     apply::{unsigned, version},
@@ -106,6 +106,25 @@ pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> 
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params![binding, after_rank, after_id, limit + 1])?;
+    first_of(&mut rows, limit)
+}
+
+/// Jobs in stage submit whose alarm is before `before_ms`, earliest first.
+pub(super) fn alarms(conn: &Connection, before_ms: u64, limit: u32) -> rusqlite::Result<Page> {
+    let limit = limit.clamp(1, 10_000);
+    let before_ms = i64::try_from(before_ms).unwrap_or(i64::MAX);
+    let mut statement = conn.prepare_cached(
+        "SELECT s.job_id, s.seq, s.state FROM
+            (SELECT job_id AS id, alarm_ms FROM jobs INDEXED BY jobs_alarm
+                WHERE alarm_ms > 0 AND alarm_ms < ?1 ORDER BY alarm_ms, job_id LIMIT ?2) p
+            CROSS JOIN states s ON s.job_id = p.id ORDER BY p.alarm_ms, p.id",
+    )?;
+    let mut rows = statement.query(params![before_ms, limit + 1])?;
+    first_of(&mut rows, limit)
+}
+
+/// The first `limit` jobs of these rows, and whether there are more.
+fn first_of(rows: &mut Rows<'_>, limit: u32) -> rusqlite::Result<Page> {
     let mut page = Page::default();
     let mut seen = 0;
     while let Some(row) = rows.next()? {

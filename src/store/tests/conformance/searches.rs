@@ -3,7 +3,7 @@
 use fairlead_job::{Health, Stage};
 use fairlead_store::{JobState, JobStore, Search, SearchOrder};
 
-use super::{id, numbers, state_with, submit_all};
+use super::{change, id, numbers, state_with, submit_all};
 
 type Holds = Box<dyn Fn(&JobState) -> bool>;
 
@@ -173,4 +173,29 @@ pub(crate) async fn pages_and_totals(store: &dyn JobStore) {
         (behind_all.total, behind_all.jobs.len(), behind_all.more),
         (60, 0, false)
     );
+}
+
+pub(crate) async fn alarms_come_by_time_while_a_job_waits(store: &dyn JobStore) {
+    let at = |n, alarm_ms| state_with(n, |s| s.alarm_ms = alarm_ms);
+    let held = state_with(6, |s| {
+        s.alarm_ms = 5;
+        s.stage = Stage::Running;
+    });
+    let states = vec![at(1, 30), at(2, 10), at(3, 0), at(4, 20), at(5, 10), held];
+    submit_all(store, states).await;
+    store.refresh().await.unwrap();
+    let page = store.alarms(30, 10).await.unwrap();
+    assert_eq!((numbers(&page.jobs), page.more), (vec![2, 5, 4], false));
+    let page = store.alarms(31, 2).await.unwrap();
+    assert_eq!((numbers(&page.jobs), page.more), (vec![2, 5], true));
+    // One is put off, one is taken, one waits for nothing any more.
+    change(store, id(2), |s| s.alarm_ms = 99).await.unwrap();
+    change(store, id(5), |s| s.stage = Stage::Dispatch)
+        .await
+        .unwrap();
+    change(store, id(4), |s| s.alarm_ms = 0).await.unwrap();
+    store.refresh().await.unwrap();
+    let page = store.alarms(100, 10).await.unwrap();
+    assert_eq!(numbers(&page.jobs), [1, 2]);
+    assert_eq!(page.jobs[0], super::read_one(store, id(1)).await);
 }

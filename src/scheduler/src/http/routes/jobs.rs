@@ -327,6 +327,7 @@ pub(super) async fn terminate(
     let (who, _) = read_actor(&core, &mut request).await?;
     let id = job_id(id)?;
     let reason = format!("stopped by {}", who.shown());
+    let now_ms = core.clock.wall_ms();
     let changed = core
         .change(id, |state| {
             not_yours(&who, state)?;
@@ -341,6 +342,7 @@ pub(super) async fn terminate(
             }
             Ok((!state.stop_asked).then(|| JobState {
                 stop_asked: true,
+                stop_ms: now_ms,
                 reason: reason.clone(),
                 ..state.clone()
             }))

@@ -1,0 +1,105 @@
+//! Times as people write them: a moment, or how long from now.
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use serde_json::Value;
+
+use crate::{
+    PlanError, Spec,
+    fields::{present, refuse},
+    units::{duration_s, shown},
+};
+
+/// A time that a job names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// So many seconds after its submit.
+    After(u64),
+    /// A moment, UTC epoch milliseconds.
+    At(u64),
+}
+
+impl When {
+    /// The moment for a job that is submitted at `submit_ms`, UTC epoch milliseconds.
+    pub fn moment_ms(self, submit_ms: u64) -> u64 {
+        match self {
+            Self::After(seconds) => submit_ms.saturating_add(seconds.saturating_mul(1000)),
+            Self::At(ms) => ms,
+        }
+    }
+}
+
+/// A time in a field: `+2h`, `2026-11-22T05:00:00+08:00`, or `2026-11-22 05:00`, which is UTC. `None` when nothing
+/// is said.
+///
+/// # Errors
+/// Anything else, with the value.
+pub(crate) fn when(spec: &Spec, field: &str) -> Result<Option<When>, PlanError> {
+    let Some(value) = present(spec, field) else {
+        return Ok(None);
+    };
+    match value.as_str().map(str::trim).and_then(read) {
+        Some(when) => Ok(Some(when)),
+        None => refuse(
+            field,
+            format!("{} is not a time", shown(value)),
+            "write +2h for two hours from now, or a time: 2026-11-22T05:00:00+08:00; without a zone it is UTC",
+        ),
+    }
+}
+
+fn read(text: &str) -> Option<When> {
+    if let Some(span) = text.strip_prefix('+') {
+        return duration_s(&Value::from(span)).ok()?.map(When::After);
+    }
+    let moment = text.parse::<Timestamp>().ok().or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })?;
+    u64::try_from(moment.as_millisecond()).ok().map(When::At)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(value: Value) -> Result<Option<When>, PlanError> {
+        when(
+            &Spec::from_iter([("start_at".to_owned(), value)]),
+            "start_at",
+        )
+    }
+
+    #[test]
+    fn moments_and_spans_are_read() {
+        let five = 1_795_323_600_000_u64;
+        for (text, expected) in [
+            ("+2h", When::After(7_200)),
+            ("+90", When::After(90)),
+            ("2026-11-22T05:00:00Z", When::At(five)),
+            ("2026-11-22T13:00:00+08:00", When::At(five)),
+            ("2026-11-22 05:00", When::At(five)),
+            (" 2026-11-22 05:00:30 ", When::At(five + 30_000)),
+            ("2026-11-22", When::At(five - 5 * 3_600_000)),
+        ] {
+            assert_eq!(of(json!(text)), Ok(Some(expected)), "{text}");
+        }
+        assert_eq!(of(json!(null)), Ok(None));
+        assert_eq!(When::After(2).moment_ms(10), 2_010);
+    }
+
+    #[test]
+    fn nonsense_names_field_and_value() {
+        for bad in [
+            json!("+"),
+            json!("tomorrow"),
+            json!("+2x"),
+            json!(5),
+            json!("1969-01-01"),
+            json!([1]),
+        ] {
+            let error = of(bad.clone()).unwrap_err();
+            assert_eq!(error.field, "start_at", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What becomes of a waiting job by time alone: it may begin, it has waited too long, it is too late.
+//!
+//! The store knows by `alarm_ms` when each waiting job must be looked at. Each second a replica asks it for those
+//! of the next seconds, and remembers what it wrote or was told itself. One replica comes first for each job, by
+//! rendezvous hashing; another does it a little later if it still has to be done. What becomes of the job is worked
+//! out from its state and the time, and written by compare-and-set: so it happens once, and needs nobody's memory.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use fairlead_job::{Health, JobId, Stage};
+use fairlead_store::{JobState, StoreError, StoredJob};
+use futures_util::{StreamExt, stream};
+
+use crate::{core::Core, lease::ended};
+
+/// How much later each replica looks at a job than the one that comes before it, ms.
+const OTHERS_LATER_MS: u64 = 2_000;
+/// How far ahead alarms are known, ms: more than a second between looks and a search that lags by another.
+const AHEAD_MS: u64 = 5_000;
+/// Most alarms known at one time; the latest are forgotten, and read again when they are the next ones.
+const KNOWN_MAX: usize = 20_000;
+/// Alarms in one look.
+const LOOK_MAX: u32 = 10_000;
+/// How often the clock is looked at, ms.
+const TICK_MS: u64 = 100;
+/// Jobs that are changed side by side.
+const ABREAST: usize = 256;
+
+/// The pause before this attempt of a job, ms: half of it at the most by chance, so that jobs that were lost together
+/// do not come back together.
+pub(crate) fn pause_ms(next: &JobState) -> u64 {
+    let whole_ms = next.backoff.unwrap_or_default().pause_ms(next.attempt);
+    let hash = blake3::hash(format!("{}/{}", next.job_id, next.attempt).as_bytes());
+    let chance = u64::from(hash.as_bytes().first().copied().unwrap_or(0));
+    whole_ms / 2 + whole_ms / 2 * chance / 255
+}
+
+/// What becomes of a waiting job at `now_ms`; `None`: nothing yet.
+pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
+    if state.stage != Stage::Submit {
+        return None;
+    }
+    let over = |reason: &str| {
+        let health = Health::TimeoutSubmit;
+        Some(ended(state, Stage::Finish, health, now_ms, reason))
+    };
+    if state.finish_by_ms > 0 && state.finish_by_ms <= now_ms {
+        return over("it had not begun by its deadline");
+    }
+    if state.queue_until_ms().is_some_and(|until| until <= now_ms) {
+        let limit_s = state.queue_timeout_s;
+        return over(&format!(
+            "no testbox took it within its queue_timeout of {limit_s} s"
+        ));
+    }
+    if state.ready || state.start_ms == 0 || state.start_ms > now_ms {
+        return None;
+    }
+    Some(begin(
+        JobState {
+            start_ms: 0,
+            ..state.clone()
+        },
+        now_ms,
+    ))
+}
+
+/// Makes a waiting job ready, if it waits for nothing more.
+pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
+    if state.start_ms == 0 && state.waits.is_none() {
+        state.ready = true;
+        state.ready_ms = now_ms;
+    }
+    state
+}
+
+/// Alarms that ring soon, by when this replica looks, UTC epoch ms.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_time: BTreeSet<(u64, JobId)>,
+    jobs: BTreeMap<JobId, (u64, StoredJob)>,
+}
+
+impl Known {
+    fn forget(&mut self, id: JobId) {
+        if let Some((at_ms, _)) = self.jobs.remove(&id) {
+            self.by_time.remove(&(at_ms, id));
+        }
+    }
+}
+
+impl Alarms {
+    /// Looks at the job at `at_ms`. What is known of it already is replaced unless it is newer.
+    fn set(&self, stored: StoredJob, at_ms: u64) {
+        let id = stored.state.job_id;
+        self.with(|known| {
+            if known
+                .jobs
+                .get(&id)
+                .is_some_and(|(_, known)| known.version >= stored.version)
+            {
+                return;
+            }
+            known.forget(id);
+            known.by_time.insert((at_ms, id));
+            known.jobs.insert(id, (at_ms, stored));
+            if known.by_time.len() > KNOWN_MAX
+                && let Some((_, latest)) = known.by_time.last().copied()
+            {
+                known.forget(latest);
+            }
+        });
+    }
+
+    pub(crate) fn due(&self, now_ms: u64) -> Vec<StoredJob> {
+        self.with(|known| {
+            let later = known
+                .by_time
+                .split_off(&(now_ms.saturating_add(1), JobId::new(0)));
+            let due = std::mem::replace(&mut known.by_time, later).into_iter();
+            due.filter_map(|(_, id)| known.jobs.remove(&id))
+                .map(|(_, stored)| stored)
+                .collect()
+        })
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Core {
+    /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
+    pub(crate) fn mind_alarm(&self, stored: &StoredJob) {
+        let (state, now_ms) = (&stored.state, self.clock.wall_ms());
+        let soon = state.stage == Stage::Submit
+            && (1..now_ms.saturating_add(AHEAD_MS)).contains(&state.alarm_ms);
+        if !soon {
+            return;
+        }
+        let rank = self
+            .replicas
+            .rank(state.job_id, &self.run, self.clock.now());
+        let turn = u64::try_from(rank).unwrap_or(u64::MAX);
+        let at_ms = state
+            .alarm_ms
+            .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
+        self.alarms.set(stored.clone(), at_ms);
+    }
+
+    /// Asks the store for the alarms of the next seconds.
+    pub(crate) async fn read_alarms(&self) -> Result<(), StoreError> {
+        let before_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
+        let page = self.store.alarms(before_ms, LOOK_MAX).await?;
+        let newest = page.jobs.iter().filter(|job| self.weigh(job));
+        newest.for_each(|job| self.mind_alarm(job));
+        Ok(())
+    }
+
+    /// Does what is due, until the replica stops.
+    pub(crate) async fn watch_alarms(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+            }
+            let due = self.alarms.due(self.clock.wall_ms());
+            let ringing = stream::iter(due).map(|job| self.ring(job));
+            ringing.buffer_unordered(ABREAST).collect::<()>().await;
+        }
+    }
+
+    async fn ring(self: &Arc<Self>, stored: StoredJob) {
+        let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
+        let outcome = self
+            .change_known(stored.clone(), |state| Ok(at_alarm(state, now_ms)))
+            .await;
+        if let Err(refusal) = outcome {
+            let error = refusal.body.message;
+            tracing::warn!(job_id = %id, error, "what a waiting job's time brings is tried again");
+            self.alarms
+                .set(stored, now_ms.saturating_add(OTHERS_LATER_MS));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{core, state, store_job};
+
+    #[test]
+    fn jobs_that_were_lost_together_come_back_at_times_of_their_own() {
+        let pause = |n| {
+            pause_ms(&JobState {
+                attempt: 5,
+                ..state(n)
+            })
+        };
+        let pauses: BTreeSet<u64> = (1..=50).map(pause).collect();
+        assert!(
+            pauses.iter().all(|ms| (4_000..=8_000).contains(ms)),
+            "{pauses:?}"
+        );
+        assert!(pauses.len() > 30, "{pauses:?}");
+        let at_once = Some(fairlead_job::Backoff {
+            first_s: 0,
+            factor: 1,
+            max_s: 0,
+        });
+        assert_eq!(
+            pause_ms(&JobState {
+                backoff: at_once,
+                attempt: 2,
+                ..state(1)
+            }),
+            0
+        );
+    }
+
+    fn parked(start_ms: u64) -> JobState {
+        JobState {
+            ready: false,
+            start_ms,
+            ..state(1)
+        }
+    }
+
+    #[test]
+    fn a_job_begins_at_its_time_and_not_before() {
+        let job = parked(100).set_alarm();
+        assert_eq!((job.alarm_ms, at_alarm(&job, 99)), (100, None));
+        let begun = at_alarm(&job, 100).unwrap().set_alarm();
+        assert_eq!(
+            (begun.ready, begun.ready_ms, begun.alarm_ms),
+            (true, 100, 0)
+        );
+        assert_eq!(at_alarm(&begun, 1_000), None);
+    }
+
+    #[test]
+    fn a_time_that_has_come_leaves_what_else_is_waited_for() {
+        let waits = Some(serde_json::json!({"wait_on": {"7": null}}));
+        let job = JobState {
+            waits,
+            ..parked(100)
+        };
+        let next = at_alarm(&job, 100).unwrap().set_alarm();
+        assert!(!next.ready && next.waits.is_some());
+        assert_eq!((next.start_ms, next.alarm_ms), (0, 0));
+    }
+
+    #[test]
+    fn a_job_that_waited_too_long_ends_and_its_time_begins_when_it_is_ready() {
+        let job = JobState {
+            queue_timeout_s: 5,
+            ..parked(100)
+        }
+        .set_alarm();
+        assert_eq!(job.alarm_ms, 100, "not ready: its time does not run");
+        let ready = at_alarm(&job, 100).unwrap().set_alarm();
+        assert_eq!((ready.alarm_ms, at_alarm(&ready, 5_099)), (5_100, None));
+        let end = at_alarm(&ready, 5_100).unwrap().set_alarm();
+        assert_eq!(
+            (end.stage, end.health),
+            (Stage::Finish, Health::TimeoutSubmit)
+        );
+        assert_eq!(end.alarm_ms, 0);
+    }
+
+    #[test]
+    fn a_deadline_ends_what_has_not_begun() {
+        let job = JobState {
+            finish_by_ms: 50,
+            ..parked(100)
+        }
+        .set_alarm();
+        assert_eq!(job.alarm_ms, 50);
+        assert_eq!(at_alarm(&job, 50).unwrap().health, Health::TimeoutSubmit);
+        let held = JobState {
+            stage: Stage::Running,
+            finish_by_ms: 50,
+            ..state(1)
+        };
+        assert_eq!(
+            (held.clone().set_alarm().alarm_ms, at_alarm(&held, 60)),
+            (0, None)
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_due_is_done_once_whoever_else_does_it() {
+        let (_data, core) = core().await;
+        let start_ms = core.clock.wall_ms();
+        let job = store_job(
+            &core,
+            JobState {
+                start_ms,
+                ..parked(0)
+            }
+            .set_alarm(),
+        )
+        .await;
+        core.read_alarms().await.unwrap();
+        let due = core.alarms.due(core.clock.wall_ms());
+        assert_eq!(due, [job.clone()]);
+        core.ring(job.clone()).await;
+        let begun = core.stored_job(job.state.job_id).await.unwrap();
+        assert!(begun.state.ready);
+        // Another replica that had read the same.
+        core.ring(job.clone()).await;
+        assert_eq!(core.stored_job(job.state.job_id).await.unwrap(), begun);
+    }
+}

@@ -1,0 +1,232 @@
+//! What time does to a job: not before, not longer, again after a pause.
+
+use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use serde_json::{Value, json};
+
+on_both_stores!(
+    row_09_a_stage_that_takes_too_long_is_stopped,
+    row_09_a_machine_that_vanishes_in_a_stage_has_no_hold_on_the_job,
+    a_job_that_is_to_begin_later_waits_for_its_time,
+    a_job_that_waits_too_long_is_given_up,
+    a_deadline_ends_what_runs,
+    a_failure_is_tried_again_after_its_pause,
+    what_retry_does_not_name_is_not_tried_again,
+    times_that_make_no_sense_are_refused,
+);
+
+fn job(more: &Value) -> Value {
+    jobs::with(jobs::dc("alice"), more)
+}
+
+async fn ends(http: &Http, id: &str, health: &str) -> Value {
+    until(&format!("it ends with {health}"), 60, async || {
+        (http.field(id, "job_health").await == health).then_some(())
+    })
+    .await;
+    http.job(id).await
+}
+
+async fn told_to_stop(testbox: &Testbox, id: &str) {
+    until("the agent is told to stop it", 30, async || {
+        testbox
+            .heartbeat()
+            .await
+            .iter()
+            .any(|job| job == id)
+            .then_some(())
+    })
+    .await;
+}
+
+async fn row_09_a_stage_that_takes_too_long_is_stopped(store: Store) {
+    let scheduler = Scheduler::start_with(store, &["--lease", "6s"]).await;
+    let http = scheduler.http();
+    let limits = json!({"stage_timeouts": {"setup": "1s"}, "retry": 0});
+    let id = http.submit(&job(&limits)).await.remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(testbox.report(&grant, "job_stage=setup").await.status, 200);
+    told_to_stop(&testbox, &id).await;
+    // What it had is kept.
+    let end = "job_stage=finish&job_health=timeout_setup&job_data_readiness=incomplete";
+    assert_eq!(testbox.report(&grant, end).await.status, 200);
+    let job = http.job(&id).await;
+    assert_eq!(job["job_health"], "timeout_setup", "{job}");
+    assert_eq!(job["failure"], "infra", "{job}");
+}
+
+async fn row_09_a_machine_that_vanishes_in_a_stage_has_no_hold_on_the_job(store: Store) {
+    let scheduler = Scheduler::start_with(store, &["--lease", "1500ms"]).await;
+    let http = scheduler.http();
+    let id = http.submit(&job(&json!({"retry": 0}))).await.remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(testbox.report(&grant, "job_stage=boot").await.status, 200);
+    let job = ends(&http, &id, "abort_provider").await;
+    assert_eq!(job["job_stage"], "finish", "{job}");
+    assert_eq!(job["failure"], "infra", "{job}");
+}
+
+async fn a_job_that_is_to_begin_later_waits_for_its_time(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let id = http
+        .submit(&job(&json!({"start_at": "+4s"})))
+        .await
+        .remove(0);
+    let later = http
+        .submit(&job(&json!({"start_at": "+1d"})))
+        .await
+        .remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    assert!(testbox.ask(0).await.is_empty());
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{later}/explain"))
+        .await
+        .text;
+    assert!(told.contains("it waits for its time"), "{told}");
+    scheduler.kill();
+    scheduler.restart().await;
+    let grant = until("its time comes", 30, async || {
+        testbox.ask(5).await.into_iter().next()
+    })
+    .await;
+    assert_eq!((grant.job_id.as_str(), grant.attempt), (id.as_str(), 1));
+    let (submitted, begun) = (
+        http.field(&id, "submit_time").await,
+        http.field(&id, "dispatch_time").await,
+    );
+    assert!(begun > submitted, "{submitted} {begun}");
+    testbox.finish(&grant).await;
+    assert!(testbox.ask(0).await.is_empty(), "the other has a day to go");
+}
+
+async fn a_job_that_waits_too_long_is_given_up(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let hopeless = json!({"queue_timeout": "1s", "need_memory": "900g"});
+    let id = http.submit(&job(&hopeless)).await.remove(0);
+    let job = ends(&http, &id, "timeout_submit").await;
+    assert_eq!(
+        (&job["job_stage"], &job["job_data_readiness"]),
+        (&json!("finish"), &json!("norun"))
+    );
+    assert!(
+        job["reason"]
+            .as_str()
+            .is_some_and(|why| why.contains("queue_timeout of 1 s")),
+        "{job}"
+    );
+}
+
+async fn a_deadline_ends_what_runs(store: Store) {
+    let scheduler = Scheduler::start_with(store, &["--lease", "6s"]).await;
+    let http = scheduler.http();
+    let id = http
+        .submit(&job(&json!({"deadline": "+3s"})))
+        .await
+        .remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(
+        testbox.report(&grant, "job_stage=running").await.status,
+        200
+    );
+    told_to_stop(&testbox, &id).await;
+    let end = "job_stage=finish&job_health=timeout_running";
+    assert_eq!(testbox.report(&grant, end).await.status, 200);
+    let job = ends(&http, &id, "timeout_running").await;
+    assert!(
+        job["reason"]
+            .as_str()
+            .is_some_and(|why| why.contains("deadline")),
+        "{job}"
+    );
+}
+
+async fn a_failure_is_tried_again_after_its_pause(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let retry = json!({"retry": {"max": 1, "on": ["fail"], "backoff": {"first": "4s"}}});
+    let id = http.submit(&job(&retry)).await.remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    for attempt in [1, 2] {
+        let grant = until("an attempt", 30, async || {
+            testbox.ask(5).await.into_iter().next()
+        })
+        .await;
+        assert_eq!(
+            (grant.job_id.as_str(), grant.attempt),
+            (id.as_str(), attempt)
+        );
+        assert_eq!(
+            testbox.report(&grant, "job_stage=running").await.status,
+            200
+        );
+        let end = "job_stage=finish&job_health=fail&exit_code=3";
+        assert_eq!(testbox.report(&grant, end).await.status, 200);
+        testbox.drop_job(&id);
+        if attempt == 1 {
+            assert_eq!(http.field(&id, "job_stage").await, "submit");
+            assert!(testbox.ask(0).await.is_empty(), "its pause is on");
+        }
+    }
+    let job = http.job(&id).await;
+    assert_eq!(
+        (&job["job_health"], &job["failure"]),
+        (&json!("fail"), &json!("fail")),
+        "{job}"
+    );
+    assert_eq!(job["attempts"][0]["job_health"], "fail", "{job}");
+}
+
+async fn what_retry_does_not_name_is_not_tried_again(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let retry = json!({"retry": {"max": 3, "on": ["timeout"]}});
+    let id = http.submit(&job(&retry)).await.remove(0);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(
+        testbox.report(&grant, "job_stage=running").await.status,
+        200
+    );
+    let end = "job_stage=finish&job_health=oom";
+    assert_eq!(testbox.report(&grant, end).await.status, 200);
+    let job = http.job(&id).await;
+    assert_eq!(
+        (&job["job_stage"], &job["failure"]),
+        (&json!("finish"), &json!("oom")),
+        "{job}"
+    );
+}
+
+async fn times_that_make_no_sense_are_refused(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    for (more, field) in [
+        (json!({"start_at": "someday"}), "start_at"),
+        (json!({"deadline": "2001-01-01"}), "deadline"),
+        (json!({"start_at": "+2h", "deadline": "+1h"}), "deadline"),
+        (json!({"queue_timeout": 0}), "queue_timeout"),
+        (json!({"silence_timeout": "-1"}), "silence_timeout"),
+        (
+            json!({"stage_timeouts": {"running": "1h"}}),
+            "stage_timeouts",
+        ),
+        (
+            json!({"retry": {"backoff": {"first": "soon"}}}),
+            "retry.backoff.first",
+        ),
+    ] {
+        let reply = http.post("/scheduler/v1/jobs/submit", &job(&more)).await;
+        assert_eq!(reply.status, 400, "{more}: {}", reply.text);
+        let item = &reply.json()[0];
+        let message = item["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with(field), "{more}: {message}");
+        assert!(
+            item["hint"].as_str().is_some_and(|hint| !hint.is_empty()),
+            "{item}"
+        );
+    }
+}
