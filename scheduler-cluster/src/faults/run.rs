@@ -59,7 +59,15 @@ pub(super) struct Options {
 
 impl Options {
     fn asked(&self) -> Asked {
-        let more = ["--log-format", "json", "--lease", LEASE];
+        // All testboxes fail all the time.
+        let more = [
+            "--log-format",
+            "json",
+            "--lease",
+            LEASE,
+            "--suspect-after",
+            "0",
+        ];
         Asked {
             replicas: Some(self.replicas),
             port: Some(self.port),

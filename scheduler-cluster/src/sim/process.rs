@@ -184,6 +184,8 @@ fn config(world: &World, process: &Process) -> Config {
         lease_ms: scenario.lease_ms,
         heartbeat_ms: scenario.heartbeat_ms,
         cache_jobs_max: scenario.cache_jobs_max,
+        // All hosts fail all the time.
+        suspect_after: 0,
         // Nothing of what is simulated lies in files.
         ..Config::embedded(PathBuf::from("nowhere"))
     }

@@ -110,7 +110,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/scheduler/v1/jobs/cancel",
         Caller::Account,
-        "cancels waiting jobs by ids, one report each",
+        "cancels waiting jobs by ids or filters, one report each",
     ),
     row(
         "GET",
@@ -195,6 +195,18 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "/scheduler/v1/hosts/:hostname",
         Caller::Testbox,
         "registers a host or updates what is known of it",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/hosts/:hostname/cordon",
+        Caller::Admin,
+        "gives a host no new job; with drain: true to empty it",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/hosts/:hostname/uncordon",
+        Caller::Admin,
+        "gives a closed or suspect host jobs again",
     ),
     row(
         "POST",

@@ -328,8 +328,12 @@ pub struct HostView {
     /// Its devices.
     #[serde(default)]
     pub devices: Vec<String>,
-    /// `waiting` (asks for work), `busy`, `silent` (not heard of for a lease).
+    /// `waiting` (asks for work), `busy`, `idle`, `silent` (not heard of for a lease); of a closed host `cordoned`,
+    /// `draining` (it still has jobs), `drained`, `suspect`.
     pub state: String,
+    /// Why it gets no new job, if it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<ClosedView>,
     /// When last heard of.
     pub seen_ms: u64,
     /// Jobs that it has.
@@ -338,6 +342,31 @@ pub struct HostView {
     /// Why it is idle, one reason a line.
     #[serde(default)]
     pub why_idle: Vec<String>,
+}
+
+/// Why a host gets no new job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedView {
+    /// `cordon`, `drain` or `suspect`.
+    pub how: String,
+    /// Why, in the words of who closed it.
+    #[serde(default)]
+    pub reason: String,
+    /// Who closed it: an account, or the replica that found it suspect.
+    pub by: String,
+    /// When.
+    pub at_ms: u64,
+}
+
+/// Closes a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostClose {
+    /// Why, for people, at most 300 characters.
+    #[serde(default)]
+    pub reason: String,
+    /// Whether it is to be emptied; else it only gets no new job.
+    #[serde(default)]
+    pub drain: bool,
 }
 
 /// Why a job waits, or where it is.
@@ -398,11 +427,16 @@ pub struct AccountChange {
     pub new_token: bool,
 }
 
-/// Cancels several waiting jobs.
+/// Cancels several waiting jobs: by their ids, or all that the filters name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRequest {
-    /// Which.
+    /// Which; with filters: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub job_ids: Vec<String>,
+    /// Filters, as the query of a list of jobs has them: `submit_id`, `group_id`, `account`, `queue`, `suite`,
+    /// `tbox_group`, each one value or a list; all must hold.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub filter: Map<String, Value>,
 }
 
 /// What became of one of them.

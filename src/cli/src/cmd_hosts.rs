@@ -1,6 +1,6 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::HostView;
+use fairlead_api::{HostClose, HostView};
 
 use crate::{
     clock,
@@ -11,15 +11,48 @@ use crate::{
 
 /// Which hosts.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct HostsArgs {
+    #[command(subcommand)]
+    change: Option<Change>,
     /// One host, with why it is idle; without it: all
     name: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Change {
+    /// Gives a host no new job; what it has goes on
+    Cordon(CloseArgs),
+    /// The same, to empty it: `hosts NAME` says `drained` when its last job has ended
+    Drain(CloseArgs),
+    /// Gives a closed or suspect host jobs again
+    Uncordon {
+        /// The host
+        name: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct CloseArgs {
+    /// The host
+    name: String,
+    /// Why, for all who look at it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
 }
 
 pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let now_ms = clock::now_ms();
-    if let Some(name) = &args.name {
+    if let Some(change) = &args.change {
+        let changed = match change {
+            Change::Cordon(args) => client.cordon(&args.name, &args.close(false)).await,
+            Change::Drain(args) => client.cordon(&args.name, &args.close(true)).await,
+            Change::Uncordon { name } => client.uncordon(name).await,
+        };
+        let host = changed.map_err(Failure::from)?;
+        context.print(&host, |host| one(host, now_ms))?;
+    } else if let Some(name) = &args.name {
         let host = client.host(name).await.map_err(Failure::from)?;
         context.print(&host, |host| one(host, now_ms))?;
     } else {
@@ -28,6 +61,15 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
         context.print(&hosts, |hosts| all(hosts, now_ms, terminal))?;
     }
     Ok(exit::OK)
+}
+
+impl CloseArgs {
+    fn close(&self, drain: bool) -> HostClose {
+        HostClose {
+            reason: self.reason.clone(),
+            drain,
+        }
+    }
 }
 
 fn memory(host: &HostView) -> String {

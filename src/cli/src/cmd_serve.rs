@@ -49,6 +49,10 @@ pub(crate) struct ServeArgs {
     /// How long a testbox may be silent before its jobs go to others
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = amounts::length_ms)]
     lease: u64,
+    /// After how many attempts in a row that fail by its own fault, of several accounts, a host gets no new job; 0:
+    /// never
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    suspect_after: u32,
     /// Lets every account use queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -174,6 +178,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         advertise: args.advertise.clone().or_else(by_name),
         access,
         vip_for_all: args.vip_for_all,
+        suspect_after: args.suspect_after,
         site: args.site.defaults(),
         lease_ms: args.lease,
         heartbeat_ms: (args.lease / BEATS_IN_LEASE).min(BEAT_MS_MAX),

@@ -1,6 +1,7 @@
 //! `fairlead cancel ID…` and `fairlead terminate ID…`: one report a job.
 
-use fairlead_api::CancelItem;
+use fairlead_api::{CancelItem, CancelRequest};
+use serde_json::{Map, Value};
 
 use crate::{
     context::Context,
@@ -16,15 +17,64 @@ pub(crate) struct StopArgs {
     ids: Vec<String>,
 }
 
+/// Which waiting jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CancelArgs {
+    /// The jobs' ids
+    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS, value_name = "ID")]
+    ids: Vec<String>,
+    /// All of this submit that wait
+    #[arg(long, value_name = "ID")]
+    submit_id: Vec<String>,
+    /// All of this group that wait
+    #[arg(long, value_name = "ID")]
+    group_id: Vec<String>,
+    /// All in this queue that wait
+    #[arg(long, value_name = "NAME")]
+    queue: Vec<String>,
+    /// All of this suite that wait
+    #[arg(long, value_name = "NAME")]
+    suite: Vec<String>,
+    /// All of this account that wait; an admin may name others
+    #[arg(long, value_name = "NAME")]
+    account: Vec<String>,
+}
+
+const FILTERS: [&str; 5] = ["submit_id", "group_id", "queue", "suite", "account"];
+
+impl CancelArgs {
+    fn filter(&self) -> Map<String, Value> {
+        let said = [
+            &self.submit_id,
+            &self.group_id,
+            &self.queue,
+            &self.suite,
+            &self.account,
+        ];
+        let said = FILTERS.into_iter().zip(said);
+        said.filter(|(_, names)| !names.is_empty())
+            .map(|(filter, names)| (filter.to_owned(), Value::from(names.clone())))
+            .collect()
+    }
+}
+
 /// The word of a report that it was done.
 const DONE: &str = "success";
 /// How many ids go in one request.
 const IDS_MAX: usize = 1000;
 
 /// Cancels jobs that wait.
-pub(crate) async fn cancel(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
+pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let mut reports = Vec::new();
+    let filter = args.filter();
+    if !filter.is_empty() {
+        let request = CancelRequest {
+            filter,
+            ..CancelRequest::default()
+        };
+        reports = client.cancel_all(&request).await.map_err(Failure::from)?;
+    }
     for ids in args.ids.chunks(IDS_MAX) {
         reports.extend(client.cancel_many(ids).await.map_err(Failure::from)?);
     }

@@ -46,12 +46,12 @@ pub(crate) enum Command {
     /// Says why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
     /// Cancels jobs that wait
-    Cancel(cmd_stop::StopArgs),
+    Cancel(cmd_stop::CancelArgs),
     /// Stops jobs that a testbox has
     Terminate(cmd_stop::StopArgs),
     /// Lists queues, or changes their policy
     Queues(cmd_queues::QueuesArgs),
-    /// Lists hosts, or shows one and why it is idle
+    /// Lists hosts, or shows one and why it is idle; closes and opens them
     Hosts(cmd_hosts::HostsArgs),
     /// Accounts and their tokens
     Account(cmd_account::AccountArgs),

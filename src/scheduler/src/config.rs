@@ -79,6 +79,9 @@ pub struct Config {
     pub lease_ms: u64,
     /// How often agents send heartbeats, ms, at most a third of `lease_ms`. Default 10,000.
     pub heartbeat_ms: u64,
+    /// After how many attempts in a row that failed by the machine's fault a host is put aside, if they were of
+    /// several accounts. Default 3; 0: never.
+    pub suspect_after: u32,
     /// Limits on requests.
     pub limits: Limits,
     /// Most waiting jobs kept in memory. Default 10,000.
@@ -100,6 +103,7 @@ impl Config {
             site: SiteDefaults::default(),
             lease_ms: 60_000,
             heartbeat_ms: 10_000,
+            suspect_after: 3,
             limits: Limits::default(),
             cache_jobs_max: 10_000,
         }

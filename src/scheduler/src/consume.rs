@@ -68,7 +68,7 @@ impl Core {
         });
         let request = serde_json::from_value(request).expect("all that a request must say");
         let ask = Ask::of(host, request).expect("a good request");
-        let (offer, told, ..) = self.make_offer(&ask);
+        let (offer, told, ..) = self.make_offer(&ask, Millis(u64::MAX));
         (offer.key, told)
     }
 }
@@ -356,7 +356,13 @@ impl Core {
                 "ask again in a few seconds",
             ));
         };
-        let (offer, told, hurry, claimed) = self.make_offer(ask);
+        let waits_until = self
+            .clock
+            .now()
+            .0
+            .saturating_add(u64::from(ask.wait_s) * 1000);
+        let waits_until = Millis(waits_until);
+        let (offer, told, hurry, claimed) = self.make_offer(ask, waits_until);
         let key = offer.key;
         let withdraw = Withdraw {
             core: Arc::clone(self),
@@ -371,6 +377,19 @@ impl Core {
         let held = self.live.of_host(&ask.offerer.host);
         if held.iter().any(|live| live.stored.state.stop_asked) {
             hurry.notify_one();
+        }
+        // A closed host offers nothing until it is opened.
+        let is_open = tokio::select! {
+            biased;
+            is_open = self.opens(&ask.offerer.host, waits_until) => is_open,
+            () = hurry.notified() => false,
+        };
+        if !is_open {
+            return Ok(Waited {
+                jobs: Vec::new(),
+                settled: false,
+                withdraw,
+            });
         }
         self.engine.tell(Event::HostOffers(offer));
         let longest = Duration::from_millis(u64::from(ask.wait_s) * 1000 + OWED_MS);
@@ -398,6 +417,7 @@ impl Core {
     fn make_offer(
         &self,
         ask: &Ask,
+        waits_until: Millis,
     ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>, Claimed) {
         let host = &ask.host;
         let name = &ask.offerer.host;
@@ -422,12 +442,7 @@ impl Core {
             total_memory_mb: host.memory_mb,
             owed: ask.owed.iter().map(|(id, _)| JobKey(id.get())).collect(),
             jobs_max: if hw { 1 } else { ask.jobs_max },
-            waits_until: Millis(
-                self.clock
-                    .now()
-                    .0
-                    .saturating_add(u64::from(ask.wait_s) * 1000),
-            ),
+            waits_until,
         };
         let (answer, told) = oneshot::channel();
         let hurry = Arc::new(Notify::new());

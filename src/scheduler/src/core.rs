@@ -13,10 +13,10 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, consume::Waiter,
-    doubts::Doubts, feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs, mailbox::Mailbox,
-    metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas, secrets::Sealer,
-    turns::Turns, wait::Dependants, writer::Writer,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
+    consume::Waiter, doubts::Doubts, feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
+    mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
+    secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) waiters: DashMap<OfferKey, Waiter>,
     pub(crate) hosts: Hosts,
     pub(crate) accounts: Accounts,
+    /// Hosts that get no new job.
+    pub(crate) closures: Closures,
     pub(crate) queues: Queues,
     /// The way to other replicas, and where they reach this one.
     pub(crate) peers: Arc<dyn PeerLink>,
@@ -95,6 +97,7 @@ impl Core {
             waiters: DashMap::new(),
             hosts: Hosts::default(),
             accounts,
+            closures: Closures::default(),
             queues: Queues::default(),
             peers,
             url,

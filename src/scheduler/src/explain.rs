@@ -17,7 +17,7 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
         return Ok(plain(state, where_it_is(state)));
     }
     let mut explanation = if state.ready {
-        render(state, &ask_engine(core, &job).await?)
+        render(core, state, &ask_engine(core, &job).await?)
     } else {
         not_ready(state)
     };
@@ -120,7 +120,7 @@ fn where_it_is(state: &JobState) -> String {
     }
 }
 
-fn render(state: &JobState, explained: &JobExplanation) -> Explanation {
+fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanation {
     let mut reasons: Vec<String> = explained.reasons.iter().map(words).collect();
     if !state.reason.is_empty() {
         reasons.push(state.reason.clone());
@@ -141,7 +141,11 @@ fn render(state: &JobState, explained: &JobExplanation) -> Explanation {
     let hosts = explained.hosts.iter().map(|verdict| HostVerdict {
         hostname: verdict.host.clone(),
         could: verdict.able,
-        lacks: verdict.reasons.iter().map(words).collect(),
+        lacks: match core.closures.of(&verdict.host) {
+            // It does not ask because it is closed.
+            Some(closure) if verdict.able => vec![closure.words()],
+            _ => verdict.reasons.iter().map(words).collect(),
+        },
     });
     Explanation {
         hosts: hosts.collect(),

@@ -10,6 +10,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    closures::Closure,
     core::Core,
     explain::why_idle,
     refusal::{Refusal, excerpt},
@@ -276,7 +277,10 @@ impl Core {
         let silent_ms = host
             .seen
             .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
-        let state = if host.waiting > 0 {
+        let closure = self.closures.of(name);
+        let state = if let Some(closure) = &closure {
+            closure.state(jobs.len())
+        } else if host.waiting > 0 {
             "waiting"
         } else if !jobs.is_empty() {
             "busy"
@@ -285,11 +289,10 @@ impl Core {
         } else {
             "idle"
         };
-        let why_idle = if explain && jobs.is_empty() {
-            why_idle(self, name).await?
-        } else {
-            Vec::new()
-        };
+        let mut idle: Vec<String> = closure.iter().map(Closure::words).collect();
+        if explain && jobs.is_empty() && closure.is_none() {
+            idle = why_idle(self, name).await?;
+        }
         Ok(HostView {
             hostname: name.to_owned(),
             kinds: host
@@ -306,7 +309,8 @@ impl Core {
             state: state.to_owned(),
             seen_ms: host.seen_ms,
             jobs,
-            why_idle,
+            why_idle: idle,
+            closed: closure.as_ref().map(Closure::view),
         })
     }
 

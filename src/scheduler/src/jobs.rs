@@ -351,6 +351,7 @@ impl Core {
             }
         }
         self.changes.announce(id);
+        self.mind_failures(changed);
     }
 
     fn tell_ended(&self, after: &JobState) {

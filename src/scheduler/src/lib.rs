@@ -8,6 +8,7 @@ mod alarms;
 mod boot;
 mod claims;
 mod clock;
+mod closures;
 pub mod config;
 mod consume;
 mod core;

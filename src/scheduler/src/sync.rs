@@ -16,7 +16,7 @@ use crate::{
 
 /// How often the waiting jobs are counted, ms.
 const COUNT_MS: u64 = 1_000;
-/// How often accounts are read anew (other replicas and people change them), in counts.
+/// How often accounts and closed hosts are read anew (other replicas and people change them), in counts.
 const RELOAD_EVERY: u64 = 2;
 /// How often hosts are.
 const HOSTS_EVERY: u64 = 10;
@@ -49,6 +49,7 @@ impl Core {
         self.reload_queues().await?;
         self.accounts.reload(self.store.as_ref()).await?;
         self.hosts.load(self.store.as_ref()).await?;
+        self.reload_closures().await?;
         let now = self.clock.now();
         for job in self.search_all(held_jobs()).await? {
             self.engine.tell(Event::JobHeld(Box::new(running(&job))));
@@ -127,10 +128,12 @@ impl Core {
         self.catch_up(at).await?;
         self.settle_doubts().await?;
         self.read_alarms().await?;
+        self.put_suspects_aside().await;
         self.count().await?;
         self.reload_queues().await?;
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
+            self.reload_closures().await?;
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;

@@ -27,6 +27,8 @@ pub enum DocKind {
     Queue,
     /// What is known of hosts.
     Host,
+    /// Hosts that get no new job, and why.
+    Closure,
     /// Accounts and their hashed tokens.
     Account,
     /// Live schedulers.
@@ -41,9 +43,10 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Queue,
         Self::Host,
+        Self::Closure,
         Self::Account,
         Self::Replica,
         Self::Session,
@@ -56,6 +59,7 @@ impl DocKind {
         match self {
             Self::Queue => "queues",
             Self::Host => "hosts",
+            Self::Closure => "closures",
             Self::Account => "accounts",
             Self::Replica => "replicas",
             Self::Session => "sessions",

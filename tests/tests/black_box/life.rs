@@ -11,6 +11,7 @@ on_both_stores!(
     row_22_an_answer_nobody_reads_costs_no_job,
     a_rebooted_machine_gets_its_undelivered_job_again,
     a_cancelled_job_never_runs,
+    a_filter_cancels_all_that_wait_of_one_s_own,
     a_terminated_job_is_stopped,
 );
 
@@ -158,6 +159,35 @@ async fn a_cancelled_job_never_runs(store: Store) {
     http.send(Method::DELETE, &delete, "", Vec::new())
         .await
         .refused(405);
+}
+
+async fn a_filter_cancels_all_that_wait_of_one_s_own(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let of = |submit_id: &str| jobs::with(jobs::dc("alice"), &json!({"submit_id": submit_id}));
+    let kept = http.submit(&jobs::times(2, &of("one"))).await;
+    let gone = http.submit(&jobs::times(300, &of("two"))).await;
+    let body = json!({"my_account": "alice", "filter": {"submit_id": "two"}});
+    let path = "/scheduler/v1/jobs/cancel";
+    let reply = http.post(path, &body).await.json();
+    let results = reply["results"].as_array().cloned().unwrap_or_default();
+    let ids: Vec<_> = results
+        .iter()
+        .filter_map(|item| item["job_id"].as_str())
+        .collect();
+    assert_eq!(ids, gone, "one report each");
+    assert!(
+        results.iter().all(|item| item["result"] == "success"),
+        "{reply}"
+    );
+    assert_eq!(Testbox::dc(&http, "host-1", 8 << 10).run_all(2).await, kept);
+    for bad in [
+        json!({"filter": {"colour": "red"}}),
+        json!({"filter": {"suite": []}}),
+        json!({}),
+    ] {
+        http.post(path, &bad).await.refused(400);
+    }
 }
 
 async fn a_terminated_job_is_stopped(store: Store) {

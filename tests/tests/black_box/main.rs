@@ -9,6 +9,7 @@ mod agents;
 mod bad_input;
 mod fairness;
 mod fuzz;
+mod hosts;
 mod life;
 mod limits;
 mod matching;

@@ -105,8 +105,17 @@ impl Client {
     pub async fn cancel_many(&self, job_ids: &[String]) -> Result<Vec<CancelItem>, ClientError> {
         let request = CancelRequest {
             job_ids: job_ids.to_vec(),
+            ..CancelRequest::default()
         };
-        let call = Call::post("/scheduler/v1/jobs/cancel").json(&request)?;
+        self.cancel_all(&request).await
+    }
+
+    /// Cancels what a request names, by ids or filters; one report each.
+    pub async fn cancel_all(
+        &self,
+        request: &CancelRequest,
+    ) -> Result<Vec<CancelItem>, ClientError> {
+        let call = Call::post("/scheduler/v1/jobs/cancel").json(request)?;
         self.run(&call).await?.json_list("results")
     }
 

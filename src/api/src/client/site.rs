@@ -6,7 +6,7 @@ use super::{
     Client, ClientError,
     transport::{Call, segment},
 };
-use crate::{AccountChange, AccountView, HostView, QueueChange, QueueView, Version};
+use crate::{AccountChange, AccountView, HostClose, HostView, QueueChange, QueueView, Version};
 
 impl Client {
     /// Whether a replica is alive, and how its store is, in the server's words.
@@ -48,6 +48,18 @@ impl Client {
     pub async fn host(&self, hostname: &str) -> Result<HostView, ClientError> {
         let call = Call::get(format!("/scheduler/v1/hosts/{}", segment(hostname)?));
         self.run(&call).await?.json()
+    }
+
+    /// Gives a host no new job.
+    pub async fn cordon(&self, hostname: &str, close: &HostClose) -> Result<HostView, ClientError> {
+        let path = format!("/scheduler/v1/hosts/{}/cordon", segment(hostname)?);
+        self.run(&Call::post(path).json(close)?).await?.json()
+    }
+
+    /// Gives a closed host jobs again.
+    pub async fn uncordon(&self, hostname: &str) -> Result<HostView, ClientError> {
+        let path = format!("/scheduler/v1/hosts/{}/uncordon", segment(hostname)?);
+        self.run(&Call::post(path)).await?.json()
     }
 
     /// All accounts.

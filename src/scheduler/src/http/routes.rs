@@ -145,6 +145,8 @@ async fn route_v1(
         ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).await,
         ("GET", ["hosts"]) => admin::hosts(core, request).await,
         ("GET", ["hosts", name]) => admin::host(core, request, name).await,
+        ("POST", ["hosts", name, "cordon"]) => admin::cordon(core, request, name).await,
+        ("POST", ["hosts", name, "uncordon"]) => admin::uncordon(core, request, name).await,
         ("POST", ["hosts", name]) => admin::register_host(core, request, name).await,
         ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).await,
         ("POST", ["testboxes", host, "heartbeat"]) => {

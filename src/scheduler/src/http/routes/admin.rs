@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{AccountChange, QueueChange, Version};
+use fairlead_api::{AccountChange, HostClose, QueueChange, Version};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use super::{done, ok, text};
 use crate::{
     accounts::{Who, check_name, list_accounts, set_account as store_account},
+    closures::How,
     core::Core,
     hints::BODY_MAX as HINTS_MAX,
     http::request::Request,
@@ -153,6 +154,31 @@ pub(super) async fn register_host(
     let view = core.register_host(name, &body).await?;
     core.note(&who.name, "host.register", name, Value::Object(body));
     Ok(ok(&view))
+}
+
+pub(super) async fn cordon(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let close: HostClose = request.read_json(BODY_MAX).await?;
+    let how = if close.drain { How::Drain } else { How::Cordon };
+    core.close_host(name, how, &close.reason, who.shown())
+        .await?;
+    core.note(&who.name, "host.cordon", name, json!(close));
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+pub(super) async fn uncordon(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.open_host(name).await?;
+    core.note(&who.name, "host.uncordon", name, Value::Null);
+    Ok(ok(&core.host_view(name, false).await?))
 }
 
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fairlead_api::{CancelItem, CancelRequest, ErrorCode, JobList};
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{JobState, Search, SearchOrder};
+use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value};
 use warp::reply::Response;
 
@@ -24,6 +25,8 @@ use crate::{
 
 /// Most jobs in one cancel.
 const CANCEL_MAX: usize = 10_000;
+/// Those that are cancelled side by side.
+const CANCEL_ABREAST: usize = 256;
 
 pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let content_type = request.content_type();
@@ -280,43 +283,111 @@ pub(super) async fn cancel_many(
     mut request: Request,
 ) -> Result<Response, Refusal> {
     let (who, body) = read_actor(&core, &mut request).await?;
-    let wanted: CancelRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
-        Refusal::new(
-            ErrorCode::BadField,
-            format!("the body cannot be read: {error}"),
-            "{\"job_ids\": [\"…\"]}",
-        )
-    })?;
-    if wanted.job_ids.is_empty() || wanted.job_ids.len() > CANCEL_MAX {
+    let mut wanted: CancelRequest =
+        serde_json::from_value(Value::Object(body)).map_err(|error| {
+            Refusal::new(
+                ErrorCode::BadField,
+                format!("the body cannot be read: {error}"),
+                "{\"job_ids\": [\"…\"]}, or {\"filter\": {\"submit_id\": \"…\"}}",
+            )
+        })?;
+    if !wanted.filter.is_empty() {
+        let search = read_filter(&wanted.filter, &who)?;
+        wanted.job_ids = waiting_jobs(&core, search, wanted.job_ids).await?;
+    } else if wanted.job_ids.is_empty() || wanted.job_ids.len() > CANCEL_MAX {
         let message = format!(
             "job_ids: {} ids; 1 to {CANCEL_MAX} can be cancelled at once",
             wanted.job_ids.len()
         );
         return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
     }
-    let mut items = Vec::with_capacity(wanted.job_ids.len());
-    for text in wanted.job_ids {
-        let outcome = match job_id(&text) {
-            Ok(id) => cancel_one(&core, &who, id).await,
-            Err(refusal) => Err(refusal),
-        };
-        items.push(match outcome {
-            Ok(()) => CancelItem {
-                job_id: text,
-                result: "success".to_owned(),
-                message: String::new(),
-            },
-            Err(refusal) => {
-                let Refusal { body, .. } = refusal;
-                CancelItem {
-                    job_id: text,
-                    result: body.code.as_str().to_owned(),
-                    message: body.message,
-                }
-            }
-        });
-    }
+    let cancelling = stream::iter(wanted.job_ids).map(|text| cancel_named(&core, &who, text));
+    let items: Vec<CancelItem> = cancelling.buffered(CANCEL_ABREAST).collect().await;
     Ok(ok(&serde_json::json!({ "results": items })))
+}
+
+async fn cancel_named(core: &Arc<Core>, who: &Who, text: String) -> CancelItem {
+    let outcome = match job_id(&text) {
+        Ok(id) => cancel_one(core, who, id).await,
+        Err(refusal) => Err(refusal),
+    };
+    let (result, message) = match outcome {
+        Ok(()) => ("success", String::new()),
+        Err(Refusal { body, .. }) => (body.code.as_str(), body.message),
+    };
+    CancelItem {
+        job_id: text,
+        result: result.to_owned(),
+        message,
+    }
+}
+
+/// What a filter means to who asks: of own jobs only, unless it is an admin's.
+fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal> {
+    let mut search = Search {
+        stages: vec![Stage::Submit],
+        order: SearchOrder::OldestFirst,
+        limit: 1_000,
+        ..Search::default()
+    };
+    for (name, value) in filter {
+        let bad = || {
+            Refusal::new(
+                ErrorCode::BadField,
+                format!("filter.{}: not a name or a list of names", excerpt(name)),
+                "submit_id, group_id, account, queue, suite, tbox_group",
+            )
+        };
+        let names: Vec<String> = match value {
+            Value::String(name) => vec![name.clone()],
+            list => serde_json::from_value(list.clone()).map_err(|_| bad())?,
+        };
+        if names.iter().any(String::is_empty) || names.is_empty() {
+            return Err(bad());
+        }
+        match name.as_str() {
+            "submit_id" => search.submit_ids = names,
+            "group_id" => search.group_ids = names,
+            "account" | "my_account" => search.accounts = names,
+            "queue" => search.queues = names,
+            "suite" => search.suites = names,
+            "tbox_group" => search.tbox_groups = names,
+            _ => return Err(bad()),
+        }
+    }
+    if search.accounts.is_empty() && !who.is_admin() {
+        search.accounts = vec![who.name.clone()];
+    }
+    Ok(search)
+}
+
+/// Jobs that a filter finds, oldest first, beside those that were named.
+async fn waiting_jobs(
+    core: &Core,
+    mut search: Search,
+    mut ids: Vec<String>,
+) -> Result<Vec<String>, Refusal> {
+    // What was just submitted is to be found, too.
+    core.store.refresh().await?;
+    loop {
+        let page = core.store.search(&search).await?;
+        search.after = page.jobs.last().map(|job| job.state.job_id);
+        ids.extend(page.jobs.iter().map(|job| job.state.job_id.to_string()));
+        if ids.len() > CANCEL_MAX {
+            let message = format!(
+                "{} jobs are meant; {CANCEL_MAX} can be cancelled at once",
+                page.total
+            );
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                message,
+                "narrow the filter, by submit_id for example",
+            ));
+        }
+        if !page.more {
+            return Ok(ids);
+        }
+    }
 }
 
 pub(super) async fn terminate(

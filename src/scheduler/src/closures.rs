@@ -1,0 +1,399 @@
+//! Hosts that get no new job: an admin closed them, or they failed too often (`suspect`).
+//!
+//! A host is closed by a small document of its own, because testboxes write the one that says what a host is. Every
+//! replica reads these documents every other second. A request of a closed host waits like any other and is
+//! answered empty; what the host has goes on.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use dashmap::DashMap;
+use fairlead_api::{ClosedView, ErrorCode};
+use fairlead_dispatch::Millis;
+use fairlead_job::{Cause, Health};
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::{
+    accounts::check_name, clock::utc_text, core::Core, fresh::Fresh, jobs::Changed,
+    refusal::Refusal,
+};
+
+/// Longest reason kept, characters.
+const REASON_MAX: usize = 300;
+/// How many accounts must have had failures on a host before it is suspect: one may have broken jobs.
+const ACCOUNTS_MIN: usize = 2;
+
+/// Why a host gets no new job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum How {
+    /// An admin closed it.
+    Cordon,
+    /// An admin empties it: the same, and people are told when it is empty.
+    Drain,
+    /// It failed jobs of several accounts in a row.
+    Suspect,
+}
+
+/// A closed host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Closure {
+    pub(crate) how: How,
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) at_ms: u64,
+}
+
+impl Closure {
+    /// The word for its host's state, with so many jobs left on it.
+    pub(crate) fn state(&self, jobs: usize) -> &'static str {
+        match (self.how, jobs) {
+            (How::Cordon, _) => "cordoned",
+            (How::Drain, 0) => "drained",
+            (How::Drain, _) => "draining",
+            (How::Suspect, _) => "suspect",
+        }
+    }
+
+    /// Why its host gets no job, in one sentence.
+    pub(crate) fn words(&self) -> String {
+        let why = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", self.reason)
+        };
+        let what = match self.how {
+            How::Cordon => "it was cordoned",
+            How::Drain => "it is drained",
+            How::Suspect => "it is suspect and was put aside",
+        };
+        format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms))
+    }
+
+    pub(crate) fn view(&self) -> ClosedView {
+        ClosedView {
+            how: json!(self.how).as_str().unwrap_or_default().to_owned(),
+            reason: self.reason.clone(),
+            by: self.by.clone(),
+            at_ms: self.at_ms,
+        }
+    }
+}
+
+/// Failures of a host in a row that were the machine's.
+#[derive(Debug, Default)]
+struct Streak {
+    failures: u32,
+    accounts: BTreeSet<String>,
+    /// When the last of them was over: what began before is the same trouble.
+    over_ms: u64,
+}
+
+/// Closed hosts, and what may become one.
+#[derive(Debug)]
+pub(crate) struct Closures {
+    known: Mutex<Fresh<Closure>>,
+    /// Raised when any changes.
+    changes: watch::Sender<u64>,
+    streaks: DashMap<String, Streak>,
+    /// Hosts to be closed, and why.
+    suspects: Mutex<BTreeMap<String, String>>,
+}
+
+impl Default for Closures {
+    fn default() -> Self {
+        Self {
+            known: Mutex::default(),
+            changes: watch::Sender::new(0),
+            streaks: DashMap::new(),
+            suspects: Mutex::default(),
+        }
+    }
+}
+
+impl Closures {
+    /// How a host is closed, if it is.
+    pub(crate) fn of(&self, host: &str) -> Option<Closure> {
+        self.with(|known| known.get(host).cloned())
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Fresh<Closure>) -> R) -> R {
+        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
+
+impl Core {
+    /// Reads which hosts are closed. Requests of those that are so now are answered.
+    pub(crate) async fn reload_closures(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Closure).await?;
+        let read = docs.into_iter().filter_map(|doc| {
+            let closure = serde_json::from_value(doc.body).ok()?;
+            Some((doc.id, doc.version, closure))
+        });
+        let read = read.collect();
+        if self.closures.with(|known| known.listed(read)) {
+            self.closures_changed();
+        }
+        Ok(())
+    }
+
+    fn closures_changed(&self) {
+        self.closures.changed();
+        self.hurry(|offerer| self.closures.of(&offerer.host).is_some());
+    }
+
+    /// Waits while a host is closed, until `until` at most; says whether it is open.
+    pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
+        let mut changes = self.closures.changes.subscribe();
+        while self.closures.of(host).is_some() {
+            let left_ms = until.0.saturating_sub(self.clock.now().0);
+            if left_ms == 0 {
+                return false;
+            }
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return false,
+                _ = changes.changed() => {}
+                () = self.clock.sleep(Duration::from_millis(left_ms)) => {}
+            }
+        }
+        true
+    }
+
+    /// Closes a host. Closing it again changes why.
+    pub(crate) async fn close_host(
+        &self,
+        host: &str,
+        how: How,
+        reason: &str,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let closure = Closure {
+            how,
+            reason: reason.chars().take(REASON_MAX).collect(),
+            by: by.to_owned(),
+            at_ms: self.clock.wall_ms(),
+        };
+        self.write_closure(host, Expect::Any, Some(closure)).await?;
+        Ok(())
+    }
+
+    /// Opens a host again.
+    pub(crate) async fn open_host(&self, host: &str) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let Some(doc) = self.store.get_doc(DocKind::Closure, host).await? else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                format!("host '{host}' is not closed"),
+                "list hosts and their states with GET hosts",
+            ));
+        };
+        self.closures.streaks.remove(host);
+        let expect = Expect::Version(doc.version);
+        self.write_closure(host, expect, None).await?;
+        Ok(())
+    }
+
+    async fn write_closure(
+        &self,
+        host: &str,
+        expect: Expect,
+        closure: Option<Closure>,
+    ) -> Result<(), ItemError> {
+        let body = closure.as_ref().map(|closure| json!(closure));
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect,
+            body,
+        };
+        let mut outcomes = self.store.put_docs(DocKind::Closure, vec![write]).await;
+        let version = outcomes.pop().unwrap_or_else(|| {
+            Err(ItemError::Unknown {
+                reason: "no outcome".to_owned(),
+            })
+        })?;
+        self.closures
+            .with(|known| known.wrote(host, version, closure));
+        self.closures_changed();
+        Ok(())
+    }
+
+    /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
+    pub(crate) fn mind_failures(&self, changed: &Changed) {
+        let suspect_after = self.config.suspect_after;
+        let (before, after) = (&changed.before.state, &changed.after.state);
+        let health = if after.attempt > before.attempt {
+            after.attempts.last().map(|last| last.health)
+        } else {
+            after.stage.is_terminal().then_some(after.health)
+        };
+        let Some(health) = health.filter(|_| suspect_after > 0 && before.stage.is_held()) else {
+            return;
+        };
+        let cause = health.cause();
+        // A job that somebody stopped says nothing about its host.
+        if cause.is_none() && health != Health::Success {
+            return;
+        }
+        let host = before.host.as_str();
+        if cause != Some(Cause::Infra) {
+            self.closures.streaks.remove(host);
+            return;
+        }
+        let mut streak = self.closures.streaks.entry(host.to_owned()).or_default();
+        if before.dispatch_ms < streak.over_ms {
+            return;
+        }
+        streak.over_ms = self.clock.wall_ms();
+        streak.failures += 1;
+        streak.accounts.insert(before.account.clone());
+        let is_suspect = streak.failures >= suspect_after && streak.accounts.len() >= ACCOUNTS_MIN;
+        let failures = streak.failures;
+        drop(streak);
+        if is_suspect && self.closures.of(host).is_none() {
+            let reason =
+                format!("{failures} attempts in a row failed there, the last one with {health}");
+            let suspects = self.closures.suspects.lock();
+            let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
+            suspects.insert(host.to_owned(), reason);
+        }
+    }
+
+    /// Closes the hosts that have become suspect.
+    pub(crate) async fn put_suspects_aside(&self) {
+        let found = {
+            let suspects = self.closures.suspects.lock();
+            std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
+        };
+        for (host, reason) in found {
+            self.put_aside(&host, reason).await;
+        }
+    }
+
+    async fn put_aside(&self, host: &str, reason: String) {
+        let closure = Closure {
+            how: How::Suspect,
+            reason: reason.clone(),
+            by: self.config.replica.clone(),
+            at_ms: self.clock.wall_ms(),
+        };
+        match self
+            .write_closure(host, Expect::Absent, Some(closure))
+            .await
+        {
+            Ok(()) => {
+                tracing::warn!(host, reason, "a host is suspect: it gets no new job");
+                let detail = json!({ "reason": reason });
+                self.note(&self.config.replica, "host.suspect", host, detail);
+            }
+            // Somebody else closed it.
+            Err(ItemError::Conflict { .. }) => {}
+            Err(error) => {
+                tracing::warn!(host, reason, %error, "a suspect host could not be put aside");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Stage;
+    use fairlead_store::{JobState, StoredJob, Version};
+
+    use super::*;
+    use crate::testing::{core, core_beside, state};
+
+    fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> Changed {
+        let held = JobState {
+            stage: Stage::Running,
+            host: host.to_owned(),
+            account: account.to_owned(),
+            dispatch_ms,
+            ..state(dispatch_ms + 1)
+        };
+        let after = JobState {
+            stage: Stage::Finish,
+            health,
+            ..held.clone()
+        };
+        let stored = |state| StoredJob {
+            state,
+            version: Version::default(),
+        };
+        Changed {
+            before: stored(held),
+            after: stored(after),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_fails_jobs_of_several_accounts_is_put_aside() {
+        let (_data, core) = core().await;
+        let now_ms = core.clock.wall_ms();
+        let fail = |account: &str, at| {
+            core.mind_failures(&ended("h", account, now_ms + at, Health::AbortProvider));
+        };
+        // Of one trouble: what was under way when it began does not count again.
+        fail("ann", 0);
+        core.mind_failures(&ended("h", "bob", 1, Health::AbortProvider));
+        // What the job itself did speaks for the host.
+        fail("bob", 60_000);
+        core.mind_failures(&ended("h", "bob", now_ms + 61_000, Health::Fail));
+        fail("ann", 120_000);
+        fail("ann", 180_000);
+        fail("ann", 240_000);
+        core.put_suspects_aside().await;
+        assert_eq!(core.closures.of("h"), None, "of one account alone");
+        fail("bob", 300_000);
+        core.put_suspects_aside().await;
+        let other = core_beside(&core);
+        other.reload_closures().await.unwrap();
+        assert_eq!(
+            other.closures.of("h").map(|closure| closure.how),
+            Some(How::Suspect)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_closed_host_waits_until_it_is_opened() {
+        let (_data, core) = core().await;
+        let soon = Millis(core.clock.now().0 + 10);
+        core.close_host("h", How::Drain, "new disk", "ann")
+            .await
+            .unwrap();
+        assert!(!core.opens("h", soon).await);
+        assert!(core.opens("other", soon).await);
+        let late = Millis(core.clock.now().0 + 60_000);
+        let (opened, done) = tokio::join!(core.opens("h", late), core.open_host("h"));
+        assert!(opened && done.is_ok());
+        let again = core.open_host("h").await.unwrap_err();
+        assert_eq!(again.body.code, ErrorCode::NotFound);
+    }
+
+    #[test]
+    fn a_host_says_how_it_is_closed() {
+        let closure = Closure {
+            how: How::Drain,
+            reason: "new disk".to_owned(),
+            by: "ann".to_owned(),
+            at_ms: 5,
+        };
+        assert_eq!(
+            (closure.state(2), closure.state(0)),
+            ("draining", "drained")
+        );
+        assert!(closure.words().contains("ann") && closure.words().ends_with(": new disk"));
+        assert_eq!(closure.view().how, "drain");
+    }
+}

@@ -1,0 +1,111 @@
+//! What admins do with hosts, and what becomes of hosts that fail.
+
+use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use serde_json::{Value, json};
+
+on_both_stores!(
+    a_drained_host_ends_what_it_has_and_gets_nothing_more,
+    a_host_that_waits_is_closed_at_once_and_opened_again,
+    a_host_that_fails_again_and_again_is_put_aside,
+);
+
+async fn state(http: &Http, host: &str) -> Value {
+    http.get(&format!("/scheduler/v1/hosts/{host}"))
+        .await
+        .json()
+}
+
+async fn post(http: &Http, host: &str, what: &str, body: &Value) -> Value {
+    let reply = http
+        .post(&format!("/scheduler/v1/hosts/{host}/{what}"), body)
+        .await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    reply.json()
+}
+
+async fn a_drained_host_ends_what_it_has_and_gets_nothing_more(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let ids = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    let why = json!({"reason": "new disk", "drain": true});
+    assert_eq!(
+        post(&http, "host-1", "cordon", &why).await["state"],
+        "draining"
+    );
+    scheduler.kill();
+    scheduler.restart().await;
+    testbox.finish(&grant).await;
+    assert!(testbox.ask(1).await.is_empty(), "closed, over a restart");
+    let view = state(&http, "host-1").await;
+    assert_eq!(
+        (&view["state"], &view["closed"]["reason"]),
+        (&json!("drained"), &json!("new disk")),
+        "{view}"
+    );
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{}/explain", ids[1]))
+        .await
+        .text;
+    assert!(
+        told.contains("it is drained by") && told.contains("new disk"),
+        "{told}"
+    );
+    // Another host takes what it does not.
+    let mut other = Testbox::dc(&http, "host-2", 1 << 10);
+    assert_eq!(other.run_all(5).await, [ids[1].clone()]);
+}
+
+async fn a_host_that_waits_is_closed_at_once_and_opened_again(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let closing = async {
+        until("the testbox waits", 10, async || {
+            let host = http.get("/scheduler/v1/hosts/host-1").await;
+            (host.status == 200 && host.json()["state"] == "waiting").then_some(())
+        })
+        .await;
+        post(&http, "host-1", "cordon", &json!({})).await
+    };
+    let (none, view) = tokio::join!(testbox.ask(60), closing);
+    assert!(none.is_empty(), "answered long before its time");
+    assert_eq!(view["state"], "cordoned");
+    let id = http.submit(&jobs::dc("alice")).await.remove(0);
+    let opening = async {
+        until("it waits though it is closed", 10, async || {
+            let told = http.get("/metrics").await.text;
+            told.contains("fairlead_waiters 1").then_some(())
+        })
+        .await;
+        post(&http, "host-1", "uncordon", &json!({})).await
+    };
+    let (grants, _) = tokio::join!(testbox.ask(60), opening);
+    assert_eq!(grants[0].job_id, id, "the moment it is opened");
+    http.post("/scheduler/v1/hosts/host-1/uncordon", &json!({}))
+        .await
+        .refused(404);
+}
+
+async fn a_host_that_fails_again_and_again_is_put_aside(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let once = |account: &str| jobs::with(jobs::dc(account), &json!({"retry": 0}));
+    for account in ["alice", "bob", "alice"] {
+        http.submit(&once(account)).await;
+        let grant = testbox.ask(10).await.remove(0);
+        let end = "job_stage=finish&job_health=load_disk_fail";
+        assert_eq!(testbox.report(&grant, end).await.status, 200);
+        testbox.drop_job(&grant.job_id);
+    }
+    until("it is suspect", 20, async || {
+        (state(&http, "host-1").await["state"] == "suspect").then_some(())
+    })
+    .await;
+    let id = http.submit(&once("alice")).await.remove(0);
+    assert!(testbox.ask(1).await.is_empty());
+    post(&http, "host-1", "uncordon", &json!({})).await;
+    assert_eq!(testbox.run_all(5).await, [id]);
+}
