@@ -143,7 +143,10 @@ impl Run<'_> {
     /// Submits all and follows them to their ends, or to Ctrl-C.
     async fn drive(&mut self, entries: &[Entry]) -> Result<Ran, Failure> {
         let mut teller = Teller::refusals_only(self.context);
-        let sent = submission::send(entries, &self.lab.client, |report| teller.tell(report)).await;
+        let sent = submission::send(entries, &self.lab.client, false, |report| {
+            teller.tell(report)
+        })
+        .await;
         teller.flush();
         let reports = sent?;
         let refused = reports.iter().filter(|report| !report.accepted()).count();

@@ -36,6 +36,9 @@ pub(crate) struct SubmitArgs {
     /// Follows the jobs to their ends, then prints a table
     #[arg(short, long)]
     monitor: bool,
+    /// Submits no job that none of the known hosts could ever run
+    #[arg(long)]
+    strict: bool,
     /// Prints the expanded jobs and submits nothing; needs no scheduler
     #[arg(long, conflicts_with_all = ["monitor", "output"])]
     dry_run: bool,
@@ -64,7 +67,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     let mut teller = Teller::new(context);
     // Ctrl-C has a meaning while jobs are followed; without -m it just ends the process.
     let mut signals = args.monitor.then(Signals::catch).transpose()?;
-    let sending = submission::send(&entries, &client, |report| teller.tell(report));
+    let sending = submission::send(&entries, &client, args.strict, |report| teller.tell(report));
     let sent = match &mut signals {
         None => sending.await,
         Some(signals) => tokio::select! {

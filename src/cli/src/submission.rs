@@ -128,6 +128,7 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
 pub(crate) async fn send(
     entries: &[Entry],
     client: &Client,
+    strict: bool,
     mut tell: impl FnMut(&Report),
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = Vec::with_capacity(entries.len());
@@ -139,7 +140,13 @@ pub(crate) async fn send(
             .iter()
             .map(|entry| Value::Object(entry.spec.clone()))
             .collect();
-        let items = client.submit(&Value::Array(jobs)).await.map_err(|error| {
+        let jobs = Value::Array(jobs);
+        let submitted = if strict {
+            client.submit_strict(&jobs).await
+        } else {
+            client.submit(&jobs).await
+        };
+        let items = submitted.map_err(|error| {
             let mut failure = Failure::from(error);
             if !reports.is_empty() {
                 let (done, all) = (reports.len(), entries.len());
@@ -197,6 +204,8 @@ pub(crate) struct Teller<'a> {
     accepted: bool,
     last: Option<(String, String)>,
     more: usize,
+    /// What was said of accepted jobs: once is enough.
+    warned: BTreeSet<String>,
 }
 
 impl<'a> Teller<'a> {
@@ -206,6 +215,7 @@ impl<'a> Teller<'a> {
             accepted: !context.json,
             last: None,
             more: 0,
+            warned: BTreeSet::new(),
         }
     }
 
@@ -224,9 +234,9 @@ impl<'a> Teller<'a> {
             if self.accepted {
                 let line = format!("submit {file}, got job id={}", item.job_id);
                 self.context.output.line(&line);
-                if !item.hint.is_empty() {
+                if !item.hint.is_empty() && self.warned.insert(item.hint.clone()) {
                     self.context.output.remark(&format!(
-                        "warning: job {}: {}",
+                        "warning: job {}, and others like it: {}",
                         item.job_id,
                         harmless(&item.hint)
                     ));

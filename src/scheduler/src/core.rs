@@ -14,9 +14,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    consume::Waiter, doubts::Doubts, feed::Seen, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
-    mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
-    secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
+    consume::Waiter, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
+    jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
+    replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) waiters: DashMap<OfferKey, Waiter>,
     pub(crate) hosts: Hosts,
     pub(crate) accounts: Accounts,
+    /// Which shapes of jobs some host could run.
+    pub(crate) fits: Fits,
     /// Hosts that get no new job.
     pub(crate) closures: Closures,
     pub(crate) queues: Queues,
@@ -98,6 +100,7 @@ impl Core {
             hosts: Hosts::default(),
             accounts,
             closures: Closures::default(),
+            fits: Fits::default(),
             queues: Queues::default(),
             peers,
             url,

@@ -204,6 +204,12 @@ impl Hosts {
             .map(|host| host.key().clone())
     }
 
+    /// Looks at each of them.
+    pub(crate) fn each(&self, mut look: impl FnMut(&str, &Host)) {
+        let all = self.0.iter();
+        all.for_each(|host| look(host.key(), host.value()));
+    }
+
     fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.0.iter().map(|host| host.key().clone()).collect();
         names.sort_unstable();

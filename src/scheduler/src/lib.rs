@@ -16,6 +16,7 @@ mod doubts;
 mod engine_task;
 mod explain;
 mod feed;
+mod fits;
 mod fresh;
 mod hints;
 mod hosts;

@@ -12,6 +12,7 @@ use crate::{
     accounts::{Credentials, Who, check_name},
     clock::utc_text,
     core::Core,
+    fits::Nevers,
     hints::SUBMITTED_MAX,
     intake::Item,
     jobs::facts,
@@ -51,6 +52,7 @@ impl Core {
         self: &Arc<Self>,
         items: Vec<Item>,
         said: &Credentials,
+        strict: bool,
     ) -> Result<Submitted, Refusal> {
         let Ok(_permit) = self.submits.acquire().await else {
             return Err(Refusal::stopping());
@@ -74,6 +76,7 @@ impl Core {
                 Err(body) => Err(body.into()),
             });
         }
+        let warnings = self.warn(&mut made, strict);
         self.check_parents(&mut made).await?;
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
@@ -93,11 +96,30 @@ impl Core {
             .iter()
             .find_map(|outcome| outcome.as_ref().err())
             .map_or(400, |r| r.status);
-        let items = outcomes.into_iter().map(answer).collect();
+        let items = outcomes.into_iter().zip(warnings);
+        let items = items.map(|(outcome, warning)| answer(outcome, warning));
+        let items = items.collect();
         Ok(Submitted {
             items,
             status: if accepted { 200 } else { first_refusal },
         })
+    }
+
+    /// What is to be said of each job that no known host could ever run; if `strict`, such a job is refused.
+    fn warn(&self, made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Option<String>> {
+        let mut asked = Nevers::default();
+        let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
+            let never = self.never_runs(&outcome.as_ref().ok()?.state, &mut asked)?;
+            if strict {
+                *outcome = Err(Refusal::new(
+                    ErrorCode::BadField,
+                    format!("it could never run: {never}"),
+                    "see what hosts offer with GET hosts, or submit without strict to wait for one",
+                ));
+            }
+            Some(never)
+        };
+        made.iter_mut().map(&mut warn).collect()
     }
 
     /// A job of a spec: who, what, where; checked, but not stored.
@@ -491,7 +513,7 @@ fn params_text(spec: &Spec) -> String {
     text
 }
 
-fn answer(outcome: Result<StoredJob, Refusal>) -> SubmitItem {
+fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> SubmitItem {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     match outcome {
         Ok(job) => SubmitItem {
@@ -499,7 +521,7 @@ fn answer(outcome: Result<StoredJob, Refusal>) -> SubmitItem {
             message: String::new(),
             errcode: String::new(),
             code: String::new(),
-            hint: String::new(),
+            hint: warning.unwrap_or_default(),
             version,
             job_state: Stage::Submit.to_string(),
             result_root: job.state.result_root,

@@ -10,6 +10,7 @@ on_both_stores!(
     row_17_a_host_is_never_overcommitted,
     row_25_jobs_that_do_not_fit_hide_none_that_do,
     tags_devices_and_machines_are_required,
+    what_no_host_could_ever_run_is_told_or_refused,
     a_machine_boots_into_its_job,
 );
 
@@ -145,6 +146,35 @@ async fn tags_devices_and_machines_are_required(store: Store) {
         !explain["summary"].as_str().unwrap_or_default().is_empty(),
         "{explain}"
     );
+}
+
+async fn what_no_host_could_ever_run_is_told_or_refused(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    Testbox::dc(&http, "host-1", 8 << 10).ask(0).await;
+    let huge = jobs::with(jobs::dc("alice"), &json!({"need_memory": "900g"}));
+    let both = json!([jobs::dc("alice"), huge]);
+    let items = http.post("/scheduler/v1/jobs/submit", &both).await.json();
+    assert_eq!(items[0]["hint"], Value::Null, "{items}");
+    let warning = items[1]["hint"].as_str().unwrap_or_default();
+    assert!(warning.contains("has 8192 MB"), "{items}");
+    assert_eq!(items[1]["message"], "", "accepted all the same");
+    let strict = "/scheduler/v1/jobs/submit?strict=true";
+    let reply = http.post(strict, &both).await;
+    let items = reply.json();
+    assert_eq!(
+        (reply.status, &items[0]["message"]),
+        (200, &json!("")),
+        "{items}"
+    );
+    assert_eq!(
+        (&items[1]["job_id"], &items[1]["code"]),
+        (&json!("0"), &json!("bad_field")),
+        "{items}"
+    );
+    http.post("/scheduler/v1/jobs/submit?strict=perhaps", &both)
+        .await
+        .refusal();
 }
 
 async fn a_machine_boots_into_its_job(store: Store) {

@@ -29,6 +29,12 @@ impl Client {
         self.submit_call(call).await
     }
 
+    /// Submits jobs, of which those are refused that no known host could ever run. Otherwise as [`Client::submit`].
+    pub async fn submit_strict(&self, jobs: &Value) -> Result<Vec<SubmitItem>, ClientError> {
+        let call = Call::post("/scheduler/v1/jobs/submit?strict=true").json(jobs)?;
+        self.submit_call(call).await
+    }
+
     /// Submits a job file in YAML, which the server expands. Otherwise as [`Client::submit`].
     pub async fn submit_yaml(
         &self,

@@ -36,9 +36,10 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
         Err(refusal) => Err(refusal),
     };
     // A submit is always answered by an array, as compass-ci's clients expect.
-    let submitted = match read {
-        Ok(items) => core.submit(items, &said).await,
-        Err(refusal) => Err(refusal),
+    let submitted = match (read, request.query.switch("strict")) {
+        (Ok(items), Ok(strict)) => core.submit(items, &said, strict).await,
+        (_, Err(refusal)) => Err(refusal),
+        (Err(refusal), _) => Err(refusal),
     };
     Ok(match submitted {
         Ok(submitted) => json(submitted.status, &submitted.items),

@@ -1,0 +1,218 @@
+//! Whether any known host could ever run a job: said at its submit, so that nobody waits for what cannot come.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_store::JobState;
+
+use crate::{core::Core, hosts::Host};
+
+/// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
+const REMEMBER_MS: u64 = 60_000;
+/// Most shapes that are remembered.
+const SHAPES_MAX: usize = 10_000;
+/// Most shapes of one submit for which all hosts are looked at; jobs of others are not warned of.
+const LOOKS_MAX: usize = 100;
+
+/// What a job wants of a host: jobs that want the same share an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Wants {
+    keys: Vec<String>,
+    arch: String,
+    memory_mb: u32,
+    tags: Vec<String>,
+    devices: Vec<String>,
+}
+
+impl Wants {
+    fn of(state: &JobState) -> Self {
+        Self {
+            keys: state.host_keys.clone(),
+            arch: state.arch.clone(),
+            memory_mb: state.memory_mb,
+            tags: state.tags.clone(),
+            devices: state.devices.clone(),
+        }
+    }
+}
+
+/// Shapes of jobs that some host could run, and since when that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Fits(Mutex<HashMap<Wants, Millis>>);
+
+impl Fits {
+    fn with<R>(&self, work: impl FnOnce(&mut HashMap<Wants, Millis>) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Why jobs of one submit could never run.
+#[derive(Debug, Default)]
+pub(crate) struct Nevers(HashMap<Wants, Option<String>>);
+
+impl Core {
+    /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
+    pub(crate) fn never_runs(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+        let (wants, now) = (Wants::of(state), self.clock.now());
+        let is_fresh = |since: &Millis| now.0.saturating_sub(since.0) < REMEMBER_MS;
+        if self
+            .fits
+            .with(|fits| fits.get(&wants).is_some_and(is_fresh))
+        {
+            return None;
+        }
+        if let Some(known) = asked.0.get(&wants) {
+            return known.clone();
+        }
+        if asked.0.len() >= LOOKS_MAX {
+            return None;
+        }
+        let mut nearest = Nearest::default();
+        self.hosts
+            .each(|name, host| nearest.look(&wants, name, host));
+        let never = nearest.words(&wants);
+        if never.is_none() {
+            self.fits.with(|fits| {
+                if fits.len() >= SHAPES_MAX {
+                    fits.clear();
+                }
+                fits.insert(wants.clone(), now);
+            });
+        }
+        asked.0.insert(wants, never.clone());
+        never
+    }
+}
+
+/// How far the best of all hosts comes.
+#[derive(Debug, Default)]
+struct Nearest {
+    known: usize,
+    /// Hosts that offer a key; that have the architecture, too; the memory, too; and so on.
+    with_key: usize,
+    with_arch: usize,
+    most_mb: u32,
+    with_memory: usize,
+    with_tags: usize,
+    with_all: usize,
+}
+
+impl Nearest {
+    fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
+        let has = |all: &[String], wanted: &[String]| wanted.iter().all(|one| all.contains(one));
+        self.known += 1;
+        let keys = host.keys(name);
+        if !wants.keys.iter().any(|key| keys.contains(key)) {
+            return;
+        }
+        self.with_key += 1;
+        if !wants.arch.is_empty() && host.arch != wants.arch {
+            return;
+        }
+        self.with_arch += 1;
+        self.most_mb = self.most_mb.max(host.memory_mb);
+        if host.memory_mb < wants.memory_mb {
+            return;
+        }
+        self.with_memory += 1;
+        if !has(&host.tags, &wants.tags) {
+            return;
+        }
+        self.with_tags += 1;
+        self.with_all += usize::from(has(&host.devices, &wants.devices));
+    }
+
+    /// What even the best one lacks.
+    fn words(&self, wants: &Wants) -> Option<String> {
+        let keys = wants.keys.join(" or ");
+        if self.with_all > 0 {
+            return None;
+        }
+        Some(if self.known == 0 {
+            format!("no host is known yet; it waits for one that offers {keys}")
+        } else if self.with_key == 0 {
+            format!("none of the {} known hosts offers {keys}", self.known)
+        } else if self.with_arch == 0 {
+            format!("no host that offers {keys} has arch {}", wants.arch)
+        } else if self.with_memory == 0 {
+            format!(
+                "{} MB are wanted; the largest host that offers {keys} has {} MB",
+                wants.memory_mb, self.most_mb
+            )
+        } else if self.with_tags == 0 {
+            let tags = wants.tags.join(", ");
+            format!("no host that is large enough has all of the tags {tags}")
+        } else {
+            let devices = wants.devices.join(", ");
+            format!("no host with its tags has all of the devices {devices}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::TboxType;
+
+    use super::*;
+    use crate::testing::{core, state};
+
+    #[tokio::test]
+    async fn the_first_thing_that_nobody_has_is_named() {
+        let (_data, core) = core().await;
+        let never = |job: &JobState| core.never_runs(job, &mut Nevers::default());
+        let job = state(1);
+        assert!(never(&job).is_some_and(|why| why.contains("no host is known yet")));
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            tags: vec!["ssd".to_owned()],
+            ..Host::default()
+        };
+        core.hosts.update("h", |known| *known = host).unwrap();
+        assert_eq!(never(&job), None);
+        let text = |text: &str| vec![text.to_owned()];
+        let with = |change: fn(&mut JobState, Vec<String>), words: &str| {
+            let mut job = job.clone();
+            change(&mut job, text(words));
+            job
+        };
+        let cases = [
+            (
+                with(|job, keys| job.host_keys = keys, "hw@a66"),
+                "offers hw@a66",
+            ),
+            (
+                with(|job, arch| job.arch = arch.concat(), "riscv64"),
+                "arch riscv64",
+            ),
+            (with(|job, _| job.memory_mb = 9_000, ""), "has 8192 MB"),
+            (with(|job, tags| job.tags = tags, "gpu"), "tags gpu"),
+            (
+                with(|job, devices| job.devices = devices, "nic"),
+                "devices nic",
+            ),
+        ];
+        for (job, why) in cases {
+            let never = never(&job).unwrap_or_default();
+            assert!(never.contains(why), "{never}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_submit_of_many_shapes_looks_at_all_hosts_only_so_often() {
+        let (_data, core) = core().await;
+        let mut asked = Nevers::default();
+        let warned = (1..=300).filter(|mb| {
+            let job = JobState {
+                memory_mb: *mb,
+                ..state(1)
+            };
+            core.never_runs(&job, &mut asked).is_some()
+        });
+        assert_eq!(warned.count(), LOOKS_MAX);
+    }
+}
