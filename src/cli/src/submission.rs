@@ -141,11 +141,9 @@ pub(crate) async fn send(
             .map(|entry| Value::Object(entry.spec.clone()))
             .collect();
         let jobs = Value::Array(jobs);
-        let submitted = if strict {
-            client.submit_strict(&jobs).await
-        } else {
-            client.submit(&jobs).await
-        };
+        // New for each request: sent again when its answer is lost, it makes nothing twice.
+        let key = uuid::Uuid::new_v4().to_string();
+        let submitted = client.submit_once(&jobs, &key, strict).await;
         let items = submitted.map_err(|error| {
             let mut failure = Failure::from(error);
             if !reports.is_empty() {

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
-use fairlead_job::{Cause, JobId, JobPlan, Spec, Stage, When, parameters};
+use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    accounts::{Credentials, Who, check_name},
-    clock::utc_text,
+    accounts::Credentials,
     core::Core,
     fits::Nevers,
+    graph::link,
     hints::SUBMITTED_MAX,
     intake::Item,
     jobs::facts,
-    queues::VIP,
     refusal::Refusal,
-    results::result_root,
+    repeats::Keyed,
     wait::Condition,
 };
 
@@ -26,18 +25,17 @@ use crate::{
 const TRIES_MAX: usize = 4;
 /// No try begins after this, ms: whoever asks wants to know before it gives up itself.
 const TRY_MS: u64 = 8_000;
-/// Causes that are a job's own: all but the machine's.
-const OWN_CAUSES: usize = Cause::ALL.len() - 1;
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;
-/// Longest text of parameters kept in a state, bytes.
-const PARAMS_MAX: usize = 200;
-/// Most labels of a job that searches know.
-const LABELS_MAX: usize = 32;
-/// Longest of them, bytes.
-const LABEL_BYTES_MAX: usize = 128;
-/// What is never stored of who submits.
-const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
+
+/// How jobs are to be submitted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct How<'a> {
+    /// Whether jobs are refused that no known host could ever run.
+    pub(crate) strict: bool,
+    /// Under which idempotency key; the jobs may name one themselves.
+    pub(crate) key: Option<&'a str>,
+}
 
 /// The answer to a submit.
 pub(crate) struct Submitted {
@@ -52,7 +50,7 @@ impl Core {
         self: &Arc<Self>,
         items: Vec<Item>,
         said: &Credentials,
-        strict: bool,
+        how: How<'_>,
     ) -> Result<Submitted, Refusal> {
         let Ok(_permit) = self.submits.acquire().await else {
             return Err(Refusal::stopping());
@@ -66,6 +64,7 @@ impl Core {
                 "nothing was submitted; submit again in a few seconds",
             ));
         }
+        let keyed = Keyed::of(how.key, &items)?;
         let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
         for item in items {
             if made.len() % YIELD_EVERY == YIELD_EVERY - 1 {
@@ -76,12 +75,16 @@ impl Core {
                 Err(body) => Err(body.into()),
             });
         }
-        let warnings = self.warn(&mut made, strict);
+        let warnings = self.warn(&mut made, how.strict);
         self.check_parents(&mut made).await?;
+        link(&mut made);
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
         let creating = self.tasks.spawn(async move {
-            let outcomes = core.create(made).await;
+            let outcomes = match keyed {
+                Some(keyed) => core.create_once(made, &keyed).await,
+                None => core.create(made).await,
+            };
             core.learn_submitted(&outcomes).await;
             outcomes
         });
@@ -120,140 +123,6 @@ impl Core {
             Some(never)
         };
         made.iter_mut().map(&mut warn).collect()
-    }
-
-    /// A job of a spec: who, what, where; checked, but not stored.
-    fn make_job(&self, mut spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
-        let who = self.submitter(&spec, said)?;
-        for name in SENSITIVE {
-            spec.shift_remove(name);
-        }
-        let plan = JobPlan::of(&spec, &self.config.site).map_err(|error| {
-            Refusal::from(ErrorBody::new(
-                ErrorCode::BadField,
-                error.to_string(),
-                error.hint,
-            ))
-        })?;
-        let account = if plan.account.is_empty() {
-            who.name.clone()
-        } else {
-            plan.account.clone()
-        };
-        if account.is_empty() {
-            let hint = "say my_account in the job, or configure it: fairlead config";
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                "my_account: not said",
-                hint,
-            ));
-        }
-        check_name("my_account", &account)?;
-        if !who.may_act_for(&account) {
-            let message = format!("account '{}' may not submit for '{account}'", who.name);
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                message,
-                "submit as yourself, or ask an admin",
-            ));
-        }
-        let queue = if plan.queue.is_empty() {
-            account.clone()
-        } else {
-            plan.queue.clone()
-        };
-        check_name("queue", &queue)?;
-        if queue == VIP && !who.may_use_vip() && !self.config.vip_for_all {
-            let message = format!("account '{}' may not use queue 'vip'", who.name);
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                message,
-                "ask an admin: fairlead account add NAME --vip",
-            ));
-        }
-        let waits = waits_of(&spec)?;
-        let now_ms = self.clock.wall_ms();
-        let times = Times::of(&plan, now_ms)?;
-        spec.insert("my_account".to_owned(), json!(account));
-        let mut state = self.new_state(plan, account, queue, waits, &spec, now_ms);
-        state = times.set(state);
-        state.principal = if who.name == state.account {
-            String::new()
-        } else {
-            who.name
-        };
-        self.sealer.seal(&mut spec);
-        Ok(NewJob { state, body: spec })
-    }
-
-    fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, Refusal> {
-        let text = |name: &str| spec.get(name).and_then(Value::as_str).map(str::to_owned);
-        let credentials = Credentials {
-            token: said.token.clone().or_else(|| text("my_token")),
-            account: text("my_account").or_else(|| said.account.clone()),
-        };
-        self.accounts.identify(&credentials)
-    }
-
-    fn new_state(
-        &self,
-        plan: JobPlan,
-        account: String,
-        queue: String,
-        waits: Option<Value>,
-        spec: &Spec,
-        now_ms: u64,
-    ) -> JobState {
-        let id = self.next_id();
-        let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
-        let text = |name: &str| {
-            spec.get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        JobState {
-            ready: waits.is_none(),
-            ready_ms: now_ms,
-            class: self.queues.class(&queue),
-            account,
-            queue,
-            priority: plan.priority,
-            submit_ms: now_ms,
-            submit_id: plan.submit_id,
-            group_id: plan.group_id,
-            result_root: result_root(&plan.suite, &plan.tbox_group, spec, now_ms, id),
-            suite: plan.suite,
-            category: plan.category,
-            params: params_text(spec),
-            testbox: plan.testbox,
-            tbox_group: plan.tbox_group,
-            arch: plan.arch,
-            host_keys: plan.host_keys,
-            memory_mb: plan.memory_mb,
-            tags_n: count(&plan.tags),
-            tags: plan.tags,
-            devices_n: count(&plan.devices),
-            devices: plan.devices,
-            cache_dirs: plan.cache_dirs,
-            timeout_s: plan.timeout_s,
-            stage_limits_s: plan.stage_limits_s,
-            queue_timeout_s: plan.queue_timeout_s,
-            retry_lost_left: plan.retry.infra_max,
-            retry_fail_left: plan.retry.own_max,
-            retry_on: if plan.retry.own.len() == OWN_CAUSES {
-                Vec::new()
-            } else {
-                plan.retry.own
-            },
-            backoff: plan.retry.backoff,
-            stop_when_cut_off: plan.stop_when_cut_off,
-            waits,
-            lab: text("lab"),
-            project: text("project"),
-            labels: labels_of(spec),
-            ..JobState::blank(id, plan.tbox_type)
-        }
     }
 
     /// Refuses jobs that wait for jobs that are not there.
@@ -431,86 +300,11 @@ impl Core {
     }
 }
 
-/// When a new job may begin and must be over.
-struct Times {
-    start_ms: u64,
-    finish_by_ms: u64,
-}
-
-impl Times {
-    fn of(plan: &JobPlan, now_ms: u64) -> Result<Self, Refusal> {
-        let moment = |when: Option<When>| when.map_or(0, |when| when.moment_ms(now_ms));
-        let (start_ms, finish_by_ms) = (moment(plan.start), moment(plan.deadline));
-        if plan.deadline.is_some() && finish_by_ms <= start_ms.max(now_ms) {
-            let after = if start_ms > now_ms {
-                "its start_at"
-            } else {
-                "now"
-            };
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("deadline: {} is not after {after}", utc_text(finish_by_ms)),
-                "give it time to run, or leave the deadline out",
-            ));
-        }
-        Ok(Self {
-            // A time that has passed is no reason to wait.
-            start_ms: if start_ms > now_ms { start_ms } else { 0 },
-            finish_by_ms,
-        })
-    }
-
-    fn set(&self, state: JobState) -> JobState {
-        JobState {
-            start_ms: self.start_ms,
-            finish_by_ms: self.finish_by_ms,
-            ready: state.ready && self.start_ms == 0,
-            ..state
-        }
-        .set_alarm()
-    }
-}
-
 /// Whether both are the same job of the same submit: what differs may have changed since.
 fn is_same_submit(a: &JobState, b: &JobState) -> bool {
     (a.job_id, a.submit_ms) == (b.job_id, b.submit_ms)
         && (&a.account, &a.principal) == (&b.account, &b.principal)
         && (&a.submit_id, &a.suite, &a.params) == (&b.submit_id, &b.suite, &b.params)
-}
-
-fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
-    let Some(wait_on) = spec.get("wait_on").filter(|value| !value.is_null()) else {
-        return Ok(None);
-    };
-    Condition::read_all(wait_on)?;
-    let options = spec.get("wait_options").and_then(Value::as_object);
-    let fail_fast = options
-        .and_then(|options| options.get("fail_fast"))
-        .is_some_and(|value| value != &json!(false));
-    Ok(Some(json!({ "wait_on": wait_on, "fail_fast": fail_fast })))
-}
-
-/// `labels`, a list of short texts; others are left to the body.
-fn labels_of(spec: &Spec) -> Vec<String> {
-    let items = spec.get("labels").and_then(Value::as_array);
-    let texts = items.into_iter().flatten().filter_map(Value::as_str);
-    texts
-        .filter(|text| text.len() <= LABEL_BYTES_MAX)
-        .take(LABELS_MAX)
-        .map(str::to_owned)
-        .collect()
-}
-
-fn params_text(spec: &Spec) -> String {
-    let mut text = String::new();
-    for (name, value) in parameters(spec) {
-        let more = format!("{}{name}={value}", if text.is_empty() { "" } else { " " });
-        if text.len() + more.len() > PARAMS_MAX {
-            break;
-        }
-        text.push_str(&more);
-    }
-    text
 }
 
 fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> SubmitItem {
@@ -548,9 +342,12 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_job::Spec;
+    use fairlead_store::{Patch, StatePatch};
+    use serde_json::json;
+
     use super::*;
     use crate::testing::{core, state};
-    use fairlead_store::{Patch, StatePatch};
 
     /// What becomes of a job that was written by a try whose answer was lost, when it is submitted once more.
     async fn tried_again(since: impl Fn(&mut JobState)) -> (JobState, Vec<StoredJob>) {

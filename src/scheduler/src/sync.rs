@@ -24,6 +24,8 @@ const HOSTS_EVERY: u64 = 10;
 const HELD_EVERY: u64 = 10;
 /// How often jobs that wait for others are looked at whatever was announced, in counts.
 const SWEEP_EVERY: u64 = 10;
+/// How often old idempotency keys are forgotten, in counts.
+const FORGET_EVERY: u64 = 3_600;
 /// Page of the searches at start.
 const PAGE: u32 = 1_000;
 
@@ -119,6 +121,11 @@ impl Core {
             }
             if round.is_multiple_of(SWEEP_EVERY) {
                 self.sweep_dependants().await;
+            }
+            if round.is_multiple_of(FORGET_EVERY)
+                && let Err(error) = self.sweep_submits().await
+            {
+                tracing::warn!(%error, "old idempotency keys are forgotten later");
             }
         }
     }

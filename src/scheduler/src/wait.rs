@@ -19,8 +19,10 @@ use crate::{alarms::begin, core::Core, lease::ended, refusal::Refusal, view::fie
 
 /// How long `jobs/wait` holds a request; the client asks again.
 const WAIT_MS: u64 = 10_000;
+/// A job of the same submit may be stored so much later than one that waits for it, ms.
+const MISSING_MS: u64 = 60_000;
 /// Most jobs in one wait.
-const JOBS_MAX: usize = 1_000;
+pub(crate) const JOBS_MAX: usize = 1_000;
 
 /// What is waited for, of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,6 +251,10 @@ fn decide(
     let mut all_met = true;
     for condition in &conditions {
         let Some(parent) = parents.get(&condition.job)? else {
+            if now_ms < child.submit_ms.saturating_add(MISSING_MS) {
+                all_met = false;
+                continue;
+            }
             return Some(aborted(
                 child,
                 now_ms,
@@ -489,7 +495,9 @@ mod tests {
             Health::AbortWait
         );
         let gone = BTreeMap::from([(JobId::new(1), None)]);
-        assert_eq!(decide(&waits, &gone, 5).unwrap().stage, Stage::AbortWait);
+        assert_eq!(decide(&waits, &gone, 5), None, "it may be on its way");
+        let late = decide(&waits, &gone, MISSING_MS + 5).unwrap();
+        assert_eq!(late.stage, Stage::AbortWait);
     }
 
     #[test]

@@ -37,13 +37,15 @@ pub enum DocKind {
     Session,
     /// Ownership of running jobs by a host's session: one write a host a renewal.
     Lease,
+    /// What was submitted under idempotency keys.
+    Submit,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -51,6 +53,7 @@ impl DocKind {
         Self::Replica,
         Self::Session,
         Self::Lease,
+        Self::Submit,
         Self::Setting,
     ];
 
@@ -64,6 +67,7 @@ impl DocKind {
             Self::Replica => "replicas",
             Self::Session => "sessions",
             Self::Lease => "leases",
+            Self::Submit => "submits",
             Self::Setting => "settings",
         }
     }

@@ -335,16 +335,7 @@ impl Course {
         if let Err(error) = pumped {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
         }
-        match verdict {
-            Ok(verdict) => ended(verdict, over),
-            Err(error) => Some(End {
-                ran: true,
-                ..unrun(
-                    Health::AbortProvider,
-                    format!("it could not be watched: {error}"),
-                )
-            }),
-        }
+        verdict.map_or_else(unwatched, |verdict| ended(verdict, over))
     }
 
     fn report(
@@ -373,6 +364,15 @@ impl Course {
         // Nobody listens when the agent has gone already.
         let _ = self.over.send(over).await;
     }
+}
+
+/// How a job ends that ran out of sight.
+fn unwatched(error: io::Error) -> Option<End> {
+    let reason = format!("it could not be watched: {error}");
+    Some(End {
+        ran: true,
+        ..unrun(Health::AbortProvider, reason)
+    })
 }
 
 /// Delivers an end and closes the folder; `end` `None`: only closes it.

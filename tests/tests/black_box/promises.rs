@@ -11,6 +11,7 @@ on_both_stores!(
     row_01_running_jobs_go_on_after_a_restart,
     row_01_a_waiting_testbox_gets_old_jobs_after_a_restart,
     row_13_a_refused_submit_says_so,
+    a_submit_with_a_key_may_be_repeated,
     row_23_an_unknown_id_is_not_found,
     an_answer_that_was_lost_is_repeated,
     a_job_that_its_host_no_longer_has_is_tried_again_at_once,
@@ -95,6 +96,45 @@ async fn row_01_a_waiting_testbox_gets_old_jobs_after_a_restart(store: Store) {
         testbox.run_all(10).await,
         submitted,
         "all, in the order of their submit"
+    );
+}
+
+async fn a_submit_with_a_key_may_be_repeated(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let keyed = "/scheduler/v1/jobs/submit?idempotency_key=nightly-2026-11-22";
+    let jobs = jobs::times(3, &jobs::dc("alice"));
+    let ids = |reply: fairlead_tests::Reply| -> Vec<String> {
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let items = reply.json().as_array().cloned().unwrap_or_default();
+        let ids = items.iter().filter_map(|item| item["job_id"].as_str());
+        ids.map(str::to_owned).collect()
+    };
+    let first = ids(http.post(keyed, &jobs).await);
+    assert_eq!(ids(http.post(keyed, &jobs).await), first);
+    scheduler.kill();
+    scheduler.restart().await;
+    assert_eq!(
+        ids(http.post(keyed, &jobs).await),
+        first,
+        "after a restart, too"
+    );
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let mut ran = testbox.run_all(3).await;
+    ran.sort_unstable();
+    assert_eq!(ran, first);
+    assert_eq!(
+        ids(http.post(keyed, &jobs).await),
+        first,
+        "when they have ended, too"
+    );
+    assert!(testbox.ask(0).await.is_empty());
+    http.post(keyed, &jobs::dc("alice")).await.refused(409);
+    let other = jobs::times(3, &jobs::dc("bob"));
+    let others = ids(http.post(keyed, &other).await);
+    assert!(
+        others.iter().all(|id| !first.contains(id)),
+        "everybody's keys are their own"
     );
 }
 

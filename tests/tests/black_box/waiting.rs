@@ -7,6 +7,7 @@ use serde_json::json;
 
 on_both_stores!(
     row_11_two_jobs_wait_for_the_same_job,
+    jobs_of_one_submit_wait_for_those_they_need,
     row_12_anything_can_be_waited_for,
     row_12_a_wait_is_answered_when_it_comes_true,
     row_18_a_new_job_goes_out_at_once,
@@ -32,6 +33,48 @@ async fn row_11_two_jobs_wait_for_the_same_job(store: Store) {
     testbox.finish(&grants[0]).await;
     let both: BTreeSet<_> = testbox.run_all(5).await.into_iter().collect();
     assert_eq!(both, children.into_iter().collect());
+}
+
+async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let job = |more: serde_json::Value| jobs::with(jobs::dc("alice"), &more);
+    let graph = json!([
+        job(json!({"name": "report", "needs": ["test"], "if": "always"})),
+        job(json!({"name": "test", "needs": ["build"]})),
+        job(json!({"name": "build"})),
+        job(json!({"name": "ship", "needs": ["test"]})),
+    ]);
+    let ids = http.submit(&graph).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let build = testbox.ask(10).await;
+    assert_eq!(
+        (build.len(), &build[0].job_id),
+        (1, &ids[2]),
+        "one after the other"
+    );
+    scheduler.kill();
+    scheduler.restart().await;
+    testbox.finish(&build[0]).await;
+    let test = testbox.ask(10).await.remove(0);
+    assert_eq!(test.job_id, ids[1]);
+    assert_eq!(testbox.report(&test, "job_stage=running").await.status, 200);
+    let end = "job_stage=finish&job_health=fail&exit_code=1";
+    assert_eq!(testbox.report(&test, end).await.status, 200);
+    testbox.drop_job(&test.job_id);
+    assert_eq!(
+        testbox.run_all(5).await,
+        [ids[0].clone()],
+        "whatever became of it"
+    );
+    assert_eq!(http.field(&ids[3], "job_health").await, "abort_wait");
+    let circle = json!([
+        job(json!({"name": "a", "needs": ["b"]})),
+        job(json!({"name": "b", "needs": ["a"]})),
+    ]);
+    http.post("/scheduler/v1/jobs/submit", &circle)
+        .await
+        .refused(400);
 }
 
 async fn row_12_anything_can_be_waited_for(store: Store) {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     ByteStream, Client, ClientError, JobQuery, JobUpdate,
     config::push,
+    reply::Reply,
     transport::{Call, segment},
 };
 use crate::{CancelItem, CancelRequest, Explanation, JobList, SubmitItem};
@@ -17,6 +18,15 @@ const JOBS_WAIT: Duration = Duration::from_mins(1);
 
 fn of_job(job_id: &str, what: &str) -> Result<String, ClientError> {
     Ok(format!("/scheduler/v1/jobs/{}{what}", segment(job_id)?))
+}
+
+/// The items of an answer to a submit.
+fn items_of(reply: Reply) -> Result<Vec<SubmitItem>, ClientError> {
+    if let Some(items @ Value::Array(_)) = reply.value() {
+        return serde_json::from_value(items).map_err(|error| reply.bad(&error.to_string()));
+    }
+    let reply = reply.checked()?;
+    Err(reply.bad("expected an array, an item a job"))
 }
 
 impl Client {
@@ -29,10 +39,22 @@ impl Client {
         self.submit_call(call).await
     }
 
-    /// Submits jobs, of which those are refused that no known host could ever run. Otherwise as [`Client::submit`].
-    pub async fn submit_strict(&self, jobs: &Value) -> Result<Vec<SubmitItem>, ClientError> {
-        let call = Call::post("/scheduler/v1/jobs/submit?strict=true").json(jobs)?;
-        self.submit_call(call).await
+    /// Submits once, whatever is lost on the way: the key names this very submit, so it is sent again, to another
+    /// replica too, until there is an answer. `strict`: jobs are refused that no known host could ever run.
+    pub async fn submit_once(
+        &self,
+        jobs: &Value,
+        key: &str,
+        strict: bool,
+    ) -> Result<Vec<SubmitItem>, ClientError> {
+        let query = vec![
+            ("idempotency_key", key.to_owned()),
+            ("strict", strict.to_string()),
+        ];
+        let call = Call::post("/scheduler/v1/jobs/submit")
+            .query(query)
+            .json(jobs)?;
+        items_of(self.run(&call).await?)
     }
 
     /// Submits a job file in YAML, which the server expands. Otherwise as [`Client::submit`].
@@ -45,13 +67,7 @@ impl Client {
     }
 
     async fn submit_call(&self, call: Call) -> Result<Vec<SubmitItem>, ClientError> {
-        let reply = self.run(&call.once()).await?;
-        if let Some(items @ Value::Array(_)) = reply.value() {
-            serde_json::from_value(items).map_err(|error| reply.bad(&error.to_string()))
-        } else {
-            let reply = reply.checked()?;
-            Err(reply.bad("expected an array, an item a job"))
-        }
+        items_of(self.run(&call.once()).await?)
     }
 
     /// A page of jobs.

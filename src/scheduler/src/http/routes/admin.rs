@@ -83,6 +83,11 @@ pub(super) fn version(core: &Core) -> Response {
         "wait",
         "log-follow",
         "results",
+        "start-at",
+        "needs",
+        "idempotency-key",
+        "strict",
+        "cordon",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),

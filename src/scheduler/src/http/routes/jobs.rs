@@ -18,7 +18,8 @@ use crate::{
     intake::{Item, is_quick, read_submit},
     lease::ended,
     refusal::{Refusal, excerpt},
-    submit::refused_item,
+    repeats::KEY,
+    submit::{How, refused_item},
     view::{flat, summary},
     wait::Wait,
 };
@@ -37,7 +38,10 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
     };
     // A submit is always answered by an array, as compass-ci's clients expect.
     let submitted = match (read, request.query.switch("strict")) {
-        (Ok(items), Ok(strict)) => core.submit(items, &said, strict).await,
+        (Ok(items), Ok(strict)) => {
+            let key = request.query.get(KEY);
+            core.submit(items, &said, How { strict, key }).await
+        }
         (_, Err(refusal)) => Err(refusal),
         (Err(refusal), _) => Err(refusal),
     };
