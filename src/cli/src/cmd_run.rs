@@ -144,7 +144,7 @@ impl Run<'_> {
     async fn drive(&mut self, entries: &[Entry]) -> Result<Ran, Failure> {
         let mut teller = Teller::refusals_only(self.context);
         let sent = submission::send(entries, &self.lab.client, false, |report| {
-            teller.tell(report)
+            teller.tell(report);
         })
         .await;
         teller.flush();

@@ -13,7 +13,7 @@ const SEQUENCES: u64 = 100_000;
 const REPLICAS: u64 = 100;
 
 /// The id of a job. Shown and sent as a decimal string, never as a JSON number (2^53 is too small).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(u64);
 
 impl JobId {

@@ -18,7 +18,17 @@ use crate::{
 
 /// What kind of testbox runs a job.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum TboxType {
@@ -26,7 +36,8 @@ pub enum TboxType {
     Hw,
     /// A virtual machine on a host.
     Vm,
-    /// A container on a host.
+    /// A container on a host: what a site assumes that says nothing.
+    #[default]
     Dc,
 }
 

@@ -23,6 +23,13 @@ macro_rules! words {
         #[non_exhaustive]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
 
+        impl Default for $name {
+            /// The first word: where a job begins.
+            fn default() -> Self {
+                [$(Self::$variant),+][0]
+            }
+        }
+
         impl $name {
             /// Every word, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];

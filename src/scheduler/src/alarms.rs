@@ -311,7 +311,7 @@ mod tests {
         .await;
         core.read_alarms().await.unwrap();
         let due = core.alarms.due(core.clock.wall_ms());
-        assert_eq!(due, [job.clone()]);
+        assert_eq!(due, std::slice::from_ref(&job));
         core.ring(job.clone()).await;
         let begun = core.stored_job(job.state.job_id).await.unwrap();
         assert!(begun.state.ready);

@@ -138,14 +138,22 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
     if let Some(host) = &explained.reserved_host {
         reasons.push(format!("host {host} is kept for it"));
     }
-    let hosts = explained.hosts.iter().map(|verdict| HostVerdict {
-        hostname: verdict.host.clone(),
-        could: verdict.able,
-        lacks: match core.closures.of(&verdict.host) {
-            // It does not ask because it is closed.
-            Some(closure) if verdict.able => vec![closure.words()],
-            _ => verdict.reasons.iter().map(words).collect(),
-        },
+    let hosts = explained.hosts.iter().map(|verdict| {
+        let hostname = verdict.host.clone();
+        // A closed host offers nothing: the engine may not know it.
+        let closed = core.closures.of(&hostname);
+        match closed.filter(|_| core.could_run(state, &hostname)) {
+            Some(closure) => HostVerdict {
+                hostname,
+                could: true,
+                lacks: vec![closure.words()],
+            },
+            None => HostVerdict {
+                hostname,
+                could: verdict.able,
+                lacks: verdict.reasons.iter().map(words).collect(),
+            },
+        }
     });
     Explanation {
         hosts: hosts.collect(),

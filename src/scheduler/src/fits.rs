@@ -87,6 +87,17 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Whether this host could ever run the job, as far as is known of it.
+    pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
+        let mut alone = Nearest::default();
+        if let Some(host) = self.hosts.get(name) {
+            alone.look(&Wants::of(state), name, &host);
+        }
+        alone.with_all > 0
+    }
+}
+
 /// How far the best of all hosts comes.
 #[derive(Debug, Default)]
 struct Nearest {

@@ -237,6 +237,8 @@ fn wait_for(state: &mut JobState, ids: &[String], always: bool) {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_job::JobId;
+
     use super::*;
     use crate::testing::state;
 
@@ -272,11 +274,10 @@ mod tests {
             json!({"needs": "test", "if": "always"}),
         ]);
         let success = json!({"job_health": "success"});
-        assert_eq!(all[0], Ok(json!({"2": success, "3": success})));
-        assert_eq!(
-            (&all[1], &all[3]),
-            (&Ok(Value::Null), &Ok(json!({"1": null})))
-        );
+        let id = |n| JobId::new(n).to_string();
+        assert_eq!(all[0], Ok(json!({id(2): success, id(3): success})));
+        let report = Ok(json!({id(1): null}));
+        assert_eq!((&all[1], &all[3]), (&Ok(Value::Null), &report));
     }
 
     #[test]
@@ -317,10 +318,9 @@ mod tests {
         link(&mut jobs);
         let state = &jobs[1].as_ref().unwrap().state;
         let waits = state.waits.as_ref().unwrap();
-        assert_eq!(
-            waits["wait_on"],
-            json!({"99": null, "1": {"job_health": "success"}})
-        );
+        let first = JobId::new(1).to_string();
+        let on = json!({"99": null, first: {"job_health": "success"}});
+        assert_eq!(waits["wait_on"], on);
         assert!(!state.ready && waits["fail_fast"] == true);
     }
 }

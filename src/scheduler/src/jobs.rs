@@ -175,13 +175,11 @@ impl Core {
         id: JobId,
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        match self.live.get(id) {
-            Some(live) => self.change_from(live.stored, true, compute).await,
-            None => {
-                let stored = self.stored_job(id).await?;
-                self.change_from(stored, false, compute).await
-            }
+        if let Some(live) = self.live.get(id) {
+            return self.change_from(live.stored, true, compute).await;
         }
+        let stored = self.stored_job(id).await?;
+        self.change_from(stored, false, compute).await
     }
 
     /// Changes the state of a job that was read a while ago, which saves reading it.

@@ -45,12 +45,11 @@ pub(crate) fn attempt_over(
     let cause = health.cause().filter(|_| !stopped);
     let mut next = waiting_again(state, now_ms);
     let left = match cause {
-        None => None,
         Some(Cause::Infra) => Some(&mut next.retry_lost_left),
         Some(own) if state.retry_on.is_empty() || state.retry_on.contains(&own) => {
             Some(&mut next.retry_fail_left)
         }
-        Some(_) => None,
+        _ => None,
     };
     let Some(left) = left.filter(|left| **left > 0) else {
         return ended(state, Stage::Finish, health, now_ms, reason);

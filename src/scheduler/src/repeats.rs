@@ -311,8 +311,8 @@ mod tests {
     use super::*;
     use crate::testing::{core, core_beside, state};
 
-    fn item(fields: &Value) -> Item {
-        Ok(fields.as_object().cloned().unwrap_or_default())
+    fn spec(fields: &Value) -> Spec {
+        fields.as_object().cloned().unwrap_or_default()
     }
 
     fn job(n: u64) -> NewJob {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn keyed(what: &str) -> Keyed {
-        let items = [item(&json!({"suite": what}))];
+        let items = [Ok(spec(&json!({"suite": what})))];
         Keyed::of(Some("k"), &items).unwrap().unwrap()
     }
 
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn a_key_is_said_once_and_the_submit_s_name_is_no_part_of_it() {
         let with = |more: Value| {
-            let items = [item(&more), item(&more)];
+            let items = [Ok(spec(&more)), Ok(spec(&more))];
             Keyed::of(None, &items).map(|keyed| keyed.map(|keyed| (keyed.key, keyed.print)))
         };
         let one = with(json!({KEY: "k", "submit_id": "1"})).unwrap();
@@ -392,7 +392,7 @@ mod tests {
         assert_ne!(one, with(json!({KEY: "k", "nr": "2"})).unwrap());
         assert_eq!(with(json!({"suite": "x"})).unwrap(), None);
         assert!(with(json!({KEY: ""})).is_err() && with(json!({KEY: "k".repeat(300)})).is_err());
-        let mixed = [item(&json!({KEY: "k"})), item(&json!({}))];
+        let mixed = [Ok(spec(&json!({KEY: "k"}))), Ok(Spec::new())];
         assert!(Keyed::of(None, &mixed).is_err());
     }
 }

@@ -9,16 +9,8 @@ use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version
 use serde_json::Value;
 
 use crate::{
-    accounts::Credentials,
-    core::Core,
-    fits::Nevers,
-    graph::link,
-    hints::SUBMITTED_MAX,
-    intake::Item,
-    jobs::facts,
-    refusal::Refusal,
-    repeats::Keyed,
-    wait::Condition,
+    accounts::Credentials, core::Core, fits::Nevers, graph::link, hints::SUBMITTED_MAX,
+    intake::Item, jobs::facts, refusal::Refusal, repeats::Keyed, wait::Condition,
 };
 
 /// How often a create is repeated while the store does not say whether it is in.

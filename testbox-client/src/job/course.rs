@@ -335,7 +335,10 @@ impl Course {
         if let Err(error) = pumped {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
         }
-        verdict.map_or_else(unwatched, |verdict| ended(verdict, over))
+        match verdict {
+            Ok(verdict) => ended(verdict, over),
+            Err(error) => Some(unwatched(&error)),
+        }
     }
 
     fn report(
@@ -367,12 +370,12 @@ impl Course {
 }
 
 /// How a job ends that ran out of sight.
-fn unwatched(error: io::Error) -> Option<End> {
+fn unwatched(error: &io::Error) -> End {
     let reason = format!("it could not be watched: {error}");
-    Some(End {
+    End {
         ran: true,
         ..unrun(Health::AbortProvider, reason)
-    })
+    }
 }
 
 /// Delivers an end and closes the folder; `end` `None`: only closes it.

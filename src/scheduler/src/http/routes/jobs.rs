@@ -42,8 +42,7 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
             let key = request.query.get(KEY);
             core.submit(items, &said, How { strict, key }).await
         }
-        (_, Err(refusal)) => Err(refusal),
-        (Err(refusal), _) => Err(refusal),
+        (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
     };
     Ok(match submitted {
         Ok(submitted) => json(submitted.status, &submitted.items),
