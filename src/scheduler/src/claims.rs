@@ -15,6 +15,7 @@ use crate::{
     core::Core,
     doubts::touch,
     jobs::{Changed, engine_version},
+    lease::KnownClaim,
     metrics::Claimed,
 };
 
@@ -74,7 +75,7 @@ impl Core {
         self.changes.announce(claim.job);
         // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
         // finds the job among its claimed ones and puts it back itself.
-        let waits = self.note_claimed(claim.offer, claim.job, &stored.state.claim_token);
+        let waits = self.note_claimed(claim.offer, &stored.state);
         self.engine.tell(Event::ClaimCommitted {
             job: JobKey(claim.job.get()),
             offer: claim.offer,
@@ -82,12 +83,8 @@ impl Core {
         });
         // The asker hung up while the store was busy: it was never delivered.
         if !waits {
-            self.give_back(
-                claim.job,
-                &stored.state.claim_token,
-                "nobody took the answer",
-            )
-            .await;
+            let claim = KnownClaim::of(&stored.state);
+            self.give_back(&claim, "nobody took the answer").await;
         }
     }
 

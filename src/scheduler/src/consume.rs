@@ -19,6 +19,7 @@ use crate::{
     accounts::check_name,
     core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
+    lease::KnownClaim,
     refusal::Refusal,
     turns::Turn,
 };
@@ -44,8 +45,8 @@ pub(crate) struct Offerer {
     pub(crate) request: u64,
 }
 
-/// Jobs that were claimed for one request, with the claims' tokens.
-type Claimed = Arc<Mutex<Vec<(JobId, String)>>>;
+/// Jobs that were claimed for one request.
+type Claimed = Arc<Mutex<Vec<KnownClaim>>>;
 
 /// A request that waits for the engine's answer.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(crate) struct Waiter {
     pub(crate) offer: Offer,
     /// Rings when the host should hear something else before there is work.
     hurry: Arc<Notify>,
-    /// What was claimed for it, with the claims' tokens.
+    /// What was claimed for it.
     claimed: Claimed,
     answer: oneshot::Sender<Vec<JobId>>,
 }
@@ -249,23 +250,22 @@ impl Drop for Withdraw {
         let claimed = std::mem::take(&mut *locked(&self.claimed));
         let core = Arc::clone(&self.core);
         self.core.tasks.spawn(async move {
-            for (id, token) in claimed {
-                core.give_back(id, &token, "the host was not answered")
-                    .await;
+            for claim in claimed {
+                core.give_back(&claim, "the host was not answered").await;
             }
         });
     }
 }
 
-fn locked(claimed: &Claimed) -> std::sync::MutexGuard<'_, Vec<(JobId, String)>> {
+fn locked(claimed: &Claimed) -> std::sync::MutexGuard<'_, Vec<KnownClaim>> {
     claimed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Core {
     /// A job was claimed for an offer; `false` when nobody waits for it any more.
-    pub(crate) fn note_claimed(&self, offer: OfferKey, id: JobId, token: &str) -> bool {
+    pub(crate) fn note_claimed(&self, offer: OfferKey, state: &JobState) -> bool {
         self.waiters.get(&offer).is_some_and(|waiter| {
-            locked(&waiter.claimed).push((id, token.to_owned()));
+            locked(&waiter.claimed).push(KnownClaim::of(state));
             true
         })
     }
@@ -281,12 +281,8 @@ impl Core {
             self.tasks.spawn(async move {
                 for id in jobs {
                     if let Some(live) = core.live.get(id) {
-                        core.give_back(
-                            id,
-                            &live.stored.state.claim_token,
-                            "nobody took the answer",
-                        )
-                        .await;
+                        let claim = KnownClaim::of(&live.stored.state);
+                        core.give_back(&claim, "nobody took the answer").await;
                     }
                 }
             });
@@ -491,12 +487,8 @@ impl Core {
             Ok(bodies) => bodies,
             Err(error) => {
                 for job in &held {
-                    self.give_back(
-                        job.state.job_id,
-                        &job.state.claim_token,
-                        "its body could not be read",
-                    )
-                    .await;
+                    let claim = KnownClaim::of(&job.state);
+                    self.give_back(&claim, "its body could not be read").await;
                 }
                 return Err(error.into());
             }

@@ -438,6 +438,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        lease::KnownClaim,
         mailbox::Message,
         testing::{core, state, store_job, until},
     };
@@ -458,7 +459,7 @@ mod tests {
         let job = store_job(&core, dispatched()).await;
         core.live.put(job.clone(), core.clock.now());
         let hung_up = core
-            .give_back(job.state.job_id, "t", "nobody took it")
+            .give_back(&KnownClaim::of(&job.state), "nobody took it")
             .now_or_never();
         assert!(hung_up.is_none(), "the store cannot have answered yet");
         until(&core, "the job is no longer held", || core.live.len() == 0).await;
@@ -498,6 +499,23 @@ mod tests {
         core.observe(&put_back);
         assert_eq!(core.live.len(), 0);
         assert_eq!(core.alarms.due(u64::MAX - 1), [put_back]);
+    }
+
+    /// A request came twice: the first answer was lost, the second one brings the same job. Seed 789.
+    #[tokio::test]
+    async fn a_job_that_is_handed_out_again_is_not_put_back_for_the_lost_answer() {
+        let (_data, core) = core().await;
+        let job = store_job(&core, dispatched()).await;
+        let lost = KnownClaim::of(&job.state);
+        let sure = core.make_sure(&job.state).await.unwrap();
+        assert!(sure.is_some());
+        core.give_back(&lost, "nobody took it").await;
+        let now = core.stored_job(job.state.job_id).await.unwrap();
+        assert_eq!(now.state.stage, Stage::Dispatch);
+        // The other way round: what was put back is not handed out.
+        core.give_back(&KnownClaim::of(&now.state), "nobody took it")
+            .await;
+        assert_eq!(core.make_sure(&now.state).await.unwrap(), None);
     }
 
     /// What a read shows may vanish with the node that showed it.

@@ -22,6 +22,24 @@ const ATTEMPTS_KEPT: usize = 20;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
 pub(crate) const BOOT_SESSION: &str = "boot:";
 
+/// A claim as it was known: the job, its token, and how often it was made sure of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownClaim {
+    id: JobId,
+    token: String,
+    seq: u32,
+}
+
+impl KnownClaim {
+    pub(crate) fn of(state: &JobState) -> Self {
+        Self {
+            id: state.job_id,
+            token: state.claim_token.clone(),
+            seq: state.claim_seq,
+        }
+    }
+}
+
 /// The state of a job that goes back because its grant was never delivered: the attempt does not count.
 pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     if let Some(health) = stopped_with(state) {
@@ -218,12 +236,13 @@ fn overdue(state: &JobState, now_ms: u64) -> JobState {
 }
 
 impl Core {
-    /// Puts a job back that its host never got, if it is still that claim's. Costs no attempt.
-    pub(crate) async fn give_back(self: &Arc<Self>, id: JobId, claim_token: &str, reason: &str) {
-        let now_ms = self.clock.wall_ms();
+    /// Puts a job back that its host never got, if it is still that claim's and was not handed out again since.
+    /// Costs no attempt.
+    pub(crate) async fn give_back(self: &Arc<Self>, claim: &KnownClaim, reason: &str) {
+        let (id, now_ms) = (claim.id, self.clock.wall_ms());
         let outcome = self
             .change(id, |state| {
-                let same = state.stage == Stage::Dispatch && state.claim_token == claim_token;
+                let same = state.stage == Stage::Dispatch && KnownClaim::of(state) == *claim;
                 Ok(same.then(|| given_back(state, now_ms, reason)))
             })
             .await;
@@ -235,6 +254,25 @@ impl Core {
             "a job could not be put back; its lease will run out",
             outcome.err(),
         );
+    }
+
+    /// Makes sure of a claim that is to be handed out once more: who put the job back meanwhile was faster, and
+    /// `None` says so; who would do it now is too late.
+    pub(crate) async fn make_sure(
+        self: &Arc<Self>,
+        claim: &JobState,
+    ) -> Result<Option<JobState>, Refusal> {
+        let changed = self
+            .change(claim.job_id, |state| {
+                let same = state.stage == Stage::Dispatch && state.claim_token == claim.claim_token;
+                Ok(same.then(|| JobState {
+                    claim_seq: state.claim_seq.wrapping_add(1),
+                    ..state.clone()
+                }))
+            })
+            .await?;
+        let sure = changed.is_change();
+        Ok(sure.then_some(changed.after.state))
     }
 
     /// Ends the lease of a job if it is still that claim's.

@@ -16,7 +16,7 @@ use crate::{
     consume::{Ask, HELD_MAX, Offerer},
     core::Core,
     hosts::Host,
-    lease::stopped_with,
+    lease::{KnownClaim, stopped_with},
     refusal::Refusal,
 };
 
@@ -75,12 +75,13 @@ impl Core {
                 }
             } else if same_session {
                 if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
-                    again.push(state.clone());
+                    again.extend(self.make_sure(state).await?);
                 } else if state.request > ask.seen {
                     // Its answer was on its way when the host asked.
                     ask.set_aside(state);
                 } else if state.stage == Stage::Dispatch {
-                    self.give_back(id, token, "the host never took it").await;
+                    let claim = KnownClaim::of(state);
+                    self.give_back(&claim, "the host never took it").await;
                 } else {
                     // It would name one whose last report is not answered.
                     self.lose(id, token, "its host no longer has it").await;
@@ -94,12 +95,8 @@ impl Core {
         }
         let (again, over) = ask.split_fitting(again);
         for state in over {
-            self.give_back(
-                state.job_id,
-                &state.claim_token,
-                "the host has no room for it",
-            )
-            .await;
+            self.give_back(&KnownClaim::of(&state), "the host has no room for it")
+                .await;
         }
         if again.is_empty() {
             return Ok(Vec::new());
