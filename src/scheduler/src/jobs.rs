@@ -11,7 +11,7 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
 
-use crate::{core::Core, doubts::touch, refusal::Refusal};
+use crate::{core::Core, doubts::touch, feed::Noted, refusal::Refusal};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
@@ -314,7 +314,11 @@ impl Core {
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
         let id = after.job_id;
-        self.seen.note(&changed.after, self.clock.now());
+        if self.seen.note(&changed.after, self.clock.now()) == Noted::Old {
+            // The answer to the write came late: what was seen since has had its effects.
+            self.changes.announce(id);
+            return;
+        }
         let known = self.live.get(id).map(|live| live.stored.state);
         let is_held = after.stage.is_held();
         if is_held {
@@ -499,6 +503,31 @@ mod tests {
         core.observe(&put_back);
         assert_eq!(core.live.len(), 0);
         assert_eq!(core.alarms.due(u64::MAX - 1), [put_back]);
+    }
+
+    /// The answer to a write may come after what somebody wrote since was seen. Seed 1216.
+    #[tokio::test]
+    async fn an_answer_that_comes_late_takes_nothing_back() {
+        let (_data, core) = core().await;
+        let parked = JobState {
+            ready: false,
+            start_ms: 5,
+            ..state(5)
+        };
+        let at = |seq_no, state: &JobState| StoredJob {
+            state: state.clone(),
+            version: Version {
+                primary_term: 1,
+                seq_no,
+            },
+        };
+        core.observe(&at(8, &state(5)));
+        core.engine.take();
+        core.changed(&Changed {
+            before: at(6, &parked),
+            after: at(7, &parked),
+        });
+        assert!(core.engine.take().is_empty(), "it waits, and is not gone");
     }
 
     /// A request came twice: the first answer was lost, the second one brings the same job. Seed 789.

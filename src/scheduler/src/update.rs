@@ -267,6 +267,15 @@ fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> R
     Ok(())
 }
 
+/// How a report of an end says that it ended.
+fn reported_health(report: &Report) -> Health {
+    let by_code = match report.exit_code {
+        None | Some(0) => Health::Success,
+        Some(_) => Health::Fail,
+    };
+    report.health.unwrap_or(by_code)
+}
+
 /// A former owner reports: its end counts if the next attempt was not claimed yet.
 fn late_report(
     state: &JobState,
@@ -289,6 +298,10 @@ fn late_report(
     let Some(record) = state.attempts.last().filter(|last| last.attempt == attempt) else {
         return over();
     };
+    if unclaimed && ends && record.health == reported_health(report) {
+        // The same report again: its answer was lost.
+        return Ok(None);
+    }
     if !unclaimed || !ends {
         return over();
     }
@@ -461,6 +474,25 @@ mod tests {
         assert_eq!(
             (end.stage, end.health, end.exit_code),
             (Stage::Finish, Health::Fail, Some(3))
+        );
+    }
+
+    #[test]
+    fn a_failure_that_is_told_twice_is_tried_again_once() {
+        let held = JobState {
+            stage: Stage::Running,
+            retry_fail_left: 2,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let end = report(&[("job_stage", "finish"), ("job_health", "fail")]);
+        let again = after_report(&held, Speaker::Present, &end, 500)
+            .unwrap()
+            .unwrap();
+        assert_eq!((again.attempt, again.retry_fail_left), (2, 1));
+        assert_eq!(
+            after_report(&again, Speaker::Earlier(1), &end, 900),
+            Ok(None)
         );
     }
 

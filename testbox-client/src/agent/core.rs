@@ -260,7 +260,13 @@ impl Core {
             return;
         };
         match answer {
-            Ok(answer) => self.take_answer(older.sent, answer),
+            Ok(answer) => {
+                // Of what the open request offers the scheduler counts these off.
+                if let Some(open) = &mut self.ask {
+                    open.room = open.room.without(&answer.jobs);
+                }
+                self.take_answer(older.sent, answer);
+            }
             // A conflict says that the newer one was there first: nothing was granted.
             Err(error) if error.status() == Some(409) => {}
             Err(error) => {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fairlead_api::HeldJob;
+use fairlead_api::{Grant, HeldJob};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,16 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// What is left of it when these were granted.
+    pub(crate) fn without(self, granted: &[Grant]) -> Self {
+        let granted_mb = granted.iter().map(|grant| grant.memory_mb).sum();
+        let taken = u32::try_from(granted.len()).unwrap_or(u32::MAX);
+        Self {
+            free_mb: self.free_mb.saturating_sub(granted_mb),
+            slots: self.slots.saturating_sub(taken),
+        }
+    }
+
     /// Whether all of `other` is within this.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.free_mb >= other.free_mb && self.slots >= other.slots

@@ -254,7 +254,13 @@ impl Agent {
             return;
         };
         match outcome {
-            Ok(answer) if answer.is_good() => self.take_answer(&older, &answer),
+            Ok(answer) if answer.is_good() => {
+                // Of what the open request offers the scheduler counts these off.
+                if let (Some(open), Some(told)) = (&mut self.ask, answer.json::<ConsumeAnswer>()) {
+                    open.room = open.room.without(&told.jobs);
+                }
+                self.take_answer(&older, &answer);
+            }
             // The newer one was there first: nothing was granted.
             Ok(answer) if answer.status == 409 => {}
             _ => self.ask_anew = true,

@@ -111,6 +111,18 @@ pub(super) struct Room {
 }
 
 impl Room {
+    /// What is left of it when these were granted.
+    pub(super) fn without(self, granted: &[Grant]) -> Self {
+        let granted_mb = granted.iter().map(|grant| grant.memory_mb).sum();
+        let taken = granted.len();
+        Self {
+            free_mb: self.free_mb.saturating_sub(granted_mb),
+            slots: self
+                .slots
+                .saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX)),
+        }
+    }
+
     pub(super) fn covers(self, other: Self) -> bool {
         self.free_mb >= other.free_mb && self.slots >= other.slots
     }
