@@ -66,9 +66,8 @@ fn size(limit: u32) -> usize {
     usize::try_from(limit.max(1)).unwrap_or(usize::MAX)
 }
 
-/// The first of these by rank.
-fn page(mut jobs: Vec<&Entry>, limit: u32) -> Page {
-    jobs.sort_unstable_by_key(|entry| rank(&entry.state));
+/// The first of these, as they come.
+fn first_of(jobs: &[&Entry], limit: u32) -> Page {
     Page {
         more: jobs.len() > size(limit),
         jobs: jobs
@@ -77,6 +76,12 @@ fn page(mut jobs: Vec<&Entry>, limit: u32) -> Page {
             .map(|it| it.stored())
             .collect(),
     }
+}
+
+/// The first of these by rank.
+fn page(mut jobs: Vec<&Entry>, limit: u32) -> Page {
+    jobs.sort_unstable_by_key(|entry| rank(&entry.state));
+    first_of(&jobs, limit)
 }
 
 pub(super) fn pull(views: &[Arc<View>], request: &Pull) -> Page {
@@ -153,14 +158,7 @@ pub(super) fn alarms(views: &[Arc<View>], before_ms: u64, limit: u32) -> Page {
     let all = views.iter().flat_map(|view| view.values());
     let mut jobs: Vec<&Entry> = all.filter(|entry| is_due(&entry.state)).collect();
     jobs.sort_unstable_by_key(|entry| (entry.state.alarm_ms, entry.state.job_id));
-    Page {
-        more: jobs.len() > size(limit),
-        jobs: jobs
-            .iter()
-            .take(size(limit))
-            .map(|it| it.stored())
-            .collect(),
-    }
+    first_of(&jobs, limit)
 }
 
 pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
