@@ -35,12 +35,13 @@ pub(crate) struct CancelArgs {
     /// All of this suite that wait
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
-    /// All of this account that wait; an admin may name others
-    #[arg(long, value_name = "NAME")]
-    account: Vec<String>,
+    /// All of this account that wait; an admin may name others than its own
+    #[arg(long, value_name = "ACCOUNT")]
+    of: Vec<String>,
 }
 
-const FILTERS: [&str; 5] = ["submit_id", "group_id", "queue", "suite", "account"];
+/// The options that name many jobs.
+const FILTERS: [&str; 5] = ["submit_id", "group_id", "queue", "suite", "of"];
 
 impl CancelArgs {
     fn filter(&self) -> Map<String, Value> {
@@ -49,12 +50,15 @@ impl CancelArgs {
             &self.group_id,
             &self.queue,
             &self.suite,
-            &self.account,
+            &self.of,
         ];
         let said = FILTERS.into_iter().zip(said);
-        said.filter(|(_, names)| !names.is_empty())
-            .map(|(filter, names)| (filter.to_owned(), Value::from(names.clone())))
-            .collect()
+        let said = said.filter(|(_, names)| !names.is_empty());
+        said.map(|(option, names)| {
+            let filter = if option == "of" { "account" } else { option };
+            (filter.to_owned(), Value::from(names.clone()))
+        })
+        .collect()
     }
 }
 

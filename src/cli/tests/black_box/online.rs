@@ -233,6 +233,21 @@ fn jobs_are_cancelled_one_by_one_with_a_report_each() {
     assert!(ran.err.contains("77"), "{ran:#?}");
     server.run(&lab, &["cancel", &ids[1]]).exits(0);
     server.run(&lab, &["terminate", &ids[1]]).exits(3);
+    let ran = server.run(&lab, &["submit", "a.yaml"]).exits(0);
+    let submit_id = ran
+        .out
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("submit_id="));
+    let submit_id = submit_id.expect("the first line names it").to_owned();
+    let ran = server
+        .run(&lab, &["cancel", "--submit-id", &submit_id])
+        .exits(0);
+    assert_eq!(ran.out.lines().count(), ids.len(), "{ran:#?}");
+    server
+        .run(&lab, &["cancel", &ids[0], "--of", "bob"])
+        .exits(2);
+    server.run(&lab, &["cancel"]).exits(2);
     for args in [
         &["job", "77"][..],
         &["log", "77"],
