@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::{
     accounts::check_name, clock::utc_text, core::Core, fresh::Fresh, jobs::Changed,
-    refusal::Refusal,
+    refusal::Refusal, writer::only,
 };
 
 /// Longest reason kept, characters.
@@ -179,14 +179,19 @@ impl Core {
         by: &str,
     ) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let closure = Closure {
+        let closure = self.closure(how, reason, by);
+        self.write_closure(host, Expect::Any, Some(closure)).await?;
+        Ok(())
+    }
+
+    /// A closure from now on.
+    fn closure(&self, how: How, reason: &str, by: &str) -> Closure {
+        Closure {
             how,
             reason: reason.chars().take(REASON_MAX).collect(),
             by: by.to_owned(),
             at_ms: self.clock.wall_ms(),
-        };
-        self.write_closure(host, Expect::Any, Some(closure)).await?;
-        Ok(())
+        }
     }
 
     /// Opens a host again.
@@ -217,12 +222,7 @@ impl Core {
             expect,
             body,
         };
-        let mut outcomes = self.store.put_docs(DocKind::Closure, vec![write]).await;
-        let version = outcomes.pop().unwrap_or_else(|| {
-            Err(ItemError::Unknown {
-                reason: "no outcome".to_owned(),
-            })
-        })?;
+        let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
         self.closures
             .with(|known| known.wrote(host, version, closure));
         self.closures_changed();
@@ -232,13 +232,8 @@ impl Core {
     /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
     pub(crate) fn mind_failures(&self, changed: &Changed) {
         let suspect_after = self.config.suspect_after;
-        let (before, after) = (&changed.before.state, &changed.after.state);
-        let health = if after.attempt > before.attempt {
-            after.attempts.last().map(|last| last.health)
-        } else {
-            after.stage.is_terminal().then_some(after.health)
-        };
-        let Some(health) = health.filter(|_| suspect_after > 0 && before.stage.is_held()) else {
+        let before = &changed.before.state;
+        let Some(health) = changed.attempt_ended().filter(|_| suspect_after > 0) else {
             return;
         };
         let cause = health.cause();
@@ -277,17 +272,12 @@ impl Core {
             std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
         };
         for (host, reason) in found {
-            self.put_aside(&host, reason).await;
+            self.put_aside(&host, &reason).await;
         }
     }
 
-    async fn put_aside(&self, host: &str, reason: String) {
-        let closure = Closure {
-            how: How::Suspect,
-            reason: reason.clone(),
-            by: self.config.replica.clone(),
-            at_ms: self.clock.wall_ms(),
-        };
+    async fn put_aside(&self, host: &str, reason: &str) {
+        let closure = self.closure(How::Suspect, reason, &self.config.replica);
         match self
             .write_closure(host, Expect::Absent, Some(closure))
             .await

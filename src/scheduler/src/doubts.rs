@@ -87,12 +87,17 @@ impl Core {
     }
 }
 
-/// The same state, but for a number that nobody minds: to be written, and so acknowledged.
+/// The same state, but for a number that says only that it was made sure of.
+pub(crate) fn touched(state: &JobState) -> JobState {
+    JobState {
+        claim_seq: state.claim_seq.wrapping_add(1),
+        ..state.clone()
+    }
+}
+
+/// The same state touched: to be written, and so acknowledged.
 pub(crate) fn touch(stored: &StoredJob) -> (JobState, Patch) {
-    let wanted = JobState {
-        claim_seq: stored.state.claim_seq.wrapping_add(1),
-        ..stored.state.clone()
-    };
+    let wanted = touched(&stored.state);
     let patch = Patch {
         id: wanted.job_id,
         expect: stored.version,

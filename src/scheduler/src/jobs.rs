@@ -143,6 +143,17 @@ impl Changed {
     pub(crate) fn is_change(&self) -> bool {
         self.before.version != self.after.version
     }
+
+    /// How the attempt that a testbox had ended by it, if it did.
+    pub(crate) fn attempt_ended(&self) -> Option<Health> {
+        let (before, after) = (&self.before.state, &self.after.state);
+        let health = if after.attempt > before.attempt {
+            after.attempts.last().map(|last| last.health)
+        } else {
+            after.stage.is_terminal().then_some(after.health)
+        };
+        health.filter(|_| before.stage.is_held())
+    }
 }
 
 impl Core {
@@ -294,18 +305,8 @@ impl Core {
 
     /// Counts an attempt that this replica's own write ended.
     fn count_end(&self, changed: &Changed) {
-        let (before, after) = (&changed.before.state, &changed.after.state);
-        if !before.stage.is_held() {
-            return;
-        }
-        if after.stage.is_terminal() {
-            self.metrics.attempt_ended(after.health.cause());
-        } else if let Some(last) = after
-            .attempts
-            .last()
-            .filter(|_| after.attempt > before.attempt)
-        {
-            self.metrics.attempt_ended(last.health.cause());
+        if let Some(health) = changed.attempt_ended() {
+            self.metrics.attempt_ended(health.cause());
         }
     }
 

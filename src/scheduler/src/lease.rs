@@ -9,7 +9,8 @@ use fairlead_store::{Attempt, JobState};
 use serde_json::json;
 
 use crate::{
-    alarms, core::Core, jobs::Changed, metrics::Returned, refusal::Refusal, results::attempt_root,
+    alarms, core::Core, doubts::touched, jobs::Changed, metrics::Returned, refusal::Refusal,
+    results::attempt_root,
 };
 
 /// The agent enforces the limit of stage running itself; past this much more, ms, we do.
@@ -265,10 +266,7 @@ impl Core {
         let changed = self
             .change(claim.job_id, |state| {
                 let same = state.stage == Stage::Dispatch && state.claim_token == claim.claim_token;
-                Ok(same.then(|| JobState {
-                    claim_seq: state.claim_seq.wrapping_add(1),
-                    ..state.clone()
-                }))
+                Ok(same.then(|| touched(state)))
             })
             .await?;
         let sure = changed.is_change();

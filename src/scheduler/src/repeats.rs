@@ -13,7 +13,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, NewJob, StoreError, S
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{core::Core, intake::Item, refusal::Refusal};
+use crate::{core::Core, intake::Item, refusal::Refusal, writer::only};
 
 /// The field of a job, and the parameter of a submit.
 pub(crate) const KEY: &str = "idempotency_key";
@@ -145,9 +145,6 @@ impl Core {
         left: Vec<NewJob>,
         done: &mut BTreeMap<JobId, Result<StoredJob, ItemError>>,
     ) {
-        let unknown = |error: StoreError| ItemError::Unknown {
-            reason: error.to_string(),
-        };
         let created = self.writer.submit(left.clone()).await;
         for (job, created) in left.into_iter().zip(created) {
             let id = job.state.job_id;
@@ -156,22 +153,7 @@ impl Core {
                     state: job.state,
                     version,
                 }),
-                // The id is this key's: whoever made it, it is the job. What is read may vanish until it is
-                // written once more.
-                Err(ItemError::Conflict { .. }) => match self.store.get(&[id]).await {
-                    Ok(mut found) => match found.pop().flatten() {
-                        Some(stored) => match self.confirm(stored).await {
-                            Ok((stored, _)) => Ok(stored),
-                            Err(refusal) => Err(ItemError::Unknown {
-                                reason: refusal.body.message,
-                            }),
-                        },
-                        None => Err(ItemError::Unknown {
-                            reason: "it is said to be in, and cannot be read".to_owned(),
-                        }),
-                    },
-                    Err(error) => Err(unknown(error)),
-                },
+                Err(ItemError::Conflict { .. }) => self.is_there(id).await,
                 Err(error) => Err(error),
             };
             // What was not taken now may be in by a try before.
@@ -181,6 +163,17 @@ impl Core {
             };
             done.insert(id, outcome);
         }
+    }
+
+    /// A job whose id is this key's: whoever made it, it is the job. What is read may vanish until it is written once
+    /// more.
+    async fn is_there(self: &Arc<Self>, id: JobId) -> Result<StoredJob, ItemError> {
+        let unknown = |refusal: Refusal| ItemError::Unknown {
+            reason: refusal.body.message,
+        };
+        let stored = self.stored_job(id).await.map_err(unknown)?;
+        let (stored, _) = self.confirm(stored).await.map_err(unknown)?;
+        Ok(stored)
     }
 
     /// Writes down which ids the jobs of this key have, or takes those that somebody wrote down before.
@@ -214,17 +207,10 @@ impl Core {
                 expect,
                 body: Some(json!(own)),
             };
-            let outcome = self
-                .store
-                .put_docs(DocKind::Submit, vec![write])
-                .await
-                .pop();
-            match outcome {
-                Some(Ok(_)) => return Ok(()),
-                Some(Err(ItemError::NotTaken { reason })) => {
-                    return Err(ItemError::NotTaken { reason }.into());
-                }
-                _ => {}
+            match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
+                Ok(_) => return Ok(()),
+                Err(error @ ItemError::NotTaken { .. }) => return Err(error.into()),
+                Err(_) => {}
             }
             let Some(doc) = self.store.get_doc(DocKind::Submit, &id).await? else {
                 continue;
