@@ -373,12 +373,12 @@ impl Hosts {
         open.in_flight = open.in_flight.saturating_add(1);
         self.deadlines.remove(&(open.waits_until, offer));
         let id = open.host;
-        let relist = open.listed.is_some();
+        let listed = open.listed.is_some();
         self.unlist(offer);
         if let Some(host) = self.known.get_mut(id) {
             host.claim(job, load);
         }
-        if relist {
+        if listed && self.takes_more(offer) {
             self.list(offer);
         }
     }

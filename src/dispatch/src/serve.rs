@@ -52,7 +52,7 @@ impl Engine {
         if !self.may_serve(offer) {
             return;
         }
-        while self.takes_more(offer) {
+        while self.hosts.takes_more(offer) {
             let Some(job) = self.next_for(offer) else {
                 break;
             };
@@ -69,18 +69,6 @@ impl Engine {
             self.hosts.list(offer);
         }
         self.served(offer);
-    }
-
-    fn takes_more(&self, offer: OfferKey) -> bool {
-        let room = self
-            .hosts
-            .offers
-            .get(&offer)
-            .is_some_and(|open| open.room() > 0);
-        room && self
-            .hosts
-            .host_of(offer)
-            .is_some_and(|(_, host)| host.view.hw_open || host.view.shared_open)
     }
 
     /// The next job for an offer, if any cached one fits.
@@ -332,9 +320,6 @@ impl Engine {
                 continue;
             };
             self.claim(job, offer, decisions);
-            if !self.takes_more(offer) {
-                self.hosts.unlist(offer);
-            }
             order.extend(self.bucket_rank(rank.3).map(Reverse));
         }
     }

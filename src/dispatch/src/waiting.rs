@@ -59,6 +59,13 @@ impl Hosts {
         self.listed = self.listed.saturating_add(1);
     }
 
+    /// Whether an offer has room for another job.
+    pub(crate) fn takes_more(&self, key: OfferKey) -> bool {
+        let offer = self.offers.get(&key).filter(|offer| offer.room() > 0);
+        let host = offer.and_then(|offer| self.known.get(offer.host));
+        host.is_some_and(|host| host.view.hw_open || host.view.shared_open)
+    }
+
     /// An offer takes no new jobs.
     pub(crate) fn unlist(&mut self, key: OfferKey) {
         let Some(offer) = self.offers.get_mut(&key) else {

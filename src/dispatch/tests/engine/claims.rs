@@ -290,6 +290,42 @@ fn news_of_a_job_in_flight() {
     assert_eq!(lab.engine.stats().in_flight, 0);
 }
 
+/// What was found for the room that there is again did not count when the other job's time came.
+#[test]
+fn an_offer_of_one_job_gets_one_when_room_and_a_job_come_at_once() {
+    let mut lab = Lab::new();
+    let large = JobFacts {
+        memory_mb: 15_000,
+        ..job(1, "a")
+    };
+    let (host, group) = ("h".to_owned(), "group".to_owned());
+    lab.on(Event::JobHeld(Box::new(Running {
+        facts: large.clone(),
+        host,
+        group,
+        total_memory_mb: 20_000,
+        since: Millis(lab.now),
+    })));
+    let offer = lab.offer(vm_host("h"));
+    let later = JobFacts {
+        not_before: Millis(lab.now + 25),
+        ..job(3, "a")
+    };
+    let waits = JobFacts {
+        memory_mb: large.memory_mb,
+        ..job(2, "b")
+    };
+    lab.learn([waits, later]);
+    assert!(lab.claims().is_empty());
+    lab.now += 25;
+    lab.on(Event::JobEnded {
+        job: JobKey(1),
+        ran: true,
+        at: Millis(u64::MAX),
+    });
+    assert_eq!(lab.claims(), [(2, offer.0)]);
+}
+
 #[test]
 fn events_about_the_unknown_change_nothing() {
     let mut lab = Lab::new();

@@ -106,6 +106,11 @@ impl World {
             suite: format!("s{}", needs % 3),
             version: version(self.seq_no),
             submitted: Millis(self.lab.now),
+            not_before: Millis(if needs / 32 == 5 {
+                self.lab.now + 300
+            } else {
+                0
+            }),
             ..queued(queue, job(key, account))
         }
     }
@@ -387,21 +392,17 @@ impl World {
         }
     }
 
+    fn policy_of(&self, queue: &str) -> QueuePolicy {
+        self.policy.queues.get(queue).copied().unwrap_or_default()
+    }
+
     /// I4, and order inside an account: nothing that still waits should have had this offer.
     fn check_order(&self, taken: JobKey, offer: OfferKey) {
         if !self.complete {
             return;
         }
         let (host, taken) = (&self.offers[&offer].0, &self.jobs[&taken].facts);
-        let class = |job: &JobFacts| {
-            self.policy
-                .queues
-                .get(&job.queue)
-                .copied()
-                .unwrap_or_default()
-                .priority
-                .min(9)
-        };
+        let class = |job: &JobFacts| self.policy_of(&job.queue).priority.min(9);
         for (key, known) in self
             .jobs
             .iter()
@@ -443,12 +444,14 @@ impl World {
             .expect("only known offers are served");
         *claims += 1;
         let host = host.clone();
-        assert!(self.open.contains_key(&offer), "a claim for a closed offer");
-        let paused = self
-            .policy
-            .queues
-            .get(&known.facts.queue)
-            .is_some_and(|queue| queue.paused);
+        let committed = self.open.get(&offer).expect("a claim for an open offer");
+        let here = |job: &&Known| job.place == Place::InFlight(offer);
+        let in_flight = self.jobs.values().filter(here).count();
+        assert!(
+            committed.len() + in_flight < host.jobs_max as usize,
+            "a job too many"
+        );
+        let paused = self.policy_of(&known.facts.queue).paused;
         assert!(!paused, "{key:?} of a paused queue");
         assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
         let there: Vec<&Known> = self
@@ -523,12 +526,7 @@ impl World {
             assert_eq!(lab_jobs.len(), waiting, "a job was lost");
         }
         for queue in self.lab.engine.queues(Millis(self.lab.now)) {
-            let policy = self
-                .policy
-                .queues
-                .get(&queue.name)
-                .copied()
-                .unwrap_or_default();
+            let policy = self.policy_of(&queue.name);
             assert_eq!(
                 (queue.class, queue.paused),
                 (policy.priority.min(9), policy.paused)
