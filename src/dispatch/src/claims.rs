@@ -217,9 +217,11 @@ impl Engine {
 
     /// A job that waited is gone. If it is claimed just now, it does not wait again whatever becomes of that.
     pub(crate) fn job_gone(&mut self, key: JobKey) {
-        let run = self.runs.get_mut(&key);
-        if let Some(flight) = run.and_then(|run| run.flight.as_mut()) {
-            flight.news = News::Ended;
+        if let Some(run) = self.runs.get_mut(&key) {
+            run.requeued = None;
+            if let Some(flight) = &mut run.flight {
+                flight.news = News::Ended;
+            }
         }
         if let Some(version) = self.drop_waiting(key) {
             self.gone.note(key, version, false);
@@ -231,6 +233,8 @@ impl Engine {
         let key = running.facts.key;
         if let Some(run) = self.runs.get_mut(&key) {
             if let Some(flight) = &mut run.flight {
+                let version = running.facts.version;
+                run.requeued.take_if(|facts| facts.version < version);
                 flight.news = News::Held(running);
             }
             return;

@@ -46,7 +46,7 @@ impl Core {
     pub(crate) async fn claim(self: Arc<Self>, claim: Claim) {
         let offerer = self
             .waiters
-            .get(&claim.offer)
+            .get(claim.offer)
             .map(|waiter| waiter.offerer.clone());
         let Some(offerer) = offerer else {
             // Nobody waits any more: the job stays where it is.

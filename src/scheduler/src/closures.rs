@@ -149,7 +149,8 @@ impl Core {
 
     fn closures_changed(&self) {
         self.closures.changed();
-        self.hurry(|offerer| self.closures.of(&offerer.host).is_some());
+        self.waiters
+            .hurry(|offerer| self.closures.of(&offerer.host).is_some());
     }
 
     /// Waits while a host is closed, until `until` at most; says whether it is open.

@@ -4,15 +4,12 @@
 //! a grant that was never delivered goes back. One box has one request open at a time: a newer one
 //! replaces the older, which is answered empty.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
 use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, Stage, TboxType};
-use fairlead_store::{JobState, StoredJob};
+use fairlead_store::{JobState, StoredJob, Version};
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
@@ -22,6 +19,7 @@ use crate::{
     lease::KnownClaim,
     refusal::Refusal,
     turns::Turn,
+    waiters::{Claimed, Waiter},
 };
 
 /// Longest time a host may wait for work, seconds.
@@ -43,21 +41,8 @@ pub(crate) struct Offerer {
     pub(crate) memory_mb: u32,
     pub(crate) session: String,
     pub(crate) request: u64,
-}
-
-/// Jobs that were claimed for one request.
-type Claimed = Arc<Mutex<Vec<KnownClaim>>>;
-
-/// A request that waits for the engine's answer.
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) offerer: Offerer,
-    pub(crate) offer: Offer,
-    /// Rings when the host should hear something else before there is work.
-    hurry: Arc<Notify>,
-    /// What was claimed for it.
-    claimed: Claimed,
-    answer: oneshot::Sender<Vec<JobId>>,
+    /// Which turn of the host it has.
+    pub(crate) turn: Version,
 }
 
 #[cfg(test)]
@@ -196,6 +181,7 @@ impl Ask {
             memory_mb: request.memory_mb,
             session: request.session,
             request: request.request,
+            turn: Version::default(),
         };
         let host = Host {
             kinds,
@@ -245,9 +231,9 @@ impl Drop for Withdraw {
         if self.answered {
             return;
         }
-        self.core.waiters.remove(&self.offer);
+        self.core.waiters.remove(self.offer);
         self.core.engine.tell(Event::OfferWithdrawn(self.offer));
-        let claimed = std::mem::take(&mut *locked(&self.claimed));
+        let claimed = self.claimed.take();
         let core = Arc::clone(&self.core);
         self.core.tasks.spawn(async move {
             for claim in claimed {
@@ -257,22 +243,18 @@ impl Drop for Withdraw {
     }
 }
 
-fn locked(claimed: &Claimed) -> std::sync::MutexGuard<'_, Vec<KnownClaim>> {
-    claimed.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Core {
     /// A job was claimed for an offer; `false` when nobody waits for it any more.
     pub(crate) fn note_claimed(&self, offer: OfferKey, state: &JobState) -> bool {
-        self.waiters.get(&offer).is_some_and(|waiter| {
-            locked(&waiter.claimed).push(KnownClaim::of(state));
+        self.waiters.get(offer).is_some_and(|waiter| {
+            waiter.claimed.note(KnownClaim::of(state));
             true
         })
     }
 
     /// The engine's answer to an offer.
     pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
-        let Some((_, waiter)) = self.waiters.remove(&offer) else {
+        let Some(waiter) = self.waiters.remove(offer) else {
             return;
         };
         if let Err(jobs) = waiter.answer.send(jobs) {
@@ -293,6 +275,7 @@ impl Core {
     pub(crate) async fn consume(self: &Arc<Self>, mut ask: Ask) -> Result<ConsumeAnswer, Refusal> {
         self.hosts.check_room(&ask.offerer.host)?;
         let turn = self.take_turn(&ask).await?;
+        ask.offerer.turn = turn.version();
         self.meet(&ask)?;
         if turn.new_session {
             self.store_host(&ask.offerer.host).await;
@@ -369,9 +352,10 @@ impl Core {
             _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
-        // Somebody may have asked to stop a job before this request could be found among the waiting ones.
+        // Somebody may have asked to stop a job, or taken the turn, before this request could be found among the waiting ones.
         let held = self.live.of_host(&ask.offerer.host);
-        if held.iter().any(|live| live.stored.state.stop_asked) {
+        let stops = held.iter().any(|live| live.stored.state.stop_asked);
+        if stops || !self.has_turn(&ask.offerer) {
             hurry.notify_one();
         }
         // A closed host offers nothing until it is opened.
@@ -447,29 +431,16 @@ impl Core {
             offerer: ask.offerer.clone(),
             offer: offer.clone(),
             hurry: Arc::clone(&hurry),
-            claimed: Arc::clone(&claimed),
+            claimed: claimed.clone(),
             answer,
         };
-        self.waiters.insert(offer.key, waiter);
+        self.waiters.insert(waiter);
         (offer, told, hurry, claimed)
     }
 
     /// A job was told to stop: its host hears it now, if it waits.
     pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        self.hurry(|offerer| offerer.host == state.host);
-    }
-
-    /// Requests that wait are answered now, whether or not there is work.
-    pub(crate) fn hurry(&self, which: impl Fn(&Offerer) -> bool) {
-        let waiting = self.waiters.iter();
-        let these = waiting.filter(|waiter| which(&waiter.offerer));
-        let mut hurries: Vec<_> = these
-            .map(|waiter| (*waiter.key(), Arc::clone(&waiter.hurry)))
-            .collect();
-        hurries.sort_unstable_by_key(|(offer, _)| *offer);
-        for (_, hurry) in hurries {
-            hurry.notify_one();
-        }
+        self.waiters.hurry_host(&state.host, |_| true);
     }
 
     /// What the host gets for each of these jobs.

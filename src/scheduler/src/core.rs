@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use dashmap::DashMap;
 use fairlead_dispatch::OfferKey;
 use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
@@ -14,9 +13,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    consume::Waiter, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
-    jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
-    replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
+    doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
+    mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
+    secrets::Sealer, turns::Turns, wait::Dependants, waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -32,7 +31,7 @@ pub(crate) struct Core {
     pub(crate) engine: Mailbox,
     pub(crate) live: LiveJobs,
     /// Requests that wait for an answer of the engine.
-    pub(crate) waiters: DashMap<OfferKey, Waiter>,
+    pub(crate) waiters: Waiters,
     pub(crate) hosts: Hosts,
     pub(crate) accounts: Accounts,
     /// Which shapes of jobs some host could run.
@@ -96,7 +95,7 @@ impl Core {
             writer,
             engine: Mailbox::default(),
             live: LiveJobs::default(),
-            waiters: DashMap::new(),
+            waiters: Waiters::default(),
             hosts: Hosts::default(),
             accounts,
             closures: Closures::default(),

@@ -28,7 +28,7 @@ pub(crate) const SUBMITTED_MAX: usize = 64;
 /// Largest message that is taken, bytes.
 pub(crate) const BODY_MAX: usize = 8 << 20;
 /// The layout of messages.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ struct Message {
     /// Queues whose policy was changed.
     #[serde(default)]
     queues: Vec<String>,
-    /// Hosts that ask here now: session and request.
+    /// Hosts that ask here now, and with which turn.
     #[serde(default)]
     hosts: Vec<HintedHost>,
 }
@@ -57,8 +57,26 @@ struct HintedJob {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HintedHost {
     pub(crate) host: String,
-    pub(crate) session: String,
-    pub(crate) request: u64,
+    pub(crate) primary_term: u64,
+    pub(crate) seq_no: u64,
+}
+
+impl HintedHost {
+    pub(crate) fn of(host: &str, turn: Version) -> Self {
+        Self {
+            host: host.to_owned(),
+            primary_term: turn.primary_term,
+            seq_no: turn.seq_no,
+        }
+    }
+
+    /// The version of its session document: every later turn, one of a repeated request too, has a greater one.
+    pub(crate) fn turn(&self) -> Version {
+        Version {
+            primary_term: self.primary_term,
+            seq_no: self.seq_no,
+        }
+    }
 }
 
 /// What waits to be told.

@@ -48,6 +48,7 @@ mod turns;
 mod update;
 mod view;
 mod wait;
+mod waiters;
 mod writer;
 
 pub use clock::{Clock, Pause};

@@ -172,8 +172,12 @@ impl Core {
             reason: refusal.body.message,
         };
         let stored = self.stored_job(id).await.map_err(unknown)?;
-        let (stored, _) = self.confirm(stored).await.map_err(unknown)?;
-        Ok(stored)
+        match self.confirm(stored).await.map_err(unknown)? {
+            (stored, true) => Ok(stored),
+            (_, false) => Err(ItemError::Unknown {
+                reason: "it is in, and changes".to_owned(),
+            }),
+        }
     }
 
     /// Writes down which ids the jobs of this key have, or takes those that somebody wrote down before.

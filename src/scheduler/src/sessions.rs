@@ -233,15 +233,17 @@ impl Core {
     async fn lose_known(self: &Arc<Self>, id: JobId, token: &str) -> Result<(), Refusal> {
         self.lose(id, token, "its host was not heard of in time")
             .await;
-        let state = self.stored_job(id).await?.state;
-        if state.stage.is_held() && state.claim_token == token {
-            return Err(Refusal::new(
-                ErrorCode::Unavailable,
-                format!("the end of the lease of job {id} could not be recorded"),
-                "ask again",
-            ));
+        let stored = self.stored_job(id).await?;
+        let has = stored.state.stage.is_held() && stored.state.claim_token == token;
+        // What is read may vanish.
+        if !has && self.confirm(stored).await?.1 {
+            return Ok(());
         }
-        Ok(())
+        Err(Refusal::new(
+            ErrorCode::Unavailable,
+            format!("the end of the lease of job {id} could not be recorded"),
+            "ask again",
+        ))
     }
 
     /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.

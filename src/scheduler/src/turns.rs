@@ -65,6 +65,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// The version of the host's document with which it was taken.
+    pub(crate) fn version(&self) -> Version {
+        self.known.version
+    }
+
     /// Whether jobs were handed out for this very request before.
     pub(crate) fn is_repeated(&self) -> bool {
         self.known.doc.answered
@@ -117,11 +122,9 @@ impl Core {
                 .is_none_or(|present| present.doc.session != offerer.session);
             match self.write_turn(&offerer.host, present, doc).await {
                 Ok(known) => {
-                    self.outbox.host(HintedHost {
-                        host: offerer.host.clone(),
-                        session: offerer.session.clone(),
-                        request: offerer.request,
-                    });
+                    self.outbox
+                        .host(HintedHost::of(&offerer.host, known.version));
+                    self.turn_is_over(&offerer.host, known.version);
                     return Ok(Turn {
                         host: offerer.host.clone(),
                         known,
@@ -263,11 +266,18 @@ impl Core {
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
         self.turns.0.remove(&moved.host);
-        let older = |offerer: &Offerer| {
-            offerer.host == moved.host
-                && (offerer.session != moved.session || offerer.request < moved.request)
-        };
-        self.hurry(older);
+        self.turn_is_over(&moved.host, moved.turn());
+    }
+
+    /// Whether no later turn of the host is known.
+    pub(crate) fn has_turn(&self, offerer: &Offerer) -> bool {
+        let known = self.turns.0.get(&offerer.host);
+        known.is_some_and(|known| known.version == offerer.turn)
+    }
+
+    /// A host's requests with an earlier turn than this can be given nothing: they need not wait.
+    fn turn_is_over(&self, host: &str, turn: Version) {
+        self.waiters.hurry_host(host, |offerer| offerer.turn < turn);
     }
 }
 
@@ -298,7 +308,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{core, core_beside};
+    use crate::testing::{core, core_beside, until};
 
     fn ask(session: &str, request: u64) -> Ask {
         let request = json!({
@@ -331,6 +341,22 @@ mod tests {
         let again = b.take_turn(&ask("s", 1)).await.unwrap();
         assert!(!a.keep_turn(&first, &[JobId::new(7)]).await);
         assert!(b.keep_turn(&again, &[JobId::new(7)]).await);
+    }
+
+    /// It waited to its end, was given jobs meanwhile, and they went back.
+    #[tokio::test]
+    async fn a_request_that_is_repeated_elsewhere_waits_no_longer() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let mut long = ask("s", 1);
+        long.wait_s = 600;
+        let at_a = Arc::clone(&a);
+        let waits = a.tasks.spawn(async move { at_a.consume(long).await });
+        until(&a, "a request that waits", || a.waiters.len() == 1).await;
+        let again = b.take_turn(&ask("s", 1)).await.unwrap();
+        a.host_moved(&HintedHost::of("h", again.version()));
+        assert!(waits.await.unwrap().unwrap().jobs.is_empty());
+        assert_eq!(a.waiters.len(), 0);
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use fairlead_store::JobState;
 use crate::{
     accounts::Who,
     core::Core,
+    doubts::touched,
     jobs::Changed,
     lease::attempt_over,
     refusal::{Refusal, excerpt},
@@ -299,8 +300,8 @@ fn late_report(
         return over();
     };
     if unclaimed && ends && record.health == reported_health(report) {
-        // The same report again: its answer was lost.
-        return Ok(None);
+        // The same report again: its answer was lost. Only a write that is taken says that it is on record.
+        return Ok(Some(touched(state)));
     }
     if !unclaimed || !ends {
         return over();
@@ -490,10 +491,8 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!((again.attempt, again.retry_fail_left), (2, 1));
-        assert_eq!(
-            after_report(&again, Speaker::Earlier(1), &end, 900),
-            Ok(None)
-        );
+        let twice = after_report(&again, Speaker::Earlier(1), &end, 900).unwrap();
+        assert_eq!(twice, Some(touched(&again)), "it is made sure of");
     }
 
     #[test]

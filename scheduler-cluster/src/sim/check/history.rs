@@ -186,8 +186,10 @@ impl Check {
             .filter(|track| track.asked() == Some((&after.session, after.request)))
             .map(|track| &track.state)
             .filter(|state| {
-                // One that was not handed out yet may be put back: the request came twice.
+                // One that was not handed out yet may be put back: the request came twice. So does what another
+                // replica claims that it came to first.
                 state.job_id != id
+                    && state.replica == after.replica
                     && state.stage.is_held()
                     && state.stage != Stage::Dispatch
                     && state.host == after.host

@@ -290,6 +290,44 @@ fn news_of_a_job_in_flight() {
     assert_eq!(lab.engine.stats().in_flight, 0);
 }
 
+/// It had waited again before another host took it and it was over: the late answer to our own claim brought that back.
+#[test]
+fn a_job_that_waited_again_ran_and_is_gone_while_its_claim_was_open_stays_gone() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    let offer = lab.offer(vm_host("h"));
+    let at = |seq_no| JobFacts {
+        version: version(seq_no),
+        ..job(1, "a")
+    };
+    let elsewhere = |seq_no| {
+        Event::JobHeld(Box::new(Running {
+            facts: at(seq_no),
+            host: "other".to_owned(),
+            group: "group".to_owned(),
+            total_memory_mb: 20_000,
+            since: Millis(1_000_000),
+        }))
+    };
+    let ended = || Event::JobEnded {
+        job: JobKey(1),
+        ran: true,
+        at: Millis(u64::MAX),
+    };
+    lab.on(elsewhere(10));
+    lab.on(Event::JobsLearned(vec![at(12)]));
+    lab.on(ended());
+    lab.on(elsewhere(14));
+    lab.on(ended());
+    lab.on(Event::JobGone(JobKey(1)));
+    lab.refuse(JobKey(1), offer, Refusal::Gone);
+    let stats = lab.engine.stats();
+    assert_eq!(
+        (stats.cached_jobs, stats.in_flight, stats.running),
+        (0, 0, 0)
+    );
+}
+
 /// What was found for the room that there is again did not count when the other job's time came.
 #[test]
 fn an_offer_of_one_job_gets_one_when_room_and_a_job_come_at_once() {
