@@ -1,7 +1,7 @@
 //! What becomes of a waiting job by time alone: it may begin, it has waited too long, it is too late.
 //!
-//! The store knows by `alarm_ms` when each waiting job must be looked at. Each second a replica asks it for those
-//! of the next seconds, and remembers what it wrote or was told itself. One replica comes first for each job, by
+//! The store knows by `alarm_ms` when each waiting job must be looked at. Every other second a replica asks it for
+//! those of the next seconds, and remembers what it wrote or was told itself. One replica comes first for each job, by
 //! rendezvous hashing; another does it a little later if it still has to be done. What becomes of the job is worked
 //! out from its state and the time, and written by compare-and-set: so it happens once, and needs nobody's memory.
 
@@ -19,7 +19,7 @@ use crate::{core::Core, lease::ended};
 
 /// How much later each replica looks at a job than the one that comes before it, ms.
 const OTHERS_LATER_MS: u64 = 2_000;
-/// How far ahead alarms are known, ms: more than a second between looks and a search that lags by another.
+/// How far ahead alarms are known, ms: more than two seconds between looks and a search that lags by another.
 const AHEAD_MS: u64 = 5_000;
 /// Most alarms known at one time; the latest are forgotten, and read again when they are the next ones.
 const KNOWN_MAX: usize = 20_000;

@@ -118,8 +118,9 @@ pub(crate) struct Positions {
 }
 
 impl Core {
-    /// Reads what changed since the last round: while that fits in a page, all in one request.
-    pub(crate) async fn catch_up(&self, at: &mut Positions) -> Result<(), StoreError> {
+    /// Reads what changed since the last round: while that fits in a page, all in one request. True: there were
+    /// too many new jobs to read them all.
+    pub(crate) async fn catch_up(&self, at: &mut Positions) -> Result<bool, StoreError> {
         let asked = [
             behind(&at.others.before_last, false),
             behind(&at.waiting.before_last, true),
@@ -139,14 +140,15 @@ impl Core {
         at.others.moved_to(others.mark);
         waiting.jobs.iter().for_each(|job| self.observe(job));
         // A flood of new jobs is not read through: counts and pulls choose among them.
-        let mark = if waiting.more {
+        let missed = waiting.more;
+        let mark = if missed {
             self.engine.tell(Event::NewsMissed);
             self.store.change_mark().await?
         } else {
             waiting.mark
         };
         at.waiting.moved_to(mark);
-        Ok(())
+        Ok(missed)
     }
 
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has

@@ -14,17 +14,23 @@ use crate::{
     jobs::{facts, running},
 };
 
-/// How often the waiting jobs are counted, ms.
-const COUNT_MS: u64 = 1_000;
-/// How often accounts and closed hosts are read anew (other replicas and people change them), in counts.
+/// How often the store is looked at, and the waiting jobs are counted, ms.
+const LOOK_MS: u64 = 1_000;
+/// Counting takes one part of so many of the time: with a million jobs it is done less often.
+const COUNT_PART: u64 = 25;
+/// Longest time between two counts, ms. News is read each second all the same.
+const COUNT_MS_MAX: u64 = 4_000;
+/// How often alarms are read, in looks.
+const ALARMS_EVERY: u64 = 2;
+/// How often accounts and closed hosts are read anew (other replicas and people change them), in looks.
 const RELOAD_EVERY: u64 = 2;
-/// How often hosts are.
+/// How often hosts are, in looks.
 const HOSTS_EVERY: u64 = 10;
-/// How often the held jobs are compared with the store's, in counts.
+/// How often the held jobs are compared with the store's, in looks.
 const HELD_EVERY: u64 = 10;
-/// How often jobs that wait for others are looked at whatever was announced, in counts.
+/// How often jobs that wait for others are looked at whatever was announced, in looks.
 const SWEEP_EVERY: u64 = 10;
-/// How often old idempotency keys are forgotten, in counts.
+/// How often old idempotency keys are forgotten, in looks.
 const FORGET_EVERY: u64 = 3_600;
 /// Page of the searches at start.
 const PAGE: u32 = 1_000;
@@ -105,16 +111,17 @@ impl Core {
     pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
         let mut round: u64 = 0;
         let mut next = self.clock.now();
+        let mut count_at = next;
         loop {
             // From beginning to beginning: a look that takes long does not put off the next one.
-            next = Millis(next.0.saturating_add(COUNT_MS).max(self.clock.now().0));
+            next = Millis(next.0.saturating_add(LOOK_MS).max(self.clock.now().0));
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
                 () = self.clock.sleep_until(next) => {}
             }
             round = round.wrapping_add(1);
-            let outcome = self.look(round, &mut at).await;
+            let outcome = self.look(round, &mut at, &mut count_at).await;
             if let Err(error) = outcome {
                 self.metrics.looks_failed.inc();
                 tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
@@ -131,12 +138,24 @@ impl Core {
     }
 
     /// One look at the store.
-    async fn look(self: &Arc<Self>, round: u64, at: &mut Positions) -> Result<(), StoreError> {
-        self.catch_up(at).await?;
+    async fn look(
+        self: &Arc<Self>,
+        round: u64,
+        at: &mut Positions,
+        count_at: &mut Millis,
+    ) -> Result<(), StoreError> {
+        let missed = self.catch_up(at).await?;
         self.settle_doubts().await?;
-        self.read_alarms().await?;
+        if !round.is_multiple_of(ALARMS_EVERY) {
+            self.read_alarms().await?;
+        }
         self.put_suspects_aside().await;
-        self.count().await?;
+        let began = self.clock.now();
+        if missed || began >= *count_at {
+            self.count().await?;
+            let took_ms = self.clock.now().0.saturating_sub(began.0);
+            *count_at = Millis(began.0.saturating_add(count_pause_ms(took_ms)));
+        }
         self.reload_queues().await?;
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
@@ -190,7 +209,7 @@ impl Core {
 
     /// Finds jobs for an offer, for the engine.
     pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32) {
-        let requirement = self.waiters.get(&offer).map(|waiter| {
+        let requirement = self.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
                 keys: about.keys.clone(),
@@ -225,6 +244,16 @@ impl Core {
     }
 }
 
+/// How long after the beginning of a count that took so long the next one may begin, ms; 0: at the next look.
+fn count_pause_ms(took_ms: u64) -> u64 {
+    let pause_ms = took_ms.saturating_mul(COUNT_PART);
+    if pause_ms <= LOOK_MS {
+        0
+    } else {
+        pause_ms.min(COUNT_MS_MAX)
+    }
+}
+
 fn held_jobs() -> Search {
     Search {
         stages: HELD.to_vec(),
@@ -248,5 +277,16 @@ fn dimension_counts(counts: Counts) -> DimensionCounts {
     DimensionCounts {
         total: counts.total,
         by: accounts.chain(queues).chain(keys).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_counted_less_often_but_not_seldom() {
+        let pauses = [0, 1, 40, 41, 100, 160, 5_000].map(count_pause_ms);
+        assert_eq!(pauses, [0, 0, 0, 1_025, 2_500, 4_000, 4_000]);
     }
 }
