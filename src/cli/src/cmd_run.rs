@@ -7,7 +7,7 @@ use std::{
 };
 
 use fairlead_api::client::Client;
-use fairlead_job::SiteDefaults;
+use fairlead_job::{OnShutdown, SiteDefaults};
 use serde_json::json;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     expansion::JobsArgs,
-    follow::Follower,
+    follow::{Follower, Tracked},
     local::{Fit, Lab, Machine},
     progress::Progress,
     results::{self, Ending},
@@ -39,8 +39,9 @@ const IDS_MAX: usize = 1000;
 Every job runs here, whatever testbox it asks for: testbox becomes dc, and arch, groups, target_machines,
 tags and devices are left out. With --as-is they stay, and a job that this machine cannot run is an error.
 
-Ctrl-C stops in order: running jobs are told to stop, the others are cancelled, the table is printed. A
-second Ctrl-C kills at once.")]
+Ctrl-C stops in order: running jobs are told to stop, the others are cancelled, the table is printed. A job
+with 'on_shutdown: continue' that runs is left to its end, one with 'on_shutdown: block' runs even if it waits.
+A second Ctrl-C kills at once.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     jobs: JobsArgs,
@@ -218,32 +219,47 @@ impl Run<'_> {
 /// Nothing is left running after this, and nothing waits.
 async fn stop_in_order(lab: &mut Lab, follower: &mut Follower) {
     let client = lab.client.clone();
-    let ended = async {
-        // A job may have been waiting a moment ago and be held now: so again and again.
-        while !follower.jobs().iter().all(|job| job.stage().is_terminal()) {
-            stop_jobs(&client, follower).await;
-            clock::pause(STOP_EVERY).await;
-            if follower.look(&client).await.is_err() {
-                return;
-            }
-        }
-    };
     // What does not obey by then is killed with the agent.
-    let _ = tokio::time::timeout(OBEY, ended).await;
+    let _ = tokio::time::timeout(OBEY, stop_until_over(&client, follower, is_to_stop)).await;
+    stop_until_over(&client, follower, |job| !is_to_stop(job)).await;
     lab.stop_agent().await;
     // What the agent gave back waits again.
-    stop_jobs(&client, follower).await;
+    stop_jobs(&client, follower, |_| true).await;
     // Whatever is not known by then is shown as it was last seen.
     let _ = tokio::time::timeout(SETTLE, follower.look(&client)).await;
 }
 
+/// Whether a job ends with its run, as it stands now.
+fn is_to_stop(job: &Tracked) -> bool {
+    match job.on_shutdown {
+        OnShutdown::Skip => true,
+        OnShutdown::Continue => !job.stage().is_held(),
+        OnShutdown::Block => false,
+    }
+}
+
+/// Stops what is to stop, until none of these jobs is left.
+async fn stop_until_over(
+    client: &Client,
+    follower: &mut Follower,
+    these: impl Fn(&Tracked) -> bool,
+) {
+    let is_left = |job: &Tracked| !job.stage().is_terminal() && these(job);
+    // A job may have been waiting a moment ago and be held now: so again and again.
+    while follower.jobs().iter().any(is_left) {
+        stop_jobs(client, follower, is_to_stop).await;
+        clock::pause(STOP_EVERY).await;
+        if follower.look(client).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Cancels what waits and terminates what a testbox has. Refusals are of jobs that have just gone on.
-async fn stop_jobs(client: &Client, follower: &Follower) {
+async fn stop_jobs(client: &Client, follower: &Follower, which: impl Fn(&Tracked) -> bool) {
     let alive = || {
-        follower
-            .jobs()
-            .iter()
-            .filter(|job| !job.stage().is_terminal())
+        let jobs = follower.jobs().iter();
+        jobs.filter(|job| !job.stage().is_terminal() && which(job))
     };
     let ids: Vec<String> = alive().map(|job| job.job_id.clone()).collect();
     for ids in ids.chunks(IDS_MAX) {

@@ -29,6 +29,9 @@ pub(crate) struct CancelArgs {
     /// All of this group that wait
     #[arg(long, value_name = "ID")]
     group_id: Vec<String>,
+    /// All of this sequence that wait
+    #[arg(long, value_name = "NAME")]
+    sequence: Vec<String>,
     /// All in this queue that wait
     #[arg(long, value_name = "NAME")]
     queue: Vec<String>,
@@ -41,13 +44,14 @@ pub(crate) struct CancelArgs {
 }
 
 /// The options that name many jobs.
-const FILTERS: [&str; 5] = ["submit_id", "group_id", "queue", "suite", "of"];
+const FILTERS: [&str; 6] = ["submit_id", "group_id", "sequence", "queue", "suite", "of"];
 
 impl CancelArgs {
     fn filter(&self) -> Map<String, Value> {
         let said = [
             &self.submit_id,
             &self.group_id,
+            &self.sequence,
             &self.queue,
             &self.suite,
             &self.of,

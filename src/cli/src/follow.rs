@@ -10,7 +10,7 @@ use fairlead_api::{
     JobSummary,
     client::{Client, ClientError, JobQuery},
 };
-use fairlead_job::{DataReadiness, Stage};
+use fairlead_job::{DataReadiness, OnShutdown, Stage};
 
 use crate::{clock, exit::Failure};
 
@@ -31,6 +31,8 @@ pub(crate) struct Tracked {
     pub(crate) params: Vec<(String, String)>,
     /// As the submit answered.
     pub(crate) result_root: String,
+    /// What becomes of it when its run is stopped.
+    pub(crate) on_shutdown: OnShutdown,
     /// As last seen.
     pub(crate) seen: Option<JobSummary>,
     ended: Option<Instant>,
@@ -49,6 +51,7 @@ impl Tracked {
             file: file.to_owned(),
             params,
             result_root: result_root.to_owned(),
+            on_shutdown: OnShutdown::default(),
             seen: None,
             ended: None,
             done: false,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::{SubmitItem, client::Client};
-use fairlead_job::{Spec, parameters, varying};
+use fairlead_job::{OnShutdown, Spec, parameters, varying};
 use serde_json::Value;
 
 use crate::{
@@ -113,12 +113,15 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
         .filter(|(_, report)| report.accepted());
     let track = |(entry, report): (&Entry, &Report)| {
         let item = &report.item;
-        Tracked::new(
+        let mut tracked = Tracked::new(
             &item.job_id,
             &entry.file,
             entry.params.clone(),
             &item.result_root,
-        )
+        );
+        // It was accepted: the word is known.
+        tracked.on_shutdown = OnShutdown::of(&entry.spec).unwrap_or_default();
+        tracked
     };
     accepted.map(track).collect()
 }

@@ -10,6 +10,7 @@ pub mod params;
 mod place;
 pub mod plan;
 mod retry;
+mod shutdown;
 pub mod stage;
 pub mod units;
 mod when;
@@ -21,6 +22,7 @@ pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use params::{environment, parameters, varying};
 pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType};
 pub use retry::{Backoff, Cause, Retry};
+pub use shutdown::OnShutdown;
 pub use stage::{DataReadiness, Health, Stage};
 pub use when::When;
 

@@ -37,7 +37,7 @@ const HIDDEN: [&str; 18] = [
 ];
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 37] = [
+const INFRASTRUCTURE: [&str; 40] = [
     "arch",
     "boot_params",
     "cache_dirs",
@@ -55,6 +55,7 @@ const INFRASTRUCTURE: [&str; 37] = [
     "need_memory",
     "needs",
     "node_roles",
+    "on_shutdown",
     "os",
     "os_arch",
     "os_mount",
@@ -67,6 +68,8 @@ const INFRASTRUCTURE: [&str; 37] = [
     "runtime",
     "sched",
     "sched.devices",
+    "sequence",
+    "sequence_host",
     "stop_when_cut_off",
     "tags",
     "target_machines",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Retry, Spec, Stage, When,
+    OnShutdown, Retry, Spec, Stage, When,
     fields::{
         CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present, refuse,
         whole, yes,
@@ -163,6 +163,7 @@ impl JobPlan {
         let place = Place::of(spec, defaults)?;
         // The agent reads it from the job: nonsense must not get that far.
         limit_s(spec, SILENCE_TIMEOUT)?;
+        OnShutdown::of(spec)?;
         let list =
             |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
         let mut tags = list("tags", present(spec, "tags"))?;

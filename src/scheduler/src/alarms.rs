@@ -71,7 +71,8 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
 
 /// Makes a waiting job ready, if it waits for nothing more.
 pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
-    if state.start_ms == 0 && state.waits.is_none() {
+    let has_turn = state.sequence.is_empty() || state.sequence_turn;
+    if state.start_ms == 0 && state.waits.is_none() && has_turn {
         state.ready = true;
         state.ready_ms = now_ms;
     }

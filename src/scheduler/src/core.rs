@@ -15,7 +15,8 @@ use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
     mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
-    secrets::Sealer, turns::Turns, wait::Dependants, waiters::Waiters, writer::Writer,
+    secrets::Sealer, sequences::Sequences, turns::Turns, wait::Dependants, waiters::Waiters,
+    writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -45,6 +46,8 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     pub(crate) changes: Changes,
     pub(crate) dependants: Dependants,
+    /// Sequences whose jobs wait for their turn.
+    pub(crate) sequences: Sequences,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
     /// One run of this replica: its name and a random word.
@@ -106,6 +109,7 @@ impl Core {
             metrics: Metrics::new(),
             changes: Changes::default(),
             dependants: Dependants::default(),
+            sequences: Sequences::default(),
             alarms: Alarms::default(),
             run,
             replicas: Replicas::default(),

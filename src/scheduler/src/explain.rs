@@ -19,14 +19,14 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     let mut explanation = if state.ready {
         render(core, state, &ask_engine(core, &job).await?)
     } else {
-        not_ready(state)
+        not_ready(state, core.why_no_turn(state).await)
     };
     explanation.reasons.extend(given_up(state));
     Ok(explanation)
 }
 
 /// What keeps a job from being ready.
-fn not_ready(state: &JobState) -> Explanation {
+fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
     let mut reasons = Vec::new();
     if state.start_ms > 0 {
         reasons.push(format!("waits until {}", utc_text(state.start_ms)));
@@ -41,14 +41,16 @@ fn not_ready(state: &JobState) -> Explanation {
         };
         reasons.push(format!("waits for job {parent}: {what}"));
     }
+    let summary = match (state.start_ms > 0, on.is_some(), no_turn.is_some()) {
+        (true, false, false) => "it waits for its time",
+        (true, ..) => "it waits for its time and for other jobs",
+        (false, false, true) => "it waits for its turn in its sequence",
+        (false, ..) => "it waits for other jobs",
+    };
+    reasons.extend(no_turn);
     if !state.reason.is_empty() {
         reasons.push(state.reason.clone());
     }
-    let summary = match (state.start_ms > 0, on.is_some()) {
-        (true, false) => "it waits for its time",
-        (true, true) => "it waits for its time and for other jobs",
-        (false, _) => "it waits for other jobs",
-    };
     Explanation {
         reasons,
         ..plain(state, summary.to_owned())

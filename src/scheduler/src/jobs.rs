@@ -293,6 +293,9 @@ impl Core {
             };
             core.changed(&changed);
             core.count_end(&changed);
+            if changed.after.state.stage.is_terminal() {
+                core.sequences.stirred(&changed.after.state);
+            }
             core.outbox.job(&changed.after);
             Ok(changed)
         });
@@ -344,6 +347,7 @@ impl Core {
         }
         if after.stage == Stage::Submit && !waits {
             self.dependants.add(after);
+            self.sequences.seen(after);
         }
         self.mind_alarm(&changed.after);
         if !waits && !is_held {

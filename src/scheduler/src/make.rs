@@ -12,6 +12,7 @@ use crate::{
     queues::VIP,
     refusal::Refusal,
     results::result_root,
+    sequences::sequence_of,
     wait::Condition,
 };
 
@@ -77,11 +78,15 @@ impl Core {
             ));
         }
         let waits = waits_of(&spec)?;
+        let (sequence, sequence_same_host) = sequence_of(&spec)?;
         let now_ms = self.clock.wall_ms();
         let times = Times::of(&plan, now_ms)?;
         spec.insert("my_account".to_owned(), json!(account));
         let mut state = self.new_state(plan, account, queue, waits, &spec, now_ms);
         state = times.set(state);
+        state.ready &= sequence.is_empty();
+        (state.sequence, state.sequence_same_host) = (sequence, sequence_same_host);
+        state = state.set_alarm();
         state.principal = if who.name == state.account {
             String::new()
         } else {

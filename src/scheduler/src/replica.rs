@@ -80,6 +80,7 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).stay_known());
         core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
+        core.tasks.spawn(Arc::clone(&core).watch_sequences());
         core.tasks.spawn(Arc::clone(&core).watch_alarms());
         let store = core.store.health().name;
         tracing::info!(

@@ -282,6 +282,10 @@ impl Core {
         for job in outcomes.iter().flatten() {
             self.mind_alarm(job);
         }
+        for job in &parked {
+            self.sequences.seen(&job.state);
+            self.sequences.stirred(&job.state);
+        }
         for job in parked.into_iter().filter(|job| job.state.waits.is_some()) {
             self.dependants.add(&job.state);
             // Its parent may have ended meanwhile.

@@ -87,6 +87,9 @@ fn known(state: &JobState) -> Map<String, Value> {
     if !state.milestones.is_empty() {
         put("milestones", json!(state.milestones));
     }
+    if !state.sequence.is_empty() {
+        put("sequence", json!(state.sequence));
+    }
     if let Some(waits) = &state.waits {
         put("waits", waits.clone());
     }

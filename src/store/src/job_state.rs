@@ -20,6 +20,10 @@ pub struct Version {
 /// Times are UTC epoch milliseconds, 0 when it has not happened. Empty strings and lists are left out
 /// of the stored document. Stored documents may hold fields this version does not know: writers only
 /// send patches of named fields, so those are never dropped.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and a stored field"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobState {
     /// Version of this layout; a reader accepts its own and its neighbours.
@@ -200,6 +204,15 @@ pub struct JobState {
     /// What it waits for (an opaque condition that the scheduler reads); empty: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Value>,
+    /// The sequence that it belongs to, 0 to 256 bytes: jobs of one account and sequence run one at a time.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sequence: String,
+    /// Whether it runs on the host of the one before it.
+    #[serde(default)]
+    pub sequence_same_host: bool,
+    /// Whether it has its turn in its sequence.
+    #[serde(default)]
+    pub sequence_turn: bool,
     /// Where it may run from: the lab, project and labels of the submitter's choosing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,

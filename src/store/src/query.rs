@@ -121,6 +121,8 @@ pub struct Search {
     pub submit_ids: Vec<String>,
     /// Any of these `group_id`s.
     pub group_ids: Vec<String>,
+    /// Any of these sequences.
+    pub sequences: Vec<String>,
     /// Any of these testbox groups.
     pub tbox_groups: Vec<String>,
     /// Submitted at or after, epoch ms.

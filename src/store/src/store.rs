@@ -39,13 +39,15 @@ pub enum DocKind {
     Lease,
     /// What was submitted under idempotency keys.
     Submit,
+    /// Which job of each sequence has its turn.
+    Sequence,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -54,6 +56,7 @@ impl DocKind {
         Self::Session,
         Self::Lease,
         Self::Submit,
+        Self::Sequence,
         Self::Setting,
     ];
 
@@ -68,6 +71,7 @@ impl DocKind {
             Self::Session => "sessions",
             Self::Lease => "leases",
             Self::Submit => "submits",
+            Self::Sequence => "sequences",
             Self::Setting => "settings",
         }
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 on_both_stores!(
     row_11_two_jobs_wait_for_the_same_job,
     jobs_of_one_submit_wait_for_those_they_need,
+    jobs_of_a_sequence_run_one_at_a_time,
     row_12_anything_can_be_waited_for,
     row_12_a_wait_is_answered_when_it_comes_true,
     row_18_a_new_job_goes_out_at_once,
@@ -75,6 +76,42 @@ async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
     http.post("/scheduler/v1/jobs/submit", &circle)
         .await
         .refused(400);
+}
+
+async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let member = |sequence: &str| {
+        let more = json!({"sequence": sequence, "sequence_host": "same"});
+        jobs::with(jobs::dc("alice"), &more)
+    };
+    let ids = http
+        .submit(&json!([member("s"), member("s"), member("s"), member("t")]))
+        .await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let mut first = Vec::new();
+    while first.len() < 2 {
+        first.extend(testbox.ask(10).await);
+    }
+    let held: BTreeSet<_> = first.iter().map(|grant| &grant.job_id).collect();
+    assert_eq!(held, BTreeSet::from([&ids[0], &ids[3]]), "one of each");
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{}/explain", ids[1]))
+        .await
+        .text;
+    assert!(told.contains(&ids[0]), "who has the turn: {told}");
+    scheduler.kill();
+    scheduler.restart().await;
+    for grant in &first {
+        testbox.finish(grant).await;
+    }
+    // The second stays on the first one's host; another host gets nothing.
+    let mut other = Testbox::dc(&http, "host-2", 8 << 10);
+    let second = testbox.ask(10).await;
+    assert_eq!((second.len(), &second[0].job_id), (1, &ids[1]));
+    testbox.finish(&second[0]).await;
+    assert!(other.ask(1).await.is_empty());
+    assert_eq!(testbox.run_all(1).await, [ids[2].clone()]);
 }
 
 async fn row_12_anything_can_be_waited_for(store: Store) {

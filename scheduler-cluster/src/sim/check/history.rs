@@ -160,7 +160,28 @@ impl Check {
             return broken("I2", format!("job {id} is claimed without a fresh token"));
         }
         self.counts.claims += 1;
+        self.alone_in_its_sequence(after)?;
         self.claimed(after, asked_ms, now_ms)
+    }
+
+    /// Jobs of one sequence run one at a time, the tries of one before the next one.
+    fn alone_in_its_sequence(&self, after: &JobState) -> Result<(), Violation> {
+        let beside = |state: &&Arc<JobState>| {
+            state.job_id != after.job_id
+                && (&state.account, &state.sequence) == (&after.account, &after.sequence)
+                && (state.stage.is_held() || (state.sequence_turn && !state.stage.is_terminal()))
+        };
+        let mut states = self.history.jobs.values().map(|track| &track.state);
+        match states.find(beside).filter(|_| !after.sequence.is_empty()) {
+            Some(other) => broken(
+                "I3",
+                format!(
+                    "job {} of sequence '{}' begins beside job {}",
+                    after.job_id, after.sequence, other.job_id
+                ),
+            ),
+            None => Ok(()),
+        }
     }
 
     /// A claim: its host can run it, and its request is not over-filled.

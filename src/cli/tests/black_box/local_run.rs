@@ -6,7 +6,8 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::Path,
-    process::Stdio,
+    process::{Child, Stdio},
+    sync::mpsc::{Receiver, channel},
 };
 
 use crate::{
@@ -122,14 +123,21 @@ fn jobs_without_a_script_go_to_the_runner() {
 }
 
 /// Starts a run of jobs that would take long, and waits until one runs.
-fn started(lab: &Lab, mark: &str) -> std::process::Child {
+fn started(lab: &Lab, mark: &str) -> Child {
     let script = format!("  sleep {mark} &\n  sleep {mark}\n");
-    lab.write(
-        "a.yaml",
-        &format!("suite: t\nn: [1, 2, 3, 4, 5, 6]\nscript: |\n{script}"),
-    );
+    let text = format!("suite: t\nn: [1, 2, 3, 4, 5, 6]\nscript: |\n{script}");
+    let (child, _) = begun(lab, &text, "2");
+    until("its process runs", || {
+        runs(&format!("sleep {mark}")).then_some(())
+    });
+    child
+}
+
+/// Starts a run of so many jobs at a time, and waits until one runs. What it says from then on is told.
+fn begun(lab: &Lab, text: &str, jobs_max: &str) -> (Child, Receiver<String>) {
+    lab.write("a.yaml", text);
     let mut child = lab
-        .fairlead(&["run", "-j", "2", "--data", "d", "a.yaml"])
+        .fairlead(&["run", "-j", jobs_max, "--data", "d", "a.yaml"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -140,12 +148,13 @@ fn started(lab: &Lab, mark: &str) -> std::process::Child {
             .filter(|line| line.as_ref().is_ok_and(|l| l.contains("running on")))
     });
     assert!(told.is_ok());
-    until("its process runs", || {
-        runs(&format!("sleep {mark}")).then_some(())
-    });
     // What comes later must find a reader.
-    std::thread::spawn(move || err.for_each(drop));
-    child
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        err.map_while(Result::ok)
+            .for_each(|line| drop(tell.send(line)));
+    });
+    (child, told)
 }
 
 #[test]
@@ -165,6 +174,28 @@ fn ctrl_c_stops_in_order_and_leaves_nothing() {
     lab.write("b.yaml", "suite: t\nscript: 'true'\n");
     lab.run(&["run", "--data", "d", "b.yaml"]).exits(0);
     assert!(!runs("sleep 98761"));
+}
+
+#[test]
+fn on_shutdown_says_what_ctrl_c_does_to_a_job() {
+    let lab = Lab::new();
+    let (begun_file, go) = (lab.path().join("begun"), lab.path().join("go"));
+    let text = format!(
+        "suite: t\non_shutdown: continue\nscript: |\n  touch {}\n  until test -e {}; do sleep 0.1; done\n\
+         ---\nsuite: t\non_shutdown: block\nscript: 'true'\n\
+         ---\nsuite: t\non_shutdown: continue\nscript: 'true'\n\
+         ---\nsuite: t\non_shutdown: skip\nscript: 'true'\n",
+        begun_file.display(),
+        go.display()
+    );
+    let (child, told) = begun(&lab, &text, "1");
+    until("its process runs", || begun_file.exists().then_some(()));
+    signal(child.id(), "INT");
+    assert!(told.iter().any(|line| line.contains("stopping")));
+    lab.write("go", "");
+    let ran = Ran::of(child.wait_with_output().unwrap()).exits(130);
+    assert!(ran.out.contains("2 of 4 jobs succeeded"), "{}", ran.out);
+    assert_eq!(ran.out.matches(" cancel ").count(), 2, "{}", ran.out);
 }
 
 #[test]

@@ -179,6 +179,7 @@ pub(super) fn search(search: &Search, limit: u32) -> Value {
         ("suite", &search.suites),
         ("submit_id", &search.submit_ids),
         ("group_id", &search.group_ids),
+        ("sequence", &search.sequences),
         ("tbox_group", &search.tbox_groups),
     ] {
         any_of(&mut filters, field, names.iter().map(String::as_str));

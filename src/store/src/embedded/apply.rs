@@ -181,8 +181,8 @@ impl Batch<'_> {
         self.tx
             .prepare_cached(&format!(
                 "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
-                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms, sequence)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
             ))?
             .execute(params![
                 id,
@@ -200,6 +200,7 @@ impl Batch<'_> {
                 state.tbox_group,
                 i64::try_from(state.submit_ms).unwrap_or(i64::MAX),
                 alarm(state),
+                state.sequence,
             ])
     }
 
@@ -294,6 +295,7 @@ fn only_progress(before: &JobState, after: &JobState) -> bool {
         && before.suite == after.suite
         && before.submit_id == after.submit_id
         && before.group_id == after.group_id
+        && before.sequence == after.sequence
         && before.tbox_group == after.tbox_group
         && before.submit_ms == after.submit_ms
 }

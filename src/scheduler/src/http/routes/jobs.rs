@@ -163,6 +163,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         hosts: either("host", "host_machine"),
         suites: query.list("suite"),
         submit_ids: query.list("submit_id"),
+        sequences: query.list("sequence"),
         group_ids: query.list("group_id"),
         tbox_groups: query.list("tbox_group"),
         since_ms: bound("since_ms")?,
@@ -339,7 +340,7 @@ fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal
             Refusal::new(
                 ErrorCode::BadField,
                 format!("filter.{}: not a name or a list of names", excerpt(name)),
-                "submit_id, group_id, account, queue, suite, tbox_group",
+                "submit_id, group_id, sequence, account, queue, suite, tbox_group",
             )
         };
         let names: Vec<String> = match value {
@@ -352,6 +353,7 @@ fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal
         match name.as_str() {
             "submit_id" => search.submit_ids = names,
             "group_id" => search.group_ids = names,
+            "sequence" => search.sequences = names,
             "account" | "my_account" => search.accounts = names,
             "queue" => search.queues = names,
             "suite" => search.suites = names,
