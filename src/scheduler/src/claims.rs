@@ -117,7 +117,7 @@ impl Core {
             }
             (Ok(version), Some(read)) if read.version == version => Settled::Ours(Box::new(read)),
             (Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }), _) => {
-                self.settle_unknown(claim.job, &token).await
+                self.settle_unknown(claim, &token).await
             }
             (Err(ItemError::Missing), _) => Settled::Not(ClaimRefusal::Gone),
             (Err(ItemError::Refused { reason }), _) => {
@@ -129,13 +129,16 @@ impl Core {
     }
 
     /// Reads back, and lets only an acknowledged write decide.
-    async fn settle_unknown(&self, job: JobId, token: &str) -> Settled {
+    async fn settle_unknown(&self, claim: Claim, token: &str) -> Settled {
+        let job = claim.job;
         for _ in 0..SETTLE_TRIES_MAX {
             let Ok(mut found) = self.store.get(&[job]).await else {
                 return Settled::Not(self.rest());
             };
-            let Some(stored) = found.pop().flatten() else {
-                return Settled::Not(ClaimRefusal::Gone);
+            let newest = |stored: &StoredJob| stored.version >= claim.expect;
+            let Some(stored) = found.pop().flatten().filter(newest) else {
+                // A copy that lags behind what was known says nothing.
+                return Settled::Not(self.rest());
             };
             let ours = stored.state.claim_token == token && stored.state.stage == Stage::Dispatch;
             if !ours && (stored.state.stage != Stage::Submit || !stored.state.ready) {
@@ -216,6 +219,42 @@ mod tests {
         mailbox::Message,
         testing::{core, state, store_job},
     };
+
+    /// It was taken for gone, and waited for ever.
+    #[tokio::test]
+    async fn a_read_that_lags_behind_what_is_known_says_nothing() {
+        let (_data, core) = core().await;
+        let parked = JobState {
+            ready: false,
+            ..state(7)
+        };
+        let job = store_job(&core, parked).await;
+        let claim = |expect| Claim {
+            job: job.state.job_id,
+            expect,
+            offer: OfferKey(1),
+        };
+        let known = core.settle_unknown(claim(job.version), "t").await;
+        assert!(
+            matches!(known, Settled::Not(ClaimRefusal::Gone)),
+            "{known:?}"
+        );
+        let newer = Version {
+            seq_no: job.version.seq_no + 1,
+            ..job.version
+        };
+        for expect in [
+            newer,
+            Version {
+                primary_term: 2,
+                ..newer
+            },
+        ] {
+            let lags = core.settle_unknown(claim(expect), "t").await;
+            let rests = matches!(lags, Settled::Not(ClaimRefusal::Unavailable { .. }));
+            assert!(rests, "{lags:?}");
+        }
+    }
 
     /// An answer that was quicker than the claim's own task was taken for one that nobody took, and the
     /// job went to a second host.

@@ -11,7 +11,7 @@ use std::{
 
 use fairlead_dispatch::{Event, JobFacts, JobKey, Millis};
 use fairlead_job::{Health, JobId, Stage};
-use fairlead_store::{ChangeMark, Changes, StoreError, StoredJob, Version};
+use fairlead_store::{ChangeMark, ChangePage, Changes, StoreError, StoredJob, Version};
 
 use crate::{
     core::Core,
@@ -97,8 +97,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Nothing before `mark` needs to be read.
-    pub(crate) fn at(mark: &ChangeMark) -> Self {
+    fn at(mark: &ChangeMark) -> Self {
         Self {
             before_last: mark.clone(),
             last: mark.clone(),
@@ -115,6 +114,19 @@ impl Position {
 pub(crate) struct Positions {
     pub(crate) waiting: Position,
     pub(crate) others: Position,
+    /// Of the others, those that were read once more.
+    pub(crate) again: Position,
+}
+
+impl Positions {
+    /// Nothing before `mark` needs to be read.
+    pub(crate) fn at(mark: &ChangeMark) -> Self {
+        Self {
+            waiting: Position::at(mark),
+            others: Position::at(mark),
+            again: Position::at(mark),
+        }
+    }
 }
 
 impl Core {
@@ -126,18 +138,9 @@ impl Core {
             behind(&at.waiting.before_last, true),
         ];
         let mut pages = self.store.changes(&asked).await?.into_iter();
-        let mut others = pages.next().unwrap_or_default();
+        let others = pages.next().unwrap_or_default();
         let waiting = pages.next().unwrap_or_default();
-        others.jobs.iter().for_each(|job| self.observe(job));
-        for _ in 1..PAGES_MAX {
-            if !others.more {
-                break;
-            }
-            let next = self.store.changes(&[behind(&others.mark, false)]).await?;
-            others = next.into_iter().next().unwrap_or_default();
-            others.jobs.iter().for_each(|job| self.observe(job));
-        }
-        at.others.moved_to(others.mark);
+        at.others.moved_to(self.read_on(others).await?);
         waiting.jobs.iter().for_each(|job| self.observe(job));
         // A flood of new jobs is not read through: counts and pulls choose among them.
         let missed = waiting.more;
@@ -149,6 +152,30 @@ impl Core {
         };
         at.waiting.moved_to(mark);
         Ok(missed)
+    }
+
+    /// Reads once more what changed, from a mark that is many looks old: a write that nobody has acknowledged yet may be
+    /// missing where a search looks, while later ones are there.
+    pub(crate) async fn catch_up_again(&self, at: &mut Positions) -> Result<(), StoreError> {
+        let asked = [behind(&at.again.before_last, false)];
+        let page = self.store.changes(&asked).await?.into_iter().next();
+        at.again
+            .moved_to(self.read_on(page.unwrap_or_default()).await?);
+        Ok(())
+    }
+
+    /// Takes in a page of changes and those behind it. Answers how far that went.
+    async fn read_on(&self, mut page: ChangePage) -> Result<ChangeMark, StoreError> {
+        page.jobs.iter().for_each(|job| self.observe(job));
+        for _ in 1..PAGES_MAX {
+            if !page.more {
+                break;
+            }
+            let next = self.store.changes(&[behind(&page.mark, false)]).await?;
+            page = next.into_iter().next().unwrap_or_default();
+            page.jobs.iter().for_each(|job| self.observe(job));
+        }
+        Ok(page.mark)
     }
 
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
@@ -218,6 +245,7 @@ impl Core {
                 self.charge_unseen(stored);
             }
             self.dependants.add(state);
+            self.sequences.seen(state);
         }
         self.mind_alarm(stored);
         self.changes.announce(id);

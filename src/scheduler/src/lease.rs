@@ -74,6 +74,13 @@ pub(crate) fn attempt_over(
         return ended(state, Stage::Finish, health, now_ms, reason);
     };
     *left -= 1;
+    next.attempt = state.attempt.saturating_add(1);
+    let pause_ms = alarms::pause_ms(&next);
+    let begins_ms = now_ms.saturating_add(pause_ms);
+    if (1..=begins_ms).contains(&state.finish_by_ms) {
+        // No time is left for another one.
+        return ended(state, Stage::Finish, health, now_ms, reason);
+    }
     next.attempts.push(Attempt {
         attempt: state.attempt,
         host: state.host.clone(),
@@ -88,16 +95,10 @@ pub(crate) fn attempt_over(
     if next.attempts.len() > ATTEMPTS_KEPT {
         next.attempts.remove(0);
     }
-    next.attempt = state.attempt.saturating_add(1);
     next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
     next.reason = format!("attempt {} ended with {health}: {reason}", state.attempt);
-    let pause_ms = alarms::pause_ms(&next);
     next.ready = pause_ms == 0;
-    next.start_ms = if pause_ms == 0 {
-        0
-    } else {
-        now_ms.saturating_add(pause_ms)
-    };
+    next.start_ms = if pause_ms == 0 { 0 } else { begins_ms };
     next
 }
 
@@ -412,6 +413,23 @@ mod tests {
             (end.stage, end.health, end.attempt),
             (Stage::Finish, Health::AbortProvider, 2)
         );
+    }
+
+    /// It was to wait for an attempt that could only begin when it was too late.
+    #[test]
+    fn an_attempt_that_would_begin_after_the_deadline_is_not_waited_for() {
+        let second = lost(&held(), 100, "silent");
+        let begins_ms = second.start_ms.max(100);
+        for (finish_by_ms, tried_again) in [(begins_ms + 1, true), (begins_ms, false), (50, false)]
+        {
+            let job = JobState {
+                finish_by_ms,
+                ..held()
+            };
+            let after = lost(&job, 100, "silent");
+            assert_eq!(after.stage == Stage::Submit, tried_again, "{finish_by_ms}");
+            assert_eq!(after.attempt, if tried_again { 2 } else { 1 });
+        }
     }
 
     #[test]

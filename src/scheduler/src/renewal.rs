@@ -196,7 +196,7 @@ impl Core {
                 continue;
             }
             for id in self.live.ids() {
-                self.look_after(id, now).await;
+                self.look_after(id).await;
             }
         }
     }
@@ -219,13 +219,13 @@ impl Core {
         }
     }
 
-    async fn look_after(self: &Arc<Self>, id: JobId, now: Millis) {
+    async fn look_after(self: &Arc<Self>, id: JobId) {
         // As it is now: looking after another job of the same host may have renewed it.
-        let Some(Live { stored, renewed }) = self.live.get(id) else {
+        let Some(Live { stored, .. }) = self.live.get(id) else {
             return;
         };
         let state = &stored.state;
-        let silent_ms = now.0.saturating_sub(renewed.0);
+        let silent_ms = self.silent_ms(id);
         if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
             let reason = format!(
                 "host {} was not heard of for {} s",
@@ -241,6 +241,13 @@ impl Core {
         } else if due_ms(state).is_some_and(|due_ms| due_ms < self.clock.wall_ms()) {
             self.time_out(state.job_id, &state.claim_token).await;
         }
+    }
+
+    /// How long nothing was heard of a job's agent, ms; 0: no agent has it, as far as is known.
+    fn silent_ms(&self, id: JobId) -> u64 {
+        let now = self.clock.now();
+        let live = self.live.get(id);
+        live.map_or(0, |live| now.0.saturating_sub(live.renewed.0))
     }
 
     /// Takes back that the lease is lost: its job was reported of meanwhile.
@@ -268,6 +275,10 @@ impl Core {
             if news.doc.jobs.contains(&state.job_id) {
                 return Ok(false);
             }
+        }
+        // So was its own renewal, if it came while that was read: it is no news.
+        if self.silent_ms(state.job_id) <= self.config.lease_ms {
+            return Ok(false);
         }
         let known = found.as_ref().map(Known::of);
         let doc = known.as_ref().map(|known| known.doc.clone());
@@ -316,6 +327,23 @@ mod tests {
         );
     }
 
+    /// The look at leases had begun; the renewal of the same replica was no news to it.
+    #[tokio::test]
+    async fn a_lease_that_this_replica_renewed_meanwhile_is_not_lost() {
+        let (_data, core) = core().await;
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&core, held).await;
+        core.live.put(job.clone(), Millis(1));
+        let named = [(job.state.job_id, "t".to_owned())];
+        core.renew("h", &named).await.unwrap();
+        assert!(!core.mark_lost(&job.state).await.unwrap());
+    }
+
     #[tokio::test]
     async fn a_renewal_comes_before_the_loss_or_the_host_is_told() {
         let (_data, a) = core().await;
@@ -331,6 +359,7 @@ mod tests {
         let named = [(job.state.job_id, "t".to_owned())];
         a.renew("h", &named).await.unwrap();
         assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
+        b.live.set_renewed(job.state.job_id, Millis(1));
         assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
         let lost = a.renew("h", &named).await.unwrap();
         assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);

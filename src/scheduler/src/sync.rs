@@ -10,7 +10,7 @@ use fairlead_store::{
 
 use crate::{
     core::Core,
-    feed::{Position, Positions},
+    feed::Positions,
     jobs::{facts, running},
 };
 
@@ -20,6 +20,8 @@ const LOOK_MS: u64 = 1_000;
 const COUNT_PART: u64 = 25;
 /// Longest time between two counts, ms. News is read each second all the same.
 const COUNT_MS_MAX: u64 = 4_000;
+/// How often changes are read a second time, in looks. What was written so long ago is acknowledged or gone.
+const AGAIN_EVERY: u64 = 10;
 /// How often alarms are read, in looks.
 const ALARMS_EVERY: u64 = 2;
 /// How often accounts and closed hosts are read anew (other replicas and people change them), in looks.
@@ -30,13 +32,13 @@ const HOSTS_EVERY: u64 = 10;
 const HELD_EVERY: u64 = 10;
 /// How often jobs that wait for others are looked at whatever was announced, in looks.
 const SWEEP_EVERY: u64 = 10;
-/// How often old idempotency keys are forgotten, in looks.
+/// How often old idempotency keys and sequences are forgotten, in looks.
 const FORGET_EVERY: u64 = 3_600;
 /// Page of the searches at start.
 const PAGE: u32 = 1_000;
 
 /// Stages in which a testbox holds a job.
-const HELD: [Stage; 8] = [
+pub(crate) const HELD: [Stage; 8] = [
     Stage::Dispatch,
     Stage::Boot,
     Stage::Setup,
@@ -70,13 +72,11 @@ impl Core {
         };
         for job in self.search_all(unready).await? {
             self.dependants.add(&job.state);
+            self.sequences.seen(&job.state);
         }
         self.count().await?;
         tracing::info!(held = self.live.len(), "restored what runs");
-        Ok(Positions {
-            waiting: Position::at(&mark),
-            others: Position::at(&mark),
-        })
+        Ok(Positions::at(&mark))
     }
 
     async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {
@@ -128,12 +128,23 @@ impl Core {
             }
             if round.is_multiple_of(SWEEP_EVERY) {
                 self.sweep_dependants().await;
+                self.sweep_sequences().await;
             }
-            if round.is_multiple_of(FORGET_EVERY)
-                && let Err(error) = self.sweep_submits().await
-            {
-                tracing::warn!(%error, "old idempotency keys are forgotten later");
+            if round.is_multiple_of(FORGET_EVERY) {
+                self.forget_old().await;
             }
+        }
+    }
+
+    async fn forget_old(&self) {
+        if let Err(error) = self.sweep_submits().await {
+            tracing::warn!(%error, "old idempotency keys are forgotten later");
+        }
+        if let Err(refusal) = self.forget_sequences().await {
+            tracing::warn!(
+                error = refusal.body.message,
+                "old sequences are forgotten later"
+            );
         }
     }
 
@@ -145,6 +156,9 @@ impl Core {
         count_at: &mut Millis,
     ) -> Result<(), StoreError> {
         let missed = self.catch_up(at).await?;
+        if round.is_multiple_of(AGAIN_EVERY) {
+            self.catch_up_again(at).await?;
+        }
         self.settle_doubts().await?;
         if !round.is_multiple_of(ALARMS_EVERY) {
             self.read_alarms().await?;
