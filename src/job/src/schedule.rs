@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn nothing_said_is_no_schedule_and_nonsense_names_its_field() {
-        assert_eq!(of(json!({"suite": "x", "overlap": 5})), Ok(None));
-        assert_eq!(of(json!({"every": null, "cron": ""})), Ok(None));
+        assert_eq!(of(&json!({"suite": "x", "overlap": 5})), Ok(None));
+        assert_eq!(of(&json!({"every": null, "cron": ""})), Ok(None));
         for (fields, field) in [
             (json!({"every": "6h", "cron": "@daily"}), CRON),
             (json!({"every": "soon"}), EVERY),
