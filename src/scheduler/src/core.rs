@@ -16,7 +16,8 @@ use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     consume::Waiter, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
     jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
-    replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
+    replicas::Replicas, secrets::Sealer, timers::Timers, turns::Turns, wait::Dependants,
+    writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) dependants: Dependants,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
+    /// Timers that are soon due.
+    pub(crate) timers: Timers,
     /// One run of this replica: its name and a random word.
     pub(crate) run: String,
     pub(crate) replicas: Replicas,
@@ -108,6 +111,7 @@ impl Core {
             changes: Changes::default(),
             dependants: Dependants::default(),
             alarms: Alarms::default(),
+            timers: Timers::default(),
             run,
             replicas: Replicas::default(),
             outbox: Outbox::default(),

@@ -81,6 +81,7 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
         core.tasks.spawn(Arc::clone(&core).watch_alarms());
+        core.tasks.spawn(Arc::clone(&core).watch_timers());
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

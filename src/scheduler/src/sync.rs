@@ -135,6 +135,7 @@ impl Core {
         self.catch_up(at).await?;
         self.settle_doubts().await?;
         self.read_alarms().await?;
+        self.read_timers().await?;
         self.put_suspects_aside().await;
         self.count().await?;
         self.reload_queues().await?;
