@@ -112,30 +112,30 @@ mod tests {
 
     #[test]
     fn what_is_due_comes_by_time_and_once() {
-        let book = Book::default();
+        let book: Book<&str, char> = Book::default();
         book.set("late", at(1), 30, 'l');
         book.set("b", at(1), 10, 'b');
         book.set("a", at(1), 20, 'a');
-        assert_eq!(book.due(9), []);
+        assert!(book.due(9).is_empty());
         assert_eq!(book.due(20), ['b', 'a']);
-        assert_eq!(book.due(20), []);
+        assert!(book.due(20).is_empty());
         assert_eq!(book.due(u64::MAX), ['l']);
     }
 
     #[test]
     fn only_what_is_newer_replaces_and_forgets() {
-        let book = Book::default();
+        let book: Book<&str, char> = Book::default();
         book.set("a", at(2), 10, 'x');
         book.set("a", at(1), 5, 'o');
         book.set("a", at(2), 5, 's');
-        assert_eq!(book.due(9), []);
+        assert!(book.due(9).is_empty());
         book.set("a", at(3), 20, 'n');
         book.forget(&"a", at(2));
-        assert_eq!(book.due(10), []);
+        assert!(book.due(10).is_empty());
         assert_eq!(book.due(20), ['n']);
         book.set("a", at(4), 30, 'g');
         book.forget(&"a", at(5));
-        assert_eq!(book.due(30), []);
+        assert!(book.due(30).is_empty());
     }
 
     #[test]

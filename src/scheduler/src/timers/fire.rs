@@ -38,10 +38,10 @@ const BATCHES_ABREAST: usize = 4;
 const STOPS_ABREAST: usize = 32;
 
 /// A timer of a batch whose run is to be made.
-struct Begun {
+pub(super) struct Begun {
     version: Version,
     timer: Timer,
-    run: Run,
+    pub(super) run: Run,
 }
 
 impl Core {
@@ -195,7 +195,12 @@ impl Core {
     }
 
     /// What becomes of a timer now.
-    fn next_of(&self, timer: &Timer, ended: &BTreeMap<JobId, bool>, now_ms: u64) -> Timer {
+    pub(super) fn next_of(
+        &self,
+        timer: &Timer,
+        ended: &BTreeMap<JobId, bool>,
+        now_ms: u64,
+    ) -> Timer {
         let open = timer.open.iter().copied();
         let open = open.filter(|id| !ended.get(id).copied().unwrap_or(false));
         match timer.schedule() {
@@ -216,7 +221,7 @@ impl Core {
 
     /// The first write: each run gets its id. A run whose id was read, and not written by this replica, is written
     /// once more, too: what is only read may vanish.
-    async fn begin(&self, batch: Vec<Stored>, next: Vec<Timer>) -> Vec<Begun> {
+    pub(super) async fn begin(&self, batch: Vec<Stored>, next: Vec<Timer>) -> Vec<Begun> {
         let expected = batch.iter().zip(&next);
         let writes = expected.map(|(stored, next)| next.to_write(Expect::Version(stored.version)));
         let outcomes = self.write_timers(writes.collect()).await;
@@ -240,7 +245,7 @@ impl Core {
     }
 
     /// Makes the jobs, and writes that they are there.
-    async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
+    pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
         let made = begun.iter().map(|begun| self.make_run(begun)).collect();
         let outcomes = self.create_with_ids(made).await;
@@ -299,7 +304,7 @@ impl Core {
     }
 
     /// The job of a run: what a submit of its owner would make now.
-    fn make_run(&self, begun: &Begun) -> Result<NewJob, Refusal> {
+    pub(super) fn make_run(&self, begun: &Begun) -> Result<NewJob, Refusal> {
         let Begun { timer, run, .. } = begun;
         let who = self.accounts.named(&timer.submitter).ok_or_else(|| {
             Refusal::new(

@@ -7,6 +7,8 @@
 
 mod fire;
 mod people;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::BTreeMap,
@@ -249,7 +251,7 @@ fn text_of<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
 }
 
 #[cfg(test)]
-mod tests {
+mod rules {
     use serde_json::json;
 
     use super::*;
