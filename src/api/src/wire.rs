@@ -472,6 +472,8 @@ pub struct Version {
 pub struct TimerRun {
     /// When it was due, UTC.
     pub due_time: String,
+    /// The same, UTC epoch ms.
+    pub due_ms: u64,
     /// Its job.
     pub job_id: String,
 }

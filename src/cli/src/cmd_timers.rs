@@ -28,7 +28,7 @@ enum What {
     /// Makes a timer of a job file with one job
     Submit(SubmitArgs),
     /// Lists timers with their next and last runs
-    List(OfArgs),
+    List(ListArgs),
     /// Shows one timer: its schedule, its last run, what was left out and why
     Show(NameArgs),
     /// Changes when and how a timer runs; with --file its job, too
@@ -77,6 +77,25 @@ struct OfArgs {
     /// Of this account, not of one's own
     #[arg(long, value_name = "ACCOUNT")]
     of: Option<String>,
+}
+
+impl OfArgs {
+    /// Whose timers are meant.
+    fn account(&self, context: &Context) -> Result<Option<String>, Failure> {
+        match &self.of {
+            Some(account) => Ok(Some(account.clone())),
+            None => Ok(context.settings()?.account.value),
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    of: OfArgs,
+    /// Everybody's
+    #[arg(long, conflicts_with = "of")]
+    all: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -135,36 +154,40 @@ impl WhenArgs {
 }
 
 pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<u8> {
-    let list = What::List(OfArgs { of: None });
+    let list = What::List(ListArgs {
+        of: OfArgs { of: None },
+        all: false,
+    });
     match args.what.as_ref().unwrap_or(&list) {
         What::Submit(args) => submit(args, context).await,
         What::List(args) => show_all(args, context).await,
         What::Show(NameArgs { name, of }) => {
-            let timer = context.client()?.timer(name, of.of.as_deref()).await;
+            let of = of.account(context)?;
+            let timer = context.client()?.timer(name, of.as_deref()).await;
             context.print(&timer.map_err(Failure::from)?, one)?;
             Ok(exit::OK)
         }
         What::Update(args) => update(args, context).await,
         What::Pause(args) => {
-            let client = context.client()?;
+            let (client, of) = (context.client()?, args.of.account(context)?);
             for name in &args.names {
-                let timer = client.pause_timer(name, args.of.of.as_deref()).await;
+                let timer = client.pause_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
             }
             Ok(exit::OK)
         }
         What::Resume(args) => {
-            let client = context.client()?;
+            let (client, of) = (context.client()?, args.of.account(context)?);
             for name in &args.names {
-                let timer = client.resume_timer(name, args.of.of.as_deref()).await;
+                let timer = client.resume_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
             }
             Ok(exit::OK)
         }
         What::Delete(args) => {
-            let client = context.client()?;
+            let (client, of) = (context.client()?, args.of.account(context)?);
             for name in &args.names {
-                let deleted = client.delete_timer(name, args.of.of.as_deref()).await;
+                let deleted = client.delete_timer(name, of.as_deref()).await;
                 deleted.map_err(Failure::from)?;
                 let text = |name: &String| format!("timer {}: deleted", harmless(name));
                 context.print(name, text)?;
@@ -228,9 +251,9 @@ async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
         .into());
     }
     let client = context.client()?;
-    let of = args.of.of.as_deref();
+    let of = args.of.account(context)?;
     let change = Value::Object(spec);
-    let timer = client.update_timer(&args.name, of, &change);
+    let timer = client.update_timer(&args.name, of.as_deref(), &change);
     let timer = timer.await.map_err(Failure::from)?;
     warn(&timer, context);
     context.print(&timer, said)?;
@@ -244,11 +267,16 @@ fn warn(timer: &TimerView, context: &Context) {
     }
 }
 
-async fn show_all(args: &OfArgs, context: &Context) -> anyhow::Result<u8> {
+async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
+    let of = if args.all {
+        Some(String::new())
+    } else {
+        args.of.account(context)?
+    };
     let (mut timers, mut after) = (Vec::new(), None);
     loop {
-        let page = client.timers(args.of.as_deref(), after.as_deref()).await;
+        let page = client.timers(of.as_deref(), after.as_deref()).await;
         let page = page.map_err(Failure::from)?;
         timers.extend(page.timers);
         after = page.next;
@@ -351,6 +379,7 @@ mod tests {
             next_run: Some("2026-11-23T02:00:00+0000".into()),
             last_run: Some(TimerRun {
                 due_time: "2026-11-22T02:00:00+0000".into(),
+                due_ms: 0,
                 job_id: "7".into(),
             }),
             runs: 3,

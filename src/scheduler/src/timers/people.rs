@@ -394,6 +394,7 @@ impl Core {
 fn run_view(run: Run) -> TimerRun {
     TimerRun {
         due_time: utc_text(run.due_ms),
+        due_ms: run.due_ms,
         job_id: run.job_id.to_string(),
     }
 }
