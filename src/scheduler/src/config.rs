@@ -40,7 +40,7 @@ pub struct Limits {
     pub log_bytes_max: u64,
     /// Most timers of one account. Default 1,000. Timers that are submitted at the same moment may exceed it by a few.
     pub timers_max: u64,
-    /// Shortest time between two runs of a timer, s, at least 60. Default 60.
+    /// Shortest time between two runs of a timer, s. Default 60.
     pub timer_period_min_s: u64,
 }
 

@@ -85,6 +85,13 @@ impl Timer {
         }
     }
 
+    /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.
+    fn next_from(&self, schedule: &Schedule, now_ms: u64) -> u64 {
+        let last_ms = self.last.map_or(0, |run| run.due_ms);
+        let next_ms = schedule.next_ms(self.from_ms, now_ms.max(last_ms));
+        next_ms.filter(|_| !self.paused).unwrap_or(0)
+    }
+
     /// Its document's id.
     fn id(&self) -> String {
         id_of(&self.account, &self.name)

@@ -102,7 +102,7 @@ impl Core {
             ..Timer::default()
         };
         let schedule = self.check_schedule(&timer)?;
-        timer.next_ms = schedule.next_ms(timer.from_ms, now_ms).unwrap_or(0);
+        timer.next_ms = timer.next_from(&schedule, now_ms);
         self.check_room(&timer.account).await?;
         let written = self.write_timer(Expect::Absent, timer).await;
         let stored = written.map_err(|error| match error {
@@ -140,7 +140,7 @@ impl Core {
 
     fn check_schedule(&self, timer: &Timer) -> Result<Schedule, Refusal> {
         let schedule = timer.schedule().map_err(refused)?;
-        let least_s = self.config.limits.timer_period_min_s.max(60);
+        let least_s = self.config.limits.timer_period_min_s;
         let shortest_s = schedule.shortest_ms(self.clock.wall_ms()) / 1_000;
         if shortest_s < least_s {
             let field = if timer.when.contains_key(EVERY) {
@@ -267,8 +267,7 @@ impl Core {
                 .any(|field| parts.when.contains_key(*field))
             {
                 timer.from_ms = now_ms;
-                let next_ms = schedule.next_ms(now_ms, now_ms).filter(|_| !timer.paused);
-                timer.next_ms = next_ms.unwrap_or(0);
+                timer.next_ms = timer.next_from(&schedule, now_ms);
             }
             if let Some(job) = &job {
                 timer.job.clone_from(job);
@@ -293,12 +292,8 @@ impl Core {
         let change = |core: &Self, timer: &mut Timer| {
             if timer.paused != paused {
                 timer.paused = paused;
-                let now_ms = core.clock.wall_ms();
-                let next_ms = timer
-                    .schedule()
-                    .map_err(refused)?
-                    .next_ms(timer.from_ms, now_ms);
-                timer.next_ms = next_ms.filter(|_| !paused).unwrap_or(0);
+                let schedule = timer.schedule().map_err(refused)?;
+                timer.next_ms = timer.next_from(&schedule, core.clock.wall_ms());
             }
             Ok(())
         };
