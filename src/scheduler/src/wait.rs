@@ -222,11 +222,14 @@ impl Dependants {
             .collect()
     }
 
-    fn forget(&self, parent: JobId) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&parent);
+    fn forget(&self, parent: JobId, child: JobId) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(children) = known.get_mut(&parent) {
+            children.remove(&child);
+            if children.is_empty() {
+                known.remove(&parent);
+            }
+        }
     }
 }
 
@@ -321,24 +324,21 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        let children = self.dependants.of(parent);
-        if children.is_empty() {
-            return Ok(());
-        }
-        let mut left = false;
-        for child in children {
-            left |= self.look_at_dependant(child).await?;
-        }
-        if !left {
-            self.dependants.forget(parent);
+        for child in self.dependants.of(parent) {
+            // Those alone that were looked at: others may have come meanwhile.
+            if !self.look_at_dependant(child).await? {
+                self.dependants.forget(parent, child);
+            }
         }
         Ok(())
     }
 
     /// Decides about one waiting job; says whether it still waits.
     pub(crate) async fn look_at_dependant(self: &Arc<Self>, child: JobId) -> Result<bool, Refusal> {
-        let Ok(stored) = self.job(child).await else {
-            return Ok(false);
+        let stored = match self.job(child).await {
+            Ok(stored) => stored,
+            Err(refusal) if refusal.body.code == ErrorCode::NotFound => return Ok(false),
+            Err(refusal) => return Err(refusal),
         };
         let Some(conditions) =
             conditions_of(&stored.state).filter(|_| stored.state.stage == Stage::Submit)
