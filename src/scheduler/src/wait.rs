@@ -441,8 +441,13 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::faults::{Fault, FaultStore, On, Step};
+
     use super::*;
-    use crate::testing::state;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded, state, store_job},
+    };
 
     fn child(waits: Value) -> JobState {
         JobState {
@@ -508,6 +513,34 @@ mod tests {
             ..state(1)
         };
         assert_eq!(condition.standing(&cancelled), Standing::Never);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fails_forgets_nobody_who_waits() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let child = JobState {
+            ready: false,
+            waits: Some(json!({"wait_on": {"1": null}})),
+            submit_ms: core.clock.wall_ms(),
+            ..state(2)
+        };
+        store_job(&core, state(1)).await;
+        store_job(&core, child.clone()).await;
+        core.dependants.add(&child);
+        store.then(Step {
+            on: On::Get,
+            fault: Fault::Unavailable,
+            times: 1,
+        });
+        core.sweep_dependants().await;
+        let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
+        core.change(JobId::new(1), over).await.unwrap();
+        core.sweep_dependants().await;
+        assert!(core.stored_job(JobId::new(2)).await.unwrap().state.ready);
+        assert_eq!(core.dependants.parents(), []);
     }
 
     #[test]

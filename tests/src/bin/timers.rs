@@ -112,10 +112,20 @@ async fn main() {
         (all >= f64::from(u32::try_from(count).unwrap_or(u32::MAX))).then_some(())
     })
     .await;
-    let (timers, runs) = (
-        all_timers(&https[0], count).await,
-        all_jobs(&https[0]).await,
-    );
+    // Lists lag behind by a refresh.
+    let (timers, runs) = until("lists show all runs", LATEST_S, async || {
+        let (timers, runs) = (
+            all_timers(&https[0], count).await,
+            all_jobs(&https[0]).await,
+        );
+        let told: u64 = timers
+            .iter()
+            .filter_map(|timer| timer["runs"].as_u64())
+            .sum();
+        let is_all = runs.len() >= count && told >= u64::try_from(count).unwrap_or(u64::MAX);
+        is_all.then_some((timers, runs))
+    })
+    .await;
     let ids: BTreeSet<&str> = runs
         .iter()
         .filter_map(|job| job["job_id"].as_str())

@@ -28,8 +28,8 @@ use crate::{
 const OTHERS_LATER_MS: u64 = 500;
 /// How soon it is tried again when the store did not take or say something, ms.
 const AGAIN_MS: u64 = 500;
-/// Most timers of one look at the store.
-const LOOK_MAX: u32 = 5_000;
+/// Most timers of one look at the store: those of some seconds, and those that it still shows as they were.
+const LOOK_MAX: u32 = 10_000;
 /// Most timers in a batch.
 const BATCH_MAX: usize = 500;
 /// Batches that are worked on side by side.
