@@ -24,6 +24,7 @@ mod run;
 mod scenario;
 mod store;
 mod timer;
+mod timers;
 mod truth;
 mod user;
 mod world;

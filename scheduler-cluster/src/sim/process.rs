@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use fairlead_scheduler::{Clock, Config, Parts, Pause, Replica};
+use fairlead_scheduler::{Clock, Config, Limits, Parts, Pause, Replica};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -186,6 +186,10 @@ fn config(world: &World, process: &Process) -> Config {
         cache_jobs_max: scenario.cache_jobs_max,
         // All hosts fail all the time.
         suspect_after: 0,
+        limits: Limits {
+            timer_period_min_s: 1,
+            ..Limits::default()
+        },
         // Nothing of what is simulated lies in files.
         ..Config::embedded(PathBuf::from("nowhere"))
     }

@@ -8,9 +8,11 @@ use std::{
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Counts, Find, JobState, Page, Pull, PullBy, Search,
-    SearchOrder, SearchPage,
+    AT_MS, ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocPage, Find, JobState, Page,
+    Pull, PullBy, Search, SearchOrder, SearchPage,
 };
+
+use serde_json::Value;
 
 use super::truth::{Entry, View};
 
@@ -200,4 +202,22 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && any(&search.tbox_groups, &state.tbox_group)
         && search.since_ms.is_none_or(|since| state.submit_ms >= since)
         && search.until_ms.is_none_or(|until| state.submit_ms < until)
+}
+
+/// A page of small documents by id.
+pub(super) fn page_docs(mut docs: Vec<Doc>, find: &DocFind) -> DocPage {
+    docs.retain(|doc| doc.id.starts_with(&find.prefix));
+    let total = docs.len() as u64;
+    docs.retain(|doc| doc.id > find.after);
+    docs.truncate(find.limit.clamp(1, 1_000) as usize);
+    DocPage { docs, total }
+}
+
+/// Small documents that must be looked at, earliest first.
+pub(super) fn due_docs(mut docs: Vec<Doc>, before_ms: u64, limit: u32) -> Vec<Doc> {
+    let at_ms = |doc: &Doc| doc.body.get(AT_MS).and_then(Value::as_u64).unwrap_or(0);
+    docs.retain(|doc| (1..before_ms).contains(&at_ms(doc)));
+    docs.sort_by_key(|doc| (at_ms(doc), doc.id.clone()));
+    docs.truncate(limit.clamp(1, 10_000) as usize);
+    docs
 }

@@ -13,6 +13,7 @@ use super::{
     host::Machine,
     scenario::Scenario,
     timer::{pause, within},
+    timers,
     world::{Violation, World},
 };
 
@@ -171,6 +172,7 @@ async fn phases(world: &Arc<World>) -> u64 {
             .tasks
             .spawn(Arc::clone(world).person(world.scenario.jobs / persons));
     }
+    world.tasks.spawn(Arc::clone(world).makes_timers());
     world
         .tasks
         .spawn(chaos::make_trouble(Arc::clone(world), machines));
@@ -190,6 +192,7 @@ async fn phases(world: &Arc<World>) -> u64 {
     };
     // Later than that, it is for the judge to say that a host idles.
     let _ = within(*SETTLE_MS.end(), settled).await;
+    world.pauses_timers().await;
     drain(world).await
 }
 
@@ -245,6 +248,7 @@ async fn drain(world: &Arc<World>) -> u64 {
     }
     let drained_ms = world.now_ms() - began_ms;
     world.checked(|check, _| check.all_ended(&world.truth()));
+    world.checked(|_, _| timers::add_up(&world.truth()));
     quiet(world).await;
     drained_ms
 }

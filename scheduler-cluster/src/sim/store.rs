@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
-    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
+    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
+    StoreHealth, StoredJob, Version,
 };
 
 use super::{
@@ -409,10 +409,19 @@ impl JobStore for Handle {
             .await
     }
 
-    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+    async fn get_docs(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
         let (slot, world) = (self.process.slot, &self.world);
-        self.read("get_doc", |truth| truth.doc(kind, id, slot, world.now_ms()))
-            .await
+        self.read("get_docs", |truth| {
+            let now_ms = world.now_ms();
+            ids.iter()
+                .map(|id| truth.doc(kind, id, slot, now_ms))
+                .collect()
+        })
+        .await
     }
 
     async fn put_docs(&self, kind: DocKind, writes: Vec<DocWrite>) -> Vec<Outcome> {
@@ -424,6 +433,21 @@ impl JobStore for Handle {
         let stale = self.world.hits(self.world.faults().search_stale);
         self.read("list_docs", |truth| truth.list(kind, stale))
             .await
+    }
+
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
+        let docs = self.list_docs(kind).await?;
+        Ok(query::page_docs(docs, find))
+    }
+
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError> {
+        let docs = self.list_docs(kind).await?;
+        Ok(query::due_docs(docs, before_ms, limit))
     }
 
     async fn append_events(&self, _: Vec<EventRecord>) -> Result<(), StoreError> {

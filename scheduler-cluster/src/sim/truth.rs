@@ -135,6 +135,12 @@ impl Truth {
             .map(Entry::stored)
     }
 
+    /// All small documents of a kind, as they are.
+    pub(super) fn docs(&self, kind: DocKind) -> impl Iterator<Item = &Doc> {
+        let docs = self.docs.get(&kind);
+        docs.into_iter().flat_map(|docs| docs.present.values())
+    }
+
     pub(super) fn bodies(&self) -> impl Iterator<Item = &Spec> {
         self.bodies.values()
     }

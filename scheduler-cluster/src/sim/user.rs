@@ -25,7 +25,7 @@ const BATCH_MAX: u64 = 6;
 const SEQUENCES: [&str; 2] = ["s", "t"];
 
 /// A job that at least one host can run.
-fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
+pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     let host = scenario.hosts.get(chance.index(scenario.hosts.len()));
     let mut job = json!({
         "suite": chance.one_of(&["sim-a", "sim-b", "sim-c"], "sim-a"),
@@ -93,7 +93,11 @@ fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String,
 
 impl World {
     /// Asks some replica, then others, until there is an answer that stands.
-    async fn person_asks(self: &Arc<Self>, what: &str, message: &Message) -> Option<Answer> {
+    pub(super) async fn person_asks(
+        self: &Arc<Self>,
+        what: &str,
+        message: &Message,
+    ) -> Option<Answer> {
         for _ in 0..TRIES {
             let slot = self.chance().index(self.slots.len());
             let asked = self.ask(Asker::User, slot, message.clone(), ANSWER_MS);

@@ -161,6 +161,48 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "stops a running job",
     ),
     row(
+        "POST",
+        "/scheduler/v1/timers",
+        Caller::Account,
+        "submits a timer: one job with timer, its name, and every or cron",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/timers",
+        Caller::Account,
+        "lists timers with next and last runs, paged",
+    ),
+    row(
+        "GET",
+        "/scheduler/v1/timers/:timer",
+        Caller::Account,
+        "one timer, with its job",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/timers/:timer",
+        Caller::Account,
+        "changes its schedule, or replaces its job",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/timers/:timer/pause",
+        Caller::Account,
+        "lets no run begin until it is resumed",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/timers/:timer/resume",
+        Caller::Account,
+        "goes on with the next time",
+    ),
+    row(
+        "DELETE",
+        "/scheduler/v1/timers/:timer",
+        Caller::Account,
+        "deletes a timer; its runs go on",
+    ),
+    row(
         "GET",
         "/scheduler/v1/queues",
         Caller::Account,

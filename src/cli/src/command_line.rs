@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_log, cmd_queues,
-    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_version,
+    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Cancel(cmd_stop::CancelArgs),
     /// Stops jobs that a testbox has
     Terminate(cmd_stop::StopArgs),
+    /// Jobs that are run again and again: submits, lists, changes and deletes them
+    Timers(cmd_timers::TimersArgs),
     /// Lists queues, or changes their policy
     Queues(cmd_queues::QueuesArgs),
     /// Lists hosts, or shows one and why it is idle; closes and opens them
@@ -81,6 +83,7 @@ impl Command {
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
             Self::Terminate(args) => cmd_stop::terminate(&args, context).await,
+            Self::Timers(args) => cmd_timers::run(&args, context).await,
             Self::Queues(args) => cmd_queues::run(args, context).await,
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,

@@ -15,6 +15,7 @@ mod cmd_run;
 mod cmd_serve;
 mod cmd_stop;
 mod cmd_submit;
+mod cmd_timers;
 mod cmd_version;
 mod command_line;
 mod context;

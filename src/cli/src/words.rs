@@ -55,6 +55,11 @@ pub(crate) struct FileWords {
 }
 
 impl Words {
+    /// One file, and nothing else.
+    pub(crate) fn file(file: &Path) -> Self {
+        Self(vec![Word::File(file.to_owned())])
+    }
+
     /// The files, each with its defaults and overrides.
     pub(crate) fn files(&self) -> Result<Vec<FileWords>, Failure> {
         let files: Vec<FileWords> = self

@@ -3,6 +3,7 @@
 //! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
 //! [`file::Source`], so a server can refuse to read any.
 
+pub mod cron;
 pub mod fields;
 pub mod file;
 pub mod id;
@@ -10,6 +11,7 @@ pub mod params;
 mod place;
 pub mod plan;
 mod retry;
+pub mod schedule;
 mod shutdown;
 pub mod stage;
 pub mod units;
@@ -22,6 +24,7 @@ pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use params::{environment, parameters, varying};
 pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType};
 pub use retry::{Backoff, Cause, Retry};
+pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use shutdown::OnShutdown;
 pub use stage::{DataReadiness, Health, Stage};
 pub use when::When;

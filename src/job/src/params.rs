@@ -15,7 +15,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 18] = [
+const HIDDEN: [&str; 20] = [
     "script",
     "suite",
     "testcase",
@@ -34,6 +34,8 @@ const HIDDEN: [&str; 18] = [
     "job_token",
     "result_root",
     "pkg_data",
+    "timer",
+    "timer_due",
 ];
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.

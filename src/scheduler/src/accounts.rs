@@ -254,6 +254,20 @@ impl Accounts {
         }
     }
 
+    /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.
+    pub(crate) fn named(&self, name: &str) -> Option<Who> {
+        if self.access == Access::Open {
+            return Some(Who::open(name));
+        }
+        let built_in = self.built_in.as_ref().map(|(_, who)| who);
+        let built_in = built_in.filter(|who| who.name == name).cloned();
+        let known = || {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(name).map(|known| known.who.clone())
+        };
+        built_in.or_else(known)
+    }
+
     /// Whether tokens are needed.
     pub(crate) fn tokens_needed(&self) -> bool {
         self.access == Access::Tokens

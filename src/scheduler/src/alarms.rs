@@ -5,28 +5,22 @@
 //! rendezvous hashing; another does it a little later if it still has to be done. What becomes of the job is worked
 //! out from its state and the time, and written by compare-and-set: so it happens once, and needs nobody's memory.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoreError, StoredJob};
 use futures_util::{StreamExt, stream};
 
-use crate::{core::Core, lease::ended};
+use crate::{book::Book, core::Core, lease::ended};
 
 /// How much later each replica looks at a job than the one that comes before it, ms.
 const OTHERS_LATER_MS: u64 = 2_000;
 /// How far ahead alarms are known, ms: more than two seconds between looks and a search that lags by another.
-const AHEAD_MS: u64 = 5_000;
-/// Most alarms known at one time; the latest are forgotten, and read again when they are the next ones.
-const KNOWN_MAX: usize = 20_000;
+pub(crate) const AHEAD_MS: u64 = 5_000;
 /// Alarms in one look.
 const LOOK_MAX: u32 = 10_000;
 /// How often the clock is looked at, ms.
-const TICK_MS: u64 = 100;
+pub(crate) const TICK_MS: u64 = 100;
 /// Jobs that are changed side by side.
 const ABREAST: usize = 256;
 
@@ -80,62 +74,7 @@ pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
 }
 
 /// Alarms that ring soon, by when this replica looks, UTC epoch ms.
-#[derive(Debug, Default)]
-pub(crate) struct Alarms(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    by_time: BTreeSet<(u64, JobId)>,
-    jobs: BTreeMap<JobId, (u64, StoredJob)>,
-}
-
-impl Known {
-    fn forget(&mut self, id: JobId) {
-        if let Some((at_ms, _)) = self.jobs.remove(&id) {
-            self.by_time.remove(&(at_ms, id));
-        }
-    }
-}
-
-impl Alarms {
-    /// Looks at the job at `at_ms`. What is known of it already is replaced unless it is newer.
-    fn set(&self, stored: StoredJob, at_ms: u64) {
-        let id = stored.state.job_id;
-        self.with(|known| {
-            if known
-                .jobs
-                .get(&id)
-                .is_some_and(|(_, known)| known.version >= stored.version)
-            {
-                return;
-            }
-            known.forget(id);
-            known.by_time.insert((at_ms, id));
-            known.jobs.insert(id, (at_ms, stored));
-            if known.by_time.len() > KNOWN_MAX
-                && let Some((_, latest)) = known.by_time.last().copied()
-            {
-                known.forget(latest);
-            }
-        });
-    }
-
-    pub(crate) fn due(&self, now_ms: u64) -> Vec<StoredJob> {
-        self.with(|known| {
-            let later = known
-                .by_time
-                .split_off(&(now_ms.saturating_add(1), JobId::new(0)));
-            let due = std::mem::replace(&mut known.by_time, later).into_iter();
-            due.filter_map(|(_, id)| known.jobs.remove(&id))
-                .map(|(_, stored)| stored)
-                .collect()
-        })
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) type Alarms = Book<JobId, StoredJob>;
 
 impl Core {
     /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
@@ -153,7 +92,8 @@ impl Core {
         let at_ms = state
             .alarm_ms
             .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
-        self.alarms.set(stored.clone(), at_ms);
+        self.alarms
+            .set(state.job_id, stored.version, at_ms, stored.clone());
     }
 
     /// Asks the store for the alarms of the next seconds.
@@ -187,14 +127,16 @@ impl Core {
         if let Err(refusal) = outcome {
             let error = refusal.body.message;
             tracing::warn!(job_id = %id, error, "what a waiting job's time brings is tried again");
-            self.alarms
-                .set(stored, now_ms.saturating_add(OTHERS_LATER_MS));
+            let again_ms = now_ms.saturating_add(OTHERS_LATER_MS);
+            self.alarms.set(id, stored.version, again_ms, stored);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::testing::{core, state, store_job};
 

@@ -38,6 +38,10 @@ pub struct Limits {
     pub upload_bytes_max: u64,
     /// Largest log of an attempt, bytes. Default 256 MiB.
     pub log_bytes_max: u64,
+    /// Most timers of one account. Default 1,000. Timers that are submitted at the same moment may exceed it by a few.
+    pub timers_max: u64,
+    /// Shortest time between two runs of a timer, s. Default 60.
+    pub timer_period_min_s: u64,
 }
 
 impl Default for Limits {
@@ -49,6 +53,8 @@ impl Default for Limits {
             waiters_max: 20_000,
             upload_bytes_max: 4 << 30,
             log_bytes_max: 256 << 20,
+            timers_max: 1_000,
+            timer_period_min_s: 60,
         }
     }
 }

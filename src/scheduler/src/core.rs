@@ -15,8 +15,8 @@ use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
     mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
-    secrets::Sealer, sequences::Sequences, turns::Turns, wait::Dependants, waiters::Waiters,
-    writer::Writer,
+    secrets::Sealer, sequences::Sequences, timers::Timers, turns::Turns, wait::Dependants,
+    waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -50,6 +50,8 @@ pub(crate) struct Core {
     pub(crate) sequences: Sequences,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
+    /// Timers that are soon due.
+    pub(crate) timers: Timers,
     /// One run of this replica: its name and a random word.
     pub(crate) run: String,
     pub(crate) replicas: Replicas,
@@ -111,6 +113,7 @@ impl Core {
             dependants: Dependants::default(),
             sequences: Sequences::default(),
             alarms: Alarms::default(),
+            timers: Timers::default(),
             run,
             replicas: Replicas::default(),
             outbox: Outbox::default(),

@@ -13,8 +13,12 @@ use crate::{clock::utc_text, core::Core, jobs::facts, refusal::Refusal};
 pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, Refusal> {
     let job = core.job(id).await?;
     let state = &job.state;
+    let timer = timer_of(core, id).await;
     if state.stage != Stage::Submit {
-        return Ok(plain(state, where_it_is(state)));
+        return Ok(Explanation {
+            reasons: timer.into_iter().collect(),
+            ..plain(state, where_it_is(state))
+        });
     }
     let mut explanation = if state.ready {
         render(core, state, &ask_engine(core, &job).await?)
@@ -22,7 +26,18 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
         not_ready(state, core.why_no_turn(state).await)
     };
     explanation.reasons.extend(given_up(state));
+    explanation.reasons.extend(timer);
     Ok(explanation)
+}
+
+/// Which timer made it, and for when. Without an answer of the store: nothing.
+async fn timer_of(core: &Core, id: JobId) -> Option<String> {
+    let body = core.store.get_bodies(&[id]).await.ok()?.pop()??;
+    let text = |field: &str| body.get(field).and_then(serde_json::Value::as_str);
+    let (timer, due) = (text("timer")?, text("timer_due")?);
+    Some(format!(
+        "it is the run of timer '{timer}' that was due at {due}"
+    ))
 }
 
 /// What keeps a job from being ready.

@@ -102,6 +102,24 @@ pub(crate) fn attempt_over(
     next
 }
 
+/// The state of a waiting job that somebody cancels.
+pub(crate) fn cancelled(state: &JobState, now_ms: u64, reason: &str) -> JobState {
+    JobState {
+        data_readiness: DataReadiness::Norun,
+        ..ended(state, Stage::Cancel, Health::Cancel, now_ms, reason)
+    }
+}
+
+/// The state of a job that its testbox is told to stop; `None`: it is told already.
+pub(crate) fn to_be_stopped(state: &JobState, now_ms: u64, reason: &str) -> Option<JobState> {
+    (!state.stop_asked).then(|| JobState {
+        stop_asked: true,
+        stop_ms: now_ms,
+        reason: reason.to_owned(),
+        ..state.clone()
+    })
+}
+
 /// The state of a job that ended for good.
 pub(crate) fn ended(
     state: &JobState,

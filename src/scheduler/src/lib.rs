@@ -5,6 +5,7 @@
 
 mod accounts;
 mod alarms;
+mod book;
 mod boot;
 mod claims;
 mod clock;
@@ -45,6 +46,7 @@ mod submit;
 mod sync;
 #[cfg(test)]
 mod testing;
+mod timers;
 mod turns;
 mod update;
 mod view;

@@ -1,7 +1,10 @@
 //! A job of a spec: who submits it, what it is, where and when it may run. Checked, and not stored.
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{Cause, JobPlan, Spec, When, parameters};
+use fairlead_job::{
+    Cause, JobId, JobPlan, Spec, When, parameters,
+    schedule::{CRON, EVERY},
+};
 use fairlead_store::{JobState, NewJob};
 use serde_json::{Value, json};
 
@@ -25,12 +28,34 @@ const LABELS_MAX: usize = 32;
 /// Longest of them, bytes.
 const LABEL_BYTES_MAX: usize = 128;
 /// What is never stored of who submits.
-const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
+pub(crate) const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
 
 impl Core {
     /// A job of a spec: who, what, where; checked, but not stored.
-    pub(crate) fn make_job(&self, mut spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
+    pub(crate) fn make_job(&self, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
         let who = self.submitter(&spec, said)?;
+        if let Some(field) = [EVERY, CRON]
+            .into_iter()
+            .find(|field| is_said(&spec, field))
+        {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!(
+                    "{field}: a job that is run again and again is a timer, and is not submitted itself"
+                ),
+                "fairlead timers submit FILE; or leave the field out to run the job once",
+            ));
+        }
+        self.make_job_of(spec, who, self.next_id())
+    }
+
+    /// A job of this submitter, with this id.
+    pub(crate) fn make_job_of(
+        &self,
+        mut spec: Spec,
+        who: Who,
+        id: JobId,
+    ) -> Result<NewJob, Refusal> {
         for name in SENSITIVE {
             spec.shift_remove(name);
         }
@@ -82,8 +107,9 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let times = Times::of(&plan, now_ms)?;
         spec.insert("my_account".to_owned(), json!(account));
-        let mut state = self.new_state(plan, account, queue, waits, &spec, now_ms);
-        state = times.set(state);
+        let names = (account, queue);
+        let state = self.new_state(id, plan, names, waits, &spec, now_ms);
+        let mut state = times.set(state);
         state.ready &= sequence.is_empty();
         (state.sequence, state.sequence_same_host) = (sequence, sequence_same_host);
         state = state.set_alarm();
@@ -96,7 +122,8 @@ impl Core {
         Ok(NewJob { state, body: spec })
     }
 
-    fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, Refusal> {
+    /// Who submits this, by what it says itself and by what the request says.
+    pub(crate) fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, Refusal> {
         let text = |name: &str| spec.get(name).and_then(Value::as_str).map(str::to_owned);
         let credentials = Credentials {
             token: said.token.clone().or_else(|| text("my_token")),
@@ -107,14 +134,13 @@ impl Core {
 
     fn new_state(
         &self,
+        id: JobId,
         plan: JobPlan,
-        account: String,
-        queue: String,
+        (account, queue): (String, String),
         waits: Option<Value>,
         spec: &Spec,
         now_ms: u64,
     ) -> JobState {
-        let id = self.next_id();
         let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
         let text = |name: &str| {
             spec.get(name)
@@ -165,6 +191,14 @@ impl Core {
             ..JobState::blank(id, plan.tbox_type)
         }
     }
+}
+
+/// Whether a field has a value.
+fn is_said(spec: &Spec, field: &str) -> bool {
+    let value = spec.get(field);
+    value.is_some_and(|value| {
+        !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty())
+    })
 }
 
 /// When a new job may begin and must be over.

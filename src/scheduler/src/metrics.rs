@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use prometheus_client::{
     encoding::text::encode,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -57,6 +57,11 @@ impl Returned {
     }
 }
 
+/// Where the lateness of timers is counted apart, s.
+const LATENESS_S: [f64; 12] = [
+    0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 60.0,
+];
+
 /// One label and its value.
 type Label = [(&'static str, &'static str); 1];
 
@@ -73,6 +78,7 @@ pub(crate) struct Metrics {
     pub(crate) hints_sent: Counter,
     pub(crate) hints_lost: Counter,
     pub(crate) looks_failed: Counter,
+    timer_lateness: Histogram,
     states: States,
 }
 
@@ -101,6 +107,7 @@ impl Metrics {
             hints_sent: Counter::default(),
             hints_lost: Counter::default(),
             looks_failed: Counter::default(),
+            timer_lateness: Histogram::new(LATENESS_S),
             states: States::default(),
         };
         let mut registry = Registry::with_prefix("fairlead");
@@ -109,8 +116,16 @@ impl Metrics {
         all
     }
 
+    /// A run of a timer was made so late after its time.
+    pub(crate) fn timer_ran(&self, late_ms: u64) {
+        let late = std::time::Duration::from_millis(late_ms);
+        self.timer_lateness.observe(late.as_secs_f64());
+    }
+
     fn register(&self, to: &mut Registry) {
         to.register("claims", "Claims, by how they went", self.claims.clone());
+        let help = "How late runs of timers were made, in seconds after their time";
+        to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
         let help = "Jobs that went back to waiting, by why";
         to.register("jobs_returned", help, self.returned.clone());
         let help = "Attempts that ended, by what made them end badly; none: nothing did";

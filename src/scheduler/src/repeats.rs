@@ -116,6 +116,14 @@ impl Core {
             });
             return refused.collect();
         }
+        self.create_with_ids(made).await
+    }
+
+    /// Makes jobs whose ids somebody wrote down before: one that is there already is the job.
+    pub(crate) async fn create_with_ids(
+        self: &Arc<Self>,
+        made: Vec<Result<NewJob, Refusal>>,
+    ) -> Vec<Result<StoredJob, Refusal>> {
         let mut done: BTreeMap<JobId, Result<StoredJob, ItemError>> = BTreeMap::new();
         for _ in 0..TRIES_MAX {
             let left = made.iter().flatten().filter(|job| {

@@ -82,6 +82,7 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
         core.tasks.spawn(Arc::clone(&core).watch_sequences());
         core.tasks.spawn(Arc::clone(&core).watch_alarms());
+        core.tasks.spawn(Arc::clone(&core).watch_timers());
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

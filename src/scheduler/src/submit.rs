@@ -101,7 +101,11 @@ impl Core {
     }
 
     /// What is to be said of each job that no known host could ever run; if `strict`, such a job is refused.
-    fn warn(&self, made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Option<String>> {
+    pub(crate) fn warn(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+        strict: bool,
+    ) -> Vec<Option<String>> {
         let mut asked = Nevers::default();
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
             let never = self.never_runs(&outcome.as_ref().ok()?.state, &mut asked)?;
@@ -118,7 +122,10 @@ impl Core {
     }
 
     /// Refuses jobs that wait for jobs that are not there.
-    async fn check_parents(&self, made: &mut [Result<NewJob, Refusal>]) -> Result<(), Refusal> {
+    pub(crate) async fn check_parents(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+    ) -> Result<(), Refusal> {
         for outcome in made.iter_mut() {
             let Some(waits) = outcome
                 .as_ref()
@@ -260,7 +267,8 @@ impl Core {
         }
     }
 
-    async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
+    /// What follows here from jobs that were made.
+    pub(crate) async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
         let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         self.metrics
             .submitted

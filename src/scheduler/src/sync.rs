@@ -22,7 +22,7 @@ const COUNT_PART: u64 = 25;
 const COUNT_MS_MAX: u64 = 4_000;
 /// How often changes are read a second time, in looks. What was written so long ago is acknowledged or gone.
 const AGAIN_EVERY: u64 = 10;
-/// How often alarms are read, in looks.
+/// How often alarms and timers are read, in looks.
 const ALARMS_EVERY: u64 = 2;
 /// How often accounts and closed hosts are read anew (other replicas and people change them), in looks.
 const RELOAD_EVERY: u64 = 2;
@@ -162,6 +162,7 @@ impl Core {
         self.settle_doubts().await?;
         if !round.is_multiple_of(ALARMS_EVERY) {
             self.read_alarms().await?;
+            self.read_timers().await?;
         }
         self.put_suspects_aside().await;
         let began = self.clock.now();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{JobId, TboxType};
+use fairlead_job::{IdMaker, JobId, TboxType};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
@@ -32,24 +32,38 @@ pub(crate) fn state(id: u64) -> JobState {
 /// A replica's shared state over an embedded store of its own, without engine and HTTP.
 pub(crate) async fn core() -> (tempfile::TempDir, Arc<Core>) {
     let data = tempfile::tempdir().expect("a folder for the store");
-    let store: Arc<dyn JobStore> =
-        Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"));
-    let parts = Parts::new(store, Clock::system(), Arc::new(HttpPeers::new()));
-    let config = Config::embedded(data.path().to_owned());
-    let sealer = Sealer::with_key([7; 32]);
-    let url = "http://127.0.0.1:1".to_owned();
-    let core = Core::new(config, parts, url, sealer, &CancellationToken::new());
-    (data, Arc::new(core))
+    let core = core_over(
+        embedded(&data),
+        Config::embedded(data.path().to_owned()),
+        Clock::system(),
+    );
+    (data, core)
 }
 
-/// Another replica's over the same store.
-pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
-    let store = Arc::clone(&core.store);
-    let parts = Parts::new(store, Clock::system(), Arc::new(HttpPeers::new()));
+/// An embedded store in this folder.
+pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
+    Arc::new(EmbeddedStore::open(data.path()).expect("a new store opens"))
+}
+
+/// A replica's shared state over this store.
+pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
+    let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
     let sealer = Sealer::with_key([7; 32]);
-    let url = "http://127.0.0.1:2".to_owned();
+    let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
-    Arc::new(Core::new(core.config.clone(), parts, url, sealer, &stop))
+    Arc::new(Core::new(config, parts, url, sealer, &stop))
+}
+
+/// Another replica's over the same store, by the same clock.
+pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
+    let beside = core_over(
+        Arc::clone(&core.store),
+        core.config.clone(),
+        core.clock.clone(),
+    );
+    // Ids of its own.
+    beside.number_ids(IdMaker::new(1, core.clock.wall_s()));
+    beside
 }
 
 /// Stores a job in this state and returns it as it is stored.

@@ -21,13 +21,18 @@ const HIDDEN: [&str; 8] = [
 
 /// A job as `jobs/:id` answers it: its spec, and over it what the scheduler knows.
 pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
-    let mut view = spec.unwrap_or_default();
-    Sealer::strip(&mut view);
-    for name in HIDDEN {
-        view.shift_remove(name);
-    }
+    let mut view = shown_spec(spec.unwrap_or_default());
     view.extend(known(state));
     view
+}
+
+/// What people may see of a spec.
+pub(crate) fn shown_spec(mut spec: Spec) -> Spec {
+    Sealer::strip(&mut spec);
+    for name in HIDDEN {
+        spec.shift_remove(name);
+    }
+    spec
 }
 
 /// One field by compass-ci's name, from the state alone.

@@ -222,11 +222,14 @@ impl Dependants {
             .collect()
     }
 
-    fn forget(&self, parent: JobId) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&parent);
+    fn forget(&self, parent: JobId, child: JobId) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(children) = known.get_mut(&parent) {
+            children.remove(&child);
+            if children.is_empty() {
+                known.remove(&parent);
+            }
+        }
     }
 }
 
@@ -321,24 +324,21 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        let children = self.dependants.of(parent);
-        if children.is_empty() {
-            return Ok(());
-        }
-        let mut left = false;
-        for child in children {
-            left |= self.look_at_dependant(child).await?;
-        }
-        if !left {
-            self.dependants.forget(parent);
+        for child in self.dependants.of(parent) {
+            // Those alone that were looked at: others may have come meanwhile.
+            if !self.look_at_dependant(child).await? {
+                self.dependants.forget(parent, child);
+            }
         }
         Ok(())
     }
 
     /// Decides about one waiting job; says whether it still waits.
     pub(crate) async fn look_at_dependant(self: &Arc<Self>, child: JobId) -> Result<bool, Refusal> {
-        let Ok(stored) = self.job(child).await else {
-            return Ok(false);
+        let stored = match self.job(child).await {
+            Ok(stored) => stored,
+            Err(refusal) if refusal.body.code == ErrorCode::NotFound => return Ok(false),
+            Err(refusal) => return Err(refusal),
         };
         let Some(conditions) =
             conditions_of(&stored.state).filter(|_| stored.state.stage == Stage::Submit)
@@ -441,8 +441,13 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::faults::{Fault, FaultStore, On, Step};
+
     use super::*;
-    use crate::testing::state;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded, state, store_job},
+    };
 
     fn child(waits: Value) -> JobState {
         JobState {
@@ -508,6 +513,34 @@ mod tests {
             ..state(1)
         };
         assert_eq!(condition.standing(&cancelled), Standing::Never);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fails_forgets_nobody_who_waits() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let child = JobState {
+            ready: false,
+            waits: Some(json!({"wait_on": {"1": null}})),
+            submit_ms: core.clock.wall_ms(),
+            ..state(2)
+        };
+        store_job(&core, state(1)).await;
+        store_job(&core, child.clone()).await;
+        core.dependants.add(&child);
+        store.then(Step {
+            on: On::Get,
+            fault: Fault::Unavailable,
+            times: 1,
+        });
+        core.sweep_dependants().await;
+        let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
+        core.change(JobId::new(1), over).await.unwrap();
+        core.sweep_dependants().await;
+        assert!(core.stored_job(JobId::new(2)).await.unwrap().state.ready);
+        assert_eq!(core.dependants.parents(), []);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fairlead_job::JobId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{DocWrite, Expect, ItemError, JobState, NewJob};
+use crate::{AT_MS, DocWrite, Expect, ItemError, JobState, NewJob};
 
 /// How large a job's body may be as JSON, bytes. Elasticsearch takes requests up to 100 MB.
 pub const BODY_BYTES_MAX: usize = 32 << 20;
@@ -68,6 +68,12 @@ pub(crate) fn encode_doc(write: &DocWrite) -> Result<Option<String>, ItemError> 
         Some(body @ Value::Object(_)) => to_text(body, "document", DOC_BYTES_MAX).map(Some),
         Some(_) => Err(refused("a document's body is a JSON object".to_owned())),
     }
+}
+
+/// When somebody must look at a small document, UTC epoch ms; 0: never.
+pub(crate) fn doc_at_ms(write: &DocWrite) -> u64 {
+    let at_ms = write.body.as_ref().and_then(|body| body.get(AT_MS));
+    at_ms.and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// Whether a small document can have this id.

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
-    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
+    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
+    StoreHealth, StoredJob, Version,
 };
 
 /// Which calls a fault waits for.
@@ -28,7 +28,7 @@ pub enum On {
     PutDocs,
     /// `submit`, `patch` and `put_docs`.
     Write,
-    /// `get`, `get_bodies` and `get_doc`.
+    /// `get`, `get_bodies` and `get_docs`.
     Get,
     /// `counts`, `pull`, `find`, `search` and `list_docs`.
     Search,
@@ -277,9 +277,13 @@ impl JobStore for FaultStore {
         Ok(answer(&mut last.searches, search, fresh, is_stale))
     }
 
-    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+    async fn get_docs(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
         self.read_fault()?;
-        self.inner.get_doc(kind, id).await
+        self.inner.get_docs(kind, ids).await
     }
 
     async fn put_docs(
@@ -297,6 +301,27 @@ impl JobStore for FaultStore {
         let fresh = self.inner.list_docs(kind).await?;
         let mut last = locked(&self.last);
         Ok(answer(&mut last.lists, &kind, fresh, is_stale))
+    }
+
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(DocPage::default());
+        }
+        self.inner.page_docs(kind, find).await
+    }
+
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(Vec::new());
+        }
+        self.inner.due_docs(kind, before_ms, limit).await
     }
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {

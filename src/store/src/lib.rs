@@ -23,4 +23,6 @@ pub use query::{
     ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
     SearchPage,
 };
-pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch};
+pub use store::{
+    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, JobStore, Patch,
+};

@@ -41,13 +41,15 @@ pub enum DocKind {
     Submit,
     /// Which job of each sequence has its turn.
     Sequence,
+    /// Jobs that are run again and again.
+    Timer,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -57,6 +59,7 @@ impl DocKind {
         Self::Lease,
         Self::Submit,
         Self::Sequence,
+        Self::Timer,
         Self::Setting,
     ];
 
@@ -72,6 +75,7 @@ impl DocKind {
             Self::Lease => "leases",
             Self::Submit => "submits",
             Self::Sequence => "sequences",
+            Self::Timer => "timers",
             Self::Setting => "settings",
         }
     }
@@ -84,8 +88,31 @@ pub struct Doc {
     pub id: String,
     /// Its version.
     pub version: Version,
-    /// What it holds: a JSON object, stored whole and not searchable.
+    /// What it holds: a JSON object, stored whole and not searchable but for [`AT_MS`].
     pub body: Value,
+}
+
+/// The field of a small document's body that says when somebody must look at it, UTC epoch ms; 0 or absent: never.
+pub const AT_MS: &str = "at_ms";
+
+/// A part of the small documents of a kind, by id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocFind {
+    /// Their ids begin so. Empty: all of them.
+    pub prefix: String,
+    /// Only those whose ids come after this one. Empty: from the first on.
+    pub after: String,
+    /// At most so many, 1 to 1,000.
+    pub limit: u32,
+}
+
+/// Small documents that were found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DocPage {
+    /// Sorted by id.
+    pub docs: Vec<Doc>,
+    /// How many have the prefix, wherever the page begins.
+    pub total: u64,
 }
 
 /// What a write of a small document expects to find.
@@ -166,8 +193,15 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;
 
+    /// Reads small documents in real time, in the order asked for.
+    async fn get_docs(&self, kind: DocKind, ids: &[String])
+    -> Result<Vec<Option<Doc>>, StoreError>;
+
     /// Reads a small document in real time.
-    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError>;
+    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
+        let found = self.get_docs(kind, &[id.to_owned()]).await?;
+        Ok(found.into_iter().next().flatten())
+    }
 
     /// Writes small documents of one kind, each with its own expectation.
     async fn put_docs(
@@ -178,6 +212,18 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
 
     /// All small documents of a kind, sorted by id.
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError>;
+
+    /// A page of the small documents of a kind, sorted by id, and how many there are. Lags like a search.
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError>;
+
+    /// Small documents of a kind whose [`AT_MS`] is set and before `before_ms`, earliest first, at most `limit`
+    /// (1 to 10,000). Lags like a search.
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError>;
 
     /// Appends to the record of events. Best effort: an error loses only the record.
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError>;

@@ -14,6 +14,7 @@ use fairlead_store::NewJob;
 use super::{
     net::Answer,
     scenario::{HostPlan, Scenario},
+    timers,
     truth::Change,
     world::{Violation, WALL_START_MS, World},
 };
@@ -62,6 +63,8 @@ pub(super) struct Check {
     phantoms: bool,
     acknowledged: BTreeSet<JobId>,
     submits: u64,
+    /// The job of each run of each timer.
+    timed: BTreeMap<String, JobId>,
     /// What each job of each submit became.
     made: BTreeMap<String, JobId>,
     /// Requests that users made again without an answer to the first, and those that came twice.
@@ -111,6 +114,7 @@ impl Check {
             phantoms: scenario.faults.write_phantom > 0,
             acknowledged: BTreeSet::new(),
             submits: 0,
+            timed: BTreeMap::new(),
             made: BTreeMap::new(),
             repeated: BTreeSet::new(),
             history: History::default(),
@@ -145,7 +149,15 @@ impl Check {
 
     /// A job has come to be: its submit, if nobody repeated it, must not have made another of it.
     fn created(&mut self, job: &NewJob) -> Result<(), Violation> {
-        let (asked, id) = (&job.body["asked"], job.state.job_id);
+        let id = job.state.job_id;
+        if let Some(run) = timers::run_of(&job.body) {
+            let first = *self.timed.entry(run.clone()).or_insert(id);
+            if first != id {
+                return broken("I10", format!("{run} is job {first} and job {id}"));
+            }
+            return Ok(());
+        }
+        let asked = &job.body["asked"];
         let first = *self.made.entry(asked.to_string()).or_insert(id);
         let is_repeated = asked[0]
             .as_str()

@@ -13,6 +13,7 @@ mod jobs;
 mod reply;
 mod site;
 mod testbox;
+mod timers;
 mod transport;
 
 pub use config::{ClientConfig, JobQuery, JobUpdate};

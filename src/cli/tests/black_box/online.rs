@@ -387,3 +387,70 @@ fn serving_openly_to_others_must_be_said() {
     lab.run(&["serve", "--listen", "127.0.0.1:0", "--data", "file"])
         .exits(5);
 }
+
+#[test]
+fn a_timer_from_submit_to_its_end() {
+    let lab = Lab::new();
+    let server = Serving::start(&lab, &[]);
+    lab.write("a.yaml", "suite: s\nscript: echo a\ncron: '0 2 * * *'\n");
+    let ran = server.run(&lab, &["timers", "submit", "a.yaml"]).exits(0);
+    assert!(
+        ran.out.starts_with("timer a: 0 2 * * * (UTC), next run 2")
+            && ran.out.contains("T02:00:00"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.err.contains("no host is known"), "{}", ran.err);
+    let refused = server.run(&lab, &["submit", "a.yaml"]).exits(3);
+    assert!(
+        refused.err.contains("fairlead timers submit"),
+        "{}",
+        refused.err
+    );
+    let twice = server.run(&lab, &["timers", "submit", "a.yaml"]).exits(3);
+    assert!(twice.err.contains("one of this name"), "{}", twice.err);
+    lab.write("b.yaml", SLEEPY);
+    let two = server
+        .run(&lab, &["timers", "submit", "b.yaml", "--every", "1h"])
+        .exits(2);
+    assert!(two.err.contains("a timer runs one"), "{}", two.err);
+
+    let timers = |args: &[&str]| {
+        let args = [&["timers"], args].concat();
+        server.run(&lab, &args).exits(0).out
+    };
+    timers(&["submit", "b.yaml", "n=1", "--every", "2h", "--name", "b"]);
+    timers(&["pause", "a"]);
+    let list = timers(&[]);
+    assert!(
+        list.contains("paused") && list.contains("every 2h"),
+        "{list}"
+    );
+    timers(&["resume", "a", "b"]);
+    timers(&[
+        "update",
+        "a",
+        "--timezone",
+        "Asia/Shanghai",
+        "--overlap",
+        "queue",
+    ]);
+    timers(&["update", "b", "--file", "a.yaml"]);
+    let shown = server
+        .run(&lab, &["timers", "show", "b", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&shown["cron"], &shown["every"]),
+        (&json!("0 2 * * *"), &json!(null))
+    );
+    assert_eq!(shown["job"]["script"], "echo a");
+    let shown = timers(&["show", "a"]);
+    assert!(
+        shown.contains("Asia/Shanghai") && shown.contains("overlap   queue"),
+        "{shown}"
+    );
+    timers(&["delete", "a", "b"]);
+    let gone = server.run(&lab, &["timers", "show", "a"]).exits(3);
+    assert!(gone.err.contains("no timer 'a'"), "{}", gone.err);
+}

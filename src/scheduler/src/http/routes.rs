@@ -23,6 +23,7 @@ mod admin;
 mod files;
 mod jobs;
 mod testboxes;
+mod timers;
 
 /// Everything that the replica answers.
 pub(crate) fn filter(core: Arc<Core>) -> BoxedFilter<(Response,)> {
@@ -140,6 +141,7 @@ async fn route_v1(
     Some(match (method, rest) {
         ("GET" | "HEAD", ["health"]) => Ok(admin::health(&core)),
         ("GET", ["version"]) => Ok(admin::version(&core)),
+        (_, ["timers", rest @ ..]) => return timers::route(core, request, method, rest).await,
         ("GET", ["queues"]) => admin::queues(core, request).await,
         ("POST" | "PUT", ["queues", name]) => admin::set_queue(core, request, name).await,
         ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).await,

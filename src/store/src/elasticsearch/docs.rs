@@ -11,7 +11,8 @@ use super::{
     store::ElasticStore,
 };
 use crate::{
-    Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, StoreError, Version, clock, codec,
+    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, ItemError, StoreError,
+    Version, clock, codec,
 };
 
 /// Documents of one page of a list.
@@ -27,18 +28,21 @@ struct StoredDoc {
 }
 
 impl ElasticStore {
-    /// One document, in real time.
-    pub(super) async fn read_doc(
+    /// Documents in real time, in order. An id that no document can have is nobody's.
+    pub(super) async fn docs_by_id(
         &self,
         kind: DocKind,
-        id: &str,
-    ) -> Result<Option<Doc>, StoreError> {
-        if !codec::is_doc_id(id) {
-            return Ok(None);
-        }
-        let names = [(self.docs_index(kind), id.to_owned())];
-        let got: Vec<Got<StoredDoc>> = self.multi_get(&names).await?;
-        Ok(got.into_iter().next().and_then(|got| {
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
+        let index = self.docs_index(kind);
+        let good = ids.iter().filter(|id| codec::is_doc_id(id));
+        let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
+        let got: Vec<Got<StoredDoc>> = if names.is_empty() {
+            Vec::new()
+        } else {
+            self.multi_get(&names).await?
+        };
+        let mut read = got.into_iter().map(|got| {
             let version = Version {
                 primary_term: got.primary_term,
                 seq_no: got.seq_no,
@@ -48,7 +52,14 @@ impl ElasticStore {
                 version,
                 body: doc.body,
             })
-        }))
+        });
+        let of = |id: &String| {
+            codec::is_doc_id(id)
+                .then(|| read.next())
+                .flatten()
+                .flatten()
+        };
+        Ok(ids.iter().map(of).collect())
     }
 
     /// Writes, in order: a later write of a batch finds what an earlier one left.
@@ -96,10 +107,14 @@ impl ElasticStore {
             (Some(_), Expect::Any | Expect::Version(_)) => "index",
         };
         let action = json!({action: target});
+        let at = match codec::doc_at_ms(write) {
+            0 => String::new(),
+            at_ms => format!(",\"{AT_MS}\":{at_ms}"),
+        };
         let lines = match body {
             None => format!("{action}\n"),
             Some(body) => format!(
-                "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now},\"body\":{body}}}\n",
+                "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now}{at},\"body\":{body}}}\n",
                 json!(write.id)
             ),
         };
@@ -120,25 +135,48 @@ impl ElasticStore {
             }
             let found: Found = self.search_one(&index, &body).await?;
             let is_last = found.hits.hits.len() < LIST_PAGE;
-            for hit in found.hits.hits {
-                let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {
-                    StoreError::Refused {
-                        reason: format!("a document of {index} cannot be read: {error}"),
-                    }
-                })?;
-                docs.push(Doc {
-                    id: doc.id,
-                    version: Version {
-                        primary_term: hit.primary_term,
-                        seq_no: hit.seq_no,
-                    },
-                    body: doc.body,
-                });
-            }
+            docs.extend(docs_of(found, &index)?);
             if is_last {
                 return Ok(docs);
             }
         }
+    }
+
+    /// A page by id, and how many have the prefix.
+    pub(super) async fn docs_page(
+        &self,
+        kind: DocKind,
+        find: &DocFind,
+    ) -> Result<DocPage, StoreError> {
+        let index = self.docs_index(kind);
+        let mut body = json!({
+            "size": find.limit.clamp(1, 1_000), "track_total_hits": true,
+            "seq_no_primary_term": true, "sort": [{"id": "asc"}],
+            "query": {"bool": {"filter": [{"prefix": {"id": find.prefix}}]}},
+        });
+        if !find.after.is_empty() {
+            body["search_after"] = json!([find.after]);
+        }
+        let found: Found = self.search_one(&index, &body).await?;
+        let total = found.hits.total.as_ref().map_or(0, |total| total.value);
+        let docs = docs_of(found, &index)?;
+        Ok(DocPage { docs, total })
+    }
+
+    /// Those that must be looked at before `before_ms`, earliest first.
+    pub(super) async fn docs_due(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError> {
+        let index = self.docs_index(kind);
+        let body = json!({
+            "size": limit.clamp(1, 10_000), "track_total_hits": false, "seq_no_primary_term": true,
+            "sort": [{AT_MS: "asc"}, {"id": "asc"}],
+            "query": {"bool": {"filter": [{"range": {AT_MS: {"gt": 0, "lt": before_ms}}}]}},
+        });
+        docs_of(self.search_one(&index, &body).await?, &index)
     }
 
     /// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.
@@ -196,4 +234,25 @@ impl ElasticStore {
         let refreshed: Refreshed = super::reply::parse(body).await?;
         refreshed.shards.all_answered()
     }
+}
+
+/// The documents of an answer.
+fn docs_of(found: Found, index: &str) -> Result<Vec<Doc>, StoreError> {
+    let hits = found.hits.hits.into_iter();
+    hits.map(|hit| {
+        let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {
+            StoreError::Refused {
+                reason: format!("a document of {index} cannot be read: {error}"),
+            }
+        })?;
+        Ok(Doc {
+            id: doc.id,
+            version: Version {
+                primary_term: hit.primary_term,
+                seq_no: hit.seq_no,
+            },
+            body: doc.body,
+        })
+    })
+    .collect()
 }

@@ -7,9 +7,9 @@ use fairlead_job::{JobId, Spec};
 
 use super::{changes::Places, cluster::Cluster, config::ElasticConfig, login, setup};
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
-    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version, clock::Chance,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
+    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
+    StoreHealth, StoredJob, Version, clock::Chance,
 };
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
@@ -138,8 +138,12 @@ impl JobStore for ElasticStore {
         self.search_page(search).await
     }
 
-    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
-        self.read_doc(kind, id).await
+    async fn get_docs(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
+        self.docs_by_id(kind, ids).await
     }
 
     async fn put_docs(
@@ -152,6 +156,19 @@ impl JobStore for ElasticStore {
 
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
         self.read_docs(kind).await
+    }
+
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
+        self.docs_page(kind, find).await
+    }
+
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError> {
+        self.docs_due(kind, before_ms, limit).await
     }
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {

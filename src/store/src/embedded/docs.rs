@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
 use super::apply::{Batch, Item, unsigned, version};
-use crate::{Doc, DocKind, DocWrite, EventRecord, Expect, ItemError, codec};
+use crate::{Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, ItemError, codec};
 
 impl Batch<'_> {
     /// Writes or deletes one small document.
@@ -35,9 +35,16 @@ impl Batch<'_> {
             Some(text) => self
                 .tx
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO docs (kind, id, seq, body) VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT OR REPLACE INTO docs (kind, id, seq, body, at_ms)
+                        VALUES (?1, ?2, ?3, ?4, ?5)",
                 )?
-                .execute(params![kind.as_str(), write.id, seq, text])?,
+                .execute(params![
+                    kind.as_str(),
+                    write.id,
+                    seq,
+                    text,
+                    i64::try_from(codec::doc_at_ms(write)).unwrap_or(i64::MAX)
+                ])?,
             None => self
                 .tx
                 .prepare_cached("DELETE FROM docs WHERE kind = ?1 AND id = ?2")?
@@ -63,11 +70,67 @@ impl Batch<'_> {
     }
 }
 
-/// Reads one small document.
-pub(super) fn get(conn: &Connection, kind: DocKind, id: &str) -> rusqlite::Result<Option<Doc>> {
-    conn.prepare_cached("SELECT id, seq, body FROM docs WHERE kind = ?1 AND id = ?2")?
-        .query_row(params![kind.as_str(), id], read_doc)
-        .optional()
+/// Reads small documents, in order.
+pub(super) fn get(
+    conn: &Connection,
+    kind: DocKind,
+    ids: &[String],
+) -> rusqlite::Result<Vec<Option<Doc>>> {
+    let mut read =
+        conn.prepare_cached("SELECT id, seq, body FROM docs WHERE kind = ?1 AND id = ?2")?;
+    ids.iter()
+        .map(|id| {
+            read.query_row(params![kind.as_str(), id], read_doc)
+                .optional()
+        })
+        .collect()
+}
+
+/// A page by id, and how many have the prefix.
+pub(super) fn page(conn: &Connection, kind: DocKind, find: &DocFind) -> rusqlite::Result<DocPage> {
+    // Behind every id that begins so: this is no character that texts have.
+    let end = format!("{}{}", find.prefix, char::MAX);
+    let total = conn
+        .prepare_cached("SELECT COUNT(*) FROM docs WHERE kind = ?1 AND id >= ?2 AND id < ?3")?
+        .query_row(params![kind.as_str(), find.prefix, end], |row| {
+            unsigned(row, 0)
+        })?;
+    let docs = conn
+        .prepare_cached(
+            "SELECT id, seq, body FROM docs
+                WHERE kind = ?1 AND id >= ?2 AND id < ?3 AND id > ?4 ORDER BY id LIMIT ?5",
+        )?
+        .query_map(
+            params![
+                kind.as_str(),
+                find.prefix,
+                end,
+                find.after,
+                find.limit.clamp(1, 1_000)
+            ],
+            read_doc,
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(DocPage { docs, total })
+}
+
+/// Those that must be looked at before `before_ms`, earliest first.
+pub(super) fn due(
+    conn: &Connection,
+    kind: DocKind,
+    before_ms: u64,
+    limit: u32,
+) -> rusqlite::Result<Vec<Doc>> {
+    let before_ms = i64::try_from(before_ms).unwrap_or(i64::MAX);
+    conn.prepare_cached(
+        "SELECT id, seq, body FROM docs INDEXED BY docs_at
+            WHERE kind = ?1 AND at_ms > 0 AND at_ms < ?2 ORDER BY at_ms, id LIMIT ?3",
+    )?
+    .query_map(
+        params![kind.as_str(), before_ms, limit.clamp(1, 10_000)],
+        read_doc,
+    )?
+    .collect()
 }
 
 /// All of a kind, sorted by the bytes of their ids.

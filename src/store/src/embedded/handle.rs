@@ -19,9 +19,9 @@ use super::{
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocKind, DocWrite, EventRecord, Find, ItemError,
-    JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob,
-    Version, health::Watch,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
+    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
+    StoreHealth, StoredJob, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -273,9 +273,13 @@ impl JobStore for EmbeddedStore {
         self.read(move |conn| search::search(conn, &search)).await
     }
 
-    async fn get_doc(&self, kind: DocKind, id: &str) -> Result<Option<Doc>, StoreError> {
-        let id = id.to_owned();
-        self.read(move |conn| docs::get(conn, kind, &id)).await
+    async fn get_docs(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
+        let ids = ids.to_vec();
+        self.read(move |conn| docs::get(conn, kind, &ids)).await
     }
 
     async fn put_docs(
@@ -288,6 +292,21 @@ impl JobStore for EmbeddedStore {
 
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
         self.read(move |conn| docs::list(conn, kind)).await
+    }
+
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
+        let find = find.clone();
+        self.read(move |conn| docs::page(conn, kind, &find)).await
+    }
+
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<Doc>, StoreError> {
+        self.read(move |conn| docs::due(conn, kind, before_ms, limit))
+            .await
     }
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {

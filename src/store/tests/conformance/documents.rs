@@ -1,6 +1,8 @@
 //! Small documents and events.
 
-use fairlead_store::{DocKind, DocWrite, EventRecord, Expect, ItemError, JobStore, Version};
+use fairlead_store::{
+    AT_MS, Doc, DocFind, DocKind, DocWrite, EventRecord, Expect, ItemError, JobStore, Version,
+};
 use serde_json::{Value, json};
 
 fn write(id: &str, expect: Expect, body: Option<Value>) -> DocWrite {
@@ -124,6 +126,77 @@ pub(crate) async fn bad_documents_are_refused(store: &dyn JobStore) {
     }
     assert_eq!(store.get_doc(DocKind::Setting, "").await.unwrap(), None);
     assert_eq!(store.get_doc(DocKind::Setting, &long).await.unwrap(), None);
+}
+
+pub(crate) async fn documents_are_read_together_and_in_pages(store: &dyn JobStore) {
+    let all = ["ann/a", "ann/b", "ann/\u{1f600}", "anna/a", "bob/a"];
+    let writes = all.map(|id| write(id, Expect::Absent, Some(json!({"id": id}))));
+    let written = store.put_docs(DocKind::Timer, writes.to_vec()).await;
+    assert!(written.iter().all(Result::is_ok), "{written:?}");
+    store.refresh().await.unwrap();
+
+    let asked = ["bob/a", "", "none", "ann/a"].map(str::to_owned);
+    let read = store.get_docs(DocKind::Timer, &asked).await.unwrap();
+    let ids: Vec<_> = read.iter().map(|doc| Some(&doc.as_ref()?.id)).collect();
+    assert_eq!(ids, [Some(&asked[0]), None, None, Some(&asked[3])]);
+    assert!(
+        store
+            .get_docs(DocKind::Timer, &[])
+            .await
+            .unwrap()
+            .is_empty()
+    );
+
+    let page = async |prefix: &str, after: &str, limit| {
+        let (prefix, after) = (prefix.to_owned(), after.to_owned());
+        let find = DocFind {
+            prefix,
+            after,
+            limit,
+        };
+        let page = store.page_docs(DocKind::Timer, &find).await.unwrap();
+        let ids: Vec<String> = page.docs.into_iter().map(|doc| doc.id).collect();
+        (ids, page.total)
+    };
+    let of = |ids: &[&str], total| (ids.iter().map(|id| (*id).to_owned()).collect(), total);
+    assert_eq!(page("ann/", "", 9).await, of(&all[..3], 3));
+    assert_eq!(page("ann/", "", 2).await, of(&all[..2], 3));
+    assert_eq!(page("ann/", "ann/b", 2).await, of(&all[2..3], 3));
+    assert_eq!(page("", "ann/b", 2).await, of(&all[2..4], 5));
+    assert_eq!(page("carl/", "", 2).await, of(&[], 0));
+}
+
+pub(crate) async fn documents_come_by_their_time(store: &dyn JobStore) {
+    let at = |id: &str, body: Value| write(id, Expect::Any, Some(body));
+    let writes = vec![
+        at("late", json!({AT_MS: 30})),
+        at("b", json!({AT_MS: 10})),
+        at("a", json!({AT_MS: 10})),
+        at("never", json!({})),
+        at("paused", json!({AT_MS: 0})),
+    ];
+    store.put_docs(DocKind::Timer, writes).await;
+    let other = vec![at("other", json!({AT_MS: 10}))];
+    store.put_docs(DocKind::Queue, other).await;
+    let due = async |before_ms, limit| -> Vec<Doc> {
+        store.refresh().await.unwrap();
+        let due = store.due_docs(DocKind::Timer, before_ms, limit).await;
+        due.unwrap()
+    };
+    let ids = |docs: &[Doc]| docs.iter().map(|doc| doc.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&due(30, 9).await), ["a", "b"]);
+    assert_eq!(ids(&due(31, 2).await), ["a", "b"]);
+    let found = due(31, 9).await;
+    assert_eq!(ids(&found), ["a", "b", "late"]);
+    // It moves on, and its version is one to compare with.
+    let moved = DocWrite {
+        expect: Expect::Version(found[0].version),
+        ..at("a", json!({AT_MS: 40}))
+    };
+    let deleted = write("b", Expect::Version(found[1].version), None);
+    let results = store.put_docs(DocKind::Timer, vec![moved, deleted]).await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(ids(&due(100, 9).await), ["late", "a"]);
 }
 
 pub(crate) async fn events_are_taken(store: &dyn JobStore) {

@@ -33,7 +33,8 @@ macro_rules! conformance {
                 changes_are_read_in_pages, changes_of_several_months_are_read_together;
             searches: filters_hold_together, pages_and_totals, alarms_come_by_time_while_a_job_waits;
             documents: documents_compare_and_set, documents_are_listed_in_order,
-                bad_documents_are_refused, events_are_taken;
+                bad_documents_are_refused, documents_are_read_together_and_in_pages,
+                documents_come_by_their_time, events_are_taken;
             model: random_histories_equal_a_naive_model);
     };
     (@ $with:path; $($module:ident: $($case:ident),+);+) => {

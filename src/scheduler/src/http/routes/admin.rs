@@ -88,6 +88,7 @@ pub(super) fn version(core: &Core) -> Response {
         "idempotency-key",
         "strict",
         "cordon",
+        "timers",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{CancelItem, CancelRequest, ErrorCode, JobList};
-use fairlead_job::{DataReadiness, Health, JobId, Stage};
+use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Search, SearchOrder};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::{
     explain::explain_job,
     http::{Query, request::Request},
     intake::{Item, is_quick, read_submit},
-    lease::ended,
+    lease::{cancelled, to_be_stopped},
     refusal::{Refusal, excerpt},
     repeats::KEY,
     submit::{How, refused_item},
@@ -51,7 +51,7 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
 }
 
 /// Reads the body of a submit; what may take long is read beside the runtime.
-async fn read_items(
+pub(super) async fn read_items(
     core: &Core,
     content_type: Option<String>,
     body: bytes::Bytes,
@@ -270,11 +270,7 @@ async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusa
                 };
                 return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
             }
-            let next = ended(state, Stage::Cancel, Health::Cancel, now_ms, &reason);
-            Ok(Some(JobState {
-                data_readiness: DataReadiness::Norun,
-                ..next
-            }))
+            Ok(Some(cancelled(state, now_ms, &reason)))
         })
         .await?;
     if changed.before.version != changed.after.version {
@@ -417,12 +413,7 @@ pub(super) async fn terminate(
                 };
                 return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
             }
-            Ok((!state.stop_asked).then(|| JobState {
-                stop_asked: true,
-                stop_ms: now_ms,
-                reason: reason.clone(),
-                ..state.clone()
-            }))
+            Ok(to_be_stopped(state, now_ms, &reason))
         })
         .await?;
     core.note(&who.name, "job.terminate", &id.to_string(), Value::Null);

@@ -1,0 +1,432 @@
+//! `fairlead timers`: jobs that are run again and again.
+
+use std::path::{Path, PathBuf};
+
+use fairlead_api::TimerView;
+use fairlead_job::Spec;
+use serde_json::Value;
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    expansion::JobsArgs,
+    submission::{self, Entry},
+    table::{Grid, harmless, or_dash},
+    words::Words,
+};
+
+/// What to do with timers.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TimersArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Makes a timer of a job file with one job
+    Submit(SubmitArgs),
+    /// Lists timers with their next and last runs
+    List(ListArgs),
+    /// Shows one timer: its schedule, its last run, what was left out and why
+    Show(NameArgs),
+    /// Changes when and how a timer runs; with --file its job, too
+    Update(UpdateArgs),
+    /// Lets no run begin until it is resumed
+    Pause(NamesArgs),
+    /// Goes on with the next time
+    Resume(NamesArgs),
+    /// Deletes timers; their runs go on
+    Delete(NamesArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct SubmitArgs {
+    #[command(flatten)]
+    jobs: JobsArgs,
+    /// The timer's name; else `timer` in the file, else the file's own name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    when: WhenArgs,
+}
+
+/// When it runs. What is said here goes before what the file says.
+#[derive(Debug, clap::Args)]
+struct WhenArgs {
+    /// A run each so long, from now on: 30m, 6h, 1d
+    #[arg(long, value_name = "PERIOD", conflicts_with_all = ["cron", "timezone"])]
+    every: Option<String>,
+    /// A run whenever the clock shows this: "0 2 * * *" is each night at two
+    #[arg(long, value_name = "LINE")]
+    cron: Option<String>,
+    /// The zone whose clocks are meant, Europe/Berlin for example; UTC when not said
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// While an earlier run goes on: `skip` the new one, `queue` it, or `replace` the earlier one
+    #[arg(long, value_name = "HOW")]
+    overlap: Option<String>,
+    /// Runs that nobody could start in time: `once` for all of them, or `skip`
+    #[arg(long, value_name = "HOW")]
+    missed: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct OfArgs {
+    /// Of this account, not of one's own
+    #[arg(long, value_name = "ACCOUNT")]
+    of: Option<String>,
+}
+
+impl OfArgs {
+    /// Whose timers are meant.
+    fn account(&self, context: &Context) -> Result<Option<String>, Failure> {
+        match &self.of {
+            Some(account) => Ok(Some(account.clone())),
+            None => Ok(context.settings()?.account.value),
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    of: OfArgs,
+    /// Everybody's
+    #[arg(long, conflicts_with = "of")]
+    all: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct NameArgs {
+    /// The timer
+    name: String,
+    #[command(flatten)]
+    of: OfArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct NamesArgs {
+    /// The timers
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    of: OfArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct UpdateArgs {
+    /// The timer
+    name: String,
+    /// Replaces its whole job by that of this file
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    when: WhenArgs,
+    #[command(flatten)]
+    of: OfArgs,
+}
+
+impl WhenArgs {
+    /// Puts what is said over what the file says.
+    fn set(&self, spec: &mut Spec) {
+        if self.every.is_some() {
+            spec.shift_remove("cron");
+            spec.shift_remove("timezone");
+        }
+        if self.cron.is_some() {
+            spec.shift_remove("every");
+        }
+        let said = [
+            ("every", &self.every),
+            ("cron", &self.cron),
+            ("timezone", &self.timezone),
+            ("overlap", &self.overlap),
+            ("missed", &self.missed),
+        ];
+        for (name, value) in said {
+            if let Some(value) = value {
+                spec.insert(name.to_owned(), Value::from(value.as_str()));
+            }
+        }
+    }
+}
+
+pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<u8> {
+    let list = What::List(ListArgs {
+        of: OfArgs { of: None },
+        all: false,
+    });
+    match args.what.as_ref().unwrap_or(&list) {
+        What::Submit(args) => submit(args, context).await,
+        What::List(args) => show_all(args, context).await,
+        What::Show(NameArgs { name, of }) => {
+            let of = of.account(context)?;
+            let timer = context.client()?.timer(name, of.as_deref()).await;
+            context.print(&timer.map_err(Failure::from)?, one)?;
+            Ok(exit::OK)
+        }
+        What::Update(args) => update(args, context).await,
+        What::Pause(args) => {
+            let (client, of) = (context.client()?, args.of.account(context)?);
+            for name in &args.names {
+                let timer = client.pause_timer(name, of.as_deref()).await;
+                context.print(&timer.map_err(Failure::from)?, said)?;
+            }
+            Ok(exit::OK)
+        }
+        What::Resume(args) => {
+            let (client, of) = (context.client()?, args.of.account(context)?);
+            for name in &args.names {
+                let timer = client.resume_timer(name, of.as_deref()).await;
+                context.print(&timer.map_err(Failure::from)?, said)?;
+            }
+            Ok(exit::OK)
+        }
+        What::Delete(args) => {
+            let (client, of) = (context.client()?, args.of.account(context)?);
+            for name in &args.names {
+                let deleted = client.delete_timer(name, of.as_deref()).await;
+                deleted.map_err(Failure::from)?;
+                let text = |name: &String| format!("timer {}: deleted", harmless(name));
+                context.print(name, text)?;
+            }
+            Ok(exit::OK)
+        }
+    }
+}
+
+/// The one job of a file, filled in as a submit's.
+fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> {
+    let settings = context.settings()?;
+    let files = jobs.expand(&settings.include_dirs.value)?;
+    let submit_id = uuid::Uuid::new_v4().to_string();
+    let entries = submission::entries(files, &settings, &submit_id);
+    let count = entries.len();
+    match <[Entry; 1]>::try_from(entries) {
+        Ok([entry]) => Ok(entry),
+        Err(_) => Err(Failure::usage(
+            format!("{count} jobs are named; a timer runs one"),
+            "make a timer for each: fairlead timers submit FILE KEY=VALUE --name NAME",
+        )),
+    }
+}
+
+async fn submit(args: &SubmitArgs, context: &Context) -> anyhow::Result<u8> {
+    let Entry { file, mut spec, .. } = only_job(&args.jobs, context)?;
+    args.when.set(&mut spec);
+    let stem = Path::new(&file).file_stem();
+    let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
+    if let Some(name) = &args.name {
+        spec.insert("timer".to_owned(), Value::from(name.as_str()));
+    } else if let Some(name) = stem.filter(|_| spec.get("timer").is_none_or(Value::is_null)) {
+        spec.insert("timer".to_owned(), Value::from(name));
+    }
+    let timer = context.client()?.submit_timer(&Value::Object(spec)).await;
+    let timer = timer.map_err(Failure::from)?;
+    warn(&timer, context);
+    context.print(&timer, said)?;
+    Ok(exit::OK)
+}
+
+async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
+    let mut spec = match &args.file {
+        None => Spec::new(),
+        Some(file) => {
+            let jobs = JobsArgs {
+                words: Words::file(file),
+                include_dirs: Vec::new(),
+                repeat: 1,
+            };
+            only_job(&jobs, context)?.spec
+        }
+    };
+    args.when.set(&mut spec);
+    if spec.is_empty() {
+        return Err(Failure::usage(
+            format!("nothing to change of timer '{}' is named", args.name),
+            "name --every, --cron, --timezone, --overlap, --missed or --file",
+        )
+        .into());
+    }
+    let client = context.client()?;
+    let of = args.of.account(context)?;
+    let change = Value::Object(spec);
+    let timer = client.update_timer(&args.name, of.as_deref(), &change);
+    let timer = timer.await.map_err(Failure::from)?;
+    warn(&timer, context);
+    context.print(&timer, said)?;
+    Ok(exit::OK)
+}
+
+fn warn(timer: &TimerView, context: &Context) {
+    if !timer.warning.is_empty() {
+        let text = format!("timer {}: {}", timer.timer, timer.warning);
+        context.output.remark(&harmless(&text));
+    }
+}
+
+async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let of = if args.all {
+        Some(String::new())
+    } else {
+        args.of.account(context)?
+    };
+    let (mut timers, mut after) = (Vec::new(), None);
+    loop {
+        let page = client.timers(of.as_deref(), after.as_deref()).await;
+        let page = page.map_err(Failure::from)?;
+        timers.extend(page.timers);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let terminal = context.output.is_terminal();
+    context.print(&timers, |timers| all(timers, terminal))?;
+    Ok(exit::OK)
+}
+
+/// When it runs, as it was written.
+fn when(timer: &TimerView) -> String {
+    match (&timer.every, &timer.cron, &timer.timezone) {
+        (Some(every), ..) => format!("every {every}"),
+        (None, Some(line), Some(zone)) => format!("{line} ({zone})"),
+        (None, Some(line), None) => line.clone(),
+        (None, None, _) => String::new(),
+    }
+}
+
+fn next(timer: &TimerView) -> String {
+    match (&timer.next_run, timer.paused) {
+        (_, true) => "paused".to_owned(),
+        (Some(next), false) => next.clone(),
+        (None, false) => "never".to_owned(),
+    }
+}
+
+/// One line about a timer that was made or changed.
+fn said(timer: &TimerView) -> String {
+    let next = if timer.paused {
+        next(timer)
+    } else {
+        format!("next run {}", next(timer))
+    };
+    harmless(&format!("timer {}: {}, {next}", timer.timer, when(timer)))
+}
+
+fn all(timers: &[TimerView], terminal: bool) -> String {
+    let headings = [
+        "timer", "account", "suite", "when", "next run", "last run", ">runs", ">skipped",
+        ">missed", ">refused",
+    ];
+    let mut grid = Grid::new(&headings);
+    for timer in timers {
+        let last = timer.last_run.as_ref();
+        grid.row([
+            timer.timer.clone(),
+            timer.my_account.clone(),
+            or_dash(&timer.suite),
+            or_dash(&when(timer)),
+            next(timer),
+            last.map_or_else(|| "-".to_owned(), |last| last.job_id.clone()),
+            timer.runs.to_string(),
+            timer.skipped_runs.to_string(),
+            timer.missed_runs.to_string(),
+            timer.refused_runs.to_string(),
+        ]);
+    }
+    grid.render(terminal)
+}
+
+fn one(timer: &TimerView) -> String {
+    let last = timer.last_run.as_ref();
+    let last = last.map(|last| format!("job {}, due {}", last.job_id, last.due_time));
+    let lines = [
+        ("timer", timer.timer.clone()),
+        ("account", timer.my_account.clone()),
+        ("suite", timer.suite.clone()),
+        ("when", when(timer)),
+        ("overlap", timer.overlap.clone()),
+        ("missed", timer.missed.clone()),
+        ("next run", next(timer)),
+        ("last run", last.unwrap_or_default()),
+        ("runs", timer.runs.to_string()),
+        ("left out", timer.skipped_runs.to_string()),
+        ("missed", timer.missed_runs.to_string()),
+        ("refused", timer.refused_runs.to_string()),
+        ("why", timer.why.clone()),
+    ];
+    let lines = lines.map(|(name, value)| harmless(&format!("{name:<10}{}", or_dash(&value))));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_api::TimerRun;
+
+    use super::*;
+
+    fn timer() -> TimerView {
+        TimerView {
+            timer: "nightly".into(),
+            my_account: "ann".into(),
+            suite: "sleep".into(),
+            cron: Some("0 2 * * *".into()),
+            timezone: Some("UTC".into()),
+            next_run: Some("2026-11-23T02:00:00+0000".into()),
+            last_run: Some(TimerRun {
+                due_time: "2026-11-22T02:00:00+0000".into(),
+                due_ms: 0,
+                job_id: "7".into(),
+            }),
+            runs: 3,
+            why: "left\nout".into(),
+            ..TimerView::default()
+        }
+    }
+
+    #[test]
+    fn a_timer_is_a_row() {
+        assert_eq!(
+            all(&[timer()], false),
+            "timer    account  suite  when             next run                  last run  runs  skipped  missed  refused\n\
+             nightly  ann      sleep  0 2 * * * (UTC)  2026-11-23T02:00:00+0000  7            3        0       0        0"
+        );
+    }
+
+    #[test]
+    fn one_timer_says_why_nothing_came_of_its_time() {
+        let text = one(&timer());
+        assert!(text.ends_with("why       left out"), "{text}");
+        assert!(text.contains("last run  job 7, due 2026"), "{text}");
+        let paused = TimerView {
+            paused: true,
+            next_run: None,
+            ..timer()
+        };
+        assert_eq!(said(&paused), "timer nightly: 0 2 * * * (UTC), paused");
+    }
+
+    #[test]
+    fn options_go_before_the_file() {
+        let mut spec: Spec = serde_json::from_value(serde_json::json!({
+            "cron": "@daily", "timezone": "UTC", "overlap": "skip",
+        }))
+        .unwrap();
+        let args = WhenArgs {
+            every: Some("6h".into()),
+            cron: None,
+            timezone: None,
+            overlap: Some("queue".into()),
+            missed: None,
+        };
+        args.set(&mut spec);
+        assert_eq!(
+            Value::Object(spec),
+            serde_json::json!({"overlap": "queue", "every": "6h"})
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! Timers: jobs that are run again and again.
+
+use std::sync::Arc;
+
+use fairlead_api::ErrorCode;
+use fairlead_job::Spec;
+use warp::reply::Response;
+
+use super::{done, jobs::read_items, ok};
+use crate::{accounts::Who, core::Core, http::request::Request, refusal::Refusal};
+
+/// Most timers on a page.
+const PAGE_MAX: u64 = 1_000;
+
+/// Below `/scheduler/v1/timers`; `None`: nothing there.
+pub(super) async fn route(
+    core: Arc<Core>,
+    request: Request,
+    method: &str,
+    rest: &[&str],
+) -> Option<Result<Response, Refusal>> {
+    Some(match (method, rest) {
+        ("POST", []) => submit(core, request).await,
+        ("GET", []) => list(core, request).await,
+        ("GET", [name]) => show(core, request, name).await,
+        ("POST", [name]) => update(core, request, name).await,
+        ("POST", [name, "pause"]) => pause(core, request, name, true).await,
+        ("POST", [name, "resume"]) => pause(core, request, name, false).await,
+        ("DELETE", [name]) => delete(core, request, name).await,
+        _ => return None,
+    })
+}
+
+/// The one job of a body.
+async fn read_job(core: &Core, request: &mut Request) -> Result<Spec, Refusal> {
+    let content_type = request.content_type();
+    let body = request.read_body(core.config.limits.body_bytes_max).await?;
+    let items = read_items(core, content_type, body).await?;
+    match <[_; 1]>::try_from(items) {
+        Ok([item]) => Ok(item?),
+        Err(items) => Err(Refusal::new(
+            ErrorCode::BadBody,
+            format!("the body holds {} jobs; a timer runs one", items.len()),
+            "make a timer for each of them, with a name of its own",
+        )),
+    }
+}
+
+/// Whose timers are meant: the account that the query names, else the one that asks.
+fn account<'r>(request: &'r Request, who: &'r Who) -> &'r str {
+    request.query.get("account").unwrap_or(&who.name)
+}
+
+fn actor(core: &Core, request: &Request) -> Result<Who, Refusal> {
+    core.accounts.identify(&request.credentials(None))
+}
+
+async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let said = request.credentials(None);
+    let spec = read_job(&core, &mut request).await?;
+    Ok(ok(&core.submit_timer(spec, &said).await?))
+}
+
+async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    let who = actor(&core, &request)?;
+    let limit = request.query.number("limit", 1..=PAGE_MAX, 100)?;
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    let after = request.query.get("after").unwrap_or_default();
+    let views = core.timer_views(account(&request, &who), after, limit);
+    Ok(ok(&views.await?))
+}
+
+async fn show(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = actor(&core, &request)?;
+    Ok(ok(&core.timer_view(account(&request, &who), name).await?))
+}
+
+async fn update(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = actor(&core, &request)?;
+    let spec = read_job(&core, &mut request).await?;
+    let named = (account(&request, &who), name);
+    Ok(ok(&core.update_timer(&who, named, spec).await?))
+}
+
+async fn pause(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+    paused: bool,
+) -> Result<Response, Refusal> {
+    let who = actor(&core, &request)?;
+    let named = (account(&request, &who), name);
+    Ok(ok(&core.pause_timer(&who, named, paused).await?))
+}
+
+async fn delete(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = actor(&core, &request)?;
+    let named = (account(&request, &who), name);
+    core.delete_timer(&who, named).await?;
+    Ok(done())
+}

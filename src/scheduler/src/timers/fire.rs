@@ -1,0 +1,392 @@
+//! Timers whose time has come: found, and their runs made.
+//!
+//! Each second a replica asks the store for the timers of the next seconds. One replica comes first for each, by
+//! rendezvous hashing; the others look a little later whether it still has to be done. What is due together is done
+//! together: a batch is two writes of documents and one of jobs.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{JobId, Overlap, Spec, Stage};
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, Version};
+use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+
+use super::{Known, Run, Stored, Timer, id_of};
+use crate::{
+    alarms::{AHEAD_MS, TICK_MS},
+    clock::utc_text,
+    core::Core,
+    graph::link,
+    lease::{cancelled, to_be_stopped},
+    refusal::Refusal,
+};
+
+/// How much later each replica looks at a timer than the one that comes before it, ms: a lost replica's timers
+/// still begin within a second.
+const OTHERS_LATER_MS: u64 = 500;
+/// How soon it is tried again when the store did not take or say something, ms.
+const AGAIN_MS: u64 = 500;
+/// Most timers of one look at the store: those of some seconds, and those that it still shows as they were.
+const LOOK_MAX: u32 = 10_000;
+/// Most timers in a batch.
+const BATCH_MAX: usize = 500;
+/// Batches that are worked on side by side.
+const BATCHES_ABREAST: usize = 4;
+/// Jobs that are stopped side by side.
+const STOPS_ABREAST: usize = 32;
+
+/// A timer of a batch whose run is to be made.
+pub(super) struct Begun {
+    version: Version,
+    timer: Timer,
+    pub(super) run: Run,
+}
+
+impl Core {
+    /// Asks the store for the timers of the next seconds.
+    pub(crate) async fn read_timers(&self) -> Result<(), StoreError> {
+        let now_ms = self.clock.wall_ms();
+        self.timers.sweep(now_ms);
+        let before_ms = now_ms.saturating_add(AHEAD_MS);
+        let docs = self.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
+        for doc in docs.await? {
+            if !self.timers.was_seen_to(&doc.id, doc.version)
+                && let Some(stored) = Stored::of(doc)
+            {
+                self.mind_timer(stored, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// A timer was written or read: remembers it, if it is soon due. Who wrote it comes first for it: the others may
+    /// not have seen it yet.
+    pub(super) fn mind_timer(&self, stored: Stored, written: bool) {
+        let (id, at_ms) = (stored.timer.id(), stored.timer.at_ms);
+        let now_ms = self.clock.wall_ms();
+        if at_ms == 0 || at_ms >= now_ms.saturating_add(AHEAD_MS) {
+            self.timers.book.forget(&id, stored.version);
+            return;
+        }
+        let turn = if written { 0 } else { self.timer_turn(&id) };
+        let later_ms = u64::try_from(turn)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(OTHERS_LATER_MS);
+        let version = stored.version;
+        let known = Known {
+            stored,
+            doubted: turn > 0,
+        };
+        let at_ms = at_ms.saturating_add(later_ms);
+        self.timers.book.set(id, version, at_ms, known);
+    }
+
+    /// How many replicas come before this one for a timer.
+    fn timer_turn(&self, id: &str) -> usize {
+        let hash = blake3::hash(id.as_bytes());
+        let (number, _) = hash
+            .as_bytes()
+            .split_first_chunk()
+            .unwrap_or((&[0; 8], &[]));
+        let key = JobId::new(u64::from_le_bytes(*number));
+        self.replicas.rank(key, &self.run, self.clock.now())
+    }
+
+    /// Looks at it once more, a little later.
+    fn retry_timer(&self, stored: Stored) {
+        let id = stored.timer.id();
+        let at_ms = self.clock.wall_ms().saturating_add(AGAIN_MS);
+        let (version, doubted) = (stored.version, true);
+        let known = Known { stored, doubted };
+        self.timers.book.set(id, version, at_ms, known);
+    }
+
+    /// Begins what is due, until the replica stops.
+    pub(crate) async fn watch_timers(self: Arc<Self>) {
+        let abreast = Arc::new(Semaphore::new(BATCHES_ABREAST));
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+            }
+            let due = self.timers.due(self.clock.wall_ms());
+            for batch in due.chunks(BATCH_MAX) {
+                let Ok(place) = Arc::clone(&abreast).acquire_owned().await else {
+                    return;
+                };
+                let (core, batch) = (Arc::clone(&self), batch.to_vec());
+                self.tasks.spawn(async move {
+                    core.fire(batch).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+
+    /// Begins the runs of timers that are due.
+    pub(super) async fn fire(self: &Arc<Self>, batch: Vec<Known>) {
+        let now_ms = self.clock.wall_ms();
+        let (doubted, sure): (Vec<_>, Vec<_>) = batch.into_iter().partition(|known| known.doubted);
+        let mut batch: Vec<Stored> = sure.into_iter().map(|known| known.stored).collect();
+        batch.extend(self.read_anew(doubted).await);
+        batch.retain(|stored| (1..=now_ms).contains(&stored.timer.at_ms));
+        if batch.is_empty() {
+            return;
+        }
+        for stored in &batch {
+            self.timers
+                .see_to(&stored.timer.id(), stored.version, now_ms);
+        }
+        let ended = match self.ended_runs(&batch).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::warn!(%error, "timers that are due are looked at again");
+                for stored in batch {
+                    self.retry_timer(stored);
+                }
+                return;
+            }
+        };
+        let next = |stored: &Stored| self.next_of(&stored.timer, &ended, now_ms);
+        let next: Vec<Timer> = batch.iter().map(next).collect();
+        let begun = self.begin(batch, next).await;
+        if begun.is_empty() {
+            return;
+        }
+        self.run_begun(begun).await;
+    }
+
+    /// Reads timers again for which this replica does not come first.
+    async fn read_anew(&self, doubted: Vec<Known>) -> Vec<Stored> {
+        if doubted.is_empty() {
+            return Vec::new();
+        }
+        let ids: Vec<String> = doubted
+            .iter()
+            .map(|known| known.stored.timer.id())
+            .collect();
+        match self.store.get_docs(DocKind::Timer, &ids).await {
+            Ok(docs) => docs.into_iter().flatten().filter_map(Stored::of).collect(),
+            Err(error) => {
+                tracing::warn!(%error, "timers that are due are looked at again");
+                let again = doubted.into_iter().map(|known| known.stored);
+                again.for_each(|stored| self.retry_timer(stored));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Which of the runs that these timers know have ended.
+    async fn ended_runs(&self, batch: &[Stored]) -> Result<BTreeMap<JobId, bool>, StoreError> {
+        let open = batch.iter().flat_map(|stored| &stored.timer.open);
+        let ids: Vec<JobId> = open.copied().collect();
+        if ids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let found = self.store.get(&ids).await?;
+        let ended = found.into_iter().map(|job| {
+            // One that is not there any more is over.
+            job.is_none_or(|job| job.state.stage.is_terminal())
+        });
+        Ok(ids.into_iter().zip(ended).collect())
+    }
+
+    /// What becomes of a timer now.
+    pub(super) fn next_of(
+        &self,
+        timer: &Timer,
+        ended: &BTreeMap<JobId, bool>,
+        now_ms: u64,
+    ) -> Timer {
+        let open = timer.open.iter().copied();
+        let open = open.filter(|id| !ended.get(id).copied().unwrap_or(false));
+        match timer.schedule() {
+            Ok(schedule) => {
+                let open = open.collect();
+                timer
+                    .clone()
+                    .advance(&schedule, open, now_ms, self.next_id())
+            }
+            // It was checked when it was submitted: perhaps by another release.
+            Err(error) => Timer {
+                next_ms: 0,
+                why: error.to_string(),
+                ..timer.clone()
+            },
+        }
+    }
+
+    /// The first write: each run gets its id. A run whose id was read, and not written by this replica, is written
+    /// once more, too: what is only read may vanish.
+    pub(super) async fn begin(&self, batch: Vec<Stored>, next: Vec<Timer>) -> Vec<Begun> {
+        let expected = batch.iter().zip(&next);
+        let writes = expected.map(|(stored, next)| next.to_write(Expect::Version(stored.version)));
+        let outcomes = self.write_timers(writes.collect()).await;
+        let mut begun = Vec::new();
+        for ((stored, timer), outcome) in batch.into_iter().zip(next).zip(outcomes) {
+            match (outcome, timer.pending) {
+                (Ok(version), Some(run)) => begun.push(Begun {
+                    version,
+                    timer,
+                    run,
+                }),
+                (Ok(version), None) => self.timer_written(version, timer),
+                // Mostly somebody was faster; what is left to do is seen when it is read.
+                (Err(error), _) => {
+                    tracing::debug!(timer = timer.id(), %error, "a timer that is due is looked at again");
+                    self.retry_timer(stored);
+                }
+            }
+        }
+        begun
+    }
+
+    /// Makes the jobs, and writes that they are there.
+    pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
+        self.stop_replaced(&begun).await;
+        let made = begun.iter().map(|begun| self.make_run(begun)).collect();
+        let outcomes = self.create_with_ids(made).await;
+        self.learn_submitted(&outcomes).await;
+        let mut done = Vec::new();
+        for (begun, outcome) in begun.into_iter().zip(outcomes) {
+            let Begun {
+                version,
+                timer,
+                run,
+            } = begun;
+            match outcome {
+                Ok(_) => {
+                    let late_ms = self.clock.wall_ms().saturating_sub(run.due_ms);
+                    self.metrics.timer_ran(late_ms);
+                    done.push((version, timer.started()));
+                }
+                Err(refusal) if may_pass(&refusal) => {
+                    tracing::warn!(
+                        timer = timer.id(),
+                        error = refusal.body.message,
+                        "a run is tried again"
+                    );
+                    self.retry_timer(Stored { version, timer });
+                }
+                Err(refusal) => {
+                    let why = refusal.body.message;
+                    tracing::info!(timer = timer.id(), why, "a run was refused");
+                    done.push((version, timer.turned_down(&why)));
+                }
+            }
+        }
+        let writes = done.iter();
+        let writes = writes.map(|(version, timer)| timer.to_write(Expect::Version(*version)));
+        let outcomes = self.write_timers(writes.collect()).await;
+        for ((version, timer), outcome) in done.into_iter().zip(outcomes) {
+            match outcome {
+                Ok(version) => self.timer_written(version, timer),
+                // Somebody else wrote the same, or changed it: then its run is still to be noted.
+                Err(_) => self.retry_timer(Stored { version, timer }),
+            }
+        }
+    }
+
+    async fn write_timers(&self, writes: Vec<DocWrite>) -> Vec<Result<Version, ItemError>> {
+        if writes.is_empty() {
+            return Vec::new();
+        }
+        self.store.put_docs(DocKind::Timer, writes).await
+    }
+
+    /// This replica wrote a timer.
+    pub(super) fn timer_written(&self, version: Version, mut timer: Timer) {
+        timer.at_ms = timer.pending.map_or(timer.next_ms, |run| run.due_ms);
+        self.mind_timer(Stored { version, timer }, true);
+    }
+
+    /// The job of a run: what a submit of its owner would make now.
+    pub(super) fn make_run(&self, begun: &Begun) -> Result<NewJob, Refusal> {
+        let Begun { timer, run, .. } = begun;
+        let who = self.accounts.named(&timer.submitter).ok_or_else(|| {
+            Refusal::new(
+                ErrorCode::Forbidden,
+                format!("there is no account '{}' any more", timer.submitter),
+                "submit the timer again as another account",
+            )
+        })?;
+        let mut spec = timer.job.clone();
+        self.sealer.open_secrets(&mut spec);
+        spec.insert("timer".to_owned(), json!(timer.name));
+        spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
+        wait_for_the_last(&mut spec, timer);
+        let mut made = [self.make_job_of(spec, who, run.job_id)];
+        link(&mut made);
+        let [made] = made;
+        made
+    }
+
+    /// Stops the runs that a new one replaces. What cannot be stopped now is waited for all the same.
+    async fn stop_replaced(self: &Arc<Self>, begun: &[Begun]) {
+        let replaces = |begun: &&Begun| {
+            let schedule = begun.timer.schedule();
+            schedule.is_ok_and(|schedule| schedule.overlap == Overlap::Replace)
+        };
+        let replaced = begun.iter().filter(replaces).flat_map(|begun| {
+            let (id, open) = (
+                id_of(&begun.timer.account, &begun.timer.name),
+                &begun.timer.open,
+            );
+            open.iter()
+                .map(move |job| (*job, id.clone(), begun.run.job_id))
+        });
+        let replaced: Vec<_> = replaced.collect();
+        let stops = stream::iter(replaced).map(|(job, timer, by)| {
+            let reason = format!("replaced by job {by}, the next run of timer {timer}");
+            self.stop_run(job, reason)
+        });
+        stops.buffer_unordered(STOPS_ABREAST).collect::<()>().await;
+    }
+
+    async fn stop_run(self: &Arc<Self>, id: JobId, reason: String) {
+        let now_ms = self.clock.wall_ms();
+        let stop = |state: &JobState| {
+            Ok(match state.stage {
+                Stage::Submit => Some(cancelled(state, now_ms, &reason)),
+                stage if stage.is_held() => to_be_stopped(state, now_ms, &reason),
+                _ => None,
+            })
+        };
+        match self.change(id, stop).await {
+            Ok(changed) if changed.after.state.stage.is_held() => {
+                self.tell_to_stop(&changed.after.state);
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                let error = refusal.body.message;
+                tracing::warn!(job_id = %id, error, "a run is not stopped, and is waited for");
+            }
+        }
+    }
+}
+
+/// A run that is queued or replaces others begins when the last one has ended, however it ended.
+fn wait_for_the_last(spec: &mut Spec, timer: &Timer) {
+    let Some(last) = timer.open.last() else {
+        return;
+    };
+    let waits = spec.entry("wait_on").or_insert(Value::Null);
+    if !waits.is_object() {
+        *waits = Value::Object(Map::new());
+    }
+    if let Some(waits) = waits.as_object_mut() {
+        waits.insert(last.to_string(), Value::Null);
+    }
+}
+
+/// Whether the store may take it later.
+fn may_pass(refusal: &Refusal) -> bool {
+    let code = refusal.body.code;
+    matches!(
+        code,
+        ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::Internal | ErrorCode::Conflict
+    )
+}

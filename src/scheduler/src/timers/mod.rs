@@ -1,0 +1,372 @@
+//! Timers: jobs that are run again and again. What is stored of one, and what becomes of it by time. Pure.
+//!
+//! A run comes to be in three steps, each of which may be the last that its replica does. The document is written
+//! with the run's id, and thereby moves on to its next time (compare-and-set: one replica does it). The job is made
+//! under that id (a create: it is made once, whoever makes it). The document is written again: the run is there.
+//! Between the first and the last step the document stays due, so that another replica finds it and goes on.
+
+mod fire;
+mod people;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_job::{JobId, Missed, Overlap, PlanError, Schedule, Spec};
+use fairlead_store::{Doc, DocWrite, Expect, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{book::Book, clock::utc_text};
+
+/// A run that begins later than this after its time was missed, ms. A replica's restart or loss takes less.
+const MISSED_MS: u64 = 60_000;
+/// Most runs of one timer that wait for each other.
+const QUEUED_MAX: usize = 16;
+/// How long it is remembered that a version of a timer was seen to, ms: longer than searches lag.
+const SEEN_MS: u64 = 10_000;
+
+/// One run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Run {
+    /// When it was due, UTC epoch ms.
+    due_ms: u64,
+    job_id: JobId,
+}
+
+/// A timer as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Timer {
+    /// When it must be looked at; 0: never. Derived: [`Timer::to_write`].
+    at_ms: u64,
+    account: String,
+    name: String,
+    /// In whose name it is submitted, if not the account's own; the operator's name is empty.
+    submitter: String,
+    /// `every` or `cron`, `timezone`, `overlap`, `missed`, as they were written.
+    when: Spec,
+    /// The job, its secrets sealed.
+    job: Spec,
+    /// From when on a period counts.
+    from_ms: u64,
+    paused: bool,
+    /// When its next run is due; 0: none is.
+    next_ms: u64,
+    /// A run whose job may not be there yet.
+    pending: Option<Run>,
+    last: Option<Run>,
+    /// Its runs that had not ended when it was last due, oldest first.
+    open: Vec<JobId>,
+    /// How many runs there were.
+    runs: u64,
+    /// How many times were left out because an earlier run had not ended.
+    skipped: u64,
+    /// How many times passed while nobody could start a run.
+    missed: u64,
+    /// How many runs were refused as a submit would be.
+    refused: u64,
+    /// Why no run came of the latest time; empty: one did.
+    why: String,
+}
+
+impl Timer {
+    fn schedule(&self) -> Result<Schedule, PlanError> {
+        match Schedule::of(&self.when)? {
+            Some(schedule) => Ok(schedule),
+            None => Err(PlanError {
+                field: fairlead_job::schedule::EVERY.to_owned(),
+                problem: "neither every nor cron is said".to_owned(),
+                hint: "every: 6h, or cron: \"0 2 * * *\"".to_owned(),
+            }),
+        }
+    }
+
+    /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.
+    fn next_from(&self, schedule: &Schedule, now_ms: u64) -> u64 {
+        let last_ms = self.last.map_or(0, |run| run.due_ms);
+        let next_ms = schedule.next_ms(self.from_ms, now_ms.max(last_ms));
+        next_ms.filter(|_| !self.paused).unwrap_or(0)
+    }
+
+    /// Its document's id.
+    fn id(&self) -> String {
+        id_of(&self.account, &self.name)
+    }
+
+    /// A write of it over this.
+    fn to_write(&self, expect: Expect) -> DocWrite {
+        let due = self.pending.map_or(self.next_ms, |run| run.due_ms);
+        let timer = Self {
+            at_ms: due,
+            ..self.clone()
+        };
+        DocWrite {
+            id: self.id(),
+            expect,
+            body: serde_json::to_value(timer).ok(),
+        }
+    }
+
+    /// What becomes of it when a time of it has come. `open`: its runs that have not ended; `job_id`: of the run,
+    /// if there is to be one.
+    fn advance(
+        mut self,
+        schedule: &Schedule,
+        open: Vec<JobId>,
+        now_ms: u64,
+        job_id: JobId,
+    ) -> Self {
+        if self.pending.is_some() || self.next_ms == 0 {
+            return self;
+        }
+        let Some(due) = schedule.due(self.from_ms, self.next_ms, now_ms) else {
+            return self;
+        };
+        self.next_ms = schedule.next_ms(self.from_ms, now_ms).unwrap_or(0);
+        self.open = open;
+        let due_text = utc_text(due.latest_ms);
+        let too_late = now_ms.saturating_sub(due.latest_ms) > MISSED_MS;
+        if too_late && schedule.missed == Missed::Skip {
+            self.missed += due.times;
+            self.why = format!("the run due at {due_text} was missed: nobody could start it then");
+            return self;
+        }
+        self.missed += due.times - 1;
+        let behind = self.open.last().filter(|_| match schedule.overlap {
+            Overlap::Skip => true,
+            Overlap::Queue => self.open.len() >= QUEUED_MAX,
+            Overlap::Replace => false,
+        });
+        if let Some(job) = behind {
+            let count = self.open.len();
+            let runs = if count == 1 {
+                format!("job {job} has not ended")
+            } else {
+                format!("{count} runs have not ended, the last is job {job}")
+            };
+            self.skipped += 1;
+            self.why = format!("the run due at {due_text} was left out: {runs}");
+            return self;
+        }
+        self.pending = Some(Run {
+            due_ms: due.latest_ms,
+            job_id,
+        });
+        self
+    }
+
+    /// Its pending run's job is there.
+    fn started(mut self) -> Self {
+        if let Some(run) = self.pending.take() {
+            self.runs += 1;
+            self.open.push(run.job_id);
+            self.last = Some(run);
+            self.why = String::new();
+        }
+        self
+    }
+
+    /// Its pending run's job cannot be.
+    fn turned_down(mut self, why: &str) -> Self {
+        if let Some(run) = self.pending.take() {
+            self.refused += 1;
+            let due = utc_text(run.due_ms);
+            self.why = format!("the run due at {due} was refused: {why}");
+        }
+        self
+    }
+}
+
+/// The id of an account's timer: an account's own have one prefix.
+fn id_of(account: &str, name: &str) -> String {
+    format!("{account}/{name}")
+}
+
+/// A timer as it was read.
+#[derive(Debug, Clone, PartialEq)]
+struct Stored {
+    version: Version,
+    timer: Timer,
+}
+
+impl Stored {
+    /// `None`: it cannot be read, which is logged.
+    fn of(doc: Doc) -> Option<Self> {
+        match Timer::deserialize(doc.body) {
+            Ok(timer) => Some(Self {
+                version: doc.version,
+                timer,
+            }),
+            Err(error) => {
+                tracing::error!(timer = doc.id, %error, "a timer cannot be read");
+                None
+            }
+        }
+    }
+}
+
+/// A timer that is soon due.
+#[derive(Debug, Clone, PartialEq)]
+struct Known {
+    stored: Stored,
+    /// Whether it must be read once more before anything is done: others may have been faster.
+    doubted: bool,
+}
+
+/// The timers that are soon due, and what was seen to lately.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    book: Book<String, Known>,
+    seen: Mutex<BTreeMap<String, (Version, u64)>>,
+}
+
+impl Timers {
+    /// Remembers that this version was seen to, at `now_ms`: a search may still show it.
+    fn see_to(&self, id: &str, version: Version, now_ms: u64) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(id.to_owned(), (version, now_ms.saturating_add(SEEN_MS)));
+    }
+
+    fn was_seen_to(&self, id: &str, version: Version) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(id).is_some_and(|(seen, _)| *seen >= version)
+    }
+
+    /// Forgets what searches show no more.
+    fn sweep(&self, now_ms: u64) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|_, (_, until_ms)| *until_ms > now_ms);
+    }
+
+    /// Takes out what is due.
+    fn due(&self, now_ms: u64) -> Vec<Known> {
+        let due = self.book.due(now_ms);
+        for known in &due {
+            self.see_to(&known.stored.timer.id(), known.stored.version, now_ms);
+        }
+        due
+    }
+}
+
+/// A field of a body, as text.
+fn text_of<'s>(spec: &'s Spec, field: &str) -> Option<&'s str> {
+    spec.get(field).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod rules {
+    use serde_json::json;
+
+    use super::*;
+
+    const MIN: u64 = 60_000;
+
+    fn timer(when: &Value) -> Timer {
+        Timer {
+            account: "ann".to_owned(),
+            name: "nightly".to_owned(),
+            when: when.as_object().unwrap().clone(),
+            next_ms: 10 * MIN,
+            ..Timer::default()
+        }
+    }
+
+    fn advance(timer: &Timer, open: &[u64], now_ms: u64) -> Timer {
+        let schedule = timer.schedule().unwrap();
+        let open = open.iter().map(|id| JobId::new(*id)).collect();
+        timer
+            .clone()
+            .advance(&schedule, open, now_ms, JobId::new(7))
+    }
+
+    fn pending(timer: &Timer) -> Option<(u64, u64)> {
+        timer.pending.map(|run| (run.due_ms, run.job_id.get()))
+    }
+
+    #[test]
+    fn a_run_comes_at_its_time_and_the_timer_moves_on() {
+        let timer = timer(&json!({"every": "10m"}));
+        assert_eq!(advance(&timer, &[], 10 * MIN - 1), timer);
+        let next = advance(&timer, &[], 10 * MIN + 5);
+        assert_eq!(
+            (pending(&next), next.next_ms),
+            (Some((10 * MIN, 7)), 20 * MIN)
+        );
+        // It stays due until its job is there, and nothing else comes of it.
+        let write = next.to_write(Expect::Any);
+        assert_eq!(write.body.unwrap()["at_ms"], 10 * MIN);
+        assert_eq!(advance(&next, &[], 30 * MIN), next);
+        let done = next.clone().started();
+        assert_eq!(
+            (done.runs, done.pending, done.last),
+            (1, None, next.pending)
+        );
+        assert_eq!(done.open, [JobId::new(7)]);
+        assert_eq!(done.to_write(Expect::Any).body.unwrap()["at_ms"], 20 * MIN);
+        let refused = next.turned_down("no such account");
+        assert_eq!(
+            (refused.refused, refused.pending, refused.last),
+            (1, None, None)
+        );
+        assert!(refused.why.contains("refused: no such account"));
+    }
+
+    #[test]
+    fn what_is_missed_is_run_once_or_not_at_all() {
+        let late = 35 * MIN;
+        let once = advance(&timer(&json!({"every": "10m"})), &[], late);
+        assert_eq!((pending(&once), once.missed), (Some((30 * MIN, 7)), 2));
+        let skip = timer(&json!({"every": "10m", "missed": "skip"}));
+        let skipped = advance(&skip, &[], late);
+        assert_eq!(
+            (pending(&skipped), skipped.missed, skipped.next_ms),
+            (None, 3, 40 * MIN)
+        );
+        assert!(skipped.why.contains("missed"), "{}", skipped.why);
+        // A restart is no miss; and what is not late runs, though earlier ones were missed.
+        let soon = advance(&skip, &[], 31 * MIN);
+        assert_eq!((pending(&soon), soon.missed), (Some((30 * MIN, 7)), 2));
+    }
+
+    #[test]
+    fn an_earlier_run_that_goes_on_is_minded() {
+        let with = |overlap| timer(&json!({"every": "10m", "overlap": overlap}));
+        let skipped = advance(&with("skip"), &[3], 10 * MIN);
+        assert_eq!(
+            (pending(&skipped), skipped.skipped, skipped.next_ms),
+            (None, 1, 20 * MIN)
+        );
+        assert!(skipped.why.contains("has not ended"), "{}", skipped.why);
+        let queued = advance(&with("queue"), &[3], 10 * MIN);
+        assert_eq!(
+            (pending(&queued), queued.open.len()),
+            (Some((10 * MIN, 7)), 1)
+        );
+        let full: Vec<u64> = (1..=16).collect();
+        let full = advance(&with("queue"), &full, 10 * MIN);
+        assert_eq!((pending(&full), full.skipped), (None, 1));
+        let replaced = advance(&with("replace"), &[3, 4], 10 * MIN);
+        assert_eq!(pending(&replaced), Some((10 * MIN, 7)));
+    }
+
+    #[test]
+    fn a_timer_comes_back_from_its_document() {
+        let mut timer = timer(&json!({"cron": "@daily"}));
+        timer.pending = Some(Run {
+            due_ms: 5,
+            job_id: JobId::new(8),
+        });
+        timer.at_ms = 5;
+        let body = timer.to_write(Expect::Any).body.unwrap();
+        let doc = Doc {
+            id: timer.id(),
+            version: Version::default(),
+            body,
+        };
+        assert_eq!(Stored::of(doc).unwrap().timer, timer);
+    }
+}

@@ -1,0 +1,429 @@
+//! What people do with timers: submit, look, change, pause, resume, delete.
+
+use std::sync::Arc;
+
+use fairlead_api::{ErrorBody, ErrorCode, TimerList, TimerRun, TimerView};
+use fairlead_job::{
+    Schedule, Spec,
+    schedule::{CRON, EVERY, FIELDS, TIMEZONE},
+};
+use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
+use serde_json::{Value, json};
+
+use super::{Known, Run, Stored, Timer, id_of, text_of};
+use crate::{
+    accounts::{Credentials, Who, check_name},
+    clock::utc_text,
+    core::Core,
+    graph::link,
+    make::SENSITIVE,
+    refusal::Refusal,
+    repeats::KEY,
+    view,
+    writer::only,
+};
+
+/// The field that names a timer.
+const NAME: &str = "timer";
+/// How often a change is tried again when somebody else was faster, or a run is due first.
+const TRIES_MAX: usize = 8;
+
+/// What a job file says, taken apart.
+struct Parts {
+    when: Spec,
+    job: Spec,
+}
+
+impl Parts {
+    fn of(mut spec: Spec) -> Self {
+        let mut when = Spec::new();
+        for field in FIELDS {
+            if let Some(value) = spec.shift_remove(field) {
+                when.insert(field.to_owned(), value);
+            }
+        }
+        // A run is told apart by its id: a key would make all of them one.
+        for field in [NAME, KEY].into_iter().chain(SENSITIVE) {
+            spec.shift_remove(field);
+        }
+        Self { when, job: spec }
+    }
+
+    /// The schedule over what was said before: a new `every` or `cron` replaces the old one.
+    fn over(&self, before: &Spec) -> Spec {
+        let mut when = before.clone();
+        if [EVERY, CRON]
+            .iter()
+            .any(|field| self.when.contains_key(*field))
+        {
+            for field in [EVERY, CRON] {
+                when.shift_remove(field);
+            }
+            if self.when.contains_key(EVERY) {
+                when.shift_remove(TIMEZONE);
+            }
+        }
+        when.extend(self.when.clone());
+        when
+    }
+}
+
+fn refused(error: fairlead_job::PlanError) -> Refusal {
+    let message = error.to_string();
+    ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
+}
+
+impl Core {
+    /// Submits a timer: a job with `timer`, its name, and `every` or `cron`.
+    pub(crate) async fn submit_timer(
+        self: &Arc<Self>,
+        spec: Spec,
+        said: &Credentials,
+    ) -> Result<TimerView, Refusal> {
+        let who = self.submitter(&spec, said)?;
+        let Some(name) = text_of(&spec, NAME).map(str::to_owned) else {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                "timer: not said",
+                "give the timer a name: timer: nightly",
+            ));
+        };
+        check_name(NAME, &name)?;
+        let now_ms = self.clock.wall_ms();
+        let Parts { when, job } = Parts::of(spec);
+        let (job, account, warning) = self.check_timer_job(job, &who).await?;
+        let mut timer = Timer {
+            account,
+            name,
+            submitter: who.name.clone(),
+            when,
+            job,
+            from_ms: now_ms,
+            ..Timer::default()
+        };
+        let schedule = self.check_schedule(&timer)?;
+        timer.next_ms = timer.next_from(&schedule, now_ms);
+        self.check_room(&timer.account).await?;
+        let written = self.write_timer(Expect::Absent, timer).await;
+        let stored = written.map_err(|error| match error {
+            ItemError::Conflict { .. } => Refusal::new(
+                ErrorCode::Conflict,
+                "timer: there is one of this name already",
+                "change it with: fairlead timers update NAME, or give another name",
+            ),
+            other => other.into(),
+        })?;
+        let id = stored.timer.id();
+        self.note(&who.name, "timer.submit", &id, json!(stored.timer.when));
+        let mut view = view_of(&stored.timer);
+        view.warning = warning.unwrap_or_default();
+        Ok(view)
+    }
+
+    /// Checks a timer's job as a submit would; returns it as it is stored, its account, and what is to be said of it.
+    async fn check_timer_job(
+        &self,
+        mut job: Spec,
+        who: &Who,
+    ) -> Result<(Spec, String, Option<String>), Refusal> {
+        let mut made: [Result<NewJob, Refusal>; 1] =
+            [self.make_job_of(job.clone(), who.clone(), self.next_id())];
+        let warning = self.warn(&mut made, false).pop().flatten();
+        self.check_parents(&mut made).await?;
+        link(&mut made);
+        let [made] = made;
+        let account = made?.state.account;
+        job.insert("my_account".to_owned(), json!(account));
+        self.sealer.seal(&mut job);
+        Ok((job, account, warning))
+    }
+
+    fn check_schedule(&self, timer: &Timer) -> Result<Schedule, Refusal> {
+        let schedule = timer.schedule().map_err(refused)?;
+        let least_s = self.config.limits.timer_period_min_s;
+        let shortest_s = schedule.shortest_ms(self.clock.wall_ms()) / 1_000;
+        if shortest_s < least_s {
+            let field = if timer.when.contains_key(EVERY) {
+                EVERY
+            } else {
+                CRON
+            };
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("{field}: a run each {shortest_s} s; the least is {least_s} s"),
+                "let one run do more, or ask for a lower timer_period_min_s",
+            ));
+        }
+        Ok(schedule)
+    }
+
+    async fn check_room(&self, account: &str) -> Result<(), Refusal> {
+        let find = DocFind {
+            prefix: id_of(account, ""),
+            limit: 1,
+            ..DocFind::default()
+        };
+        let there = self.store.page_docs(DocKind::Timer, &find).await?.total;
+        let max = self.config.limits.timers_max;
+        if there < max {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("account '{account}' has {there} timers; the limit is {max}"),
+            "delete some: fairlead timers delete NAME",
+        ))
+    }
+
+    async fn write_timer(&self, expect: Expect, timer: Timer) -> Result<Stored, ItemError> {
+        let write = timer.to_write(expect);
+        let version = only(self.store.put_docs(DocKind::Timer, vec![write]).await)?;
+        self.timer_written(version, timer.clone());
+        Ok(Stored { version, timer })
+    }
+
+    async fn stored_timer(&self, account: &str, name: &str) -> Result<Stored, Refusal> {
+        check_name("account", account)?;
+        check_name(NAME, name)?;
+        let id = id_of(account, name);
+        let doc = self.store.get_doc(DocKind::Timer, &id).await?;
+        doc.and_then(Stored::of).ok_or_else(|| {
+            Refusal::new(
+                ErrorCode::NotFound,
+                format!("account '{account}' has no timer '{name}'"),
+                "see them with: fairlead timers list",
+            )
+        })
+    }
+
+    /// One timer, with its job.
+    pub(crate) async fn timer_view(&self, account: &str, name: &str) -> Result<TimerView, Refusal> {
+        let stored = self.stored_timer(account, name).await?;
+        let mut view = view_of(&stored.timer);
+        view.job = Some(Value::Object(view::shown_spec(stored.timer.job)));
+        Ok(view)
+    }
+
+    /// A page of timers, by account and name. An empty account: everybody's.
+    pub(crate) async fn timer_views(
+        &self,
+        account: &str,
+        after: &str,
+        limit: u32,
+    ) -> Result<TimerList, Refusal> {
+        let find = DocFind {
+            prefix: if account.is_empty() {
+                String::new()
+            } else {
+                id_of(account, "")
+            },
+            after: after.to_owned(),
+            limit,
+        };
+        let page = self.store.page_docs(DocKind::Timer, &find).await?;
+        let is_full = page.docs.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = page.docs.last().filter(|_| is_full);
+        let next = next.map(|doc| doc.id.clone());
+        let timers = page.docs.into_iter().filter_map(Stored::of);
+        Ok(TimerList {
+            timers: timers.map(|stored| view_of(&stored.timer)).collect(),
+            total: page.total,
+            next,
+        })
+    }
+
+    /// Changes a timer: what is said of its schedule replaces what was said before, a job replaces the whole job.
+    pub(crate) async fn update_timer(
+        self: &Arc<Self>,
+        who: &Who,
+        (account, name): (&str, &str),
+        spec: Spec,
+    ) -> Result<TimerView, Refusal> {
+        let mut parts = Parts::of(spec);
+        // Whose it is cannot change.
+        parts.job.shift_remove("my_account");
+        if parts.job.is_empty() && parts.when.is_empty() {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                "nothing to change was said",
+                "say every, cron, timezone, overlap or missed, or send a whole job",
+            ));
+        }
+        let (job, warning) = if parts.job.is_empty() {
+            (None, None)
+        } else {
+            let mut job = parts.job.clone();
+            job.insert("my_account".to_owned(), json!(account));
+            let (job, _, warning) = self.check_timer_job(job, who).await?;
+            (Some(job), warning)
+        };
+        let change = |core: &Self, timer: &mut Timer| {
+            let now_ms = core.clock.wall_ms();
+            timer.when = parts.over(&timer.when);
+            let schedule = core.check_schedule(timer)?;
+            let other_times = [EVERY, CRON, TIMEZONE];
+            if other_times
+                .iter()
+                .any(|field| parts.when.contains_key(*field))
+            {
+                timer.from_ms = now_ms;
+                timer.next_ms = timer.next_from(&schedule, now_ms);
+            }
+            if let Some(job) = &job {
+                timer.job.clone_from(job);
+                timer.submitter.clone_from(&who.name);
+            }
+            Ok(())
+        };
+        let timer = self.change_timer(who, (account, name), change).await?;
+        self.note(&who.name, "timer.update", &timer.id(), json!(timer.when));
+        let mut view = view_of(&timer);
+        view.warning = warning.unwrap_or_default();
+        Ok(view)
+    }
+
+    /// Pauses a timer, or lets it go on. What comes due meanwhile is not missed: nobody asked for it.
+    pub(crate) async fn pause_timer(
+        self: &Arc<Self>,
+        who: &Who,
+        (account, name): (&str, &str),
+        paused: bool,
+    ) -> Result<TimerView, Refusal> {
+        let change = |core: &Self, timer: &mut Timer| {
+            if timer.paused != paused {
+                timer.paused = paused;
+                let schedule = timer.schedule().map_err(refused)?;
+                timer.next_ms = timer.next_from(&schedule, core.clock.wall_ms());
+            }
+            Ok(())
+        };
+        let timer = self.change_timer(who, (account, name), change).await?;
+        let what = if paused {
+            "timer.pause"
+        } else {
+            "timer.resume"
+        };
+        self.note(&who.name, what, &timer.id(), Value::Null);
+        Ok(view_of(&timer))
+    }
+
+    /// Deletes a timer. Its runs go on.
+    pub(crate) async fn delete_timer(
+        self: &Arc<Self>,
+        who: &Who,
+        (account, name): (&str, &str),
+    ) -> Result<(), Refusal> {
+        for _ in 0..TRIES_MAX {
+            let stored = self.timer_to_change(who, account, name).await?;
+            let mut write = stored.timer.to_write(Expect::Version(stored.version));
+            write.body = None;
+            match only(self.store.put_docs(DocKind::Timer, vec![write]).await) {
+                Ok(version) => {
+                    let id = stored.timer.id();
+                    self.timers.book.forget(&id, version);
+                    self.note(&who.name, "timer.delete", &id, Value::Null);
+                    return Ok(());
+                }
+                Err(ItemError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ItemError::Conflict { current: None }.into())
+    }
+
+    async fn change_timer(
+        self: &Arc<Self>,
+        who: &Who,
+        (account, name): (&str, &str),
+        change: impl Fn(&Self, &mut Timer) -> Result<(), Refusal>,
+    ) -> Result<Timer, Refusal> {
+        for _ in 0..TRIES_MAX {
+            let stored = self.timer_to_change(who, account, name).await?;
+            let mut timer = stored.timer;
+            change(self, &mut timer)?;
+            match self
+                .write_timer(Expect::Version(stored.version), timer)
+                .await
+            {
+                Ok(stored) => return Ok(stored.timer),
+                Err(ItemError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ItemError::Conflict { current: None }.into())
+    }
+
+    /// A timer that this account may change. What was due before is begun before.
+    async fn timer_to_change(
+        self: &Arc<Self>,
+        who: &Who,
+        account: &str,
+        name: &str,
+    ) -> Result<Stored, Refusal> {
+        if !who.may_act_for(account) {
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!(
+                    "timer '{name}' is of account '{account}', not of '{}'",
+                    who.name
+                ),
+                "its owner or an admin can do this",
+            ));
+        }
+        for _ in 0..TRIES_MAX {
+            let stored = self.stored_timer(account, name).await?;
+            if !(1..=self.clock.wall_ms()).contains(&stored.timer.at_ms) {
+                return Ok(stored);
+            }
+            let doubted = false;
+            self.fire(vec![Known { stored, doubted }]).await;
+        }
+        Err(Refusal::new(
+            ErrorCode::Unavailable,
+            format!("a run of timer '{name}' is due, and cannot be begun now"),
+            "nothing was changed; try again in a few seconds",
+        ))
+    }
+}
+
+fn run_view(run: Run) -> TimerRun {
+    TimerRun {
+        due_time: utc_text(run.due_ms),
+        due_ms: run.due_ms,
+        job_id: run.job_id.to_string(),
+    }
+}
+
+/// A timer as people see it, without its job.
+fn view_of(timer: &Timer) -> TimerView {
+    let said = |field: &str| {
+        let value = timer.when.get(field).filter(|value| !value.is_null());
+        value.map(|value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        })
+    };
+    let schedule = timer.schedule().ok();
+    let word = |value: Option<Value>| value.and_then(|v| v.as_str().map(str::to_owned));
+    TimerView {
+        timer: timer.name.clone(),
+        my_account: timer.account.clone(),
+        suite: text_of(&timer.job, "suite").unwrap_or_default().to_owned(),
+        every: said(EVERY),
+        timezone: said(CRON).map(|_| said(TIMEZONE).unwrap_or_else(|| "UTC".to_owned())),
+        cron: said(CRON),
+        overlap: word(schedule.as_ref().map(|s| json!(s.overlap))).unwrap_or_default(),
+        missed: word(schedule.as_ref().map(|s| json!(s.missed))).unwrap_or_default(),
+        paused: timer.paused,
+        next_run: (timer.next_ms > 0).then(|| utc_text(timer.next_ms)),
+        last_run: timer.last.map(run_view),
+        runs: timer.runs,
+        skipped_runs: timer.skipped,
+        missed_runs: timer.missed,
+        refused_runs: timer.refused,
+        why: timer.why.clone(),
+        warning: String::new(),
+        job: None,
+    }
+}

@@ -1,0 +1,550 @@
+//! Timers by a stepped clock: one, two and dying replicas over one store.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_api::{ErrorCode, TimerView};
+use fairlead_job::{Health, Stage};
+use fairlead_store::{
+    DocKind, Search, StoredJob,
+    faults::{Fault, FaultStore, On, Step},
+};
+use serde_json::json;
+
+use super::*;
+use crate::{
+    Access, Clock, Config, Pause,
+    accounts::Credentials,
+    core::Core,
+    lease::ended,
+    refusal::Refusal,
+    testing::{core_beside, core_over, embedded},
+};
+/// 2026-11-21T02:36:00Z.
+const START_MS: u64 = 1_795_228_560_000;
+const MIN_MS: u64 = 60_000;
+
+fn ann() -> Credentials {
+    Credentials {
+        account: Some("ann".to_owned()),
+        token: None,
+    }
+}
+
+fn clock(wall_ms: u64) -> Clock {
+    Clock::simulated(wall_ms, Arc::new(Pause::default()))
+}
+
+/// A replica at this time, over a store of its own.
+fn replica(wall_ms: u64) -> (tempfile::TempDir, Arc<Core>) {
+    let data = tempfile::tempdir().unwrap();
+    let config = Config::embedded(data.path().to_owned());
+    let core = core_over(embedded(&data), config, clock(wall_ms));
+    (data, core)
+}
+
+fn spec(more: &Value) -> Spec {
+    let mut spec = json!({"suite": "sleep", "testbox": "dc", "script": "true", "timer": "nightly"});
+    let fields = spec.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    fields.clone()
+}
+
+async fn submit(core: &Arc<Core>, more: &Value) -> TimerView {
+    let submitted = core.submit_timer(spec(more), &ann()).await;
+    submitted.unwrap_or_else(|refusal| panic!("{:?}", refusal.body))
+}
+
+async fn step(ms: u64) {
+    tokio::time::advance(Duration::from_millis(ms)).await;
+}
+
+/// What a replica does each second and each tick.
+async fn look(core: &Arc<Core>) {
+    // A read may fail: the next one will not.
+    drop(core.read_timers().await);
+    let due = core.timers.due(core.clock.wall_ms());
+    core.fire(due).await;
+}
+
+async fn jobs(core: &Core) -> Vec<StoredJob> {
+    let search = Search {
+        limit: 100,
+        order: fairlead_store::SearchOrder::OldestFirst,
+        ..Search::default()
+    };
+    core.store.search(&search).await.unwrap().jobs
+}
+
+/// When each run was due, by its job.
+async fn runs(core: &Core) -> Vec<String> {
+    let ids: Vec<JobId> = jobs(core)
+        .await
+        .iter()
+        .map(|job| job.state.job_id)
+        .collect();
+    let bodies = core.store.get_bodies(&ids).await.unwrap();
+    let due = bodies.into_iter().flatten().map(|body| {
+        assert_eq!(body["timer"], "nightly");
+        body["timer_due"].as_str().unwrap()[11..16].to_owned()
+    });
+    due.collect()
+}
+
+async fn view(core: &Core) -> TimerView {
+    core.timer_view("ann", "nightly").await.unwrap()
+}
+
+async fn stored(core: &Core) -> Stored {
+    let doc = core.store.get_doc(DocKind::Timer, "ann/nightly").await;
+    Stored::of(doc.unwrap().unwrap()).unwrap()
+}
+
+async fn end(core: &Arc<Core>, job: &StoredJob) {
+    let now_ms = core.clock.wall_ms();
+    let over = |state: &fairlead_store::JobState| {
+        Ok(Some(ended(
+            state,
+            Stage::Finish,
+            Health::Success,
+            now_ms,
+            "",
+        )))
+    };
+    core.change(job.state.job_id, over).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_due_run_is_made_once_by_two_replicas_beside_each_other() {
+    let (_data, a) = replica(START_MS);
+    let b = core_beside(&a);
+    let view_now = submit(&a, &json!({"every": "10m", "secrets": {"key": "s3cret"}})).await;
+    assert_eq!(view_now.next_run.unwrap(), "2026-11-21T02:46:00+0000");
+    step(10 * MIN_MS - 1).await;
+    look(&a).await;
+    assert_eq!(jobs(&a).await, []);
+    step(1).await;
+    for _ in 0..3 {
+        tokio::join!(look(&a), look(&b));
+        tokio::join!(look(&b), look(&a));
+        for job in jobs(&a).await {
+            end(&a, &job).await;
+        }
+        step(10 * MIN_MS).await;
+    }
+    assert_eq!(runs(&a).await, ["02:46", "02:56", "03:06"]);
+    let view = view(&b).await;
+    assert_eq!((view.runs, view.skipped_runs, view.missed_runs), (3, 0, 0));
+    let last = &jobs(&a).await[2].state;
+    assert_eq!(view.last_run.unwrap().job_id, last.job_id.to_string());
+    assert_eq!(
+        (last.account.as_str(), last.submit_ms),
+        ("ann", START_MS + 30 * MIN_MS)
+    );
+    // Its id says when it was made.
+    assert!(
+        last.job_id.to_string().starts_with("261121030"),
+        "{}",
+        last.job_id
+    );
+    // The secret is nowhere in the clear, and is in each run.
+    let doc = a
+        .store
+        .get_doc(DocKind::Timer, "ann/nightly")
+        .await
+        .unwrap();
+    assert!(!doc.unwrap().body.to_string().contains("s3cret"));
+    assert!(!json!(view.job).to_string().contains("secrets"));
+    let body = a.store.get_bodies(&[last.job_id]).await.unwrap().remove(0);
+    let mut body = body.unwrap();
+    assert!(!json!(body).to_string().contains("s3cret"));
+    a.sealer.open_secrets(&mut body);
+    assert_eq!(body["secrets"], json!({"key": "s3cret"}));
+    let said = crate::explain::explain_job(&a, last.job_id).await.unwrap();
+    assert!(
+        said.reasons[0].contains("timer 'nightly'"),
+        "{:?}",
+        said.reasons
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_replica_that_died_began_another_one_ends() {
+    let (_data, a) = replica(START_MS);
+    let b = core_beside(&a);
+    submit(&a, &json!({"every": "10m"})).await;
+    step(10 * MIN_MS).await;
+    // It wrote which id the run will have, and died.
+    let before = stored(&a).await;
+    let now_ms = a.clock.wall_ms();
+    let next = a.next_of(&before.timer, &BTreeMap::new(), now_ms);
+    let begun = a.begin(vec![before], vec![next]).await;
+    let id = begun[0].run.job_id;
+    assert_eq!((begun.len(), jobs(&b).await.len()), (1, 0));
+    step(700).await;
+    look(&b).await;
+    assert_eq!(jobs(&b).await[0].state.job_id, id);
+    // It was only slow: it makes nothing twice, and undoes nothing.
+    let after = stored(&b).await;
+    assert_eq!((after.timer.runs, after.timer.pending), (1, None));
+    a.run_begun(begun).await;
+    look(&a).await;
+    assert_eq!((jobs(&a).await.len(), stored(&a).await), (1, after));
+
+    // It made the job, and died before it wrote so.
+    end(&a, &jobs(&a).await[0]).await;
+    step(10 * MIN_MS).await;
+    let before = stored(&a).await;
+    let now_ms = a.clock.wall_ms();
+    let next = a.next_of(&before.timer, &[(id, true)].into(), now_ms);
+    let begun = a.begin(vec![before], vec![next]).await;
+    a.create_with_ids(vec![a.make_run(&begun[0])]).await;
+    step(700).await;
+    look(&b).await;
+    assert_eq!(runs(&b).await, ["02:46", "02:56"]);
+    assert_eq!(
+        (view(&b).await.runs, stored(&b).await.timer.pending),
+        (2, None)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_begins_what_came_due_meanwhile() {
+    let (_data, a) = replica(START_MS);
+    submit(&a, &json!({"every": "10m", "missed": "skip"})).await;
+    step(10 * MIN_MS + 50_000).await;
+    let again = core_beside(&a);
+    look(&again).await;
+    assert_eq!(runs(&again).await, ["02:46"]);
+    assert_eq!(view(&again).await.missed_runs, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_could_start_is_run_once_or_left() {
+    for (missed, runs_then, missed_then) in [("once", vec!["03:06"], 2), ("skip", vec![], 3)] {
+        let (_data, core) = replica(START_MS);
+        submit(&core, &json!({"cron": "6-56/10 * * * *", "missed": missed})).await;
+        step(35 * MIN_MS).await;
+        let again = core_beside(&core);
+        look(&again).await;
+        look(&again).await;
+        assert_eq!(runs(&again).await, runs_then);
+        let view = view(&again).await;
+        assert_eq!(view.missed_runs, missed_then);
+        assert_eq!(view.why.is_empty(), missed == "once", "{}", view.why);
+        assert_eq!(view.next_run.unwrap(), "2026-11-21T03:16:00+0000");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_left_out_while_the_one_before_goes_on() {
+    let (_data, core) = replica(START_MS);
+    submit(&core, &json!({"every": "10m"})).await;
+    for _ in 0..3 {
+        step(10 * MIN_MS).await;
+        look(&core).await;
+    }
+    let all = jobs(&core).await;
+    assert_eq!(all.len(), 1);
+    let before = view(&core).await;
+    assert_eq!((before.runs, before.skipped_runs), (1, 2));
+    assert!(
+        before.why.contains(&all[0].state.job_id.to_string()),
+        "{}",
+        before.why
+    );
+    end(&core, &all[0]).await;
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    assert_eq!(runs(&core).await, ["02:46", "03:16"]);
+    assert_eq!(view(&core).await.why, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_run_begins_when_the_one_before_has_ended() {
+    let (_data, core) = replica(START_MS);
+    submit(&core, &json!({"every": "10m", "overlap": "queue"})).await;
+    for _ in 0..2 {
+        step(10 * MIN_MS).await;
+        look(&core).await;
+    }
+    let all = jobs(&core).await;
+    assert_eq!(
+        (all.len(), all[0].state.ready, all[1].state.ready),
+        (2, true, false)
+    );
+    end(&core, &all[0]).await;
+    core.look_at_dependant(all[1].state.job_id).await.unwrap();
+    assert!(jobs(&core).await[1].state.ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_replaces_the_one_before() {
+    let (_data, core) = replica(START_MS);
+    submit(&core, &json!({"every": "10m", "overlap": "replace"})).await;
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    let all = jobs(&core).await;
+    assert_eq!((all.len(), all[0].state.stage), (2, Stage::Cancel));
+    let by = all[1].state.job_id.to_string();
+    assert!(all[0].state.reason.contains(&by), "{}", all[0].state.reason);
+    assert!(all[1].state.ready, "what it replaces has ended");
+    // One that runs is told to stop, and waited for.
+    let id = all[1].state.job_id;
+    let run = |state: &fairlead_store::JobState| {
+        Ok(Some(fairlead_store::JobState {
+            stage: Stage::Running,
+            host: "h1".to_owned(),
+            ..state.clone()
+        }))
+    };
+    core.change(id, run).await.unwrap();
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    let all = jobs(&core).await;
+    assert_eq!(
+        (all.len(), all[1].state.stop_asked, all[2].state.ready),
+        (3, true, false)
+    );
+    assert_eq!(view(&core).await.runs, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_is_paused_goes_on_changes_and_goes() {
+    let (_data, core) = replica(START_MS);
+    let who = core.accounts.identify(&ann()).unwrap();
+    let this = ("ann", "nightly");
+    submit(&core, &json!({"every": "10m"})).await;
+    step(10 * MIN_MS).await;
+    // What was due before it was paused is begun.
+    let paused = core.pause_timer(&who, this, true).await.unwrap();
+    assert_eq!(
+        (paused.paused, paused.next_run, paused.runs),
+        (true, None, 1)
+    );
+    step(25 * MIN_MS).await;
+    look(&core).await;
+    assert_eq!(runs(&core).await, ["02:46"]);
+    let on = core.pause_timer(&who, this, false).await.unwrap();
+    assert_eq!(on.next_run.unwrap(), "2026-11-21T03:16:00+0000");
+    assert_eq!(on.missed_runs, 0);
+
+    let change = |fields: Value| fields.as_object().unwrap().clone();
+    let said = change(json!({"cron": "0 5 * * *", "timezone": "Asia/Shanghai"}));
+    let changed = core.update_timer(&who, this, said).await.unwrap();
+    assert_eq!(
+        (changed.every, changed.cron),
+        (None, Some("0 5 * * *".to_owned()))
+    );
+    assert_eq!(changed.next_run.unwrap(), "2026-11-21T21:00:00+0000");
+    let said = change(json!({"suite": "other", "testbox": "dc", "script": "true"}));
+    let changed = core.update_timer(&who, this, said).await.unwrap();
+    assert_eq!(
+        (changed.suite.as_str(), changed.cron.as_deref()),
+        ("other", Some("0 5 * * *"))
+    );
+    for (bad, field) in [
+        (json!({}), "nothing"),
+        (json!({"cron": "5"}), "cron"),
+        (json!({"overlap": "x"}), "overlap"),
+        (json!({"suite": "x", "need_memory": "lots"}), "memory"),
+    ] {
+        let refusal = core
+            .update_timer(&who, this, change(bad))
+            .await
+            .unwrap_err();
+        assert!(
+            refusal.body.message.contains(field),
+            "{}",
+            refusal.body.message
+        );
+    }
+    let eve = core.accounts.identify(&Credentials {
+        account: Some("eve".to_owned()),
+        token: None,
+    });
+    let refusal = core.delete_timer(&eve.unwrap(), this).await.unwrap_err();
+    assert_eq!(refusal.body.code, ErrorCode::Forbidden);
+    end(&core, &jobs(&core).await[0]).await;
+
+    step(24 * 60 * MIN_MS).await;
+    core.delete_timer(&who, this).await.unwrap();
+    look(&core).await;
+    assert_eq!(
+        jobs(&core).await[1].state.suite,
+        "other",
+        "it was due before"
+    );
+    let gone = core.timer_view("ann", "nightly").await.unwrap_err();
+    assert_eq!(gone.body.code, ErrorCode::NotFound);
+    step(24 * 60 * MIN_MS).await;
+    look(&core).await;
+    assert_eq!(jobs(&core).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_jump_are_followed() {
+    // 2026-03-27T12:00:00Z; in Berlin the night to the 29th has no half past two.
+    let (_data, core) = replica(1_774_612_800_000);
+    let line = json!({"cron": "30 2 * * *", "timezone": "Europe/Berlin", "overlap": "queue"});
+    submit(&core, &line).await;
+    for _ in 0..3 * 24 {
+        step(60 * MIN_MS).await;
+        look(&core).await;
+    }
+    assert_eq!(runs(&core).await, ["01:30", "01:00", "00:30"]);
+    assert_eq!(view(&core).await.missed_runs, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_store_loses_or_does_unheard_makes_no_run_twice_and_loses_none() {
+    let faults = [
+        Fault::Conflict,
+        Fault::CommitWithoutAnswer,
+        Fault::CommitAsConflict,
+        Fault::LostWithoutAnswer,
+        Fault::Unavailable,
+    ];
+    for on in [On::PutDocs, On::Submit, On::Write, On::Get] {
+        for fault in faults {
+            let data = tempfile::tempdir().unwrap();
+            let sound = embedded(&data);
+            let store = Arc::new(FaultStore::new(Arc::clone(&sound), []));
+            let config = Config::embedded(data.path().to_owned());
+            let core = core_over(Arc::clone(&store) as _, config, clock(START_MS));
+            submit(&core, &json!({"every": "10m"})).await;
+            step(10 * MIN_MS).await;
+            store.then(Step {
+                on,
+                fault,
+                times: 2,
+            });
+            for _ in 0..12 {
+                look(&core).await;
+                step(500).await;
+            }
+            // Faults that nothing met are met by nobody.
+            let core = core_over(sound, core.config.clone(), core.clock.clone());
+            assert_eq!(runs(&core).await, ["02:46"], "{on:?} {fault:?}");
+            let timer = stored(&core).await.timer;
+            assert_eq!((timer.runs, timer.pending), (1, None), "{on:?} {fault:?}");
+        }
+    }
+}
+
+async fn refusal(core: &Arc<Core>, more: &Value) -> Refusal {
+    core.submit_timer(spec(more), &ann()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_timer_is_refused_with_a_hint() {
+    let data = tempfile::tempdir().unwrap();
+    let mut config = Config::embedded(data.path().to_owned());
+    config.limits.timers_max = 2;
+    let core = core_over(embedded(&data), config, clock(START_MS));
+    for (more, code, says) in [
+        (json!({}), ErrorCode::BadField, "neither every nor cron"),
+        (
+            json!({"every": "59s"}),
+            ErrorCode::BadField,
+            "a run each 59 s; the least is 60 s",
+        ),
+        (
+            json!({"every": "1h", "timer": null}),
+            ErrorCode::BadField,
+            "timer: not said",
+        ),
+        (
+            json!({"every": "1h", "timer": "a/b"}),
+            ErrorCode::BadName,
+            "a/b",
+        ),
+        (json!({"cron": "61 * * * *"}), ErrorCode::BadField, "minute"),
+        (
+            json!({"every": "1h", "need_memory": "lots"}),
+            ErrorCode::BadField,
+            "lots",
+        ),
+        (
+            json!({"every": "1h", "wait_on": {"5": null}}),
+            ErrorCode::BadField,
+            "no job",
+        ),
+        (
+            json!({"every": "1h", "needs": "x"}),
+            ErrorCode::BadField,
+            "x",
+        ),
+    ] {
+        let refusal = refusal(&core, &more).await;
+        assert_eq!(refusal.body.code, code, "{more}: {}", refusal.body.message);
+        assert!(
+            refusal.body.message.contains(says),
+            "{more}: {}",
+            refusal.body.message
+        );
+        assert!(!refusal.body.hint.is_empty());
+    }
+    submit(&core, &json!({"every": "1h"})).await;
+    let again = refusal(&core, &json!({"every": "1h"})).await;
+    assert_eq!(again.body.code, ErrorCode::Conflict);
+    submit(&core, &json!({"every": "1h", "timer": "second"})).await;
+    let many = refusal(&core, &json!({"every": "1h", "timer": "third"})).await;
+    assert_eq!(many.body.code, ErrorCode::TooMany);
+    assert!(many.body.message.contains("has 2 timers; the limit is 2"));
+    let all = core.timer_views("ann", "", 1).await.unwrap();
+    assert_eq!(
+        (all.total, all.timers.len(), all.next.as_deref()),
+        (2, 1, Some("ann/nightly"))
+    );
+    let rest = core.timer_views("ann", "ann/nightly", 9).await.unwrap();
+    assert_eq!((rest.timers[0].timer.as_str(), rest.next), ("second", None));
+    assert_eq!(core.timer_views("bob", "", 9).await.unwrap().total, 0);
+    // A plain submit of such a job is no run of it.
+    let refused = core
+        .make_job(spec(&json!({"cron": "@daily"})), &ann())
+        .unwrap_err();
+    assert!(refused.body.hint.contains("fairlead timers submit"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_a_submit_would_refuse_is_refused_and_the_timer_goes_on() {
+    let data = tempfile::tempdir().unwrap();
+    let config = Config {
+        access: Access::Tokens,
+        admin: Some(("ann".to_owned(), "secret".to_owned())),
+        ..Config::embedded(data.path().to_owned())
+    };
+    let core = core_over(embedded(&data), config.clone(), clock(START_MS));
+    let said = Credentials {
+        token: Some("secret".to_owned()),
+        account: None,
+    };
+    let spec = spec(&json!({"every": "10m", "my_token": "secret"}));
+    core.submit_timer(spec, &said).await.unwrap();
+    let doc = core
+        .store
+        .get_doc(DocKind::Timer, "ann/nightly")
+        .await
+        .unwrap();
+    assert!(!doc.unwrap().body.to_string().contains("my_token"));
+    step(10 * MIN_MS).await;
+    // Another replica, to which that account is unknown.
+    let config = Config {
+        admin: None,
+        ..config
+    };
+    let other = core_over(Arc::clone(&core.store), config, core.clock.clone());
+    look(&other).await;
+    let view = view(&other).await;
+    assert_eq!((view.runs, view.refused_runs), (0, 1));
+    assert!(
+        view.why.contains("no account 'ann' any more"),
+        "{}",
+        view.why
+    );
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    assert_eq!(runs(&core).await, ["02:56"]);
+}
