@@ -268,6 +268,7 @@ fn host(n: u64, mix: Mix) -> Offer {
         jobs_max: 1,
         waits_until: Millis(0),
         about: Arc::new(About {
+            accounts: vec![],
             group: format!("group{}", n % 10),
             arch: arch.to_owned(),
             keys,

@@ -268,6 +268,7 @@ impl Engine {
                 arch,
                 tags: Box::default(),
                 devices: Box::default(),
+                accounts: Box::default(),
             });
             let (keys, caches) = (Box::default(), Box::default());
             let view = View {

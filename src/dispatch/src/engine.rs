@@ -226,7 +226,7 @@ impl Engine {
         if facts.not_before.0 > self.now {
             shape.gate = Gate::Blocked;
             self.gates.close(key, facts.not_before.0);
-        } else if let Some(until) = self.affine_until(&job, &shape) {
+        } else if let Some(until) = self.affine_until(&facts.account, &job, &shape) {
             shape.gate = Gate::Affine(job.caches.clone().unwrap_or_default());
             self.gates.close(key, until);
         }
@@ -255,7 +255,7 @@ impl Engine {
     }
 
     /// Until when a job waits for a host that holds its cache directories, if one may come.
-    fn affine_until(&self, job: &Job, shape: &Shape) -> Option<u64> {
+    fn affine_until(&self, account: &str, job: &Job, shape: &Shape) -> Option<u64> {
         let until = job
             .submitted
             .min(self.now)
@@ -264,7 +264,7 @@ impl Engine {
         let may_come = |dir: &Atom| {
             self.hosts
                 .recent_holders(dir, self.now)
-                .any(|host| could_ever_run(shape, &host.view))
+                .any(|host| host.view.env.serves(account) && could_ever_run(shape, &host.view))
         };
         dirs.iter().any(may_come).then_some(until)
     }
@@ -313,6 +313,7 @@ impl Engine {
             arch: self.atoms.get(&about.arch),
             tags: self.atoms.set(&about.tags),
             devices: self.atoms.set(&about.devices),
+            accounts: self.atoms.set(&about.accounts),
         };
         let view = View {
             has: env.marks(),

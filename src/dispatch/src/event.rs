@@ -86,6 +86,8 @@ pub struct About {
     pub devices: Vec<String>,
     /// Cache directories that it holds.
     pub cache_dirs: Vec<String>,
+    /// Accounts whose jobs alone it gets; empty: everybody's.
+    pub accounts: Vec<String>,
 }
 
 /// What a host says when it asks for work.

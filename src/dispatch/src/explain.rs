@@ -74,6 +74,11 @@ pub enum Reason {
         /// Those it lacks.
         missing: Vec<String>,
     },
+    /// Only jobs of these accounts get the host for now.
+    KeptFor {
+        /// Whose, sorted.
+        accounts: Vec<String>,
+    },
     /// A hw job and other jobs never share a host, and it has jobs.
     BusyHw,
     /// It does not ask for work now.

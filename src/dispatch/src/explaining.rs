@@ -13,7 +13,7 @@ use crate::explain::{
 use crate::hosts::{Host, HostId};
 use crate::index::Job;
 use crate::ledger::{MemberId, Owner, QueueId};
-use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks};
+use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks_of};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ impl Engine {
                 },
                 &host.view,
             );
-            let lacking = lacks(shape, &host.view).count();
+            let lacking = lacks_of(&standing.account, shape, &host.view).count();
             able += u64::from(could);
             ready += u64::from(lacking == 0 && host.open.is_some());
             verdicts.push((!could, lacking, id, host));
@@ -121,7 +121,7 @@ impl Engine {
         let hosts_more = verdicts.len().saturating_sub(EXPLAIN_LIST_MAX) as u64;
         let named = verdicts.into_iter().take(EXPLAIN_LIST_MAX);
         let hosts = named.map(|(unable, _, id, host)| {
-            let mut reasons = reasons(shape, &host.view);
+            let mut reasons = reasons(&standing.account, shape, &host.view);
             self.add_host_reasons(&mut reasons, job, id, host);
             HostVerdict {
                 host: host.name.to_string(),
@@ -129,6 +129,7 @@ impl Engine {
                 reasons,
             }
         });
+        let hosts = hosts.collect();
         let reserved = self.reservations.values().find(|r| r.job == job);
         JobExplanation {
             job,
@@ -144,7 +145,7 @@ impl Engine {
             hosts_known: self.hosts.present().count() as u64,
             hosts_able: able,
             hosts_ready: ready,
-            hosts: hosts.collect(),
+            hosts,
             hosts_more,
         }
     }
@@ -339,12 +340,22 @@ impl Engine {
             .take(EXPLAIN_LIST_MAX)
             .filter_map(|id| self.index.buckets.get(*id));
         let counted: u64 = buckets.clone().map(|bucket| bucket.jobs.len() as u64).sum();
-        let example = buckets.filter_map(|bucket| bucket.jobs.first()).min()?.1;
+        let example = buckets
+            .clone()
+            .filter_map(|bucket| bucket.jobs.first())
+            .min()?
+            .1;
         let jobs = Count {
             counted: counted.min(EXPLAIN_COUNT_MAX),
             more: counted > EXPLAIN_COUNT_MAX || entry.holders.len() > EXPLAIN_LIST_MAX,
         };
-        let mut reasons = reasons(&entry.shape, &host.view);
+        // Reasons of all of them: those of one account say more only if no other's could run here.
+        let owners = buckets
+            .clone()
+            .map(|bucket| self.ledger.account(bucket.owner));
+        let served = owners.clone().find(|account| host.view.env.serves(account));
+        let account = served.or_else(|| owners.clone().next())?;
+        let mut reasons = reasons(account, &entry.shape, &host.view);
         self.add_gate(&mut reasons, example, &entry.shape);
         Some(ShapeVerdict {
             jobs,
@@ -363,7 +374,7 @@ fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
 }
 
 /// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
-fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
+fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
     let missing = |needs: &[Atom], has: &[Atom]| {
         needs
             .iter()
@@ -372,6 +383,9 @@ fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
             .collect()
     };
     let reason = |lack| match lack {
+        Lack::Account => Some(Reason::KeptFor {
+            accounts: host.env.accounts.iter().map(ToString::to_string).collect(),
+        }),
         Lack::Key => Some(Reason::MissingKey {
             wants: shape
                 .keys
@@ -402,5 +416,5 @@ fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
         }),
         Lack::Caches | Lack::Blocked => None,
     };
-    lacks(shape, host).filter_map(reason).collect()
+    lacks_of(account, shape, host).filter_map(reason).collect()
 }

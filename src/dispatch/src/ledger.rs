@@ -184,6 +184,12 @@ impl Ledger {
         }
     }
 
+    /// The account that is charged.
+    pub(crate) fn account(&self, owner: Owner) -> &str {
+        let member = self.members.get(owner.member);
+        member.map_or("", |member| &member.account)
+    }
+
     fn add_queue(&mut self, name: &Atom, now: u64) -> QueueId {
         let policy = self.policy.queues.get(&**name).copied().unwrap_or_default();
         let at = self.present(policy.priority.min(CLASS_MAX), now);

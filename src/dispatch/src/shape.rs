@@ -53,6 +53,8 @@ pub(crate) struct Env {
     /// Sorted, like all lists here.
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+    /// Whose jobs alone it gets; empty: everybody's.
+    pub accounts: Box<[Atom]>,
 }
 
 impl From<&Env> for Arc<Env> {
@@ -65,6 +67,11 @@ impl Env {
     /// Its tags and devices.
     pub(crate) fn marks(&self) -> Marks {
         Marks::of(self.tags.iter().chain(&self.devices))
+    }
+
+    /// Whether it gets jobs of this account.
+    pub(crate) fn serves(&self, account: &str) -> bool {
+        self.accounts.is_empty() || self.accounts.iter().any(|one| **one == *account)
     }
 }
 
@@ -89,6 +96,7 @@ pub(crate) struct View {
 /// What a host lacks for a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
+    Account,
     Key,
     Arch,
     Busy,
@@ -137,7 +145,17 @@ const CHECKS: [Check; 8] = [
     }),
 ];
 
-/// What `host` lacks to run jobs of this shape now; empty: they fit.
+/// What `host` lacks to run jobs of this shape of this account now; empty: they fit.
+pub(crate) fn lacks_of<'a>(
+    account: &str,
+    shape: &'a Shape,
+    host: &'a View,
+) -> impl Iterator<Item = Lack> + use<'a> {
+    let account = (!host.env.serves(account)).then_some(Lack::Account);
+    account.into_iter().chain(lacks(shape, host))
+}
+
+/// The same, whosever they are.
 pub(crate) fn lacks<'a>(shape: &'a Shape, host: &'a View) -> impl Iterator<Item = Lack> + 'a {
     CHECKS
         .iter()
@@ -150,7 +168,13 @@ pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
     match lack {
         Lack::Busy => shape.memory_mb <= host.total_mb,
         Lack::Memory => shape.memory_mb <= host.total_mb && shape.kind != Kind::Hw,
-        Lack::Key | Lack::Arch | Lack::Tags | Lack::Devices | Lack::Caches | Lack::Blocked => false,
+        Lack::Account
+        | Lack::Key
+        | Lack::Arch
+        | Lack::Tags
+        | Lack::Devices
+        | Lack::Caches
+        | Lack::Blocked => false,
     }
 }
 

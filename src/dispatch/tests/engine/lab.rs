@@ -79,6 +79,7 @@ pub(crate) fn vm_host(host: &str) -> Offer {
             tags: vec![],
             devices: vec![],
             cache_dirs: vec![],
+            accounts: vec![],
         }),
     }
 }

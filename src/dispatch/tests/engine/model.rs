@@ -143,6 +143,12 @@ impl World {
                 } else {
                     vec![]
                 };
+                // Kept for some, for a while.
+                about.accounts = match (host, how / 64) {
+                    (3, 1..) => names("b a"),
+                    (4, 2..) => names("c"),
+                    _ => vec![],
+                };
                 about.cache_dirs = if host == 1 { names("c1") } else { vec![] };
             })
         }
@@ -550,7 +556,8 @@ impl World {
 /// Whether a host could run a job, written anew.
 fn able(job: &JobFacts, host: &Offer) -> bool {
     let about = &host.about;
-    job.host_keys.iter().any(|key| about.keys.contains(key))
+    (about.accounts.is_empty() || about.accounts.contains(&job.account))
+        && job.host_keys.iter().any(|key| about.keys.contains(key))
         && (job.arch.is_empty() || job.arch == about.arch)
         && job.tags.iter().all(|tag| about.tags.contains(tag))
         && job
