@@ -334,6 +334,9 @@ pub struct HostView {
     /// Why it gets no new job, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<ClosedView>,
+    /// For whom it is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ReservedView>,
     /// When last heard of.
     pub seen_ms: u64,
     /// Jobs that it has.
@@ -356,6 +359,34 @@ pub struct ClosedView {
     pub by: String,
     /// When.
     pub at_ms: u64,
+}
+
+/// For whom a host is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservedView {
+    /// Accounts whose jobs alone it gets, sorted.
+    pub accounts: Vec<String>,
+    /// Until when, UTC epoch ms.
+    pub until_ms: u64,
+    /// Why, in the words of who reserved it.
+    #[serde(default)]
+    pub reason: String,
+    /// Who reserved it.
+    pub by: String,
+    /// When, UTC epoch ms.
+    pub at_ms: u64,
+}
+
+/// Keeps a host for some accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReserve {
+    /// Accounts whose jobs alone it gets, 1 to 100.
+    pub accounts: Vec<String>,
+    /// Until when: `+2h` from now or a time such as `2026-11-22T05:00:00Z`; at most 366 days ahead.
+    pub until: String,
+    /// Why, for people, at most 300 characters.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// Closes a host.

@@ -369,9 +369,11 @@ impl Core {
             _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
-        // Somebody may have asked to stop a job before this request could be found among the waiting ones.
+        // Somebody may have asked to stop a job, or reserved the host, before this request could be found among the
+        // waiting ones.
         let held = self.live.of_host(&ask.offerer.host);
-        if held.iter().any(|live| live.stored.state.stop_asked) {
+        let is_outdated = self.waiters.get(&key).is_some_and(|w| self.is_outdated(&w));
+        if is_outdated || held.iter().any(|live| live.stored.state.stop_asked) {
             hurry.notify_one();
         }
         // A closed host offers nothing until it is opened.
@@ -425,6 +427,7 @@ impl Core {
             tags: host.tags.clone(),
             devices: host.devices.clone(),
             cache_dirs: host.cache_dirs.clone(),
+            accounts: self.served_accounts(name),
         };
         let offer = Offer {
             key: self.next_offer(),
@@ -456,13 +459,13 @@ impl Core {
 
     /// A job was told to stop: its host hears it now, if it waits.
     pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        self.hurry(|offerer| offerer.host == state.host);
+        self.hurry(|waiter| waiter.offerer.host == state.host);
     }
 
     /// Requests that wait are answered now, whether or not there is work.
-    pub(crate) fn hurry(&self, which: impl Fn(&Offerer) -> bool) {
+    pub(crate) fn hurry(&self, which: impl Fn(&Waiter) -> bool) {
         let waiting = self.waiters.iter();
-        let these = waiting.filter(|waiter| which(&waiter.offerer));
+        let these = waiting.filter(|waiter| which(waiter));
         let mut hurries: Vec<_> = these
             .map(|waiter| (*waiter.key(), Arc::clone(&waiter.hurry)))
             .collect();

@@ -16,7 +16,8 @@ use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     consume::Waiter, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
     jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
-    replicas::Replicas, secrets::Sealer, turns::Turns, wait::Dependants, writer::Writer,
+    replicas::Replicas, reservations::Reservations, secrets::Sealer, turns::Turns,
+    wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) fits: Fits,
     /// Hosts that get no new job.
     pub(crate) closures: Closures,
+    /// Hosts that are kept for some accounts.
+    pub(crate) reservations: Reservations,
     pub(crate) queues: Queues,
     /// The way to other replicas, and where they reach this one.
     pub(crate) peers: Arc<dyn PeerLink>,
@@ -100,6 +103,7 @@ impl Core {
             hosts: Hosts::default(),
             accounts,
             closures: Closures::default(),
+            reservations: Reservations::default(),
             fits: Fits::default(),
             queues: Queues::default(),
             peers,

@@ -149,9 +149,13 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
                 lacks: vec![closure.words()],
             },
             None => HostVerdict {
-                hostname,
                 could: verdict.able,
-                lacks: verdict.reasons.iter().map(words).collect(),
+                lacks: verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| words_of_host(core, &hostname, reason))
+                    .collect(),
+                hostname,
             },
         }
     });
@@ -239,8 +243,18 @@ fn seen(last_seen: Millis) -> String {
     }
 }
 
+/// The same as [`words`], with all that is known of a host that is kept for some.
+fn words_of_host(core: &Core, host: &str, reason: &Reason) -> String {
+    let reserved = match reason {
+        Reason::KeptFor { .. } => core.reserved(host),
+        _ => None,
+    };
+    reserved.map_or_else(|| words(reason), |reservation| reservation.words())
+}
+
 fn words(reason: &Reason) -> String {
     match reason {
+        Reason::KeptFor { accounts } => format!("it is kept for jobs of {}", accounts.join(", ")),
         Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
         Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),
         Reason::Memory {

@@ -8,7 +8,7 @@ use std::{
 use fairlead_dispatch::Millis;
 use fairlead_store::JobState;
 
-use crate::{core::Core, hosts::Host};
+use crate::{core::Core, hosts::Host, reservations::Reservation};
 
 /// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
 const REMEMBER_MS: u64 = 60_000;
@@ -88,6 +88,34 @@ impl Core {
 }
 
 impl Core {
+    /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
+    pub(crate) fn kept_from(&self, state: &JobState) -> Option<String> {
+        let kept = self.reservations();
+        let wants = Wants::of(state);
+        let could = |name: &str| {
+            let mut alone = Nearest::default();
+            let host = self.hosts.get(name);
+            host.iter().for_each(|host| alone.look(&wants, name, host));
+            alone.with_all > 0
+        };
+        let keeps_off = |(name, reservation): &&(String, Reservation)| {
+            !reservation.serves(&state.account) && could(name)
+        };
+        let (name, reservation) = kept.iter().find(keeps_off)?;
+        let mut open = Nearest::default();
+        self.hosts.each(|name, host| {
+            let found = kept.binary_search_by(|(kept, _)| kept.as_str().cmp(name));
+            let reservation = found.ok().and_then(|at| kept.get(at));
+            if reservation.is_none_or(|(_, known)| known.serves(&state.account)) {
+                open.look(&wants, name, host);
+            }
+        });
+        (open.with_all == 0).then(|| {
+            let words = reservation.words();
+            format!("no host that could run it is free for all; of {name}: {words}")
+        })
+    }
+
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         let mut alone = Nearest::default();
@@ -165,6 +193,7 @@ impl Nearest {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::HostReserve;
     use fairlead_job::TboxType;
 
     use super::*;
@@ -211,6 +240,42 @@ mod tests {
             let never = never(&job).unwrap_or_default();
             assert!(never.contains(why), "{never}");
         }
+    }
+
+    #[tokio::test]
+    async fn that_all_hosts_are_kept_for_others_is_said() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["g", "h"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let keep = async |name: &str| {
+            let asked = HostReserve {
+                accounts: vec!["ann".to_owned()],
+                until: "+1h".to_owned(),
+                reason: String::new(),
+            };
+            core.reserve_host(name, &asked, "root").await.unwrap();
+        };
+        keep("h").await;
+        assert_eq!(core.kept_from(&state(1)), None, "host g is free");
+        keep("g").await;
+        let kept = core.kept_from(&state(1)).unwrap_or_default();
+        assert!(
+            kept.contains("of g: it is kept for jobs of ann until"),
+            "{kept}"
+        );
+        let anns = JobState {
+            account: "ann".to_owned(),
+            ..state(1)
+        };
+        assert_eq!(core.kept_from(&anns), None);
     }
 
     #[tokio::test]

@@ -36,6 +36,7 @@ mod renewal;
 mod repeats;
 mod replica;
 mod replicas;
+mod reservations;
 mod results;
 mod secrets;
 pub mod server;

@@ -100,11 +100,15 @@ impl Core {
         })
     }
 
-    /// What is to be said of each job that no known host could ever run; if `strict`, such a job is refused.
+    /// What is to be said of each job that no known host could ever run, or none for now; if `strict`, a job of
+    /// the first kind is refused.
     fn warn(&self, made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Option<String>> {
         let mut asked = Nevers::default();
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
-            let never = self.never_runs(&outcome.as_ref().ok()?.state, &mut asked)?;
+            let state = &outcome.as_ref().ok()?.state;
+            let Some(never) = self.never_runs(state, &mut asked) else {
+                return self.kept_from(state);
+            };
             if strict {
                 *outcome = Err(Refusal::new(
                     ErrorCode::BadField,

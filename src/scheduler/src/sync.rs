@@ -16,7 +16,7 @@ use crate::{
 
 /// How often the waiting jobs are counted, ms.
 const COUNT_MS: u64 = 1_000;
-/// How often accounts and closed hosts are read anew (other replicas and people change them), in counts.
+/// How often accounts, closed and reserved hosts are read anew (other replicas and people change them), in counts.
 const RELOAD_EVERY: u64 = 2;
 /// How often hosts are.
 const HOSTS_EVERY: u64 = 10;
@@ -52,6 +52,7 @@ impl Core {
         self.accounts.reload(self.store.as_ref()).await?;
         self.hosts.load(self.store.as_ref()).await?;
         self.reload_closures().await?;
+        self.reload_reservations().await?;
         let now = self.clock.now();
         for job in self.search_all(held_jobs()).await? {
             self.engine.tell(Event::JobHeld(Box::new(running(&job))));
@@ -141,6 +142,7 @@ impl Core {
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
+            self.reload_reservations().await?;
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;
@@ -198,6 +200,7 @@ impl Core {
                 free_memory_mb: offer.free_memory_mb,
                 tags: about.tags.clone(),
                 devices: about.devices.clone(),
+                accounts: about.accounts.clone(),
                 limit,
             }
         });

@@ -14,7 +14,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consume::{Ask, Offerer},
+    consume::{Ask, Offerer, Waiter},
     core::Core,
     hints::HintedHost,
     refusal::Refusal,
@@ -263,7 +263,8 @@ impl Core {
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
         self.turns.0.remove(&moved.host);
-        let older = |offerer: &Offerer| {
+        let older = |waiter: &Waiter| {
+            let offerer = &waiter.offerer;
             offerer.host == moved.host
                 && (offerer.session != moved.session || offerer.request < moved.request)
         };

@@ -217,6 +217,7 @@ async fn finds(store: &Arc<ElasticStore>, cpu: &Cpu) {
         free_memory_mb: 3_000,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     };
     let machine = Find {

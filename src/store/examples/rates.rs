@@ -155,6 +155,7 @@ async fn reads(store: &Store) {
         free_memory_mb: 3_000,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     };
     timed("a find", store.find(std::slice::from_ref(&offer))).await;

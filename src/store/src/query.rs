@@ -57,6 +57,8 @@ pub struct Find {
     pub tags: Vec<String>,
     /// Its devices.
     pub devices: Vec<String>,
+    /// Only jobs of these accounts; empty: of all.
+    pub accounts: Vec<String>,
     /// How many jobs of each (queue, account) at most, 1 to 100.
     pub limit: u32,
 }

@@ -29,6 +29,8 @@ pub enum DocKind {
     Host,
     /// Hosts that get no new job, and why.
     Closure,
+    /// Hosts that are kept for the jobs of some accounts.
+    Reservation,
     /// Accounts and their hashed tokens.
     Account,
     /// Live schedulers.
@@ -45,10 +47,11 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
+        Self::Reservation,
         Self::Account,
         Self::Replica,
         Self::Session,
@@ -63,6 +66,7 @@ impl DocKind {
             Self::Queue => "queues",
             Self::Host => "hosts",
             Self::Closure => "closures",
+            Self::Reservation => "reservations",
             Self::Account => "accounts",
             Self::Replica => "replicas",
             Self::Session => "sessions",

@@ -128,6 +128,11 @@ fn takeable(offer: &Find) -> Value {
     filters.push(either(&[json!({"term": {"arch": offer.arch}}), any_arch]));
     filters.push(subset("tags", "tags_n", &offer.tags));
     filters.push(subset("devices", "devices_n", &offer.devices));
+    any_of(
+        &mut filters,
+        "account",
+        offer.accounts.iter().map(String::as_str),
+    );
     all_of(&filters)
 }
 

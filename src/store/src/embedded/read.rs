@@ -219,7 +219,8 @@ fn find_one(
             .optional()?
         {
             at = cell;
-            if !shape(conn, at.2, shapes)?.fits(offer) {
+            let is_served = offer.accounts.is_empty() || offer.accounts.contains(&at.1);
+            if !is_served || !shape(conn, at.2, shapes)?.fits(offer) {
                 continue;
             }
             let best = cells.entry((at.0.clone(), at.1.clone())).or_default();

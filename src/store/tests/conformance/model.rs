@@ -160,6 +160,7 @@ impl Model {
             free_memory_mb: 1_000,
             tags: vec![],
             devices: vec![],
+            accounts: vec![],
             limit: 100,
         };
         let page = store.find(&[offer]).await.unwrap().remove(0);

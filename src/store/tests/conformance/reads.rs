@@ -183,6 +183,7 @@ fn offer() -> Find {
         free_memory_mb: 2_000,
         tags: vec![],
         devices: vec![],
+        accounts: vec![],
         limit: 100,
     }
 }
@@ -197,9 +198,15 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
     let strings = |list: &[&str]| -> Vec<String> { list.iter().map(|s| (*s).to_owned()).collect() };
     let states = vec![
         state(1),
-        state_with(2, |s| s.memory_mb = 2_000),
+        state_with(2, |s| {
+            s.memory_mb = 2_000;
+            s.account = "guest".into();
+        }),
         state_with(3, |s| s.memory_mb = 2_001),
-        state_with(4, |s| s.arch = "x86_64".into()),
+        state_with(4, |s| {
+            s.arch = "x86_64".into();
+            s.account = "guest".into();
+        }),
         state_with(5, |s| s.arch = "aarch64".into()),
         state_with(6, |s| s.tags = strings(&["ssd"])),
         state_with(7, |s| s.tags = strings(&["ssd", "10g"])),
@@ -293,6 +300,13 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
                 ..offer()
             },
             vec![],
+        ),
+        (
+            Find {
+                accounts: strings(&["guest", "nobody"]),
+                ..offer()
+            },
+            vec![2, 4],
         ),
     ];
     let requests: Vec<Find> = offers.iter().map(|(offer, _)| offer.clone()).collect();

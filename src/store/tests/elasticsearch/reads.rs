@@ -20,6 +20,7 @@ fn offer() -> Find {
         free_memory_mb: 4_000,
         tags: vec![],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     }
 }

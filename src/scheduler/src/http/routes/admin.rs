@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{AccountChange, HostClose, QueueChange, Version};
+use fairlead_api::{AccountChange, HostClose, HostReserve, QueueChange, Version};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
@@ -88,6 +88,7 @@ pub(super) fn version(core: &Core) -> Response {
         "idempotency-key",
         "strict",
         "cordon",
+        "reserve",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),
@@ -183,6 +184,29 @@ pub(super) async fn uncordon(
     let who = admin(&core, &request)?;
     core.open_host(name).await?;
     core.note(&who.name, "host.uncordon", name, Value::Null);
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+pub(super) async fn reserve(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let asked: HostReserve = request.read_json(BODY_MAX).await?;
+    core.reserve_host(name, &asked, who.shown()).await?;
+    core.note(&who.name, "host.reserve", name, json!(asked));
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+pub(super) async fn unreserve(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.unreserve_host(name).await?;
+    core.note(&who.name, "host.unreserve", name, Value::Null);
     Ok(ok(&core.host_view(name, false).await?))
 }
 
