@@ -15,9 +15,11 @@ use crate::{
 
 /// The agent enforces the limit of stage running itself; past this much more, ms, we do.
 const RUNNING_SLACK_MS: u64 = 120_000;
-/// A job that was told to stop has so long to say that it did, ms; what it leaves behind is brought home in stage
+/// A job that was told to stop has so long to say that it did, ms, beside the time that was left to it; what it leaves behind is brought home in stage
 /// `post_run`, which has its own limit.
 const STOPPING_MS: u64 = 120_000;
+/// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
+pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
 const ATTEMPTS_KEPT: usize = 20;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
@@ -158,6 +160,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         stop_asked: false,
         stop_ms: 0,
         stop_health: None,
+        stop_grace_s: None,
         milestones: Vec::new(),
         ..state.clone()
     }
@@ -204,7 +207,9 @@ fn stage_until_ms(state: &JobState) -> Option<u64> {
 /// long, or it was told to stop and does not. `None`: never.
 pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
     if state.stop_asked && state.stop_ms > 0 {
-        let told_ms = state.stop_ms.saturating_add(STOPPING_MS);
+        let grace_ms = u64::from(state.stop_grace_s.unwrap_or(0)).saturating_mul(1000);
+        let patience_ms = STOPPING_MS.saturating_add(grace_ms);
+        let told_ms = state.stop_ms.saturating_add(patience_ms);
         let home_ms = stage_until_ms(state).filter(|_| state.stage == Stage::PostRun);
         return Some(home_ms.map_or(told_ms, |home_ms| told_ms.max(home_ms)));
     }
@@ -431,6 +436,26 @@ mod tests {
             assert_eq!((next.stage, next.attempt), (Stage::Submit, 2));
             assert_eq!(next.attempts[0].health, Health::TimeoutSetup);
         }
+    }
+
+    #[test]
+    fn who_leaves_a_job_time_to_stop_is_waited_with() {
+        let told = JobState {
+            stop_asked: true,
+            stop_ms: 9_000,
+            stop_grace_s: Some(300),
+            timeout_s: 1,
+            ..held()
+        };
+        assert_eq!(due_ms(&told), Some(9_000 + STOPPING_MS + 300_000));
+        let end = overdue(&told, 1_000_000);
+        assert_eq!((end.stage, end.health), (Stage::Finish, Health::Terminate));
+        let lost = JobState {
+            stop_health: Some(Health::TimeoutSetup),
+            ..told
+        };
+        let again = overdue(&lost, 1_000_000);
+        assert_eq!((again.stage, again.stop_grace_s), (Stage::Submit, None));
     }
 
     #[test]

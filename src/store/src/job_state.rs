@@ -191,6 +191,9 @@ pub struct JobState {
     /// The health that it then ends with; none: `terminate`, a person asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_health: Option<Health>,
+    /// How long its script then has after the polite signal, seconds; none: the usual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_grace_s: Option<u32>,
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
