@@ -201,6 +201,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         vec![]
     };
     JobFacts {
+        not_on: vec![],
         key: JobKey(n),
         version: Version {
             primary_term: 1,

@@ -272,6 +272,7 @@ impl Engine {
             });
             let (keys, caches) = (Box::default(), Box::default());
             let view = View {
+                name: Atom::clone(&name),
                 has: env.marks(),
                 env,
                 keys,

@@ -6,7 +6,7 @@
 
 use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
-use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
+use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job, KeyId};
 use crate::ledger::Ledger;
@@ -315,7 +315,9 @@ impl Engine {
             devices: self.atoms.set(&about.devices),
             accounts: self.atoms.set(&about.accounts),
         };
+        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&about.group));
         let view = View {
+            name: Atom::clone(&name),
             has: env.marks(),
             env: self.envs.get(&env),
             keys: self.atoms.set(&about.keys),
@@ -325,7 +327,6 @@ impl Engine {
             hw_open: true,
             shared_open: true,
         };
-        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&about.group));
         self.hosts.describe(&name, group, view, Arc::clone(about))
     }
 
@@ -448,6 +449,7 @@ impl Engine {
 
 /// The shape of a job that nothing keeps back.
 pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
+    let first = facts.not_on.len().saturating_sub(NOT_ON_MAX);
     Shape {
         kind: facts.kind,
         gate: Gate::Open,
@@ -456,6 +458,7 @@ pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
         keys: atoms.set(&facts.host_keys),
         tags: atoms.set(&facts.tags),
         devices: atoms.set(&facts.devices),
+        not_on: atoms.set(facts.not_on.get(first..).unwrap_or_default()),
     }
 }
 

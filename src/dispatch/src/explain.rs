@@ -79,6 +79,8 @@ pub enum Reason {
         /// Whose, sorted.
         accounts: Vec<String>,
     },
+    /// An earlier attempt of the job failed there, and it is to be tried elsewhere.
+    FailedThere,
     /// A hw job and other jobs never share a host, and it has jobs.
     BusyHw,
     /// It does not ask for work now.

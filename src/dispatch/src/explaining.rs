@@ -367,7 +367,7 @@ impl Engine {
 
 /// The facts' shape. No name of it is kept.
 fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
-    let lists = [&facts.host_keys, &facts.tags, &facts.devices];
+    let lists = [&facts.host_keys, &facts.tags, &facts.devices, &facts.not_on];
     let names = lists.into_iter().flatten().chain([&facts.arch]);
     let mut atoms = known.those_of(names.map(String::as_str));
     crate::engine::shape_of(&mut atoms, facts)
@@ -394,6 +394,7 @@ fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
                 .map(ToString::to_string)
                 .collect(),
         }),
+        Lack::Elsewhere => Some(Reason::FailedThere),
         Lack::Arch => Some(Reason::Arch {
             needs: shape.arch.to_string(),
             has: host.env.arch.to_string(),

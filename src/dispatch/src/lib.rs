@@ -40,8 +40,8 @@ mod waiting;
 pub use engine::Engine;
 
 pub use event::{
-    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, Offer,
-    OfferKey, Refusal, Running, Version,
+    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, NOT_ON_MAX,
+    Offer, OfferKey, Refusal, Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,

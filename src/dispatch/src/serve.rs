@@ -2,7 +2,7 @@
 
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
-use crate::event::{Decision, JobKey, Kind, OfferKey};
+use crate::event::{Decision, JobKey, Kind, NOT_ON_MAX, OfferKey};
 use crate::hosts::{Host, HostId, Nothing, Standing};
 use crate::index::{BucketId, KeyCells, Place};
 use crate::ledger::{MemberRank, Owner, QueueRank};
@@ -26,6 +26,8 @@ const SLOTS_LOOKED_AT: usize = 32;
 
 /// Queues noted too low that a look may pass.
 const STALE_MAX: usize = 6;
+
+const _: () = assert!(NOT_ON_MAX < SLOTS_LOOKED_AT);
 
 type BucketRank = (QueueRank, MemberRank, Place, BucketId);
 
@@ -372,6 +374,8 @@ impl Engine {
                     match lacks_of(account, &shape, &host.view).next() {
                         None if self.may_enter(key, class, id) => best = Some(*slot),
                         None => continue,
+                        // Alike but for their names: fewer are named than looked at.
+                        Some(Lack::Elsewhere) => continue,
                         Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
                         Some(_) => {}
                     }

@@ -37,6 +37,8 @@ pub(crate) struct Shape {
     pub keys: Box<[Atom]>,
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+    /// Hosts that must not have it.
+    pub not_on: Box<[Atom]>,
 }
 
 impl Shape {
@@ -78,6 +80,8 @@ impl Env {
 /// A host as matching sees it now.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
+    /// The host's name.
+    pub name: Atom,
     pub env: Arc<Env>,
     /// The tags and devices of `env`.
     pub has: Marks,
@@ -98,6 +102,8 @@ pub(crate) struct View {
 pub(crate) enum Lack {
     Account,
     Key,
+    /// An earlier attempt failed on this very host.
+    Elsewhere,
     Arch,
     Busy,
     Memory,
@@ -110,7 +116,7 @@ pub(crate) enum Lack {
 type Check = (Lack, fn(&Shape, &View) -> bool);
 
 /// Cheap and telling ones first. Those that pass with time (busy, memory, gates) come last.
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     (Lack::Arch, |shape, host| {
         same(&shape.arch, &host.env.arch) || shape.arch.is_empty()
     }),
@@ -122,6 +128,9 @@ const CHECKS: [Check; 8] = [
     }),
     (Lack::Key, |shape, host| {
         shape.keys.iter().any(|key| is_among(key, &host.keys))
+    }),
+    (Lack::Elsewhere, |shape, host| {
+        !is_among(&host.name, &shape.not_on)
     }),
     (Lack::Blocked, |shape, _| shape.gate != Gate::Blocked),
     (Lack::Caches, |shape, host| match &shape.gate {
@@ -170,6 +179,7 @@ pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
         Lack::Memory => shape.memory_mb <= host.total_mb && shape.kind != Kind::Hw,
         Lack::Account
         | Lack::Key
+        | Lack::Elsewhere
         | Lack::Arch
         | Lack::Tags
         | Lack::Devices

@@ -37,7 +37,7 @@ const HIDDEN: [&str; 18] = [
 ];
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 37] = [
+const INFRASTRUCTURE: [&str; 38] = [
     "arch",
     "boot_params",
     "cache_dirs",
@@ -63,6 +63,7 @@ const INFRASTRUCTURE: [&str; 37] = [
     "priority",
     "queue",
     "retry",
+    "retry_elsewhere",
     "rootfs",
     "runtime",
     "sched",

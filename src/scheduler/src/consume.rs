@@ -369,11 +369,7 @@ impl Core {
             _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
-        // Somebody may have asked to stop a job, or reserved the host, before this request could be found among the
-        // waiting ones.
-        let held = self.live.of_host(&ask.offerer.host);
-        let is_outdated = self.waiters.get(&key).is_some_and(|w| self.is_outdated(&w));
-        if is_outdated || held.iter().any(|live| live.stored.state.stop_asked) {
+        if self.has_news(key) {
             hurry.notify_one();
         }
         // A closed host offers nothing until it is opened.
@@ -409,6 +405,16 @@ impl Core {
             jobs,
             settled: true,
             withdraw,
+        })
+    }
+
+    /// Whether there is something to say to a request that begins to wait: somebody may have asked to stop a job, or
+    /// reserved the host, before it could be found among those that wait.
+    fn has_news(&self, offer: OfferKey) -> bool {
+        self.waiters.get(&offer).is_some_and(|waiter| {
+            let held = self.live.of_host(&waiter.offerer.host);
+            let to_stop = held.iter().any(|live| live.stored.state.stop_asked);
+            to_stop || self.is_outdated(&waiter)
         })
     }
 

@@ -254,6 +254,10 @@ fn words_of_host(core: &Core, host: &str, reason: &Reason) -> String {
 
 fn words(reason: &Reason) -> String {
     match reason {
+        Reason::FailedThere => {
+            "an earlier attempt failed there, and it asks for another host (retry_elsewhere)"
+                .to_owned()
+        }
         Reason::KeptFor { accounts } => format!("it is kept for jobs of {}", accounts.join(", ")),
         Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
         Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),

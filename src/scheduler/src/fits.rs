@@ -116,6 +116,27 @@ impl Core {
         })
     }
 
+    /// A job that is to be tried elsewhere may run anywhere if no other known, open host could run it.
+    pub(crate) fn elsewhere(&self, before: &JobState, wanted: JobState) -> JobState {
+        if wanted.not_on.is_empty() || wanted.not_on == before.not_on {
+            return wanted;
+        }
+        let (wants, mut others) = (Wants::of(&wanted), Nearest::default());
+        self.hosts.each(|name, host| {
+            let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
+            let is_out = wanted.not_on.iter().any(|not| not == name)
+                || self.closures.of(name).is_some()
+                || self.reserved(name).is_some_and(is_kept);
+            if !is_out {
+                others.look(&wants, name, host);
+            }
+        });
+        if others.with_all > 0 {
+            return wanted;
+        }
+        anywhere(&wanted, "no other known host could run it")
+    }
+
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         let mut alone = Nearest::default();
@@ -123,6 +144,20 @@ impl Core {
             alone.look(&Wants::of(state), name, &host);
         }
         alone.with_all > 0
+    }
+}
+
+/// The state of a job that may run anywhere again, on hosts where it failed, too.
+pub(crate) fn anywhere(state: &JobState, because: &str) -> JobState {
+    let before = if state.reason.is_empty() {
+        String::new()
+    } else {
+        format!("{}; ", state.reason)
+    };
+    JobState {
+        not_on: Vec::new(),
+        reason: format!("{before}{because}: it may run again where it failed"),
+        ..state.clone()
     }
 }
 
@@ -197,7 +232,10 @@ mod tests {
     use fairlead_job::TboxType;
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::{
+        closures::How,
+        testing::{core, state},
+    };
 
     #[tokio::test]
     async fn the_first_thing_that_nobody_has_is_named() {
@@ -240,6 +278,41 @@ mod tests {
             let never = never(&job).unwrap_or_default();
             assert!(never.contains(why), "{never}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_job_is_tried_elsewhere_only_if_there_is_such_a_place() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["bad", "good"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let wanted = JobState {
+            not_on: vec!["bad".to_owned()],
+            reason: "attempt 1 ended".to_owned(),
+            ..state(1)
+        };
+        let settled = || core.elsewhere(&state(1), wanted.clone());
+        assert_eq!(settled().not_on, ["bad"]);
+        core.close_host("good", How::Cordon, "", "root")
+            .await
+            .unwrap();
+        let settled = settled();
+        assert!(settled.not_on.is_empty());
+        assert!(
+            settled
+                .reason
+                .starts_with("attempt 1 ended; no other known host"),
+            "{}",
+            settled.reason
+        );
+        assert_eq!(core.elsewhere(&wanted, wanted.clone()), wanted, "said once");
     }
 
     #[tokio::test]

@@ -210,7 +210,9 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let id = before.state.job_id;
         for _ in 0..CHANGE_TRIES_MAX {
-            let computed = compute(&before.state).map(|wanted| wanted.map(JobState::set_alarm));
+            let computed = compute(&before.state).map(|wanted| {
+                wanted.map(|wanted| self.elsewhere(&before.state, wanted).set_alarm())
+            });
             let set = match &computed {
                 Ok(Some(wanted)) => StatePatch::between(&before.state, wanted),
                 Ok(None) | Err(_) => StatePatch::default(),
@@ -402,6 +404,7 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         memory_mb: state.memory_mb,
         tags: state.tags.clone(),
         devices: state.devices.clone(),
+        not_on: state.not_on.clone(),
         cache_dirs: state.cache_dirs.clone(),
         timeout_s: state.timeout_s,
         submitted: Millis(state.ready_ms),

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use fairlead_dispatch::NOT_ON_MAX;
 use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::json;
@@ -21,7 +22,7 @@ const STOPPING_MS: u64 = 120_000;
 /// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
 pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
-const ATTEMPTS_KEPT: usize = 20;
+const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
 pub(crate) const BOOT_SESSION: &str = "boot:";
 
@@ -89,6 +90,12 @@ pub(crate) fn attempt_over(
     });
     if next.attempts.len() > ATTEMPTS_KEPT {
         next.attempts.remove(0);
+    }
+    if state.retry_elsewhere && !next.not_on.contains(&state.host) {
+        next.not_on.push(state.host.clone());
+        if next.not_on.len() > NOT_ON_MAX {
+            next.not_on.remove(0);
+        }
     }
     next.attempt = state.attempt.saturating_add(1);
     next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
@@ -417,6 +424,29 @@ mod tests {
             (end.stage, end.health, end.attempt),
             (Stage::Finish, Health::AbortProvider, 2)
         );
+    }
+
+    #[test]
+    fn who_asks_for_another_host_is_kept_from_those_where_it_failed() {
+        let mut job = JobState {
+            retry_elsewhere: true,
+            retry_lost_left: 50,
+            ..held()
+        };
+        for n in 0..30 {
+            job.stage = Stage::Running;
+            job.host = format!("h{n}");
+            job = lost(&job, 100, "silent");
+        }
+        assert_eq!(job.not_on.len(), NOT_ON_MAX);
+        assert_eq!(job.not_on.last().map(String::as_str), Some("h29"));
+        assert!(lost(&held(), 100, "silent").not_on.is_empty());
+        let end = JobState {
+            stage: Stage::Running,
+            retry_lost_left: 0,
+            ..job
+        };
+        assert_eq!(lost(&end, 200, "silent").stage, Stage::Finish);
     }
 
     #[test]

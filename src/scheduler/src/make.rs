@@ -152,6 +152,7 @@ impl Core {
                 plan.retry.own
             },
             backoff: plan.retry.backoff,
+            retry_elsewhere: plan.retry.elsewhere,
             stop_when_cut_off: plan.stop_when_cut_off,
             waits,
             lab: text("lab"),

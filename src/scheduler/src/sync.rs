@@ -195,6 +195,7 @@ impl Core {
         let requirement = self.waiters.get(&offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
+                host: offer.host.clone(),
                 keys: about.keys.clone(),
                 arch: about.arch.clone(),
                 free_memory_mb: offer.free_memory_mb,

@@ -47,6 +47,8 @@ pub struct Pull {
 /// account the best `limit` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
+    /// The host.
+    pub host: String,
     /// Host keys that the host offers.
     pub keys: Vec<String>,
     /// Its architecture.

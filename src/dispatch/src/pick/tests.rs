@@ -58,6 +58,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
             .map(|_| format!("t{}", random.below(4)))
             .collect(),
         devices: vec![],
+        not_on: vec![],
         cache_dirs: vec![],
         timeout_s: 60,
         submitted: Millis(0),

@@ -93,6 +93,12 @@ impl World {
             memory_mb: 1_000 * (1 + u32::from(needs % 24)),
             tags: if needs / 32 == 1 { names("t1") } else { vec![] },
             devices: if needs / 32 == 2 { names("d1") } else { vec![] },
+            // To be tried elsewhere.
+            not_on: if needs / 32 == 6 {
+                vec![format!("h{}", needs % HOSTS), "h0".to_owned()]
+            } else {
+                vec![]
+            },
             cache_dirs: if needs / 32 == 3 {
                 names("c1 c2")
             } else {
@@ -551,25 +557,6 @@ impl World {
             );
         }
     }
-}
-
-/// Whether a host could run a job, written anew.
-fn able(job: &JobFacts, host: &Offer) -> bool {
-    let about = &host.about;
-    (about.accounts.is_empty() || about.accounts.contains(&job.account))
-        && job.host_keys.iter().any(|key| about.keys.contains(key))
-        && (job.arch.is_empty() || job.arch == about.arch)
-        && job.tags.iter().all(|tag| about.tags.contains(tag))
-        && job
-            .devices
-            .iter()
-            .all(|device| about.devices.contains(device))
-        && job.memory_mb
-            <= if job.kind == Kind::Hw {
-                host.total_memory_mb
-            } else {
-                host.free_memory_mb
-            }
 }
 
 fn live(steps: Vec<Step>, cache_jobs_max: u32) -> Vec<Decision> {

@@ -288,6 +288,7 @@ fn what_is_wrong_is_refused_by_its_field() {
         ("retry.max", json!({"max": 101})),
         ("retry.on", json!({"on": ["sunday"]})),
         ("stop_when_cut_off", json!("maybe")),
+        ("retry_elsewhere", json!("maybe")),
         ("submit_id", json!("a/../b")),
     ] {
         let key = field.strip_prefix("retry.").map_or(field, |_| "retry");

@@ -133,7 +133,7 @@ fn takeable(offer: &Find) -> Value {
         "account",
         offer.accounts.iter().map(String::as_str),
     );
-    all_of(&filters)
+    json!({"bool": {"filter": filters, "must_not": [{"term": {"not_on": offer.host}}]}})
 }
 
 fn either(sides: &[Value; 2]) -> Value {

@@ -178,6 +178,7 @@ pub(crate) async fn pulls_slice_by_dimension(store: &dyn JobStore) {
 
 fn offer() -> Find {
     Find {
+        host: "h1".to_owned(),
         keys: vec!["dc.x86_64".into()],
         arch: "x86_64".into(),
         free_memory_mb: 2_000,
@@ -216,6 +217,14 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
             s.devices = strings(&["gpu", "fpga"]);
         }),
         state_with(10, |s| s.host_keys = strings(&["hw@a66", "hw@a67"])),
+        state_with(13, |s| {
+            s.host_keys = strings(&["vm.x86_64"]);
+            s.not_on = strings(&["h0", "h1"]);
+        }),
+        state_with(14, |s| {
+            s.host_keys = strings(&["vm.x86_64"]);
+            s.not_on = strings(&["h2"]);
+        }),
         state_with(11, |s| s.ready = false),
         state_with(12, |s| s.stage = Stage::Running),
     ];
@@ -300,6 +309,21 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
                 ..offer()
             },
             vec![],
+        ),
+        (
+            Find {
+                keys: strings(&["vm.x86_64"]),
+                ..offer()
+            },
+            vec![14],
+        ),
+        (
+            Find {
+                host: "h9".to_owned(),
+                keys: strings(&["vm.x86_64"]),
+                ..offer()
+            },
+            vec![13, 14],
         ),
         (
             Find {
