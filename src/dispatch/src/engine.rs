@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job, KeyId};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, MemberId};
 use crate::peers::Peers;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
@@ -375,18 +375,16 @@ impl Engine {
     }
 
     fn policy_changed(&mut self, policy: Policy) {
-        for queue in self.ledger.set_policy(policy, self.now) {
-            let members = self
-                .ledger
-                .queues
-                .get(queue)
-                .map(|queue| queue.members.values().copied());
-            let buckets = members
-                .into_iter()
-                .flatten()
-                .flat_map(|member| self.index.buckets_of(member));
-            self.fresh.extend(buckets.map(|(id, _)| id));
-        }
+        let resumed = self.ledger.set_policy(policy, self.now);
+        self.freshen_all(resumed);
+    }
+
+    /// Jobs of these may be dispatched again: offers that wait are compared with them.
+    pub(crate) fn freshen_all(&mut self, members: Vec<MemberId>) {
+        let buckets = members
+            .into_iter()
+            .flat_map(|member| self.index.buckets_of(member));
+        self.fresh.extend(buckets.map(|(id, _)| id));
     }
 
     /// Answers offers whose claims are settled, and those whose time is up.

@@ -52,6 +52,7 @@ impl Engine {
             standing: self.standing(run.owner.queue, run.owner.member),
             ahead: Ahead::default(),
             reasons: Vec::new(),
+            behind: Vec::new(),
             reserved_host: None,
             hosts_known: self.hosts.present().count() as u64,
             hosts_able: 0,
@@ -131,14 +132,18 @@ impl Engine {
         });
         let hosts = hosts.collect();
         let reserved = self.reservations.values().find(|r| r.job == job);
+        let paused = standing.paused.then_some(Reason::QueuePaused);
+        let limits = self
+            .ledger
+            .limits_reached(&standing.queue, &standing.account);
+        let reasons = paused.into_iter().chain(limits).collect();
         JobExplanation {
             job,
             state: JobState::NotCached,
-            reasons: standing
-                .paused
-                .then_some(Reason::QueuePaused)
-                .into_iter()
-                .collect(),
+            reasons,
+            behind: self
+                .ledger
+                .limits_passed(&standing.queue, &standing.account),
             standing,
             ahead: Ahead::default(),
             reserved_host: reserved.map(|r| self.host_name(r.host)),

@@ -24,6 +24,7 @@ mod hosts;
 mod index;
 mod learned;
 mod ledger;
+mod limits;
 mod line;
 mod meter;
 mod order;
@@ -45,8 +46,8 @@ pub use event::{
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
-    JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
+    JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
 pub use peers::Peers;
-pub use policy::{EngineConfig, Policy, QueuePolicy};
+pub use policy::{Allowance, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

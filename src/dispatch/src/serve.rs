@@ -259,13 +259,8 @@ impl Engine {
     /// When a job with a reservation could start on its host; none: the reservation makes no sense.
     pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<u64> {
         let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
-        let queue = self
-            .ledger
-            .queues
-            .get(owner.queue)
-            .filter(|queue| !queue.policy.paused);
-        let host = queue.and(self.hosts.known.get(host))?;
-        if !host.view.env.serves(self.ledger.account(owner)) {
+        let host = self.hosts.known.get(host)?;
+        if !self.ledger.may_begin(owner) || !host.view.env.serves(self.ledger.account(owner)) {
             return None;
         }
         start_at(shape, host, &self.runs, &self.ledger, self.now)

@@ -5,6 +5,7 @@ mod cache;
 mod claims;
 mod explain;
 mod lab;
+mod limits;
 mod model;
 mod order;
 mod peers;

@@ -292,6 +292,28 @@ impl World {
                         paused,
                     },
                 );
+                // Some are limited, for a while.
+                let allowance = |n| Allowance {
+                    running_hard: (n % 3 > 0).then_some(u64::from(n % 5)),
+                    running_soft: (n % 3 < 2).then_some(u64::from(n % 4)),
+                    behind: n % 7 == 0,
+                    spent: n % 11 == 10,
+                };
+                let account = ACCOUNTS[usize::from(class % 4)].to_owned();
+                match class / 12 % 4 {
+                    0 => drop(
+                        self.policy
+                            .queue_limits
+                            .insert(name.to_owned(), allowance(weight)),
+                    ),
+                    1 => drop(
+                        self.policy
+                            .account_limits
+                            .insert(account, allowance(weight)),
+                    ),
+                    2 => drop(self.policy.queue_limits.remove(name)),
+                    _ => drop(self.policy.account_limits.remove(&account)),
+                }
                 self.event(Event::PolicyChanged(self.policy.clone()));
             }
             Step::Counts(more) => self.counts(u64::from(more % 300)),
@@ -437,6 +459,28 @@ impl World {
         }
     }
 
+    /// No job more of an account or a queue than is allowed.
+    fn check_limits(&self, job: &JobFacts) {
+        let held = |is: &dyn Fn(&JobFacts) -> bool| {
+            let held = self.jobs.values().filter(|known| is(&known.facts));
+            let held = held.filter(|k| matches!(k.place, Place::InFlight(_) | Place::Held(_)));
+            held.count() as u64
+        };
+        let same_queue = held(&|other| other.queue == job.queue);
+        let same_account = held(&|other| other.account == job.account);
+        for (allowance, held) in [
+            (self.policy.queue_limits.get(&job.queue), same_queue),
+            (self.policy.account_limits.get(&job.account), same_account),
+        ] {
+            let allowance = allowance.copied().unwrap_or_default();
+            assert!(!allowance.spent, "{job:?}");
+            assert!(
+                allowance.running_hard.is_none_or(|most| held < most),
+                "{held} run already, {job:?} is one too many"
+            );
+        }
+    }
+
     /// I3, hw alone, memory never more than there is, each job claimed once and at its present version.
     fn check_claim(&mut self, key: JobKey, version: Version, offer: OfferKey) {
         let known = self
@@ -450,6 +494,9 @@ impl World {
             "{key:?} is claimed although it is not waiting"
         );
         assert_eq!(known.facts.version, version);
+        let paused = self.policy_of(&known.facts.queue).paused;
+        assert!(!paused, "{key:?} of a paused queue");
+        self.check_limits(&known.facts);
         let (host, claims) = self
             .offers
             .get_mut(&offer)
@@ -463,8 +510,6 @@ impl World {
             committed.len() + in_flight < host.jobs_max as usize,
             "a job too many"
         );
-        let paused = self.policy_of(&known.facts.queue).paused;
-        assert!(!paused, "{key:?} of a paused queue");
         assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
         let there: Vec<&Known> = self
             .jobs
