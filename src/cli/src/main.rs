@@ -21,6 +21,7 @@ mod context;
 mod exit;
 mod expansion;
 mod follow;
+mod limits;
 mod local;
 mod logging;
 mod output;

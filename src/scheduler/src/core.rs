@@ -15,9 +15,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     consume::Waiter, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
-    jobs::LiveJobs, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
-    replicas::Replicas, reservations::Reservations, secrets::Sealer, turns::Turns,
-    wait::Dependants, writer::Writer,
+    jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues,
+    renewal::Renewals, replicas::Replicas, reservations::Reservations, secrets::Sealer,
+    turns::Turns, wait::Dependants, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -43,6 +43,8 @@ pub(crate) struct Core {
     /// Hosts that are kept for some accounts.
     pub(crate) reservations: Reservations,
     pub(crate) queues: Queues,
+    /// What those have that limits are set of.
+    pub(crate) usage: Usage,
     /// The way to other replicas, and where they reach this one.
     pub(crate) peers: Arc<dyn PeerLink>,
     pub(crate) url: String,
@@ -104,6 +106,7 @@ impl Core {
             accounts,
             closures: Closures::default(),
             reservations: Reservations::default(),
+            usage: Usage::default(),
             fits: Fits::default(),
             queues: Queues::default(),
             peers,

@@ -210,9 +210,8 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let id = before.state.job_id;
         for _ in 0..CHANGE_TRIES_MAX {
-            let computed = compute(&before.state).map(|wanted| {
-                wanted.map(|wanted| self.elsewhere(&before.state, wanted).set_alarm())
-            });
+            let computed = compute(&before.state)
+                .map(|wanted| wanted.map(|wanted| self.with_what_follows(&before.state, wanted)));
             let set = match &computed {
                 Ok(Some(wanted)) => StatePatch::between(&before.state, wanted),
                 Ok(None) | Err(_) => StatePatch::default(),
@@ -252,6 +251,12 @@ impl Core {
             }
         }
         Err(Refusal::from(ItemError::Conflict { current: None }))
+    }
+
+    /// What a change brings with it, whoever makes it.
+    fn with_what_follows(&self, before: &JobState, wanted: JobState) -> JobState {
+        let wanted = self.elsewhere(before, wanted);
+        count_used(before, wanted, self.clock.wall_ms()).set_alarm()
     }
 
     /// Makes sure that a state which was read is the store's: what is read may vanish with the node that shows it,
@@ -381,6 +386,20 @@ impl Core {
     pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {
         let ago = self.clock.wall_ms().saturating_sub(wall_ms);
         Millis(self.clock.now().0.saturating_sub(ago))
+    }
+}
+
+/// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
+fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState {
+    let ends = wanted.attempt > before.attempt || wanted.stage.is_terminal();
+    if !before.stage.is_held() || !ends {
+        return wanted;
+    }
+    let took_ms = now_ms.saturating_sub(before.dispatch_ms);
+    JobState {
+        used_ms: before.used_ms.saturating_add(took_ms),
+        used_at_ms: now_ms,
+        ..wanted
     }
 }
 

@@ -1,7 +1,7 @@
 //! A job of a spec: who submits it, what it is, where and when it may run. Checked, and not stored.
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{Cause, JobPlan, Spec, When, parameters};
+use fairlead_job::{Cause, JobPlan, Spec, When, fingerprint, parameters};
 use fairlead_store::{JobState, NewJob};
 use serde_json::{Value, json};
 
@@ -131,6 +131,7 @@ impl Core {
             suite: plan.suite,
             category: plan.category,
             params: params_text(spec),
+            fingerprint: fingerprint(spec),
             testbox: plan.testbox,
             tbox_group: plan.tbox_group,
             arch: plan.arch,

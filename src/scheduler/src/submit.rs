@@ -69,6 +69,10 @@ impl Core {
         }
         let warnings = self.warn(&mut made, how.strict);
         self.check_parents(&mut made).await?;
+        if !self.is_repeated(&made, keyed.as_ref()).await? {
+            self.mind_max_run(&mut made).await?;
+            self.mind_limits(&mut made).await?;
+        }
         link(&mut made);
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);

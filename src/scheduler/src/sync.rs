@@ -18,6 +18,8 @@ use crate::{
 const COUNT_MS: u64 = 1_000;
 /// How often accounts, closed and reserved hosts are read anew (other replicas and people change them), in counts.
 const RELOAD_EVERY: u64 = 2;
+/// How often hours of testboxes are summed up, in counts.
+const HOURS_EVERY: u64 = 5;
 /// How often hosts are.
 const HOSTS_EVERY: u64 = 10;
 /// How often the held jobs are compared with the store's, in counts.
@@ -66,6 +68,7 @@ impl Core {
         for job in self.search_all(unready).await? {
             self.dependants.add(&job.state);
         }
+        self.sum_up_hours().await?;
         self.count().await?;
         tracing::info!(held = self.live.len(), "restored what runs");
         Ok(Positions {
@@ -90,13 +93,14 @@ impl Core {
 
     async fn reload_queues(&self) -> Result<(), StoreError> {
         if self.queues.reload(self.store.as_ref()).await? {
-            self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+            self.tell_policy();
         }
         Ok(())
     }
 
     async fn count(&self) -> Result<(), StoreError> {
         let counts = self.store.counts().await?;
+        self.note_waiting(&counts);
         self.engine
             .tell(Event::CountsRefreshed(dimension_counts(counts)));
         Ok(())
@@ -143,6 +147,9 @@ impl Core {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
             self.reload_reservations().await?;
+        }
+        if round.is_multiple_of(HOURS_EVERY) {
+            self.sum_up_hours().await?;
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;

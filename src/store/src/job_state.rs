@@ -203,6 +203,15 @@ pub struct JobState {
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
+    /// How long testboxes had it, over all its attempts that are over, ms.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub used_ms: u64,
+    /// When the last of them was over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub used_at_ms: u64,
+    /// The same for jobs that run the same thing with the same parameters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
     /// Milestones reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<String>,

@@ -21,6 +21,6 @@ pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
 pub use query::{
     ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
-    SearchPage,
+    SearchPage, Usage,
 };
 pub use store::{Doc, DocKind, DocWrite, EventRecord, Expect, JobStore, Patch};

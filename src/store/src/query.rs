@@ -104,6 +104,17 @@ pub struct ChangePage {
     pub more: bool,
 }
 
+/// How long testboxes had jobs whose last attempt was over at `since_ms` or later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// UTC epoch ms.
+    pub since_ms: u64,
+    /// Of each of these accounts.
+    pub accounts: Vec<String>,
+    /// And of each of these queues.
+    pub queues: Vec<String>,
+}
+
 /// A search for people. Empty filters do not filter; several filters are all to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
@@ -127,6 +138,8 @@ pub struct Search {
     pub group_ids: Vec<String>,
     /// Any of these testbox groups.
     pub tbox_groups: Vec<String>,
+    /// Any of these fingerprints.
+    pub fingerprints: Vec<String>,
     /// Submitted at or after, epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before, epoch ms.

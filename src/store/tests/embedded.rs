@@ -150,11 +150,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 4)
+        .pragma_update(None, "user_version", 5)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 4") && reason.contains("up to 3"),
+        reason.contains("format 5") && reason.contains("up to 4"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");

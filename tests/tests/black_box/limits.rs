@@ -9,6 +9,7 @@ on_both_stores!(
     a_job_that_is_to_begin_later_waits_for_its_time,
     a_job_that_waits_too_long_is_given_up,
     a_job_that_failed_is_tried_elsewhere,
+    a_job_is_run_no_more_often_than_it_says,
     a_deadline_ends_what_runs,
     a_failure_is_tried_again_after_its_pause,
     what_retry_does_not_name_is_not_tried_again,
@@ -174,6 +175,23 @@ async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
     })
     .await;
     assert_eq!(fails.run_all(5).await, [id]);
+}
+
+async fn a_job_is_run_no_more_often_than_it_says(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let once = |size: u32| job(&json!({"max_run": 2, "size": size, "script": "true"}));
+    let codes = async |jobs: &Value| -> Vec<String> {
+        let items = http.submit_items(jobs).await;
+        items.into_iter().map(|item| item.code).collect()
+    };
+    assert_eq!(codes(&jobs::times(3, &once(1))).await, ["", "", "quota"]);
+    assert_eq!(codes(&once(2)).await, [""]);
+    until("the store counts them", 10, async || {
+        let of_others = jobs::with(once(1), &json!({"my_account": "bob"}));
+        (codes(&of_others).await == ["quota"]).then_some(())
+    })
+    .await;
 }
 
 async fn a_deadline_ends_what_runs(store: Store) {

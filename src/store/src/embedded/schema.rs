@@ -10,7 +10,7 @@ use crate::StoreError;
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
-const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3];
+const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4];
 
 const STEP_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -53,6 +53,15 @@ const STEP_2: &str = "CREATE INDEX states_seq ON states (seq);";
 const STEP_3: &str = "
     ALTER TABLE jobs ADD COLUMN alarm_ms INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX jobs_alarm ON jobs (alarm_ms, job_id) WHERE alarm_ms > 0;
+";
+
+/// What testboxes spent is summed up, and jobs that are alike are counted.
+const STEP_4: &str = "
+    ALTER TABLE jobs ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN used_at_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN fingerprint TEXT NOT NULL DEFAULT '';
+    CREATE INDEX jobs_used ON jobs (used_at_ms) WHERE used_at_ms > 0;
+    CREATE INDEX jobs_fingerprint ON jobs (fingerprint) WHERE fingerprint <> '';
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

@@ -8,7 +8,7 @@ use warp::reply::Response;
 
 use super::{done, ok, text};
 use crate::{
-    accounts::{Who, check_name, list_accounts, set_account as store_account},
+    accounts::{Who, check_name, list_accounts},
     closures::How,
     core::Core,
     hints::BODY_MAX as HINTS_MAX,
@@ -226,17 +226,15 @@ pub(super) async fn set_account(
         Refusal::new(
             fairlead_api::ErrorCode::BadField,
             format!("the body cannot be read: {error}"),
-            "role, vip, new_token",
+            "role, vip, limits, new_token",
         )
     })?;
-    let written = store_account(core.store.as_ref(), name, &change).await?;
-    core.accounts.wrote(&written);
-    let view = written.view;
+    let view = core.set_account(name, &change).await?;
     core.note(
         &who.name,
         "account.set",
         name,
-        json!({ "role": view.role, "vip": view.vip }),
+        json!({ "role": view.role, "vip": view.vip, "limits": view.limits }),
     );
     Ok(ok(&view))
 }

@@ -165,6 +165,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         submit_ids: query.list("submit_id"),
         group_ids: query.list("group_id"),
         tbox_groups: query.list("tbox_group"),
+        fingerprints: Vec::new(),
         since_ms: bound("since_ms")?,
         until_ms: bound("until_ms")?,
         order,
