@@ -205,6 +205,15 @@ impl Accounts {
         Ok(())
     }
 
+    /// The limits of one.
+    pub(crate) fn limits_of(&self, account: &str) -> Limits {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(account)
+            .map(|known| known.limits)
+            .unwrap_or_default()
+    }
+
     /// The limits of those that have any.
     pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

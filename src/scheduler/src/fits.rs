@@ -49,9 +49,12 @@ impl Fits {
     }
 }
 
-/// Why jobs of one submit could never run.
+/// Why jobs of one submit could never run, or cannot for now, which also depends on whose they are.
 #[derive(Debug, Default)]
-pub(crate) struct Nevers(HashMap<Wants, Option<String>>);
+pub(crate) struct Nevers(
+    HashMap<Wants, Option<String>>,
+    HashMap<(Wants, String), Option<String>>,
+);
 
 impl Core {
     /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
@@ -89,13 +92,33 @@ impl Core {
 
 impl Core {
     /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
-    pub(crate) fn kept_from(&self, state: &JobState) -> Option<String> {
+    pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
         let kept = self.reservations();
-        let wants = Wants::of(state);
+        if kept.is_empty() {
+            return None;
+        }
+        let key = (Wants::of(state), state.account.clone());
+        if let Some(known) = asked.1.get(&key) {
+            return known.clone();
+        }
+        if asked.1.len() >= LOOKS_MAX {
+            return None;
+        }
+        let words = self.kept_by(state, &key.0, &kept);
+        asked.1.insert(key, words.clone());
+        words
+    }
+
+    fn kept_by(
+        &self,
+        state: &JobState,
+        wants: &Wants,
+        kept: &[(String, Reservation)],
+    ) -> Option<String> {
         let could = |name: &str| {
             let mut alone = Nearest::default();
             let host = self.hosts.get(name);
-            host.iter().for_each(|host| alone.look(&wants, name, host));
+            host.iter().for_each(|host| alone.look(wants, name, host));
             alone.with_all > 0
         };
         let keeps_off = |(name, reservation): &&(String, Reservation)| {
@@ -107,7 +130,7 @@ impl Core {
             let found = kept.binary_search_by(|(kept, _)| kept.as_str().cmp(name));
             let reservation = found.ok().and_then(|at| kept.get(at));
             if reservation.is_none_or(|(_, known)| known.serves(&state.account)) {
-                open.look(&wants, name, host);
+                open.look(wants, name, host);
             }
         });
         (open.with_all == 0).then(|| {
@@ -337,9 +360,10 @@ mod tests {
             core.reserve_host(name, &asked, "root").await.unwrap();
         };
         keep("h").await;
-        assert_eq!(core.kept_from(&state(1)), None, "host g is free");
+        let kept_from = |job: &JobState| core.kept_from(job, &mut Nevers::default());
+        assert_eq!(kept_from(&state(1)), None, "host g is free");
         keep("g").await;
-        let kept = core.kept_from(&state(1)).unwrap_or_default();
+        let kept = kept_from(&state(1)).unwrap_or_default();
         assert!(
             kept.contains("of g: it is kept for jobs of ann until"),
             "{kept}"
@@ -348,7 +372,7 @@ mod tests {
             account: "ann".to_owned(),
             ..state(1)
         };
-        assert_eq!(core.kept_from(&anns), None);
+        assert_eq!(kept_from(&anns), None);
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
 
-use crate::{core::Core, doubts::touch, feed::Noted, refusal::Refusal};
+use crate::{core::Core, doubts::touch, feed::Noted, lease::count_used, refusal::Refusal};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
@@ -386,20 +386,6 @@ impl Core {
     pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {
         let ago = self.clock.wall_ms().saturating_sub(wall_ms);
         Millis(self.clock.now().0.saturating_sub(ago))
-    }
-}
-
-/// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
-fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState {
-    let ends = wanted.attempt > before.attempt || wanted.stage.is_terminal();
-    if !before.stage.is_held() || !ends {
-        return wanted;
-    }
-    let took_ms = now_ms.saturating_sub(before.dispatch_ms);
-    JobState {
-        used_ms: before.used_ms.saturating_add(took_ms),
-        used_at_ms: now_ms,
-        ..wanted
     }
 }
 

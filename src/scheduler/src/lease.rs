@@ -173,6 +173,20 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
     }
 }
 
+/// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
+pub(crate) fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState {
+    let ends = wanted.attempt > before.attempt || wanted.stage.is_terminal();
+    if !before.stage.is_held() || !ends {
+        return wanted;
+    }
+    let took_ms = now_ms.saturating_sub(before.dispatch_ms);
+    JobState {
+        used_ms: before.used_ms.saturating_add(took_ms),
+        used_at_ms: now_ms,
+        ..wanted
+    }
+}
+
 /// What a lost lease does to a job: told to stop, it has stopped; else it is tried again or given up.
 pub(crate) fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
     let health = stopped_with(state).unwrap_or(Health::AbortProvider);
@@ -424,6 +438,31 @@ mod tests {
             (end.stage, end.health, end.attempt),
             (Stage::Finish, Health::AbortProvider, 2)
         );
+    }
+
+    #[test]
+    fn what_testboxes_spend_is_counted_when_an_attempt_ends() {
+        let job = JobState {
+            dispatch_ms: 1_000,
+            ..held()
+        };
+        let running = count_used(&job, job.clone(), 5_000);
+        assert_eq!((running.used_ms, running.used_at_ms), (0, 0));
+        let second = count_used(&job, lost(&job, 5_000, "silent"), 5_000);
+        assert_eq!((second.used_ms, second.used_at_ms), (4_000, 5_000));
+        let undelivered = JobState {
+            stage: Stage::Dispatch,
+            ..job
+        };
+        let back = given_back(&undelivered, 6_000, "nobody took it");
+        assert_eq!(count_used(&undelivered, back, 6_000).used_ms, 0);
+        let again = JobState {
+            stage: Stage::Running,
+            dispatch_ms: 7_000,
+            ..second
+        };
+        let end = ended(&again, Stage::Finish, Health::Success, 9_000, "");
+        assert_eq!(count_used(&again, end, 9_000).used_ms, 6_000);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 use fairlead_api::{Bounds, ErrorCode, Limits, LimitsChange};
 use fairlead_dispatch::{Allowance, Event, Limited, Policy};
 use fairlead_job::Stage;
-use fairlead_store::{Counts, NewJob, Search, StoreError};
+use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
 use serde_json::Value;
 
 use crate::{core::Core, refusal::Refusal};
@@ -241,29 +241,39 @@ impl Core {
         self.tell_policy();
     }
 
+    /// Whether there are limits that the submit of a job must keep.
+    pub(crate) fn is_limited(&self, job: &NewJob) -> bool {
+        job.body.contains_key("max_run") || !self.limits_for(&job.state).is_empty()
+    }
+
+    /// The limits of a job's account and queue, of those that have any.
+    fn limits_for(&self, state: &JobState) -> Vec<(Whose, Limits)> {
+        let both = [
+            Whose::Account(state.account.clone()),
+            Whose::Queue(state.queue.clone()),
+        ];
+        let limits = both.into_iter().map(|whose| {
+            let limits = self.limits_of(&whose);
+            (whose, limits)
+        });
+        limits.filter(|(_, limits)| !limits.is_none()).collect()
+    }
+
     /// Refuses of new jobs those that are too many for their account or queue, in their order.
     pub(crate) async fn mind_limits(
         &self,
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), StoreError> {
-        let (accounts, queues) = (self.accounts.limits(), self.queues.limits());
-        if accounts.is_empty() && queues.is_empty() {
-            return Ok(());
-        }
         let mut waiting: BTreeMap<Whose, u64> = BTreeMap::new();
         for outcome in made {
             let Ok(job) = outcome else { continue };
-            let (account, queue) = (&job.state.account, &job.state.queue);
-            let of_account = accounts
-                .get(account)
-                .map(|l| (Whose::Account(account.clone()), l));
-            let of_queue = queues.get(queue).map(|l| (Whose::Queue(queue.clone()), l));
-            let limits = of_account.into_iter().chain(of_queue);
-            let spent = |(whose, limits): &(Whose, &Limits)| self.is_spent(whose, **limits);
-            if let Some((whose, limits)) = limits.clone().find(spent) {
-                *outcome = Err(hours_spent(&whose, self.used_ms(&whose), *limits));
+            let limits = self.limits_for(&job.state);
+            let spent = |(whose, limits): &&(Whose, Limits)| self.is_spent(whose, *limits);
+            if let Some((whose, limits)) = limits.iter().find(spent) {
+                *outcome = Err(hours_spent(whose, self.used_ms(whose), *limits));
                 continue;
             }
+            let limits = limits.into_iter();
             let limits = limits.filter_map(|(whose, limits)| Some((whose, limits.waiting.hard?)));
             let limits: Vec<(Whose, u64)> = limits.collect();
             let mut refused = None;
@@ -301,11 +311,10 @@ impl Core {
     }
 
     fn limits_of(&self, whose: &Whose) -> Limits {
-        let found = match whose {
-            Whose::Account(name) => self.accounts.limits().get(name).copied(),
-            Whose::Queue(name) => self.queues.limits().get(name).copied(),
-        };
-        found.unwrap_or_default()
+        match whose {
+            Whose::Account(name) => self.accounts.limits_of(name),
+            Whose::Queue(name) => self.queues.limits_of(name),
+        }
     }
 
     /// Why jobs of an account or a queue wait or go behind others although not too many run, with the numbers.
@@ -368,9 +377,10 @@ fn too_many_wait(whose: &Whose, present: u64, most: u64) -> Refusal {
 mod tests {
     use super::*;
     use crate::testing::{core, core_beside, state, store_job};
-    use fairlead_api::{AccountChange, QueueChange};
+    use fairlead_api::AccountChange;
     use fairlead_job::{JobId, Spec};
-    use fairlead_store::JobState;
+    use fairlead_store::{DocKind, DocWrite, Expect};
+    use serde_json::json;
 
     fn hard(most: u64) -> Option<Bounds> {
         Some(Bounds {
@@ -432,11 +442,15 @@ mod tests {
             Some("account 'ann' has 2 jobs waiting; 2 may wait")
         );
         // All of them are in one queue.
-        let change = QueueChange {
-            limits,
-            ..QueueChange::default()
+        let limits = json!({"limits": limits, "paused": true});
+        let write = DocWrite {
+            id: "user1".to_owned(),
+            expect: Expect::Absent,
+            body: Some(limits),
         };
-        core.set_queue("user1", &change).await.unwrap();
+        let written = core.store.put_docs(DocKind::Queue, vec![write]);
+        written.await.remove(0).unwrap();
+        core.queues.reload(core.store.as_ref()).await.unwrap();
         let mut made = new_jobs(&["bob"]);
         core.mind_limits(&mut made).await.unwrap();
         assert_eq!(

@@ -47,6 +47,11 @@ impl Queues {
         policy
     }
 
+    /// The limits of one.
+    pub(crate) fn limits_of(&self, queue: &str) -> Limits {
+        self.set_of(queue).limits
+    }
+
     /// The limits of those that have any.
     pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
         let set = self.set().into_iter();

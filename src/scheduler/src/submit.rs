@@ -69,7 +69,8 @@ impl Core {
         }
         let warnings = self.warn(&mut made, how.strict);
         self.check_parents(&mut made).await?;
-        if !self.is_repeated(&made, keyed.as_ref()).await? {
+        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(&made, keyed.as_ref()).await? {
             self.mind_max_run(&mut made).await?;
             self.mind_limits(&mut made).await?;
         }
@@ -111,7 +112,7 @@ impl Core {
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
             let state = &outcome.as_ref().ok()?.state;
             let Some(never) = self.never_runs(state, &mut asked) else {
-                return self.kept_from(state);
+                return self.kept_from(state, &mut asked);
             };
             if strict {
                 *outcome = Err(Refusal::new(

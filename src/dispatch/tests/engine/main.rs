@@ -10,6 +10,7 @@ mod model;
 mod order;
 mod peers;
 mod placing;
+mod random;
 mod shares;
 mod steps;
 mod work;

@@ -89,6 +89,10 @@ pub(super) fn version(core: &Core) -> Response {
         "strict",
         "cordon",
         "reserve",
+        "grace",
+        "retry-elsewhere",
+        "limits",
+        "max-run",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),
