@@ -196,41 +196,7 @@ impl World {
                 let facts = known.facts.clone();
                 self.event(Event::JobsLearned(vec![facts]));
             }
-            Step::Policy(queue, class, weight) => {
-                let name = ["vip", "idle", "shared", "a", "b", "c"][usize::from(queue % 6)];
-                let (priority, weight, paused) = (class % 12, u32::from(weight), class % 5 == 4);
-                self.policy.queues.insert(
-                    name.to_owned(),
-                    QueuePolicy {
-                        priority,
-                        weight,
-                        paused,
-                    },
-                );
-                // Some are limited, for a while.
-                let allowance = |n| Allowance {
-                    running_hard: (n % 3 > 0).then_some(u64::from(n % 5)),
-                    running_soft: (n % 3 < 2).then_some(u64::from(n % 4)),
-                    behind: n % 7 == 0,
-                    spent: n % 11 == 10,
-                };
-                let account = ACCOUNTS[usize::from(class % 4)].to_owned();
-                match class / 12 % 4 {
-                    0 => drop(
-                        self.policy
-                            .queue_limits
-                            .insert(name.to_owned(), allowance(weight)),
-                    ),
-                    1 => drop(
-                        self.policy
-                            .account_limits
-                            .insert(account, allowance(weight)),
-                    ),
-                    2 => drop(self.policy.queue_limits.remove(name)),
-                    _ => drop(self.policy.account_limits.remove(&account)),
-                }
-                self.event(Event::PolicyChanged(self.policy.clone()));
-            }
+            Step::Policy(queue, class, weight) => self.set_policy(queue, class, weight),
             Step::Counts(more) => self.counts(u64::from(more % 300)),
             Step::FindsEnd => {
                 for offer in std::mem::take(&mut self.finds) {
@@ -250,6 +216,42 @@ impl World {
                 self.event(Event::Tick);
             }
         }
+    }
+
+    fn set_policy(&mut self, queue: u8, class: u8, weight: u8) {
+        let name = ["vip", "idle", "shared", "a", "b", "c"][usize::from(queue % 6)];
+        let (priority, weight, paused) = (class % 12, u32::from(weight), class % 5 == 4);
+        self.policy.queues.insert(
+            name.to_owned(),
+            QueuePolicy {
+                priority,
+                weight,
+                paused,
+            },
+        );
+        // Some are limited, for a while.
+        let allowance = |n| Allowance {
+            running_hard: (n % 3 > 0).then_some(u64::from(n % 5)),
+            running_soft: (n % 3 < 2).then_some(u64::from(n % 4)),
+            behind: n % 7 == 0,
+            spent: n % 11 == 10,
+        };
+        let account = ACCOUNTS[usize::from(class % 4)].to_owned();
+        match class / 12 % 4 {
+            0 => drop(
+                self.policy
+                    .queue_limits
+                    .insert(name.to_owned(), allowance(weight)),
+            ),
+            1 => drop(
+                self.policy
+                    .account_limits
+                    .insert(account, allowance(weight)),
+            ),
+            2 => drop(self.policy.queue_limits.remove(name)),
+            _ => drop(self.policy.account_limits.remove(&account)),
+        }
+        self.event(Event::PolicyChanged(self.policy.clone()));
     }
 
     fn counts(&mut self, more: u64) {

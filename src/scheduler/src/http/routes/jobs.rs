@@ -147,7 +147,6 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         })
     };
     Ok(Search {
-        ready: None,
         stages: either("stage", "job_stage")
             .iter()
             .map(|w| w.parse::<Stage>())
@@ -165,12 +164,12 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         submit_ids: query.list("submit_id"),
         group_ids: query.list("group_id"),
         tbox_groups: query.list("tbox_group"),
-        fingerprints: Vec::new(),
         since_ms: bound("since_ms")?,
         until_ms: bound("until_ms")?,
         order,
         after,
         limit: u32::try_from(limit).unwrap_or(100),
+        ..Search::default()
     })
 }
 
