@@ -9,7 +9,7 @@ use std::{
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocPage, Find, JobState, Page,
-    Pull, PullBy, Search, SearchOrder, SearchPage,
+    Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
         && state.memory_mb <= offer.free_memory_mb
         && all(&state.tags, &offer.tags)
         && all(&state.devices, &offer.devices)
+        && !state.not_on.contains(&offer.host)
+        && (offer.accounts.is_empty() || offer.accounts.contains(&state.account))
 }
 
 type Rank = (Reverse<u8>, Reverse<i16>, JobId);
@@ -163,6 +165,19 @@ pub(super) fn alarms(views: &[Arc<View>], before_ms: u64, limit: u32) -> Page {
     first_of(&jobs, limit)
 }
 
+pub(super) fn usage(views: &[Arc<View>], usage: &Usage) -> Vec<u64> {
+    let sum = |is: &dyn Fn(&JobState) -> bool| {
+        let all = views.iter().flat_map(|view| view.values());
+        let late = all.filter(|entry| entry.state.used_at_ms >= usage.since_ms.max(1));
+        let its = late.filter(|entry| is(&entry.state));
+        its.map(|entry| entry.state.used_ms).sum()
+    };
+    let of_account = |name: &String| sum(&|state| state.account == *name);
+    let of_queue = |name: &String| sum(&|state| state.queue == *name);
+    let accounts = usage.accounts.iter().map(of_account);
+    accounts.chain(usage.queues.iter().map(of_queue)).collect()
+}
+
 pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
     let mut jobs: Vec<&Entry> = views
         .iter()
@@ -200,6 +215,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && any(&search.submit_ids, &state.submit_id)
         && any(&search.group_ids, &state.group_id)
         && any(&search.tbox_groups, &state.tbox_group)
+        && any(&search.fingerprints, &state.fingerprint)
         && search.since_ms.is_none_or(|since| state.submit_ms >= since)
         && search.until_ms.is_none_or(|until| state.submit_ms < until)
 }

@@ -7,7 +7,7 @@ use fairlead_job::{JobId, Spec};
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
     Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Version,
+    StoreHealth, StoredJob, Usage, Version,
 };
 
 use super::{
@@ -402,6 +402,10 @@ impl JobStore for Handle {
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
         self.look("alarms", |views| query::alarms(views, before_ms, limit))
             .await
+    }
+
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        self.look("usage", |views| query::usage(views, usage)).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

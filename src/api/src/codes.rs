@@ -41,6 +41,8 @@ codes! {
     Unauthorized = "unauthorized", 401;
     /// Known, but not allowed to do this.
     Forbidden = "forbidden", 403;
+    /// The account or the queue has as much as an admin allows it.
+    Quota = "quota", 403;
     /// No such job, host, queue, account, file or path.
     NotFound = "not_found", 404;
     /// The path exists, the method does not.

@@ -252,6 +252,18 @@ pub const ENDPOINTS: &[Endpoint] = &[
     ),
     row(
         "POST",
+        "/scheduler/v1/hosts/:hostname/reserve",
+        Caller::Admin,
+        "keeps a host for the jobs of some accounts until a time",
+    ),
+    row(
+        "POST",
+        "/scheduler/v1/hosts/:hostname/unreserve",
+        Caller::Admin,
+        "gives a reserved host back to everybody",
+    ),
+    row(
+        "POST",
         "/scheduler/v1/testboxes/:host/consume",
         Caller::Testbox,
         "long poll of an agent for work",

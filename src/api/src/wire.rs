@@ -272,6 +272,68 @@ pub struct JobList {
     pub next: Option<String>,
 }
 
+/// A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to 1,000,000,000; none: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// The soft one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soft: Option<u64>,
+    /// The hard one, not below the soft one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hard: Option<u64>,
+}
+
+impl Bounds {
+    /// Whether there is no limit.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The limits of an account or a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Jobs that wait.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub waiting: Bounds,
+    /// Jobs that testboxes have.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub running: Bounds,
+    /// Hours of testboxes within 24 hours.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub hours: Bounds,
+}
+
+impl Limits {
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A change of limits: each that is given is replaced whole, so `{}` takes it away.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsChange {
+    /// Jobs that wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Bounds>,
+    /// Jobs that testboxes have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Bounds>,
+    /// Hours of testboxes within 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<Bounds>,
+}
+
+impl LimitsChange {
+    /// Whether nothing changes.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// One queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueView {
@@ -291,6 +353,9 @@ pub struct QueueView {
     pub share_permille: u32,
     /// Whether an admin set its policy.
     pub set: bool,
+    /// Its limits.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
 }
 
 /// A change of a queue: only what is given changes.
@@ -305,6 +370,9 @@ pub struct QueueChange {
     /// Whether nothing of it is dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+    /// Its limits.
+    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
+    pub limits: LimitsChange,
 }
 
 /// One host.
@@ -334,6 +402,9 @@ pub struct HostView {
     /// Why it gets no new job, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<ClosedView>,
+    /// For whom it is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ReservedView>,
     /// When last heard of.
     pub seen_ms: u64,
     /// Jobs that it has.
@@ -356,6 +427,34 @@ pub struct ClosedView {
     pub by: String,
     /// When.
     pub at_ms: u64,
+}
+
+/// For whom a host is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservedView {
+    /// Accounts whose jobs alone it gets, sorted.
+    pub accounts: Vec<String>,
+    /// Until when, UTC epoch ms.
+    pub until_ms: u64,
+    /// Why, in the words of who reserved it.
+    #[serde(default)]
+    pub reason: String,
+    /// Who reserved it.
+    pub by: String,
+    /// When, UTC epoch ms.
+    pub at_ms: u64,
+}
+
+/// Keeps a host for some accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReserve {
+    /// Accounts whose jobs alone it gets, 1 to 100.
+    pub accounts: Vec<String>,
+    /// Until when: `+2h` from now or a time such as `2026-11-22T05:00:00Z`; at most 366 days ahead.
+    pub until: String,
+    /// Why, for people, at most 300 characters.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// Closes a host.
@@ -408,6 +507,9 @@ pub struct AccountView {
     /// Whether it may use queue `vip`.
     #[serde(default)]
     pub vip: bool,
+    /// Its limits, over all queues.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     /// A new token, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub my_token: Option<String>,
@@ -422,6 +524,9 @@ pub struct AccountChange {
     /// Whether it may use queue `vip`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vip: Option<bool>,
+    /// Its limits, over all queues.
+    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
+    pub limits: LimitsChange,
     /// Make a new token even if it has one.
     #[serde(default)]
     pub new_token: bool,

@@ -1,13 +1,14 @@
 //! `fairlead account`: adds and lists accounts, over the network as an admin, or in the store itself.
 
-use fairlead_api::{AccountChange, AccountView};
+use fairlead_api::{AccountChange, AccountView, Limits};
 use fairlead_scheduler::add_account;
 
 use crate::{
     context::Context,
     exit::{self, Failure},
+    limits::{self, LimitArgs},
     store_args::StoreArgs,
-    table::Grid,
+    table::{Grid, or_dash},
 };
 
 /// What to do with accounts.
@@ -58,6 +59,8 @@ struct AddArgs {
     /// Makes a new token even if it has one; the old one is good no more
     #[arg(long)]
     new_token: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// With one of these, the account is made directly in the store: for the first admin, before the
     /// scheduler starts
     #[command(flatten)]
@@ -75,6 +78,7 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
                 my_account: add.name,
                 role: role.to_owned(),
                 vip: add.vip,
+                limits: Limits::default(),
                 my_token: Some(token),
             };
             context.print(&account, added)?;
@@ -84,6 +88,7 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
                 role: add.role.map(|role| role.as_str().to_owned()),
                 vip: add.vip.then_some(true),
                 new_token: add.new_token,
+                limits: add.limits.change(),
             };
             let account = context
                 .client()?
@@ -117,13 +122,14 @@ fn added(account: &AccountView) -> String {
 }
 
 fn table(accounts: &[AccountView], terminal: bool) -> String {
-    let mut grid = Grid::new(&["account", "role", "vip"]);
+    let mut grid = Grid::new(&["account", "role", "vip", "limits"]);
     for account in accounts {
         let vip = if account.vip { "yes" } else { "no" };
         grid.row([
             account.my_account.clone(),
             account.role.clone(),
             vip.to_owned(),
+            or_dash(&limits::shown(&account.limits)),
         ]);
     }
     grid.render(terminal)

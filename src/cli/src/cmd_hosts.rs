@@ -1,6 +1,6 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::{HostClose, HostView};
+use fairlead_api::{HostClose, HostReserve, HostView};
 
 use crate::{
     clock,
@@ -30,12 +30,39 @@ enum Change {
         /// The host
         name: String,
     },
+    /// Keeps a host for the jobs of some accounts until a time; what runs there goes on
+    Reserve(ReserveArgs),
+    /// Gives a reserved host back to everybody before its time
+    Unreserve {
+        /// The host
+        name: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]
 struct CloseArgs {
     /// The host
     name: String,
+    /// Why, for all who look at it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReserveArgs {
+    /// The host
+    name: String,
+    /// Whose jobs alone it gets
+    #[arg(
+        long = "for",
+        value_name = "ACCOUNT[,ACCOUNT]",
+        value_delimiter = ',',
+        required = true
+    )]
+    accounts: Vec<String>,
+    /// Until when: +2h from now, or a time (2026-11-22T05:00:00+08:00; without a zone it is UTC)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: String,
     /// Why, for all who look at it
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
@@ -49,6 +76,8 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
             Change::Cordon(args) => client.cordon(&args.name, &args.close(false)).await,
             Change::Drain(args) => client.cordon(&args.name, &args.close(true)).await,
             Change::Uncordon { name } => client.uncordon(name).await,
+            Change::Reserve(args) => client.reserve(&args.name, &args.asked()).await,
+            Change::Unreserve { name } => client.unreserve(name).await,
         };
         let host = changed.map_err(Failure::from)?;
         context.print(&host, |host| one(host, now_ms))?;
@@ -72,6 +101,42 @@ impl CloseArgs {
     }
 }
 
+impl ReserveArgs {
+    fn asked(&self) -> HostReserve {
+        HostReserve {
+            accounts: self.accounts.clone(),
+            until: self.until.clone(),
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+/// Its state, and whether it is kept for some.
+fn state(host: &HostView) -> String {
+    let kept = host.reserved.as_ref().map(|_| "reserved".to_owned());
+    let state = Some(host.state.clone()).filter(|state| !state.is_empty());
+    let both: Vec<String> = state.into_iter().chain(kept).collect();
+    both.join(",")
+}
+
+/// For whom it is kept, until when and why.
+fn reserved(host: &HostView) -> String {
+    let Some(reserved) = &host.reserved else {
+        return String::new();
+    };
+    let why = if reserved.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reserved.reason)
+    };
+    format!(
+        "for {} until {} by {}{why}",
+        reserved.accounts.join(", "),
+        clock::shown(reserved.until_ms),
+        reserved.by
+    )
+}
+
 fn memory(host: &HostView) -> String {
     format!("{} of {}", host.free_memory_mb, host.memory_mb)
 }
@@ -91,7 +156,7 @@ fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
     for host in hosts {
         grid.row([
             host.hostname.clone(),
-            or_dash(&host.state),
+            or_dash(&state(host)),
             or_dash(&host.kinds.join(",")),
             or_dash(&host.arch),
             or_dash(&host.group),
@@ -110,6 +175,7 @@ fn one(host: &HostView, now_ms: u64) -> String {
     };
     say("host", host.hostname.clone());
     say("state", host.state.clone());
+    say("reserved", reserved(host));
     say("kinds", host.kinds.join(", "));
     say("arch", host.arch.clone());
     say("group", host.group.clone());

@@ -5,7 +5,8 @@ use fairlead_api::{QueueChange, QueueView};
 use crate::{
     context::Context,
     exit::{self, Failure},
-    table::Grid,
+    limits::{self, LimitArgs},
+    table::{Grid, or_dash},
 };
 
 /// What to do with queues.
@@ -45,6 +46,8 @@ struct SetArgs {
     /// Dispatches its jobs again
     #[arg(long)]
     resume: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl SetArgs {
@@ -53,11 +56,12 @@ impl SetArgs {
             priority: self.priority,
             weight: self.weight,
             paused: (self.pause || self.resume).then_some(self.pause),
+            limits: self.limits.change(),
         };
         if change == QueueChange::default() {
             return Err(Failure::usage(
                 format!("nothing to change of queue '{}' is named", self.name),
-                "name --weight, --priority, --pause or --resume",
+                "name --weight, --priority, --waiting, --running, --hours, --pause or --resume",
             ));
         }
         Ok(change)
@@ -93,6 +97,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
         ">running",
         ">share",
         "policy",
+        "limits",
     ];
     let mut grid = Grid::new(&headings);
     for queue in queues {
@@ -113,6 +118,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
                 queue.share_permille % 10
             ),
             policy.to_owned(),
+            or_dash(&limits::shown(&queue.limits)),
         ]);
     }
     grid.render(terminal)
@@ -120,6 +126,8 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::{Bounds, Limits};
+
     use super::*;
 
     #[test]
@@ -133,11 +141,18 @@ mod tests {
             running: 2,
             share_permille: 755,
             set: true,
+            limits: Limits {
+                running: Bounds {
+                    soft: Some(5),
+                    hard: Some(10),
+                },
+                ..Limits::default()
+            },
         };
         assert_eq!(
             table(&[queue], false),
-            "queue  priority  weight  waiting  running   share  policy\n\
-             user1         3     100       12        2  75.5 %  set"
+            "queue  priority  weight  waiting  running   share  policy  limits\n\
+             user1         3     100       12        2  75.5 %  set     running soft=5,hard=10"
         );
     }
 }

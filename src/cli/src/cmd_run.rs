@@ -266,7 +266,7 @@ async fn stop_jobs(client: &Client, follower: &Follower, which: impl Fn(&Tracked
         let _ = client.cancel_many(ids).await;
     }
     for job in alive().filter(|job| job.stage().is_held()) {
-        let _ = client.terminate(&job.job_id).await;
+        let _ = client.terminate(&job.job_id, None).await;
     }
 }
 

@@ -4,6 +4,7 @@ use fairlead_api::{CancelItem, CancelRequest};
 use serde_json::{Map, Value};
 
 use crate::{
+    amounts::length_ms,
     context::Context,
     exit::{self, Failure},
     table::harmless,
@@ -15,6 +16,9 @@ pub(crate) struct StopArgs {
     /// The jobs' ids
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// How long the script may take after the polite signal before it is killed, at most 1h; usual: 10s
+    #[arg(long, value_name = "TIME", value_parser = length_ms)]
+    grace: Option<u64>,
 }
 
 /// Which waiting jobs.
@@ -93,8 +97,9 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Resu
 pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let mut reports = Vec::new();
+    let grace_s = args.grace.map(|grace_ms| grace_ms.div_ceil(1000));
     for id in &args.ids {
-        let (result, message) = match client.terminate(id).await {
+        let (result, message) = match client.terminate(id, grace_s).await {
             Ok(()) => (DONE.to_owned(), String::new()),
             Err(error) => match error.code() {
                 Some(code) => (code.as_str().to_owned(), Failure::from(error).to_string()),

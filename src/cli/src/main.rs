@@ -22,6 +22,7 @@ mod context;
 mod exit;
 mod expansion;
 mod follow;
+mod limits;
 mod local;
 mod logging;
 mod output;

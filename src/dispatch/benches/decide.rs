@@ -201,6 +201,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         vec![]
     };
     JobFacts {
+        not_on: vec![],
         key: JobKey(n),
         version: Version {
             primary_term: 1,
@@ -268,6 +269,7 @@ fn host(n: u64, mix: Mix) -> Offer {
         jobs_max: 1,
         waits_until: Millis(0),
         about: Arc::new(About {
+            accounts: vec![],
             group: format!("group{}", n % 10),
             arch: arch.to_owned(),
             keys,

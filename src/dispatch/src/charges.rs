@@ -72,7 +72,7 @@ impl Ledger {
         };
         self.add(&in_flight);
         self.charges.insert(job, in_flight);
-        self.note(owner, now);
+        self.note_held(owner, now);
         if let Some(since) = charge.since {
             self.start(job, since, now);
         }
@@ -115,7 +115,7 @@ impl Ledger {
         self.tally(charge.owner, |tally| {
             tally.in_flight = tally.in_flight.saturating_sub(1);
         });
-        self.note(charge.owner, now);
+        self.note_held(charge.owner, now);
         Some(charge)
     }
 
@@ -142,7 +142,7 @@ impl Ledger {
         });
         let share = i128::from(charge.share);
         self.busy(charge.owner, times(share, i128::from(at)), -share);
-        self.note(charge.owner, now);
+        self.note_held(charge.owner, now);
         Some(took)
     }
 
@@ -186,6 +186,7 @@ impl Ledger {
 
     /// Panics if a sum disagrees with its parts. For tests and simulation.
     pub(crate) fn sanity_check(&self) {
+        self.check_limits();
         for (id, queue) in &self.queues {
             assert_eq!(self.by_name.get(&queue.name), Some(&id));
             let of = |charge: &&Charge| charge.owner.queue == id;

@@ -113,6 +113,7 @@ impl Engine {
         let Some(flight) = run.flight else { return };
         self.in_flight = self.in_flight.saturating_sub(1);
         self.ledger.cancel(key, self.now);
+        self.freshen_all(self.ledger.admitted_anew(run.owner));
         self.hosts
             .settle(offer, run.host, (run.serial, key), run.load, false);
         self.touched.insert(offer);
@@ -272,9 +273,11 @@ impl Engine {
                 arch,
                 tags: Box::default(),
                 devices: Box::default(),
+                accounts: Box::default(),
             });
             let (keys, caches) = (Box::default(), Box::default());
             let view = View {
+                name: Atom::clone(&name),
                 has: env.marks(),
                 env,
                 keys,
@@ -318,6 +321,7 @@ impl Engine {
         if let Some(took_ms) = self.ledger.end(key, at, self.now).filter(|_| ran) {
             self.ledger.learned.note(&run.suite, &run.group, took_ms);
         }
+        self.freshen_all(self.ledger.admitted_anew(run.owner));
         self.hosts.leave(run.host, key, run.load);
         self.gone.note(key, run.version, true);
         if let Some(facts) = run.requeued {

@@ -6,10 +6,10 @@
 
 use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
-use crate::event::{Decision, Event, JobFacts, JobKey, Millis, Offer, OfferKey};
+use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job, KeyId};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, MemberId};
 use crate::peers::Peers;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
@@ -226,7 +226,7 @@ impl Engine {
         if facts.not_before.0 > self.now {
             shape.gate = Gate::Blocked;
             self.gates.close(key, facts.not_before.0);
-        } else if let Some(until) = self.affine_until(&job, &shape) {
+        } else if let Some(until) = self.affine_until(&facts.account, &job, &shape) {
             shape.gate = Gate::Affine(job.caches.clone().unwrap_or_default());
             self.gates.close(key, until);
         }
@@ -255,7 +255,7 @@ impl Engine {
     }
 
     /// Until when a job waits for a host that holds its cache directories, if one may come.
-    fn affine_until(&self, job: &Job, shape: &Shape) -> Option<u64> {
+    fn affine_until(&self, account: &str, job: &Job, shape: &Shape) -> Option<u64> {
         let until = job
             .submitted
             .min(self.now)
@@ -264,7 +264,7 @@ impl Engine {
         let may_come = |dir: &Atom| {
             self.hosts
                 .recent_holders(dir, self.now)
-                .any(|host| could_ever_run(shape, &host.view))
+                .any(|host| host.view.env.serves(account) && could_ever_run(shape, &host.view))
         };
         dirs.iter().any(may_come).then_some(until)
     }
@@ -313,8 +313,11 @@ impl Engine {
             arch: self.atoms.get(&about.arch),
             tags: self.atoms.set(&about.tags),
             devices: self.atoms.set(&about.devices),
+            accounts: self.atoms.set(&about.accounts),
         };
+        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&about.group));
         let view = View {
+            name: Atom::clone(&name),
             has: env.marks(),
             env: self.envs.get(&env),
             keys: self.atoms.set(&about.keys),
@@ -324,7 +327,6 @@ impl Engine {
             hw_open: true,
             shared_open: true,
         };
-        let (name, group) = (self.atoms.get(&offer.host), self.atoms.get(&about.group));
         self.hosts.describe(&name, group, view, Arc::clone(about))
     }
 
@@ -373,18 +375,16 @@ impl Engine {
     }
 
     fn policy_changed(&mut self, policy: Policy) {
-        for queue in self.ledger.set_policy(policy, self.now) {
-            let members = self
-                .ledger
-                .queues
-                .get(queue)
-                .map(|queue| queue.members.values().copied());
-            let buckets = members
-                .into_iter()
-                .flatten()
-                .flat_map(|member| self.index.buckets_of(member));
-            self.fresh.extend(buckets.map(|(id, _)| id));
-        }
+        let resumed = self.ledger.set_policy(policy, self.now);
+        self.freshen_all(resumed);
+    }
+
+    /// Jobs of these may be dispatched again: offers that wait are compared with them.
+    pub(crate) fn freshen_all(&mut self, members: Vec<MemberId>) {
+        let buckets = members
+            .into_iter()
+            .flat_map(|member| self.index.buckets_of(member));
+        self.fresh.extend(buckets.map(|(id, _)| id));
     }
 
     /// Answers offers whose claims are settled, and those whose time is up.
@@ -447,6 +447,7 @@ impl Engine {
 
 /// The shape of a job that nothing keeps back.
 pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
+    let first = facts.not_on.len().saturating_sub(NOT_ON_MAX);
     Shape {
         kind: facts.kind,
         gate: Gate::Open,
@@ -455,6 +456,7 @@ pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
         keys: atoms.set(&facts.host_keys),
         tags: atoms.set(&facts.tags),
         devices: atoms.set(&facts.devices),
+        not_on: atoms.set(facts.not_on.get(first..).unwrap_or_default()),
     }
 }
 

@@ -34,6 +34,9 @@ pub enum Kind {
     Dc,
 }
 
+/// Most hosts that a job is kept from; the last ones count.
+pub const NOT_ON_MAX: usize = 20;
+
 /// A waiting job, as far as matching and charging look at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFacts {
@@ -61,6 +64,8 @@ pub struct JobFacts {
     pub tags: Vec<String>,
     /// Devices that the host must have.
     pub devices: Vec<String>,
+    /// Hosts that must not have it: earlier attempts failed there. At most [`NOT_ON_MAX`].
+    pub not_on: Vec<String>,
     /// Cache directories it would like to find. A preference, never a requirement.
     pub cache_dirs: Vec<String>,
     /// Its own time limit, seconds: the longest it can run.
@@ -86,6 +91,8 @@ pub struct About {
     pub devices: Vec<String>,
     /// Cache directories that it holds.
     pub cache_dirs: Vec<String>,
+    /// Accounts whose jobs alone it gets; empty: everybody's.
+    pub accounts: Vec<String>,
 }
 
 /// What a host says when it asks for work.

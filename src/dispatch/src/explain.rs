@@ -40,6 +40,15 @@ pub enum JobState {
     },
 }
 
+/// Whose jobs a limit is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limited {
+    /// An account's, in all queues.
+    Account(String),
+    /// A queue's, of all accounts.
+    Queue(String),
+}
+
 /// One reason why a job does not start on a host now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -74,6 +83,13 @@ pub enum Reason {
         /// Those it lacks.
         missing: Vec<String>,
     },
+    /// Only jobs of these accounts get the host for now.
+    KeptFor {
+        /// Whose, sorted.
+        accounts: Vec<String>,
+    },
+    /// An earlier attempt of the job failed there, and it is to be tried elsewhere.
+    FailedThere,
     /// A hw job and other jobs never share a host, and it has jobs.
     BusyHw,
     /// It does not ask for work now.
@@ -83,6 +99,20 @@ pub enum Reason {
     },
     /// It is kept for this job, and would not be free in time.
     ReservedFor(JobKey),
+    /// As many of these jobs are on hosts, or on their way to one, as are allowed at one time.
+    RunningLimit {
+        /// Whose.
+        of: Limited,
+        /// How many there are.
+        held: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// They have had all that is allowed for now.
+    Spent {
+        /// Whose.
+        of: Limited,
+    },
     /// Nothing of the queue is dispatched for now.
     QueuePaused,
     /// The job still waits for a host that holds its cache directories.
@@ -151,6 +181,8 @@ pub struct JobExplanation {
     pub ahead: Ahead,
     /// What keeps it back whatever the host.
     pub reasons: Vec<Reason>,
+    /// Soft limits by which it goes behind others.
+    pub behind: Vec<Reason>,
     /// The host that is kept for it.
     pub reserved_host: Option<String>,
     /// Hosts that are known.

@@ -13,7 +13,7 @@ use crate::explain::{
 use crate::hosts::{Host, HostId};
 use crate::index::Job;
 use crate::ledger::{MemberId, Owner, QueueId};
-use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks};
+use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks_of};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -52,6 +52,7 @@ impl Engine {
             standing: self.standing(run.owner.queue, run.owner.member),
             ahead: Ahead::default(),
             reasons: Vec::new(),
+            behind: Vec::new(),
             reserved_host: None,
             hosts_known: self.hosts.present().count() as u64,
             hosts_able: 0,
@@ -112,7 +113,7 @@ impl Engine {
                 },
                 &host.view,
             );
-            let lacking = lacks(shape, &host.view).count();
+            let lacking = lacks_of(&standing.account, shape, &host.view).count();
             able += u64::from(could);
             ready += u64::from(lacking == 0 && host.open.is_some());
             verdicts.push((!could, lacking, id, host));
@@ -121,7 +122,7 @@ impl Engine {
         let hosts_more = verdicts.len().saturating_sub(EXPLAIN_LIST_MAX) as u64;
         let named = verdicts.into_iter().take(EXPLAIN_LIST_MAX);
         let hosts = named.map(|(unable, _, id, host)| {
-            let mut reasons = reasons(shape, &host.view);
+            let mut reasons = reasons(&standing.account, shape, &host.view);
             self.add_host_reasons(&mut reasons, job, id, host);
             HostVerdict {
                 host: host.name.to_string(),
@@ -129,22 +130,27 @@ impl Engine {
                 reasons,
             }
         });
+        let hosts = hosts.collect();
         let reserved = self.reservations.values().find(|r| r.job == job);
+        let paused = standing.paused.then_some(Reason::QueuePaused);
+        let limits = self
+            .ledger
+            .limits_reached(&standing.queue, &standing.account);
+        let reasons = paused.into_iter().chain(limits).collect();
         JobExplanation {
             job,
             state: JobState::NotCached,
-            reasons: standing
-                .paused
-                .then_some(Reason::QueuePaused)
-                .into_iter()
-                .collect(),
+            reasons,
+            behind: self
+                .ledger
+                .limits_passed(&standing.queue, &standing.account),
             standing,
             ahead: Ahead::default(),
             reserved_host: reserved.map(|r| self.host_name(r.host)),
             hosts_known: self.hosts.present().count() as u64,
             hosts_able: able,
             hosts_ready: ready,
-            hosts: hosts.collect(),
+            hosts,
             hosts_more,
         }
     }
@@ -339,12 +345,22 @@ impl Engine {
             .take(EXPLAIN_LIST_MAX)
             .filter_map(|id| self.index.buckets.get(*id));
         let counted: u64 = buckets.clone().map(|bucket| bucket.jobs.len() as u64).sum();
-        let example = buckets.filter_map(|bucket| bucket.jobs.first()).min()?.1;
+        let example = buckets
+            .clone()
+            .filter_map(|bucket| bucket.jobs.first())
+            .min()?
+            .1;
         let jobs = Count {
             counted: counted.min(EXPLAIN_COUNT_MAX),
             more: counted > EXPLAIN_COUNT_MAX || entry.holders.len() > EXPLAIN_LIST_MAX,
         };
-        let mut reasons = reasons(&entry.shape, &host.view);
+        // Reasons of all of them: those of one account say more only if no other's could run here.
+        let owners = buckets
+            .clone()
+            .map(|bucket| self.ledger.account(bucket.owner));
+        let served = owners.clone().find(|account| host.view.env.serves(account));
+        let account = served.or_else(|| owners.clone().next())?;
+        let mut reasons = reasons(account, &entry.shape, &host.view);
         self.add_gate(&mut reasons, example, &entry.shape);
         Some(ShapeVerdict {
             jobs,
@@ -356,14 +372,14 @@ impl Engine {
 
 /// The facts' shape. No name of it is kept.
 fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
-    let lists = [&facts.host_keys, &facts.tags, &facts.devices];
+    let lists = [&facts.host_keys, &facts.tags, &facts.devices, &facts.not_on];
     let names = lists.into_iter().flatten().chain([&facts.arch]);
     let mut atoms = known.those_of(names.map(String::as_str));
     crate::engine::shape_of(&mut atoms, facts)
 }
 
 /// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
-fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
+fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
     let missing = |needs: &[Atom], has: &[Atom]| {
         needs
             .iter()
@@ -372,6 +388,9 @@ fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
             .collect()
     };
     let reason = |lack| match lack {
+        Lack::Account => Some(Reason::KeptFor {
+            accounts: host.env.accounts.iter().map(ToString::to_string).collect(),
+        }),
         Lack::Key => Some(Reason::MissingKey {
             wants: shape
                 .keys
@@ -380,6 +399,7 @@ fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
                 .map(ToString::to_string)
                 .collect(),
         }),
+        Lack::Elsewhere => Some(Reason::FailedThere),
         Lack::Arch => Some(Reason::Arch {
             needs: shape.arch.to_string(),
             has: host.env.arch.to_string(),
@@ -402,5 +422,5 @@ fn reasons(shape: &Shape, host: &View) -> Vec<Reason> {
         }),
         Lack::Caches | Lack::Blocked => None,
     };
-    lacks(shape, host).filter_map(reason).collect()
+    lacks_of(account, shape, host).filter_map(reason).collect()
 }

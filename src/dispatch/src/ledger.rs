@@ -8,9 +8,10 @@ use crate::atoms::{Atom, Numbers};
 use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
 use crate::learned::{Learned, UNKNOWN_MS};
+use crate::limits::LimitedAccounts;
 use crate::meter::{Meter, PRICE_MAX, Pass};
-use crate::order::QueueKey;
-use crate::policy::{Policy, QueuePolicy};
+use crate::order::{MemberKey, QueueKey};
+use crate::policy::{Allowance, Policy, QueuePolicy};
 use indexmap::IndexMap;
 use slotmap::{SlotMap, new_key_type};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +62,7 @@ impl Tally {
 pub(crate) struct Queue {
     pub name: Atom,
     pub policy: QueuePolicy,
+    pub allowance: Allowance,
     pub meter: Meter,
     pub tally: Tally,
     pub members: BTreeMap<Atom, MemberId>,
@@ -71,7 +73,7 @@ pub(crate) struct Queue {
     /// Host share × ms, as `flat + rate × now`, in millionths.
     pub busy: (i128, i128),
     /// Accounts with waiting jobs, by lower bounds of their virtual time.
-    pub order: BTreeSet<(Pass, MemberId)>,
+    pub order: BTreeSet<(MemberKey, MemberId)>,
     /// Its own place in the order of queues.
     pub noted: Option<QueueKey>,
 }
@@ -98,14 +100,14 @@ pub(crate) struct Member {
     pub meter: Meter,
     pub tally: Tally,
     /// Its place in the order of its queue.
-    pub noted: Option<Pass>,
+    pub noted: Option<MemberKey>,
 }
 
-/// The order of queues: class, virtual time, those that have nothing yet, age.
-pub(crate) type QueueRank = (std::cmp::Reverse<u8>, Pass, u64, QueueId);
+/// The order of queues: class, those within their limits, virtual time, those that have nothing yet, age.
+pub(crate) type QueueRank = (std::cmp::Reverse<u8>, bool, Pass, u64, QueueId);
 
 /// The order of accounts inside a queue.
-pub(crate) type MemberRank = (Pass, u64, MemberId);
+pub(crate) type MemberRank = (bool, Pass, u64, MemberId);
 
 /// All queues and charges.
 #[derive(Debug)]
@@ -118,6 +120,7 @@ pub(crate) struct Ledger {
     pub charges: IndexMap<JobKey, Charge, Numbers>,
     pub learned: Learned,
     pub policy: Policy,
+    pub limited: LimitedAccounts,
     /// When running jobs will have run for as long as expected.
     pub overruns: BTreeSet<(u64, JobKey)>,
     /// Where the queue stood that was served last, by class.
@@ -129,7 +132,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(policy: Policy, lag_max_ms: u64) -> Self {
-        Self {
+        let mut new = Self {
             queues: SlotMap::with_key(),
             members: SlotMap::with_key(),
             by_name: BTreeMap::new(),
@@ -137,11 +140,14 @@ impl Ledger {
             charges: IndexMap::default(),
             learned: Learned::default(),
             policy,
+            limited: LimitedAccounts::default(),
             overruns: BTreeSet::new(),
             last: [0; CLASS_MAX as usize + 1],
             present: [None; CLASS_MAX as usize + 1],
             lag_max_ms,
-        }
+        };
+        new.set_limits();
+        new
     }
 
     /// Time has passed: jobs that ran for as long as expected are charged by the millisecond from now on.
@@ -176,6 +182,10 @@ impl Ledger {
             if let Some(queue) = self.queues.get_mut(queue_id) {
                 queue.members.insert(Atom::clone(account), member);
             }
+            self.limit_member(Owner {
+                queue: queue_id,
+                member,
+            });
             member
         });
         Owner {
@@ -184,12 +194,21 @@ impl Ledger {
         }
     }
 
+    /// The account that is charged.
+    pub(crate) fn account(&self, owner: Owner) -> &str {
+        let member = self.members.get(owner.member);
+        member.map_or("", |member| &member.account)
+    }
+
     fn add_queue(&mut self, name: &Atom, now: u64) -> QueueId {
         let policy = self.policy.queues.get(&**name).copied().unwrap_or_default();
+        let allowance = self.policy.queue_limits.get(&**name);
+        let allowance = allowance.copied().unwrap_or_default();
         let at = self.present(policy.priority.min(CLASS_MAX), now);
         let id = self.queues.insert(Queue {
             name: Atom::clone(name),
             policy,
+            allowance,
             meter: Meter::new(policy.weight, at),
             tally: Tally::default(),
             members: BTreeMap::new(),
@@ -221,7 +240,8 @@ impl Ledger {
         let active = self
             .queues
             .values()
-            .filter(|queue| queue.class() == class && is_active(queue.tally));
+            .filter(|queue| queue.class() == class && is_active(queue.tally))
+            .filter(|queue| self.is_unlimited(queue));
         let least = active.map(|queue| queue.meter.reached(now)).min();
         let last = || self.last.get(usize::from(class)).copied();
         least.or_else(last).unwrap_or(0)
@@ -231,10 +251,9 @@ impl Ledger {
         let Some(queue) = self.queues.get(queue) else {
             return 0;
         };
-        let members = queue
-            .members
-            .values()
-            .filter_map(|id| self.members.get(*id));
+        let takes_turns = |id: &&MemberId| self.member_admits(**id) && !self.is_member_behind(**id);
+        let members = queue.members.values().filter(takes_turns);
+        let members = members.filter_map(|id| self.members.get(*id));
         let active = members
             .filter(|member| is_active(member.tally))
             .map(|member| member.meter.reached(now));
@@ -328,7 +347,12 @@ impl Ledger {
             change(&mut queue.tally);
         }
         if let Some(member) = self.members.get_mut(owner.member) {
+            let before = member.tally.held();
             change(&mut member.tally);
+            let after = member.tally.held();
+            if before != after {
+                self.count_held(owner.member, before, after);
+            }
         }
     }
 
@@ -345,39 +369,42 @@ impl Ledger {
         self.learned.expect_ms(suite, group).unwrap_or(UNKNOWN_MS)
     }
 
-    /// Where a queue stands in the order of all, unless it is paused.
+    /// Where a queue stands in the order of all, unless it is paused or at a limit.
     pub(crate) fn queue_rank(&self, id: QueueId, now: u64) -> Option<QueueRank> {
         let queue = self.queues.get(id).filter(|queue| !queue.policy.paused)?;
+        if !self.queue_admits(id) {
+            return None;
+        }
         Some((
             std::cmp::Reverse(queue.class()),
+            self.is_queue_behind(queue),
             queue.meter.pass(now),
             queue.tally.held(),
             id,
         ))
     }
 
-    /// Where an account stands in the order of its queue.
+    /// Where an account stands in the order of its queue, unless it is at a limit.
     pub(crate) fn member_rank(&self, id: MemberId, now: u64) -> Option<MemberRank> {
-        let member = self.members.get(id)?;
-        Some((member.meter.pass(now), member.tally.held(), id))
+        let member = self.members.get(id).filter(|_| self.member_admits(id))?;
+        let behind = self.is_member_behind(id);
+        Some((behind, member.meter.pass(now), member.tally.held(), id))
     }
 
-    /// New policies act from now on; what was charged stays. Answers the queues that are no longer paused.
-    pub(crate) fn set_policy(&mut self, policy: Policy, now: u64) -> Vec<QueueId> {
+    /// New policies act from now on; what was charged stays. Answers who may have jobs
+    /// dispatched that could not before.
+    pub(crate) fn set_policy(&mut self, policy: Policy, now: u64) -> Vec<MemberId> {
+        let held_back: Vec<Owner> = self.owners().filter(|o| !self.may_begin(*o)).collect();
         let before: Vec<Pass> = (0..=CLASS_MAX)
             .map(|class| self.present(class, now))
             .collect();
         let time_of = |class: u8| before.get(usize::from(class)).copied().unwrap_or(0);
-        let mut resumed = Vec::new();
-        for (id, queue) in &mut self.queues {
+        for queue in self.queues.values_mut() {
             let new = policy.queues.get(&*queue.name).copied().unwrap_or_default();
             if new.weight != queue.policy.weight {
                 queue.meter.reweigh(new.weight, now);
             }
             let from = queue.class();
-            if queue.policy.paused && !new.paused {
-                resumed.push(id);
-            }
             queue.policy = new;
             if queue.class() != from {
                 // How far it is ahead of or behind its class stays.
@@ -388,11 +415,32 @@ impl Ledger {
             }
         }
         self.policy = policy;
-        for id in self.queues.keys().collect::<Vec<_>>() {
-            self.note_queue(id, now);
+        self.set_limits();
+        for owner in self.owners().collect::<Vec<_>>() {
+            self.note(owner, now);
         }
         self.present = [None; CLASS_MAX as usize + 1];
-        resumed
+        let resumed = held_back.into_iter().filter(|o| self.may_begin(*o));
+        resumed.map(|owner| owner.member).collect()
+    }
+
+    fn owners(&self) -> impl Iterator<Item = Owner> {
+        let queues = self.queues.iter();
+        queues.flat_map(|(id, queue)| {
+            let members = queue.members.values();
+            members.map(move |member| Owner {
+                queue: id,
+                member: *member,
+            })
+        })
+    }
+
+    /// Whether another job of this owner may begin, some host given.
+    pub(crate) fn may_begin(&self, owner: Owner) -> bool {
+        let queue = self.queues.get(owner.queue);
+        queue.is_some_and(|queue| !queue.policy.paused)
+            && self.queue_admits(owner.queue)
+            && self.member_admits(owner.member)
     }
 
     /// Once a second: nobody that waits lags too far behind, and queues nobody uses are forgotten.
@@ -423,6 +471,7 @@ impl Ledger {
         }
         if self.queues.len() > IDLE_QUEUES_MAX || self.members.len() > IDLE_MEMBERS_MAX {
             self.forget_idle(now);
+            self.forget_limited();
         }
     }
 

@@ -24,6 +24,7 @@ mod hosts;
 mod index;
 mod learned;
 mod ledger;
+mod limits;
 mod line;
 mod meter;
 mod order;
@@ -40,13 +41,13 @@ mod waiting;
 pub use engine::Engine;
 
 pub use event::{
-    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, Offer,
-    OfferKey, Refusal, Running, Version,
+    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, NOT_ON_MAX,
+    Offer, OfferKey, Refusal, Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
-    JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
+    JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
 pub use peers::Peers;
-pub use policy::{EngineConfig, Policy, QueuePolicy};
+pub use policy::{Allowance, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

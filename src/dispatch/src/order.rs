@@ -13,8 +13,11 @@ use std::iter::Peekable;
 /// Room for so many looked at is made at once: most walks need no more.
 const READY_FROM: usize = 16;
 
-/// What orders queues: class, then virtual time.
-pub(crate) type QueueKey = (Reverse<u8>, Pass);
+/// What orders queues: class, those within their limits, virtual time.
+pub(crate) type QueueKey = (Reverse<u8>, bool, Pass);
+
+/// What orders the accounts of a queue: those within their limits, virtual time.
+pub(crate) type MemberKey = (bool, Pass);
 
 /// Visits ids in the order of their true ranks, given an order by lower bounds.
 #[derive(Debug)]
@@ -57,12 +60,12 @@ impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
 
 /// What of a queue's rank is noted.
 pub(crate) fn queue_key(rank: &QueueRank) -> QueueKey {
-    (rank.0, rank.1)
+    (rank.0, rank.1, rank.2)
 }
 
 /// What of an account's rank is noted.
-pub(crate) fn member_key(rank: &MemberRank) -> Pass {
-    rank.0
+pub(crate) fn member_key(rank: &MemberRank) -> MemberKey {
+    (rank.0, rank.1)
 }
 
 impl Ledger {
@@ -74,11 +77,14 @@ impl Ledger {
     }
 
     pub(crate) fn note_queue(&mut self, id: QueueId, now: u64) {
+        let Some(behind) = self.queues.get(id).map(|queue| self.is_queue_behind(queue)) else {
+            return;
+        };
         let Some(queue) = self.queues.get_mut(id) else {
             return;
         };
-        let key =
-            (queue.tally.waiting > 0).then(|| (Reverse(queue.class()), queue.meter.pass(now)));
+        let place = (Reverse(queue.class()), behind, queue.meter.pass(now));
+        let key = (queue.tally.waiting > 0).then_some(place);
         if key == queue.noted {
             return;
         }
@@ -89,11 +95,12 @@ impl Ledger {
     }
 
     pub(crate) fn note_member(&mut self, queue: QueueId, id: MemberId, now: u64) {
+        let behind = self.is_member_behind(id);
         let (Some(queue), Some(member)) = (self.queues.get_mut(queue), self.members.get_mut(id))
         else {
             return;
         };
-        let key = (member.tally.waiting > 0).then(|| member.meter.pass(now));
+        let key = (member.tally.waiting > 0).then(|| (behind, member.meter.pass(now)));
         if key == member.noted {
             return;
         }
@@ -114,7 +121,11 @@ impl Ledger {
             );
             if let Some(key) = queue.noted {
                 assert!(
-                    key <= (Reverse(queue.class()), queue.meter.pass(now)),
+                    key <= (
+                        Reverse(queue.class()),
+                        self.is_queue_behind(queue),
+                        queue.meter.pass(now)
+                    ),
                     "{} noted too high",
                     queue.name
                 );
@@ -131,8 +142,9 @@ impl Ledger {
                     "{}",
                     member.account
                 );
+                let place = (self.is_member_behind(id), member.meter.pass(now));
                 assert!(
-                    member.noted.is_none_or(|key| key <= member.meter.pass(now)),
+                    member.noted.is_none_or(|key| key <= place),
                     "{} too high",
                     member.account
                 );

@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
 use crate::line::Line;
 use crate::order::{Walk, member_key, queue_key};
 use crate::reserve::Limit;
-use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, passes_with_jobs};
+use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, lacks_of, passes_with_jobs};
 use slotmap::KeyData;
 
 /// Entries looked at by the first walk.
@@ -174,7 +174,7 @@ impl Picker<'_> {
     }
 
     fn first_of_queue(&mut self, rank: &QueueRank, left: &mut u64) -> Found {
-        let (ledger, queue) = (self.ledger, rank.3);
+        let (ledger, queue) = (self.ledger, rank.4);
         let Some(order) = ledger.queues.get(queue).map(|queue| &queue.order) else {
             return Found::Nothing;
         };
@@ -185,7 +185,7 @@ impl Picker<'_> {
                 .filter_map(|(_, id)| ledger.member_rank(*id, now));
             let mut ranks: Vec<MemberRank> = ranks.collect();
             ranks.sort_unstable();
-            for (_, _, member) in ranks {
+            for (_, _, _, member) in ranks {
                 match self.first_of_cell(member, rank, left) {
                     Found::Nothing => {}
                     done @ (Found::Job(_) | Found::OverBudget) => return done,
@@ -196,7 +196,7 @@ impl Picker<'_> {
         let mut stale = Vec::new();
         let mut members = Walk::new(order);
         let mut found = Found::Nothing;
-        while let Some((_, _, member)) = members.next(
+        while let Some((_, _, _, member)) = members.next(
             |id| ledger.member_rank(id, self.now),
             member_key,
             &mut stale,
@@ -260,13 +260,13 @@ impl Picker<'_> {
 
     fn fits(&mut self, bucket: BucketId, job: JobKey, class: u8) -> bool {
         let index = self.index;
-        let entry = index
-            .buckets
-            .get(bucket)
-            .and_then(|bucket| index.shapes.get(bucket.shape));
-        let Some(entry) = entry else { return false };
+        let bucket = index.buckets.get(bucket);
+        let entry = bucket.and_then(|bucket| Some((bucket.owner, index.shapes.get(bucket.shape)?)));
+        let Some((owner, entry)) = entry else {
+            return false;
+        };
         self.work.shapes_checked += 1;
-        match lacks(&entry.shape, self.view).next() {
+        match lacks_of(self.ledger.account(owner), &entry.shape, self.view).next() {
             None => self.may_enter(job, class),
             Some(lack) => {
                 self.note_passed_over(lack, entry.shape.as_ref(), job);
@@ -347,6 +347,9 @@ impl Picker<'_> {
             let Some(held) = index.buckets.get(*bucket) else {
                 continue;
             };
+            if !self.view.env.serves(self.ledger.account(held.owner)) {
+                continue;
+            }
             let queue = self.ledger.queue_rank(held.owner.queue, self.now);
             let member = self.ledger.member_rank(held.owner.member, self.now);
             let (Some(queue), Some(member), Some(place)) = (queue, member, held.jobs.first())

@@ -23,6 +23,34 @@ impl Default for QueuePolicy {
     }
 }
 
+/// What admins allow an account or a queue; by default as much as there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowance {
+    /// With so many jobs on hosts it goes behind others of its class.
+    pub running_soft: Option<u64>,
+    /// With so many jobs on hosts no other of it is dispatched.
+    pub running_hard: Option<u64>,
+    /// It goes behind others of its class for now, whatever is on hosts.
+    pub behind: bool,
+    /// Nothing of it is dispatched for now, whatever is on hosts.
+    pub spent: bool,
+}
+
+impl Allowance {
+    pub(crate) fn admits(self, held: u64) -> bool {
+        !self.spent && self.running_hard.is_none_or(|most| held < most)
+    }
+
+    pub(crate) fn is_behind(self, held: u64) -> bool {
+        self.behind || self.running_soft.is_some_and(|most| held >= most)
+    }
+
+    /// Whether one job more was all that it admits.
+    pub(crate) fn was_full(self, held: u64) -> bool {
+        self.admits(held) && !self.admits(held.saturating_add(1))
+    }
+}
+
 /// Everything that admins set and that may change at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -30,6 +58,10 @@ pub struct Policy {
     pub queues: BTreeMap<String, QueuePolicy>,
     /// Price of a host group in thousandths of the normal; groups not named cost 1000.
     pub group_rates: BTreeMap<String, u32>,
+    /// Limits of accounts, over all queues.
+    pub account_limits: BTreeMap<String, Allowance>,
+    /// Limits of queues, over all accounts.
+    pub queue_limits: BTreeMap<String, Allowance>,
 }
 
 impl Default for Policy {
@@ -42,6 +74,8 @@ impl Default for Policy {
         Self {
             queues: BTreeMap::from([("vip".to_owned(), named(9)), ("idle".to_owned(), named(1))]),
             group_rates: BTreeMap::new(),
+            account_limits: BTreeMap::new(),
+            queue_limits: BTreeMap::new(),
         }
     }
 }

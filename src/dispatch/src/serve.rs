@@ -2,17 +2,18 @@
 
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
-use crate::event::{Decision, JobKey, Kind, OfferKey};
+use crate::event::{Decision, JobKey, Kind, NOT_ON_MAX, OfferKey};
 use crate::hosts::{Host, HostId, Nothing, Standing};
 use crate::index::{BucketId, KeyCells, Place};
-use crate::ledger::{MemberRank, QueueRank};
+use crate::ledger::{MemberRank, Owner, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
-use crate::shape::{Gate, Lack, Shape, lacks};
+use crate::shape::{Gate, Lack, Shape, lacks_of};
 use crate::waiting::Slot;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Tries for an offer whose time is up, when claims for it were refused.
 const LATE_TRIES_MAX: u32 = 3;
@@ -25,6 +26,8 @@ const SLOTS_LOOKED_AT: usize = 32;
 
 /// Queues noted too low that a look may pass.
 const STALE_MAX: usize = 6;
+
+const _: () = assert!(NOT_ON_MAX < SLOTS_LOOKED_AT);
 
 type BucketRank = (QueueRank, MemberRank, Place, BucketId);
 
@@ -233,9 +236,10 @@ impl Engine {
             .get(&job)
             .and_then(|job| self.index.shape_of(job));
         let host = self.hosts.known.get(host);
-        shape
-            .zip(host)
-            .is_some_and(|((shape, _), host)| lacks(shape, &host.view).next().is_none())
+        shape.zip(host).is_some_and(|((shape, owner), host)| {
+            let account = self.ledger.account(owner);
+            lacks_of(account, shape, &host.view).next().is_none()
+        })
     }
 
     /// Who may enter this host, if it is reserved. A reservation that no longer makes sense is dropped here.
@@ -255,12 +259,10 @@ impl Engine {
     /// When a job with a reservation could start on its host; none: the reservation makes no sense.
     pub(crate) fn reserved_start(&self, job: JobKey, host: HostId) -> Option<u64> {
         let (shape, owner) = self.index.shape_of(self.index.jobs.get(&job)?)?;
-        let queue = self
-            .ledger
-            .queues
-            .get(owner.queue)
-            .filter(|queue| !queue.policy.paused);
-        let host = queue.and(self.hosts.known.get(host))?;
+        let host = self.hosts.known.get(host)?;
+        if !self.ledger.may_begin(owner) || !host.view.env.serves(self.ledger.account(owner)) {
+            return None;
+        }
         start_at(shape, host, &self.runs, &self.ledger, self.now)
     }
 
@@ -334,17 +336,19 @@ impl Engine {
     /// The waiting offer for a job: most of its cache directories, then most free memory, then longest waiting.
     fn best_offer(&mut self, key: JobKey, class: u8) -> Option<OfferKey> {
         let job = self.index.jobs.get(&key)?;
-        let shape = std::sync::Arc::clone(self.index.shape_of(job)?.0);
+        let (shape, owner) = self.index.shape_of(job)?;
+        let shape = Arc::clone(shape);
         if shape.gate == Gate::Blocked {
             return None;
         }
         let with_cache = job
             .caches
             .clone()
-            .and_then(|dirs| self.best_with_caches(key, class, &shape, &dirs));
+            .and_then(|dirs| self.best_with_caches(key, class, owner, &shape, &dirs));
         if with_cache.is_some() || matches!(shape.gate, Gate::Affine(_)) {
             return with_cache;
         }
+        let account = self.ledger.account(owner);
         let mut best: Option<Slot> = None;
         let mut work = self.work;
         for groups in shape
@@ -362,9 +366,11 @@ impl Engine {
                     let Some((id, host)) = self.hosts.host_of(slot.2) else {
                         continue;
                     };
-                    match lacks(&shape, &host.view).next() {
+                    match lacks_of(account, &shape, &host.view).next() {
                         None if self.may_enter(key, class, id) => best = Some(*slot),
                         None => continue,
+                        // Alike but for their names: fewer are named than looked at.
+                        Some(Lack::Elsewhere) => continue,
                         Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
                         Some(_) => {}
                     }
@@ -380,6 +386,7 @@ impl Engine {
         &mut self,
         key: JobKey,
         class: u8,
+        owner: Owner,
         shape: &Shape,
         dirs: &[Atom],
     ) -> Option<OfferKey> {
@@ -398,7 +405,9 @@ impl Engine {
                 continue;
             }
             work.shapes_checked += 1;
-            if lacks(shape, &host.view).next().is_none() && self.may_enter(key, class, id) {
+            let account = self.ledger.account(owner);
+            let fits = lacks_of(account, shape, &host.view).next().is_none();
+            if fits && self.may_enter(key, class, id) {
                 best = Some(rank);
             }
         }

@@ -37,6 +37,8 @@ pub(crate) struct Shape {
     pub keys: Box<[Atom]>,
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+    /// Hosts that must not have it.
+    pub not_on: Box<[Atom]>,
 }
 
 impl Shape {
@@ -53,6 +55,8 @@ pub(crate) struct Env {
     /// Sorted, like all lists here.
     pub tags: Box<[Atom]>,
     pub devices: Box<[Atom]>,
+    /// Whose jobs alone it gets; empty: everybody's.
+    pub accounts: Box<[Atom]>,
 }
 
 impl From<&Env> for Arc<Env> {
@@ -66,11 +70,18 @@ impl Env {
     pub(crate) fn marks(&self) -> Marks {
         Marks::of(self.tags.iter().chain(&self.devices))
     }
+
+    /// Whether it gets jobs of this account.
+    pub(crate) fn serves(&self, account: &str) -> bool {
+        self.accounts.is_empty() || self.accounts.iter().any(|one| **one == *account)
+    }
 }
 
 /// A host as matching sees it now.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
+    /// The host's name.
+    pub name: Atom,
     pub env: Arc<Env>,
     /// The tags and devices of `env`.
     pub has: Marks,
@@ -89,7 +100,10 @@ pub(crate) struct View {
 /// What a host lacks for a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
+    Account,
     Key,
+    /// An earlier attempt failed on this very host.
+    Elsewhere,
     Arch,
     Busy,
     Memory,
@@ -102,7 +116,7 @@ pub(crate) enum Lack {
 type Check = (Lack, fn(&Shape, &View) -> bool);
 
 /// Cheap and telling ones first. Those that pass with time (busy, memory, gates) come last.
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     (Lack::Arch, |shape, host| {
         same(&shape.arch, &host.env.arch) || shape.arch.is_empty()
     }),
@@ -114,6 +128,9 @@ const CHECKS: [Check; 8] = [
     }),
     (Lack::Key, |shape, host| {
         shape.keys.iter().any(|key| is_among(key, &host.keys))
+    }),
+    (Lack::Elsewhere, |shape, host| {
+        !is_among(&host.name, &shape.not_on)
     }),
     (Lack::Blocked, |shape, _| shape.gate != Gate::Blocked),
     (Lack::Caches, |shape, host| match &shape.gate {
@@ -137,7 +154,17 @@ const CHECKS: [Check; 8] = [
     }),
 ];
 
-/// What `host` lacks to run jobs of this shape now; empty: they fit.
+/// What `host` lacks to run jobs of this shape of this account now; empty: they fit.
+pub(crate) fn lacks_of<'a>(
+    account: &str,
+    shape: &'a Shape,
+    host: &'a View,
+) -> impl Iterator<Item = Lack> + use<'a> {
+    let account = (!host.env.serves(account)).then_some(Lack::Account);
+    account.into_iter().chain(lacks(shape, host))
+}
+
+/// The same, whosever they are.
 pub(crate) fn lacks<'a>(shape: &'a Shape, host: &'a View) -> impl Iterator<Item = Lack> + 'a {
     CHECKS
         .iter()
@@ -150,7 +177,14 @@ pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
     match lack {
         Lack::Busy => shape.memory_mb <= host.total_mb,
         Lack::Memory => shape.memory_mb <= host.total_mb && shape.kind != Kind::Hw,
-        Lack::Key | Lack::Arch | Lack::Tags | Lack::Devices | Lack::Caches | Lack::Blocked => false,
+        Lack::Account
+        | Lack::Key
+        | Lack::Elsewhere
+        | Lack::Arch
+        | Lack::Tags
+        | Lack::Devices
+        | Lack::Caches
+        | Lack::Blocked => false,
     }
 }
 

@@ -21,8 +21,8 @@ pub use file::{
     ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
-pub use params::{environment, parameters, varying};
-pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType};
+pub use params::{environment, fingerprint, parameters, varying};
+pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType, max_run};
 pub use retry::{Backoff, Cause, Retry};
 pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use shutdown::OnShutdown;

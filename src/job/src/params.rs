@@ -39,7 +39,7 @@ const HIDDEN: [&str; 20] = [
 ];
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 40] = [
+const INFRASTRUCTURE: [&str; 42] = [
     "arch",
     "boot_params",
     "cache_dirs",
@@ -50,6 +50,7 @@ const INFRASTRUCTURE: [&str; 40] = [
     "kernel_rpms_url",
     "kernel_uri",
     "lab",
+    "max_run",
     "memory",
     "memory_minimum",
     "milestones",
@@ -66,6 +67,7 @@ const INFRASTRUCTURE: [&str; 40] = [
     "priority",
     "queue",
     "retry",
+    "retry_elsewhere",
     "rootfs",
     "runtime",
     "sched",
@@ -87,6 +89,27 @@ const INFRASTRUCTURE: [&str; 40] = [
 pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
     let shown = |key: &str| !HIDDEN.contains(&key) && !INFRASTRUCTURE.contains(&key);
     flat(spec, shown)
+}
+
+/// The same for jobs that run the same thing with the same parameters on the same kind of testbox, whoever submits
+/// them, and in whatever order they name their fields: 32 hexadecimal digits.
+pub fn fingerprint(spec: &Spec) -> String {
+    let mut said: BTreeMap<String, String> = parameters(spec).into_iter().collect();
+    for field in ["suite", "script", "testbox", "arch"] {
+        if let Some(value) = spec.get(field).filter(|value| !value.is_null()) {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            said.insert(field.to_owned(), text);
+        }
+    }
+    let mut hasher = blake3::Hasher::new();
+    for text in said.iter().flat_map(|(key, value)| [key, value]) {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    let print = hasher.finalize().to_hex();
+    print.chars().take(32).collect()
 }
 
 /// For each job of a set, only the parameters that differ between its jobs. These may be about where it

@@ -16,6 +16,21 @@ use crate::{
     when::when,
 };
 
+/// What `max_run` may be at most.
+const MAX_RUN_MAX: i64 = 1_000_000;
+
+/// `max_run`: how many jobs that run the same thing there may be; `None`: as many as there are.
+///
+/// # Errors
+/// It is no whole number from 1 on.
+pub fn max_run(spec: &Spec) -> Result<Option<u64>, PlanError> {
+    let said = present(spec, "max_run");
+    let most = said
+        .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
+        .transpose()?;
+    Ok(most.and_then(|most| u64::try_from(most).ok()))
+}
+
 /// What kind of testbox runs a job.
 #[derive(
     Debug,
@@ -164,6 +179,7 @@ impl JobPlan {
         // The agent reads it from the job: nonsense must not get that far.
         limit_s(spec, SILENCE_TIMEOUT)?;
         OnShutdown::of(spec)?;
+        max_run(spec)?;
         let list =
             |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
         let mut tags = list("tags", present(spec, "tags"))?;

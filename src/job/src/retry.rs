@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Health, PlanError, Spec,
-    fields::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, names, present, refuse, whole},
+    fields::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, names, present, refuse, whole, yes},
     units::{duration_s, shown},
 };
 
@@ -136,9 +136,11 @@ pub struct Retry {
     pub own: Vec<Cause>,
     /// Pauses; `None`: the usual ones.
     pub backoff: Option<Backoff>,
+    /// Whether not on a host where it failed, if another could run it. Default false.
+    pub elsewhere: bool,
 }
 
-/// `retry`: a number, or `{max, on, backoff: {first, factor, max}}`: `on` lists after what, all when it is left out;
+/// `retry_elsewhere`, and `retry`: a number, or `{max, on, backoff: {first, factor, max}}`: `on` lists after what, all when it is left out;
 /// what it does not list keeps its default.
 pub(crate) fn retry(spec: &Spec) -> Result<Retry, PlanError> {
     let mut retry = Retry {
@@ -146,6 +148,7 @@ pub(crate) fn retry(spec: &Spec) -> Result<Retry, PlanError> {
         own_max: 0,
         own: Vec::new(),
         backoff: None,
+        elsewhere: yes(spec, "retry_elsewhere")?,
     };
     let Some(value) = present(spec, "retry") else {
         return Ok(retry);
@@ -284,6 +287,8 @@ mod tests {
         assert_eq!(some.own, [Cause::Timeout, Cause::Oom]);
         let all = of(json!(2)).unwrap();
         assert_eq!((all.infra_max, all.own_max, all.own.len()), (2, 2, 4));
+        let elsewhere = Spec::from_iter([("retry_elsewhere".to_owned(), json!(true))]);
+        assert!(!all.elsewhere && retry(&elsewhere).unwrap().elsewhere);
     }
 
     #[test]

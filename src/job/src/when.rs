@@ -19,6 +19,11 @@ pub enum When {
 }
 
 impl When {
+    /// Reads `+2h`, `2026-11-22T05:00:00+08:00`, or `2026-11-22 05:00`, which is UTC. `None`: it is not a time.
+    pub fn parse(text: &str) -> Option<Self> {
+        read(text.trim())
+    }
+
     /// The moment for a job that is submitted at `submit_ms`, UTC epoch milliseconds.
     pub fn moment_ms(self, submit_ms: u64) -> u64 {
         match self {
@@ -37,7 +42,7 @@ pub(crate) fn when(spec: &Spec, field: &str) -> Result<Option<When>, PlanError> 
     let Some(value) = present(spec, field) else {
         return Ok(None);
     };
-    match value.as_str().map(str::trim).and_then(read) {
+    match value.as_str().and_then(When::parse) {
         Some(when) => Ok(Some(when)),
         None => refuse(
             field,

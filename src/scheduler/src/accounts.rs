@@ -8,13 +8,15 @@ use std::{
     sync::{Mutex, PoisonError, RwLock},
 };
 
-use fairlead_api::{AccountChange, AccountView, ErrorCode};
+use fairlead_api::{AccountChange, AccountView, ErrorCode, Limits};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
 use serde_json::{Value, json};
 
 use crate::{
     Access,
+    core::Core,
     fresh::Fresh,
+    limits::{changed, limits_from},
     refusal::{Refusal, excerpt},
     secrets::{new_token, token_hash},
 };
@@ -146,6 +148,7 @@ pub(crate) struct Credentials {
 struct Known {
     hash: String,
     who: Who,
+    limits: Limits,
 }
 
 impl Known {
@@ -154,6 +157,7 @@ impl Known {
         Self {
             hash: hash.unwrap_or_default().to_owned(),
             who: who_of(name, body),
+            limits: limits_from(body),
         }
     }
 }
@@ -201,8 +205,27 @@ impl Accounts {
         Ok(())
     }
 
+    /// The limits of one.
+    pub(crate) fn limits_of(&self, account: &str) -> Limits {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(account)
+            .map(|known| known.limits)
+            .unwrap_or_default()
+    }
+
+    /// The limits of those that have any.
+    pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = known.iter().map(|(name, known)| (name, known.limits));
+        let limits = limits.filter(|(_, limits)| !limits.is_none());
+        limits
+            .map(|(name, limits)| (name.clone(), limits))
+            .collect()
+    }
+
     /// Takes over what this replica wrote, at once.
-    pub(crate) fn wrote(&self, written: &Written) {
+    fn wrote(&self, written: &Written) {
         let known = Known::of(&written.view.my_account, &written.body);
         self.update(|all| all.wrote(&written.view.my_account, written.version, Some(known)));
     }
@@ -324,6 +347,7 @@ pub(crate) async fn set_account(
         Some(role) => Role::parse(role)?,
         None => who_of(name, &before).role,
     };
+    let limits = changed(limits_from(&before), &change.limits)?;
     let vip = change.vip.unwrap_or_else(|| who_of(name, &before).vip);
     let token = (known.is_none() || change.new_token).then(new_token);
     let hash = match &token {
@@ -335,6 +359,7 @@ pub(crate) async fn set_account(
         fields.insert("role".to_owned(), json!(role.as_str()));
         fields.insert("vip".to_owned(), json!(vip));
         fields.insert("token_hash".to_owned(), hash);
+        fields.insert("limits".to_owned(), json!(limits));
     }
     let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
     let write = DocWrite {
@@ -348,6 +373,7 @@ pub(crate) async fn set_account(
         my_account: name.to_owned(),
         role: role.as_str().to_owned(),
         vip,
+        limits,
         my_token: token,
     };
     Ok(Written {
@@ -355,6 +381,20 @@ pub(crate) async fn set_account(
         version,
         body,
     })
+}
+
+impl Core {
+    /// Creates or changes an account. It acts at once.
+    pub(crate) async fn set_account(
+        &self,
+        name: &str,
+        change: &AccountChange,
+    ) -> Result<AccountView, Refusal> {
+        let written = set_account(self.store.as_ref(), name, change).await?;
+        self.accounts.wrote(&written);
+        self.tell_policy();
+        Ok(written.view)
+    }
 }
 
 /// All accounts, without tokens.
@@ -365,6 +405,7 @@ pub(crate) async fn list_accounts(store: &dyn JobStore) -> Result<Vec<AccountVie
         .map(|doc| {
             let who = who_of(&doc.id, &doc.body);
             AccountView {
+                limits: limits_from(&doc.body),
                 my_account: doc.id,
                 role: who.role.as_str().to_owned(),
                 vip: who.vip,

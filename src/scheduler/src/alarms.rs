@@ -11,7 +11,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoreError, StoredJob};
 use futures_util::{StreamExt, stream};
 
-use crate::{book::Book, core::Core, lease::ended};
+use crate::{book::Book, core::Core, fits::anywhere, lease::ended};
 
 /// How much later each replica looks at a job than the one that comes before it, ms.
 const OTHERS_LATER_MS: u64 = 2_000;
@@ -50,6 +50,12 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
         return over(&format!(
             "no testbox took it within its queue_timeout of {limit_s} s"
         ));
+    }
+    if state
+        .elsewhere_until_ms()
+        .is_some_and(|until| until <= now_ms)
+    {
+        return Some(anywhere(state, "no other host took it for an hour"));
     }
     if state.ready || state.start_ms == 0 || state.start_ms > now_ms {
         return None;
@@ -217,6 +223,23 @@ mod tests {
             (Stage::Finish, Health::TimeoutSubmit)
         );
         assert_eq!(end.alarm_ms, 0);
+    }
+
+    #[test]
+    fn nobody_waits_for_another_host_for_ever() {
+        let job = JobState {
+            not_on: vec!["bad".to_owned()],
+            ..parked(100)
+        }
+        .set_alarm();
+        let ready = at_alarm(&job, 100).unwrap().set_alarm();
+        let until_ms = 100 + JobState::ELSEWHERE_MS;
+        assert_eq!(ready.alarm_ms, until_ms);
+        assert_eq!(at_alarm(&ready, until_ms - 1), None);
+        let anywhere = at_alarm(&ready, until_ms).unwrap().set_alarm();
+        assert!(anywhere.ready && anywhere.not_on.is_empty());
+        assert_eq!(anywhere.alarm_ms, 0);
+        assert!(anywhere.reason.contains("where it failed"));
     }
 
     #[test]

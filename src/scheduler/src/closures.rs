@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Longest reason kept, characters.
-const REASON_MAX: usize = 300;
+pub(crate) const REASON_MAX: usize = 300;
 /// How many accounts must have had failures on a host before it is suspect: one may have broken jobs.
 const ACCOUNTS_MIN: usize = 2;
 
@@ -150,7 +150,7 @@ impl Core {
     fn closures_changed(&self) {
         self.closures.changed();
         self.waiters
-            .hurry(|offerer| self.closures.of(&offerer.host).is_some());
+            .hurry(|waiter| self.closures.of(&waiter.offerer.host).is_some());
     }
 
     /// Waits while a host is closed, until `until` at most; says whether it is open.

@@ -352,10 +352,7 @@ impl Core {
             _place: place,
         };
         self.hosts.count_waiting(&ask.offerer.host, true);
-        // Somebody may have asked to stop a job, or taken the turn, before this request could be found among the waiting ones.
-        let held = self.live.of_host(&ask.offerer.host);
-        let stops = held.iter().any(|live| live.stored.state.stop_asked);
-        if stops || !self.has_turn(&ask.offerer) {
+        if self.has_news(key) {
             hurry.notify_one();
         }
         // A closed host offers nothing until it is opened.
@@ -394,6 +391,16 @@ impl Core {
         })
     }
 
+    /// Whether there is something to say to a request that begins to wait: somebody may have asked to stop a job,
+    /// reserved the host, or taken the turn, before it could be found among those that wait.
+    fn has_news(&self, offer: OfferKey) -> bool {
+        self.waiters.get(offer).is_some_and(|waiter| {
+            let held = self.live.of_host(&waiter.offerer.host);
+            let to_stop = held.iter().any(|live| live.stored.state.stop_asked);
+            to_stop || !self.has_turn(&waiter.offerer) || self.is_outdated(&waiter)
+        })
+    }
+
     fn make_offer(
         &self,
         ask: &Ask,
@@ -409,6 +416,7 @@ impl Core {
             tags: host.tags.clone(),
             devices: host.devices.clone(),
             cache_dirs: host.cache_dirs.clone(),
+            accounts: self.served_accounts(name),
         };
         let offer = Offer {
             key: self.next_offer(),

@@ -14,9 +14,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
-    mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals, replicas::Replicas,
-    secrets::Sealer, sequences::Sequences, timers::Timers, turns::Turns, wait::Dependants,
-    waiters::Waiters, writer::Writer,
+    limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
+    replicas::Replicas, reservations::Reservations, secrets::Sealer, sequences::Sequences,
+    timers::Timers, turns::Turns, wait::Dependants, waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -39,7 +39,11 @@ pub(crate) struct Core {
     pub(crate) fits: Fits,
     /// Hosts that get no new job.
     pub(crate) closures: Closures,
+    /// Hosts that are kept for some accounts.
+    pub(crate) reservations: Reservations,
     pub(crate) queues: Queues,
+    /// What those have that limits are set of.
+    pub(crate) usage: Usage,
     /// The way to other replicas, and where they reach this one.
     pub(crate) peers: Arc<dyn PeerLink>,
     pub(crate) url: String,
@@ -104,6 +108,8 @@ impl Core {
             hosts: Hosts::default(),
             accounts,
             closures: Closures::default(),
+            reservations: Reservations::default(),
+            usage: Usage::default(),
             fits: Fits::default(),
             queues: Queues::default(),
             peers,

@@ -19,7 +19,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
         cache_jobs_max: core.config.cache_jobs_max,
         ..EngineConfig::default()
     };
-    let mut engine = Engine::new(config, core.queues.policy());
+    let mut engine = Engine::new(config, core.policy());
     let mut decisions = Vec::new();
     let mut wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
     loop {

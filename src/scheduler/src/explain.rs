@@ -2,7 +2,8 @@
 
 use fairlead_api::{ErrorCode, Explanation, HostVerdict};
 use fairlead_dispatch::{
-    Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Millis, Reason,
+    Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Limited, Millis,
+    Reason,
 };
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
@@ -138,7 +139,12 @@ fn where_it_is(state: &JobState) -> String {
 }
 
 fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanation {
-    let mut reasons: Vec<String> = explained.reasons.iter().map(words).collect();
+    let reasons = explained.reasons.iter();
+    let mut reasons: Vec<String> = reasons.map(|reason| words_here(core, reason)).collect();
+    reasons.extend(explained.behind.iter().map(|passed| {
+        let why = words_here(core, passed);
+        format!("it goes behind others of its class: {why}")
+    }));
     if !state.reason.is_empty() {
         reasons.push(state.reason.clone());
     }
@@ -166,9 +172,13 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
                 lacks: vec![closure.words()],
             },
             None => HostVerdict {
-                hostname,
                 could: verdict.able,
-                lacks: verdict.reasons.iter().map(words).collect(),
+                lacks: verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| words_of_host(core, &hostname, reason))
+                    .collect(),
+                hostname,
             },
         }
     });
@@ -176,18 +186,18 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         hosts: hosts.collect(),
         hosts_more: explained.hosts_more,
         reasons,
-        ..plain(state, summary(state, explained))
+        ..plain(state, summary(core, state, explained))
     }
 }
 
-fn summary(state: &JobState, explained: &JobExplanation) -> String {
+fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
     match &explained.state {
         EngineState::InFlight { host, .. } => return format!("it is being handed to host {host}"),
         EngineState::Running { host, .. } => return format!("host {host} has it"),
         EngineState::NotCached | EngineState::Waiting => {}
     }
     if let Some(reason) = explained.reasons.first() {
-        return format!("it waits: {}", words(reason));
+        return format!("it waits: {}", words_here(core, reason));
     }
     if explained.hosts_able == 0 {
         return match explained.hosts_known {
@@ -256,8 +266,30 @@ fn seen(last_seen: Millis) -> String {
     }
 }
 
+/// The same as [`words`], with all that is known of a host that is kept for some.
+fn words_of_host(core: &Core, host: &str, reason: &Reason) -> String {
+    let reserved = match reason {
+        Reason::KeptFor { .. } => core.reserved(host),
+        _ => None,
+    };
+    reserved.map_or_else(|| words(reason), |reservation| reservation.words())
+}
+
+/// The same as [`words`], with the numbers of a limit that only the replica knows.
+fn words_here(core: &Core, reason: &Reason) -> String {
+    match reason {
+        Reason::Spent { of } => core.words_of_spent(of),
+        other => words(other),
+    }
+}
+
 fn words(reason: &Reason) -> String {
     match reason {
+        Reason::FailedThere => {
+            "an earlier attempt failed there, and it asks for another host (retry_elsewhere)"
+                .to_owned()
+        }
+        Reason::KeptFor { accounts } => format!("it is kept for jobs of {}", accounts.join(", ")),
         Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
         Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),
         Reason::Memory {
@@ -281,6 +313,11 @@ fn words(reason: &Reason) -> String {
             format!("it does not ask for work now: {}", seen(*last_seen))
         }
         Reason::ReservedFor(job) => format!("it is kept for job {}", JobId::new(job.0)),
+        Reason::RunningLimit { of, held, limit } => Core::words_of_running(of, *held, *limit),
+        Reason::Spent { of } => match of {
+            Limited::Account(name) => format!("account '{name}' has had all that it may have"),
+            Limited::Queue(name) => format!("queue '{name}' has had all that it may have"),
+        },
         Reason::QueuePaused => "its queue is paused".to_owned(),
         Reason::WaitingForAffinity { until } => {
             format!(

@@ -8,7 +8,7 @@ use std::{
 use fairlead_dispatch::Millis;
 use fairlead_store::JobState;
 
-use crate::{core::Core, hosts::Host};
+use crate::{core::Core, hosts::Host, reservations::Reservation};
 
 /// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
 const REMEMBER_MS: u64 = 60_000;
@@ -49,9 +49,12 @@ impl Fits {
     }
 }
 
-/// Why jobs of one submit could never run.
+/// Why jobs of one submit could never run, or cannot for now, which also depends on whose they are.
 #[derive(Debug, Default)]
-pub(crate) struct Nevers(HashMap<Wants, Option<String>>);
+pub(crate) struct Nevers(
+    HashMap<Wants, Option<String>>,
+    HashMap<(Wants, String), Option<String>>,
+);
 
 impl Core {
     /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
@@ -88,6 +91,75 @@ impl Core {
 }
 
 impl Core {
+    /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
+    pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+        let kept = self.reservations();
+        if kept.is_empty() {
+            return None;
+        }
+        let key = (Wants::of(state), state.account.clone());
+        if let Some(known) = asked.1.get(&key) {
+            return known.clone();
+        }
+        if asked.1.len() >= LOOKS_MAX {
+            return None;
+        }
+        let words = self.kept_by(state, &key.0, &kept);
+        asked.1.insert(key, words.clone());
+        words
+    }
+
+    fn kept_by(
+        &self,
+        state: &JobState,
+        wants: &Wants,
+        kept: &[(String, Reservation)],
+    ) -> Option<String> {
+        let could = |name: &str| {
+            let mut alone = Nearest::default();
+            let host = self.hosts.get(name);
+            host.iter().for_each(|host| alone.look(wants, name, host));
+            alone.with_all > 0
+        };
+        let keeps_off = |(name, reservation): &&(String, Reservation)| {
+            !reservation.serves(&state.account) && could(name)
+        };
+        let (name, reservation) = kept.iter().find(keeps_off)?;
+        let mut open = Nearest::default();
+        self.hosts.each(|name, host| {
+            let found = kept.binary_search_by(|(kept, _)| kept.as_str().cmp(name));
+            let reservation = found.ok().and_then(|at| kept.get(at));
+            if reservation.is_none_or(|(_, known)| known.serves(&state.account)) {
+                open.look(wants, name, host);
+            }
+        });
+        (open.with_all == 0).then(|| {
+            let words = reservation.words();
+            format!("no host that could run it is free for all; of {name}: {words}")
+        })
+    }
+
+    /// A job that is to be tried elsewhere may run anywhere if no other known, open host could run it.
+    pub(crate) fn elsewhere(&self, before: &JobState, wanted: JobState) -> JobState {
+        if wanted.not_on.is_empty() || wanted.not_on == before.not_on {
+            return wanted;
+        }
+        let (wants, mut others) = (Wants::of(&wanted), Nearest::default());
+        self.hosts.each(|name, host| {
+            let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
+            let is_out = wanted.not_on.iter().any(|not| not == name)
+                || self.closures.of(name).is_some()
+                || self.reserved(name).is_some_and(is_kept);
+            if !is_out {
+                others.look(&wants, name, host);
+            }
+        });
+        if others.with_all > 0 {
+            return wanted;
+        }
+        anywhere(&wanted, "no other known host could run it")
+    }
+
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         let mut alone = Nearest::default();
@@ -95,6 +167,20 @@ impl Core {
             alone.look(&Wants::of(state), name, &host);
         }
         alone.with_all > 0
+    }
+}
+
+/// The state of a job that may run anywhere again, on hosts where it failed, too.
+pub(crate) fn anywhere(state: &JobState, because: &str) -> JobState {
+    let before = if state.reason.is_empty() {
+        String::new()
+    } else {
+        format!("{}; ", state.reason)
+    };
+    JobState {
+        not_on: Vec::new(),
+        reason: format!("{before}{because}: it may run again where it failed"),
+        ..state.clone()
     }
 }
 
@@ -165,10 +251,14 @@ impl Nearest {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::HostReserve;
     use fairlead_job::TboxType;
 
     use super::*;
-    use crate::testing::{core, state};
+    use crate::{
+        closures::How,
+        testing::{core, state},
+    };
 
     #[tokio::test]
     async fn the_first_thing_that_nobody_has_is_named() {
@@ -211,6 +301,78 @@ mod tests {
             let never = never(&job).unwrap_or_default();
             assert!(never.contains(why), "{never}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_job_is_tried_elsewhere_only_if_there_is_such_a_place() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["bad", "good"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let wanted = JobState {
+            not_on: vec!["bad".to_owned()],
+            reason: "attempt 1 ended".to_owned(),
+            ..state(1)
+        };
+        let settled = || core.elsewhere(&state(1), wanted.clone());
+        assert_eq!(settled().not_on, ["bad"]);
+        core.close_host("good", How::Cordon, "", "root")
+            .await
+            .unwrap();
+        let settled = settled();
+        assert!(settled.not_on.is_empty());
+        assert!(
+            settled
+                .reason
+                .starts_with("attempt 1 ended; no other known host"),
+            "{}",
+            settled.reason
+        );
+        assert_eq!(core.elsewhere(&wanted, wanted.clone()), wanted, "said once");
+    }
+
+    #[tokio::test]
+    async fn that_all_hosts_are_kept_for_others_is_said() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["g", "h"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let keep = async |name: &str| {
+            let asked = HostReserve {
+                accounts: vec!["ann".to_owned()],
+                until: "+1h".to_owned(),
+                reason: String::new(),
+            };
+            core.reserve_host(name, &asked, "root").await.unwrap();
+        };
+        keep("h").await;
+        let kept_from = |job: &JobState| core.kept_from(job, &mut Nevers::default());
+        assert_eq!(kept_from(&state(1)), None, "host g is free");
+        keep("g").await;
+        let kept = kept_from(&state(1)).unwrap_or_default();
+        assert!(
+            kept.contains("of g: it is kept for jobs of ann until"),
+            "{kept}"
+        );
+        let anns = JobState {
+            account: "ann".to_owned(),
+            ..state(1)
+        };
+        assert_eq!(kept_from(&anns), None);
     }
 
     #[tokio::test]

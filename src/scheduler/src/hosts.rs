@@ -14,6 +14,7 @@ use crate::{
     core::Core,
     explain::why_idle,
     refusal::{Refusal, excerpt},
+    reservations::Reservation,
 };
 
 /// Most hosts a replica keeps in mind.
@@ -317,6 +318,7 @@ impl Core {
             jobs,
             why_idle: idle,
             closed: closure.as_ref().map(Closure::view),
+            reserved: self.reserved(name).map(Reservation::view),
         })
     }
 

@@ -11,7 +11,7 @@ use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
 
-use crate::{core::Core, doubts::touch, feed::Noted, refusal::Refusal};
+use crate::{core::Core, doubts::touch, feed::Noted, lease::count_used, refusal::Refusal};
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
@@ -210,7 +210,8 @@ impl Core {
     ) -> Result<Changed, Refusal> {
         let id = before.state.job_id;
         for _ in 0..CHANGE_TRIES_MAX {
-            let computed = compute(&before.state).map(|wanted| wanted.map(JobState::set_alarm));
+            let computed = compute(&before.state)
+                .map(|wanted| wanted.map(|wanted| self.with_what_follows(&before.state, wanted)));
             let set = match &computed {
                 Ok(Some(wanted)) => StatePatch::between(&before.state, wanted),
                 Ok(None) | Err(_) => StatePatch::default(),
@@ -250,6 +251,12 @@ impl Core {
             }
         }
         Err(Refusal::from(ItemError::Conflict { current: None }))
+    }
+
+    /// What a change brings with it, whoever makes it.
+    fn with_what_follows(&self, before: &JobState, wanted: JobState) -> JobState {
+        let wanted = self.elsewhere(before, wanted);
+        count_used(before, wanted, self.clock.wall_ms()).set_alarm()
     }
 
     /// Makes sure that a state which was read is the store's: what is read may vanish with the node that shows it,
@@ -406,6 +413,7 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         memory_mb: state.memory_mb,
         tags: state.tags.clone(),
         devices: state.devices.clone(),
+        not_on: state.not_on.clone(),
         cache_dirs: state.cache_dirs.clone(),
         timeout_s: state.timeout_s,
         submitted: Millis(state.ready_ms),

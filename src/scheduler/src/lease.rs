@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use fairlead_dispatch::NOT_ON_MAX;
 use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
 use fairlead_store::{Attempt, JobState};
 use serde_json::json;
@@ -15,11 +16,13 @@ use crate::{
 
 /// The agent enforces the limit of stage running itself; past this much more, ms, we do.
 const RUNNING_SLACK_MS: u64 = 120_000;
-/// A job that was told to stop has so long to say that it did, ms; what it leaves behind is brought home in stage
+/// A job that was told to stop has so long to say that it did, ms, beside the time that was left to it; what it leaves behind is brought home in stage
 /// `post_run`, which has its own limit.
 const STOPPING_MS: u64 = 120_000;
+/// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
+pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
-const ATTEMPTS_KEPT: usize = 20;
+const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
 pub(crate) const BOOT_SESSION: &str = "boot:";
 
@@ -94,6 +97,12 @@ pub(crate) fn attempt_over(
     });
     if next.attempts.len() > ATTEMPTS_KEPT {
         next.attempts.remove(0);
+    }
+    if state.retry_elsewhere && !next.not_on.contains(&state.host) {
+        next.not_on.push(state.host.clone());
+        if next.not_on.len() > NOT_ON_MAX {
+            next.not_on.remove(0);
+        }
     }
     next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
     next.reason = format!("attempt {} ended with {health}: {reason}", state.attempt);
@@ -177,8 +186,23 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         stop_asked: false,
         stop_ms: 0,
         stop_health: None,
+        stop_grace_s: None,
         milestones: Vec::new(),
         ..state.clone()
+    }
+}
+
+/// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
+pub(crate) fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> JobState {
+    let ends = wanted.attempt > before.attempt || wanted.stage.is_terminal();
+    if !before.stage.is_held() || !ends {
+        return wanted;
+    }
+    let took_ms = now_ms.saturating_sub(before.dispatch_ms);
+    JobState {
+        used_ms: before.used_ms.saturating_add(took_ms),
+        used_at_ms: now_ms,
+        ..wanted
     }
 }
 
@@ -223,7 +247,9 @@ fn stage_until_ms(state: &JobState) -> Option<u64> {
 /// long, or it was told to stop and does not. `None`: never.
 pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
     if state.stop_asked && state.stop_ms > 0 {
-        let told_ms = state.stop_ms.saturating_add(STOPPING_MS);
+        let grace_ms = u64::from(state.stop_grace_s.unwrap_or(0)).saturating_mul(1000);
+        let patience_ms = STOPPING_MS.saturating_add(grace_ms);
+        let told_ms = state.stop_ms.saturating_add(patience_ms);
         let home_ms = stage_until_ms(state).filter(|_| state.stage == Stage::PostRun);
         return Some(home_ms.map_or(told_ms, |home_ms| told_ms.max(home_ms)));
     }
@@ -451,6 +477,54 @@ mod tests {
     }
 
     #[test]
+    fn what_testboxes_spend_is_counted_when_an_attempt_ends() {
+        let job = JobState {
+            dispatch_ms: 1_000,
+            ..held()
+        };
+        let running = count_used(&job, job.clone(), 5_000);
+        assert_eq!((running.used_ms, running.used_at_ms), (0, 0));
+        let second = count_used(&job, lost(&job, 5_000, "silent"), 5_000);
+        assert_eq!((second.used_ms, second.used_at_ms), (4_000, 5_000));
+        let undelivered = JobState {
+            stage: Stage::Dispatch,
+            ..job
+        };
+        let back = given_back(&undelivered, 6_000, "nobody took it");
+        assert_eq!(count_used(&undelivered, back, 6_000).used_ms, 0);
+        let again = JobState {
+            stage: Stage::Running,
+            dispatch_ms: 7_000,
+            ..second
+        };
+        let end = ended(&again, Stage::Finish, Health::Success, 9_000, "");
+        assert_eq!(count_used(&again, end, 9_000).used_ms, 6_000);
+    }
+
+    #[test]
+    fn who_asks_for_another_host_is_kept_from_those_where_it_failed() {
+        let mut job = JobState {
+            retry_elsewhere: true,
+            retry_lost_left: 50,
+            ..held()
+        };
+        for n in 0..30 {
+            job.stage = Stage::Running;
+            job.host = format!("h{n}");
+            job = lost(&job, 100, "silent");
+        }
+        assert_eq!(job.not_on.len(), NOT_ON_MAX);
+        assert_eq!(job.not_on.last().map(String::as_str), Some("h29"));
+        assert!(lost(&held(), 100, "silent").not_on.is_empty());
+        let end = JobState {
+            stage: Stage::Running,
+            retry_lost_left: 0,
+            ..job
+        };
+        assert_eq!(lost(&end, 200, "silent").stage, Stage::Finish);
+    }
+
+    #[test]
     fn a_stage_that_takes_too_long_is_told_to_stop_and_then_ends_so() {
         let job = JobState {
             stage: Stage::Setup,
@@ -467,6 +541,26 @@ mod tests {
             assert_eq!((next.stage, next.attempt), (Stage::Submit, 2));
             assert_eq!(next.attempts[0].health, Health::TimeoutSetup);
         }
+    }
+
+    #[test]
+    fn who_leaves_a_job_time_to_stop_is_waited_with() {
+        let told = JobState {
+            stop_asked: true,
+            stop_ms: 9_000,
+            stop_grace_s: Some(300),
+            timeout_s: 1,
+            ..held()
+        };
+        assert_eq!(due_ms(&told), Some(9_000 + STOPPING_MS + 300_000));
+        let end = overdue(&told, 1_000_000);
+        assert_eq!((end.stage, end.health), (Stage::Finish, Health::Terminate));
+        let lost = JobState {
+            stop_health: Some(Health::TimeoutSetup),
+            ..told
+        };
+        let again = overdue(&lost, 1_000_000);
+        assert_eq!((again.stage, again.stop_grace_s), (Stage::Submit, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_job::{
-    Cause, JobId, JobPlan, Spec, When, parameters,
+    Cause, JobId, JobPlan, Spec, When, fingerprint, parameters,
     schedule::{CRON, EVERY},
 };
 use fairlead_store::{JobState, NewJob};
@@ -162,6 +162,7 @@ impl Core {
             suite: plan.suite,
             category: plan.category,
             params: params_text(spec),
+            fingerprint: fingerprint(spec),
             testbox: plan.testbox,
             tbox_group: plan.tbox_group,
             arch: plan.arch,
@@ -183,6 +184,7 @@ impl Core {
                 plan.retry.own
             },
             backoff: plan.retry.backoff,
+            retry_elsewhere: plan.retry.elsewhere,
             stop_when_cut_off: plan.stop_when_cut_off,
             waits,
             lab: text("lab"),

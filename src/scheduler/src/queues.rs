@@ -5,12 +5,18 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use fairlead_api::{ErrorCode, QueueChange, QueueView};
-use fairlead_dispatch::{Event, Policy, QueuePolicy};
+use fairlead_api::{ErrorCode, Limits, QueueChange, QueueView};
+use fairlead_dispatch::{Policy, QueuePolicy};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::{accounts::check_name, core::Core, fresh::Fresh, refusal::Refusal};
+use crate::{
+    accounts::check_name,
+    core::Core,
+    fresh::Fresh,
+    limits::{changed, limits_from},
+    refusal::Refusal,
+};
 
 /// The queue that only those use who may.
 pub(crate) const VIP: &str = "vip";
@@ -19,16 +25,38 @@ const PRIORITY_MAX: u8 = 9;
 /// Largest weight.
 const WEIGHT_MAX: u32 = 10_000;
 
+/// What an admin set of a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Set {
+    policy: QueuePolicy,
+    limits: Limits,
+}
+
 /// Policies as last read or written.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<Fresh<QueuePolicy>>);
+pub(crate) struct Queues(Mutex<Fresh<Set>>);
 
 impl Queues {
     /// The policies of all named queues: the site's own over the built-in ones.
     pub(crate) fn policy(&self) -> Policy {
         let mut policy = Policy::default();
-        policy.queues.extend(self.set());
+        let set = self.set().into_iter();
         policy
+            .queues
+            .extend(set.map(|(name, set)| (name, set.policy)));
+        policy
+    }
+
+    /// The limits of one.
+    pub(crate) fn limits_of(&self, queue: &str) -> Limits {
+        self.set_of(queue).limits
+    }
+
+    /// The limits of those that have any.
+    pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
+        let set = self.set().into_iter();
+        let limits = set.map(|(name, set)| (name, set.limits));
+        limits.filter(|(_, limits)| !limits.is_none()).collect()
     }
 
     /// Class of a queue.
@@ -37,21 +65,32 @@ impl Queues {
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {
-        let set = self.with(|known| known.get(queue).copied());
-        set.or_else(|| Policy::default().queues.get(queue).copied())
-            .unwrap_or_default()
+        self.set_of(queue).policy
     }
 
-    fn set(&self) -> BTreeMap<String, QueuePolicy> {
+    fn set_of(&self, queue: &str) -> Set {
+        let built_in = || Set {
+            policy: Policy::default()
+                .queues
+                .get(queue)
+                .copied()
+                .unwrap_or_default(),
+            limits: Limits::default(),
+        };
+        self.with(|known| known.get(queue).copied())
+            .unwrap_or_else(built_in)
+    }
+
+    fn set(&self) -> BTreeMap<String, Set> {
         self.with(|known| {
             known
                 .iter()
-                .map(|(name, policy)| (name.clone(), *policy))
+                .map(|(name, set)| (name.clone(), *set))
                 .collect()
         })
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Fresh<QueuePolicy>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut Fresh<Set>) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -59,10 +98,17 @@ impl Queues {
     pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<bool, StoreError> {
         let docs = store.list_docs(DocKind::Queue).await?;
         let read = docs.into_iter().map(|doc| {
-            let policy = policy_from(&doc.body);
-            (doc.id, doc.version, policy)
+            let set = set_from(&doc.body);
+            (doc.id, doc.version, set)
         });
         Ok(self.with(|known| known.listed(read.collect())))
+    }
+}
+
+fn set_from(body: &Value) -> Set {
+    Set {
+        policy: policy_from(body),
+        limits: limits_from(body),
     }
 }
 
@@ -87,7 +133,7 @@ fn policy_from(body: &Value) -> QueuePolicy {
 
 fn check(change: &QueueChange) -> Result<(), Refusal> {
     if *change == QueueChange::default() {
-        let hint = "say priority, weight or paused";
+        let hint = "say priority, weight, paused or limits";
         return Err(Refusal::new(
             ErrorCode::BadField,
             "nothing to change was said",
@@ -123,16 +169,19 @@ impl Core {
         let known = self.store.get_doc(DocKind::Queue, name).await?;
         let present = known
             .as_ref()
-            .map_or_else(|| self.queues.policy_of(name), |doc| policy_from(&doc.body));
-        let wanted = QueuePolicy {
-            priority: change.priority.unwrap_or(present.priority),
-            weight: change.weight.unwrap_or(present.weight),
-            paused: change.paused.unwrap_or(present.paused),
+            .map_or_else(|| self.queues.set_of(name), |doc| set_from(&doc.body));
+        let policy = QueuePolicy {
+            priority: change.priority.unwrap_or(present.policy.priority),
+            weight: change.weight.unwrap_or(present.policy.weight),
+            paused: change.paused.unwrap_or(present.policy.paused),
         };
+        let limits = changed(present.limits, &change.limits)?;
         let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
-        let body = json!({ "priority": wanted.priority, "weight": wanted.weight, "paused": wanted.paused });
+        let body = json!({
+            "priority": policy.priority, "weight": policy.weight, "paused": policy.paused, "limits": limits,
+        });
         let version = self.write_queue(name, expect, Some(body)).await?;
-        self.queue_is(name, version, Some(wanted));
+        self.queue_is(name, version, Some(Set { policy, limits }));
         self.outbox.queue(name);
         self.queue_view(name).await
     }
@@ -155,16 +204,16 @@ impl Core {
         Ok(())
     }
 
-    fn queue_is(&self, name: &str, version: Version, policy: Option<QueuePolicy>) {
-        self.queues.with(|known| known.wrote(name, version, policy));
-        self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+    fn queue_is(&self, name: &str, version: Version, set: Option<Set>) {
+        self.queues.with(|known| known.wrote(name, version, set));
+        self.tell_policy();
     }
 
     /// Another replica changed a queue's policy: reads it in real time.
     pub(crate) async fn reread_queue(&self, name: &str) -> Result<(), Refusal> {
         // A deleted one is noticed when all are read.
         if let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? {
-            self.queue_is(name, doc.version, Some(policy_from(&doc.body)));
+            self.queue_is(name, doc.version, Some(set_from(&doc.body)));
         }
         Ok(())
     }
@@ -215,7 +264,7 @@ impl Core {
             .chain(set.keys().cloned())
             .chain(waiting.keys().cloned());
         for name in names.chain(reports.iter().map(|report| report.name.clone())) {
-            let policy = self.queues.policy_of(&name);
+            let Set { policy, limits } = self.queues.set_of(&name);
             views.entry(name.clone()).or_insert_with(|| QueueView {
                 priority: policy.priority,
                 weight: policy.weight,
@@ -224,6 +273,7 @@ impl Core {
                 running: 0,
                 share_permille: 0,
                 set: set.contains_key(&name),
+                limits,
                 name,
             });
         }
@@ -261,7 +311,7 @@ mod tests {
             check(&QueueChange {
                 weight: Some(50),
                 priority: Some(9),
-                paused: None
+                ..QueueChange::default()
             })
             .is_ok()
         );

@@ -9,7 +9,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, NewJob, StoreError, StoredJob};
+use fairlead_store::{
+    DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -188,6 +190,19 @@ impl Core {
         }
     }
 
+    /// Whether jobs were submitted under this key before.
+    pub(crate) async fn is_repeated(
+        &self,
+        made: &[Result<NewJob, Refusal>],
+        keyed: Option<&Keyed>,
+    ) -> Result<bool, StoreError> {
+        let (Some(keyed), Some(first)) = (keyed, made.iter().flatten().next()) else {
+            return Ok(false);
+        };
+        let id = keyed.id(submitter(&first.state));
+        Ok(self.store.get_doc(DocKind::Submit, &id).await?.is_some())
+    }
+
     /// Writes down which ids the jobs of this key have, or takes those that somebody wrote down before.
     async fn take_ids(
         &self,
@@ -197,13 +212,7 @@ impl Core {
         let Some(first) = made.iter().flatten().next() else {
             return Ok(());
         };
-        let principal = &first.state.principal;
-        let account = if principal.is_empty() {
-            &first.state.account
-        } else {
-            principal
-        };
-        let id = keyed.id(account);
+        let id = keyed.id(submitter(&first.state));
         let own = Record {
             ids: made
                 .iter()
@@ -263,6 +272,15 @@ impl Core {
             drop(self.store.put_docs(DocKind::Submit, deletes).await);
         }
         Ok(())
+    }
+}
+
+/// Who submitted a job: whose keys count.
+fn submitter(state: &JobState) -> &str {
+    if state.principal.is_empty() {
+        &state.account
+    } else {
+        &state.principal
     }
 }
 

@@ -133,6 +133,7 @@ pub async fn add_account(
         role: Some(role.to_owned()),
         vip: Some(vip),
         new_token: true,
+        ..AccountChange::default()
     };
     match set_account(store.as_ref(), name, &change).await {
         Ok(written) => Ok(written.view.my_token.unwrap_or_default()),

@@ -221,9 +221,10 @@ impl Core {
             match state.filter(|state| !lost.contains(&state.claim_token)) {
                 Some(state) => {
                     let health = stopped_with(&state)?;
-                    Some(order(held, health.as_str(), &state.reason))
+                    let grace_s = state.stop_grace_s.unwrap_or(GRACE_S);
+                    Some(order(held, health.as_str(), &state.reason, grace_s))
                 }
-                None => Some(order(held, "", "it is no longer this host's")),
+                None => Some(order(held, "", "it is no longer this host's", GRACE_S)),
             }
         });
         Ok(orders.collect())
@@ -266,12 +267,12 @@ impl Core {
     }
 }
 
-fn order(held: &HeldJob, health: &str, reason: &str) -> StopOrder {
+fn order(held: &HeldJob, health: &str, reason: &str, grace_s: u32) -> StopOrder {
     StopOrder {
         job_id: held.job_id.clone(),
         attempt: held.attempt,
         health: health.to_owned(),
         reason: reason.to_owned(),
-        grace_s: GRACE_S,
+        grace_s,
     }
 }

@@ -69,6 +69,11 @@ impl Core {
         }
         let warnings = self.warn(&mut made, how.strict);
         self.check_parents(&mut made).await?;
+        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(&made, keyed.as_ref()).await? {
+            self.mind_max_run(&mut made).await?;
+            self.mind_limits(&mut made).await?;
+        }
         link(&mut made);
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
@@ -100,7 +105,8 @@ impl Core {
         })
     }
 
-    /// What is to be said of each job that no known host could ever run; if `strict`, such a job is refused.
+    /// What is to be said of each job that no known host could ever run, or none for now; if `strict`, a job of
+    /// the first kind is refused.
     pub(crate) fn warn(
         &self,
         made: &mut [Result<NewJob, Refusal>],
@@ -108,7 +114,10 @@ impl Core {
     ) -> Vec<Option<String>> {
         let mut asked = Nevers::default();
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
-            let never = self.never_runs(&outcome.as_ref().ok()?.state, &mut asked)?;
+            let state = &outcome.as_ref().ok()?.state;
+            let Some(never) = self.never_runs(state, &mut asked) else {
+                return self.kept_from(state, &mut asked);
+            };
             if strict {
                 *outcome = Err(Refusal::new(
                     ErrorCode::BadField,

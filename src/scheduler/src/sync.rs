@@ -24,8 +24,10 @@ const COUNT_MS_MAX: u64 = 4_000;
 const AGAIN_EVERY: u64 = 10;
 /// How often alarms and timers are read, in looks.
 const ALARMS_EVERY: u64 = 2;
-/// How often accounts and closed hosts are read anew (other replicas and people change them), in looks.
+/// How often accounts, closed and reserved hosts are read anew (other replicas and people change them), in looks.
 const RELOAD_EVERY: u64 = 2;
+/// How often hours of testboxes are summed up, in looks.
+const HOURS_EVERY: u64 = 5;
 /// How often hosts are, in looks.
 const HOSTS_EVERY: u64 = 10;
 /// How often the held jobs are compared with the store's, in looks.
@@ -60,6 +62,7 @@ impl Core {
         self.accounts.reload(self.store.as_ref()).await?;
         self.hosts.load(self.store.as_ref()).await?;
         self.reload_closures().await?;
+        self.reload_reservations().await?;
         let now = self.clock.now();
         for job in self.search_all(held_jobs()).await? {
             self.engine.tell(Event::JobHeld(Box::new(running(&job))));
@@ -74,6 +77,7 @@ impl Core {
             self.dependants.add(&job.state);
             self.sequences.seen(&job.state);
         }
+        self.sum_up_hours().await?;
         self.count().await?;
         tracing::info!(held = self.live.len(), "restored what runs");
         Ok(Positions::at(&mark))
@@ -95,13 +99,14 @@ impl Core {
 
     async fn reload_queues(&self) -> Result<(), StoreError> {
         if self.queues.reload(self.store.as_ref()).await? {
-            self.engine.tell(Event::PolicyChanged(self.queues.policy()));
+            self.tell_policy();
         }
         Ok(())
     }
 
     async fn count(&self) -> Result<(), StoreError> {
         let counts = self.store.counts().await?;
+        self.note_waiting(&counts);
         self.engine
             .tell(Event::CountsRefreshed(dimension_counts(counts)));
         Ok(())
@@ -175,6 +180,10 @@ impl Core {
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
+            self.reload_reservations().await?;
+        }
+        if round.is_multiple_of(HOURS_EVERY) {
+            self.sum_up_hours().await?;
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;
@@ -227,11 +236,13 @@ impl Core {
         let requirement = self.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
+                host: offer.host.clone(),
                 keys: about.keys.clone(),
                 arch: about.arch.clone(),
                 free_memory_mb: offer.free_memory_mb,
                 tags: about.tags.clone(),
                 devices: about.devices.clone(),
+                accounts: about.accounts.clone(),
                 limit,
             }
         });

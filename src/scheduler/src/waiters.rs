@@ -82,9 +82,9 @@ impl Waiters {
     }
 
     /// The same for all hosts, in the order of their offers.
-    pub(crate) fn hurry(&self, which: impl Fn(&Offerer) -> bool) {
+    pub(crate) fn hurry(&self, which: impl Fn(&Waiter) -> bool) {
         let these = self.by_offer.iter();
-        let these = these.filter(|waiter| which(&waiter.offerer));
+        let these = these.filter(|waiter| which(waiter));
         let mut hurries: Vec<_> = these
             .map(|waiter| (*waiter.key(), Arc::clone(&waiter.hurry)))
             .collect();

@@ -212,11 +212,13 @@ async fn first_jobs(store: &Arc<ElasticStore>, many: usize) -> Vec<Patch> {
 async fn finds(store: &Arc<ElasticStore>, cpu: &Cpu) {
     println!("finds:");
     let any = Find {
+        host: "h1".to_owned(),
         keys: vec!["vm.x86_64".to_owned(), "vm.x86_64@m7".to_owned()],
         arch: "x86_64".to_owned(),
         free_memory_mb: 3_000,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     };
     let machine = Find {

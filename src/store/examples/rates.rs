@@ -150,11 +150,13 @@ async fn reads(store: &Store) {
     };
     timed("one pull of 1,000", store.pull(&[all])).await;
     let offer = Find {
+        host: "h1".to_owned(),
         keys: vec!["vm.x86_64".to_owned(), "vm@7".to_owned()],
         arch: "x86_64".to_owned(),
         free_memory_mb: 3_000,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     };
     timed("a find", store.find(std::slice::from_ref(&offer))).await;

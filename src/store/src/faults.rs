@@ -14,7 +14,7 @@ use fairlead_job::{JobId, Spec};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
     Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Version,
+    StoreHealth, StoredJob, Usage, Version,
 };
 
 /// Which calls a fault waits for.
@@ -268,6 +268,14 @@ impl JobStore for FaultStore {
             return Ok(Page::default());
         }
         self.inner.alarms(before_ms, limit).await
+    }
+
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(vec![0; usage.accounts.len() + usage.queues.len()]);
+        }
+        self.inner.usage(usage).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

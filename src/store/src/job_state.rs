@@ -123,6 +123,12 @@ pub struct JobState {
     /// Pauses between tries that are not the usual ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
+    /// Whether it is tried again on another host than those on which it failed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub retry_elsewhere: bool,
+    /// Hosts that must not have it, for at most [`JobState::ELSEWHERE_MS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_on: Vec<String>,
     /// Whether the agent must stop it when cut off from every replica.
     #[serde(default)]
     pub stop_when_cut_off: bool,
@@ -195,9 +201,21 @@ pub struct JobState {
     /// The health that it then ends with; none: `terminate`, a person asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_health: Option<Health>,
+    /// How long its script then has after the polite signal, seconds; none: the usual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_grace_s: Option<u32>,
     /// Folder of its results, `/result/…`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result_root: String,
+    /// How long testboxes had it, over all its attempts that are over, ms.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub used_ms: u64,
+    /// When the last of them was over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub used_at_ms: u64,
+    /// The same for jobs that run the same thing with the same parameters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
     /// Milestones reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<String>,
@@ -231,6 +249,9 @@ impl JobState {
     /// The layout that this version writes.
     pub const FORMAT: u16 = 1;
 
+    /// How long a ready job waits for another host than those on which it failed, ms: an hour.
+    pub const ELSEWHERE_MS: u64 = 3_600_000;
+
     /// A job that was just born and of which nothing else is known: first attempt, not ready, no retries.
     pub fn blank(job_id: JobId, tbox_type: TboxType) -> Self {
         Self {
@@ -248,16 +269,32 @@ impl JobState {
         (self.ready && limit_ms > 0).then(|| self.ready_ms.saturating_add(limit_ms))
     }
 
+    /// Until when `not_on` holds, UTC epoch ms; `None`: it names nobody, or the job is not ready yet.
+    pub fn elsewhere_until_ms(&self) -> Option<u64> {
+        let waits = self.ready && !self.not_on.is_empty();
+        waits.then(|| self.ready_ms.saturating_add(Self::ELSEWHERE_MS))
+    }
+
     /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
     /// Whoever writes a state does this last.
     #[must_use]
     pub fn set_alarm(mut self) -> Self {
         let start = Some(self.start_ms).filter(|_| !self.ready);
-        let times = [start, self.queue_until_ms(), Some(self.finish_by_ms)];
+        let times = [
+            start,
+            self.queue_until_ms(),
+            self.elsewhere_until_ms(),
+            Some(self.finish_by_ms),
+        ];
         let first = times.into_iter().flatten().filter(|ms| *ms > 0).min();
         self.alarm_ms = first.filter(|_| self.stage == Stage::Submit).unwrap_or(0);
         self
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -21,7 +21,7 @@ pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
 pub use query::{
     ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
-    SearchPage,
+    SearchPage, Usage,
 };
 pub use store::{
     AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, JobStore, Patch,

@@ -47,6 +47,8 @@ pub struct Pull {
 /// account the best `limit` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
+    /// The host.
+    pub host: String,
     /// Host keys that the host offers.
     pub keys: Vec<String>,
     /// Its architecture.
@@ -57,6 +59,8 @@ pub struct Find {
     pub tags: Vec<String>,
     /// Its devices.
     pub devices: Vec<String>,
+    /// Only jobs of these accounts; empty: of all.
+    pub accounts: Vec<String>,
     /// How many jobs of each (queue, account) at most, 1 to 100.
     pub limit: u32,
 }
@@ -100,6 +104,17 @@ pub struct ChangePage {
     pub more: bool,
 }
 
+/// How long testboxes had jobs whose last attempt was over at `since_ms` or later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// UTC epoch ms.
+    pub since_ms: u64,
+    /// Of each of these accounts.
+    pub accounts: Vec<String>,
+    /// And of each of these queues.
+    pub queues: Vec<String>,
+}
+
 /// A search for people. Empty filters do not filter; several filters are all to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
@@ -125,6 +140,8 @@ pub struct Search {
     pub sequences: Vec<String>,
     /// Any of these testbox groups.
     pub tbox_groups: Vec<String>,
+    /// Any of these fingerprints.
+    pub fingerprints: Vec<String>,
     /// Submitted at or after, epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before, epoch ms.

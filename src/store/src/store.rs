@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Find, ItemError, NewJob, Page, Pull, Search,
-    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Version,
+    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// A compare-and-set change of one job's state.
@@ -29,6 +29,8 @@ pub enum DocKind {
     Host,
     /// Hosts that get no new job, and why.
     Closure,
+    /// Hosts that are kept for the jobs of some accounts.
+    Reservation,
     /// Accounts and their hashed tokens.
     Account,
     /// Live schedulers.
@@ -49,10 +51,11 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
+        Self::Reservation,
         Self::Account,
         Self::Replica,
         Self::Session,
@@ -69,6 +72,7 @@ impl DocKind {
             Self::Queue => "queues",
             Self::Host => "hosts",
             Self::Closure => "closures",
+            Self::Reservation => "reservations",
             Self::Account => "accounts",
             Self::Replica => "replicas",
             Self::Session => "sessions",
@@ -189,6 +193,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Jobs in stage submit whose alarm is set and before `before_ms`, earliest first, at most `limit` (1 to 10,000).
     /// Lags like a search.
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError>;
+
+    /// How long testboxes had the jobs of accounts and queues, ms: the accounts asked for, then the queues. Lags like
+    /// a search.
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError>;
 
     /// Searches for people. `order` and `after` page through it; exact totals.
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError>;

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use fairlead_tests::{Scheduler, Store, Testbox, clock, jobs, on_both_stores, until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 on_both_stores!(
+    limits_of_running_and_waiting_jobs_hold_over_restarts,
     one_job_does_not_wait_behind_ten_thousand,
     vip_is_next_of_all_and_idle_is_last,
     row_07_weights_come_from_the_queue,
@@ -116,4 +117,55 @@ async fn a_paused_queue_waits(store: Store) {
     assert_eq!(machine.run_all(1).await, [runs]);
     pause(false).await;
     assert_eq!(machine.run_all(5).await, [waits]);
+}
+
+async fn limits_of_running_and_waiting_jobs_hold_over_restarts(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let set = async |what: &str, limits: Value| {
+        let path = format!("/scheduler/v1/{what}");
+        let reply = http.post(&path, &json!({ "limits": limits })).await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    };
+    set("accounts/alice", json!({"running": {"hard": 1}})).await;
+    set("queues/batch", json!({"waiting": {"hard": 2}})).await;
+    scheduler.kill();
+    scheduler.restart().await;
+    let alices = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;
+    let batch = jobs::with(jobs::dc("bob"), &json!({"queue": "batch"}));
+    let items = http.submit_items(&jobs::times(3, &batch)).await;
+    let codes: Vec<&str> = items.iter().map(|item| item.code.as_str()).collect();
+    assert_eq!(codes, ["", "", "quota"], "{items:?}");
+    let message = &items[2].message;
+    assert!(
+        message.contains("queue 'batch' has 2 jobs waiting"),
+        "{message}"
+    );
+    // Both of bob's and one of alice's: though there is room for all.
+    let mut testbox = Testbox::dc(&http, "host-1", 64 << 10);
+    let mut held = testbox.ask(5).await;
+    held.extend(testbox.ask(0).await);
+    let of_alice = held.iter().filter(|grant| alices.contains(&grant.job_id));
+    assert_eq!((held.len(), of_alice.count()), (3, 1), "{held:?}");
+    let waits = alices
+        .iter()
+        .find(|id| held.iter().all(|grant| grant.job_id != **id));
+    let waits = waits.expect("one of alice's waits");
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{waits}/explain"))
+        .await
+        .text;
+    assert!(
+        told.contains("account 'alice' has 1 jobs on testboxes; its limit is 1"),
+        "{told}"
+    );
+    let ends = held.iter().find(|grant| alices.contains(&grant.job_id));
+    let ends = ends.expect("one of alice's runs").clone();
+    testbox.finish(&ends).await;
+    let next = testbox.ask(5).await;
+    assert_eq!(next.len(), 1);
+    assert_eq!(next[0].job_id, *waits);
+    let bad = json!({"limits": {"running": {"soft": 5, "hard": 1}}});
+    let refused = http.post("/scheduler/v1/queues/batch", &bad).await;
+    assert!(refused.refused(400).message.contains("limits.running"));
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 on_both_stores!(
     a_drained_host_ends_what_it_has_and_gets_nothing_more,
     a_host_that_waits_is_closed_at_once_and_opened_again,
+    a_reserved_host_gets_the_jobs_of_its_accounts_alone,
     a_host_that_fails_again_and_again_is_put_aside,
 );
 
@@ -86,6 +87,71 @@ async fn a_host_that_waits_is_closed_at_once_and_opened_again(store: Store) {
     http.post("/scheduler/v1/hosts/host-1/uncordon", &json!({}))
         .await
         .refused(404);
+}
+
+async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let keep = json!({"accounts": ["alice"], "until": "+2h", "reason": "a demo"});
+    let reserving = async {
+        until("the testbox waits", 10, async || {
+            let host = http.get("/scheduler/v1/hosts/host-1").await;
+            (host.status == 200 && host.json()["state"] == "waiting").then_some(())
+        })
+        .await;
+        post(&http, "host-1", "reserve", &keep).await
+    };
+    let (none, view) = tokio::join!(testbox.ask(60), reserving);
+    assert!(none.is_empty(), "it is to ask anew, long before its time");
+    assert_eq!(view["reserved"]["accounts"], json!(["alice"]), "{view}");
+    scheduler.kill();
+    scheduler.restart().await;
+    // Bob's is older, and yet alice's goes first; it is in bob's queue.
+    let reply = http
+        .post("/scheduler/v1/jobs/submit", &jobs::dc("bob"))
+        .await;
+    assert!(
+        reply.text.contains("it is kept for jobs of alice"),
+        "{}",
+        reply.text
+    );
+    let bobs = reply.json()[0]["job_id"].as_str().map(str::to_owned);
+    let bobs = bobs.expect("an id");
+    let shared = jobs::with(jobs::dc("alice"), &json!({"queue": "shared"}));
+    let alices = http.submit(&shared).await.remove(0);
+    assert_eq!(testbox.run_all(2).await, [alices]);
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{bobs}/explain"))
+        .await
+        .text;
+    assert!(
+        told.contains("it is kept for jobs of alice until") && told.contains("a demo"),
+        "{told}"
+    );
+    let giving_back = async {
+        until("it waits for alice's jobs", 10, async || {
+            (state(&http, "host-1").await["state"] == "waiting").then_some(())
+        })
+        .await;
+        post(&http, "host-1", "unreserve", &json!({})).await
+    };
+    let (none, view) = tokio::join!(testbox.ask(60), giving_back);
+    assert!(none.is_empty() && view["reserved"].is_null(), "{view}");
+    assert_eq!(testbox.run_all(5).await, [bobs]);
+    for (body, word) in [
+        (json!({"accounts": [], "until": "+2h"}), "accounts"),
+        (json!({"accounts": ["alice"], "until": "soon"}), "soon"),
+        (
+            json!({"accounts": ["alice"], "until": "2020-01-01"}),
+            "2020",
+        ),
+    ] {
+        let path = "/scheduler/v1/hosts/host-1/reserve";
+        let refused = http.post(path, &body).await;
+        assert!(refused.text.contains(word), "{}", refused.text);
+        refused.refused(400);
+    }
 }
 
 async fn a_host_that_fails_again_and_again_is_put_aside(store: Store) {

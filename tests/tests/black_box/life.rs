@@ -204,8 +204,20 @@ async fn a_terminated_job_is_stopped(store: Store) {
         testbox.report(&grant, "job_stage=running").await.status,
         200
     );
-    let reply = http.post(&path, &json!({"my_account": "alice"})).await;
+    for bad in [json!(3601), json!(-1), json!("soon")] {
+        let asked = json!({"my_account": "alice", "grace_s": bad});
+        let refused = http.post(&path, &asked).await.refused(400);
+        assert!(refused.message.contains("grace_s"), "{refused:?}");
+    }
+    let asked = json!({"my_account": "alice", "grace_s": "5m"});
+    let reply = http.post(&path, &asked).await;
     assert_eq!(reply.status, 200, "{}", reply.text);
+    let told = testbox.try_heartbeat().await.expect("an answer").json();
+    assert_eq!(
+        (&told["stop"][0]["job_id"], &told["stop"][0]["grace_s"]),
+        (&json!(id), &json!(300)),
+        "{told}"
+    );
     until("the agent is told to stop it", 20, async || {
         testbox.heartbeat().await.contains(&id).then_some(())
     })

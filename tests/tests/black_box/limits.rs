@@ -8,6 +8,8 @@ on_both_stores!(
     row_09_a_machine_that_vanishes_in_a_stage_has_no_hold_on_the_job,
     a_job_that_is_to_begin_later_waits_for_its_time,
     a_job_that_waits_too_long_is_given_up,
+    a_job_that_failed_is_tried_elsewhere,
+    a_job_is_run_no_more_often_than_it_says,
     a_deadline_ends_what_runs,
     a_failure_is_tried_again_after_its_pause,
     what_retry_does_not_name_is_not_tried_again,
@@ -117,6 +119,79 @@ async fn a_job_that_waits_too_long_is_given_up(store: Store) {
             .is_some_and(|why| why.contains("queue_timeout of 1 s")),
         "{job}"
     );
+}
+
+async fn a_job_that_failed_is_tried_elsewhere(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let fields = json!({
+        "retry": {"max": 2, "backoff": {"first": 0}}, "retry_elsewhere": true,
+    });
+    let id = http.submit(&job(&fields)).await.remove(0);
+    let mut bad = Testbox::dc(&http, "host-1", 2 << 10);
+    let mut good = Testbox::dc(&http, "host-2", 2 << 10);
+    // It takes all of its memory: so the other host is known, and gets the job only when it is to.
+    let other = jobs::with(jobs::dc("bob"), &json!({"need_memory": "2g"}));
+    let other = http.submit(&other).await.remove(0);
+    let held = good.ask(10).await;
+    assert_eq!(held.len(), 1, "{held:?}");
+    let (first, second) = (&mut bad, &mut good);
+    let (fails, waits) = if held[0].job_id == id {
+        (second, first)
+    } else {
+        assert_eq!(held[0].job_id, other);
+        (first, second)
+    };
+    let grant = match fails.held().first() {
+        Some(grant) => grant.clone(),
+        None => fails.ask(10).await.remove(0),
+    };
+    assert_eq!(grant.job_id, id);
+    let failed = "job_stage=finish&job_health=fail";
+    waits.ask(0).await;
+    assert_eq!(fails.report(&grant, failed).await.status, 200);
+    fails.drop_job(&id);
+    scheduler.kill();
+    scheduler.restart().await;
+    let mut elsewhere = fails.ask(1).await;
+    elsewhere.retain(|grant| grant.job_id == id);
+    assert!(elsewhere.is_empty(), "not where it failed");
+    let path = format!("/scheduler/v1/jobs/{id}/explain");
+    let told = http.get(&path).await.text;
+    assert!(told.contains("an earlier attempt failed there"), "{told}");
+    let held: Vec<_> = waits.held().to_vec();
+    for grant in held {
+        waits.finish(&grant).await;
+    }
+    let grant = waits.ask(10).await.remove(0);
+    assert_eq!((grant.job_id.as_str(), grant.attempt), (id.as_str(), 2));
+    assert_eq!(waits.report(&grant, failed).await.status, 200);
+    waits.drop_job(&id);
+    // Nobody else is left: it may run anywhere, and says so.
+    until("it may run where it failed", 10, async || {
+        let told = http.get(&path).await.text;
+        told.contains("no other known host could run it")
+            .then_some(())
+    })
+    .await;
+    assert_eq!(fails.run_all(5).await, [id]);
+}
+
+async fn a_job_is_run_no_more_often_than_it_says(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let once = |size: u32| job(&json!({"max_run": 2, "size": size, "script": "true"}));
+    let codes = async |jobs: &Value| -> Vec<String> {
+        let items = http.submit_items(jobs).await;
+        items.into_iter().map(|item| item.code).collect()
+    };
+    assert_eq!(codes(&jobs::times(3, &once(1))).await, ["", "", "quota"]);
+    assert_eq!(codes(&once(2)).await, [""]);
+    until("the store counts them", 10, async || {
+        let of_others = jobs::with(once(1), &json!({"my_account": "bob"}));
+        (codes(&of_others).await == ["quota"]).then_some(())
+    })
+    .await;
 }
 
 async fn a_deadline_ends_what_runs(store: Store) {

@@ -141,9 +141,12 @@ impl Client {
         self.run(&call).await?.json_list("results")
     }
 
-    /// Stops a job that a testbox has.
-    pub async fn terminate(&self, job_id: &str) -> Result<(), ClientError> {
-        let call = Call::post(of_job(job_id, "/terminate")?).json(&Map::new())?;
+    /// Stops a job that a testbox has. Its script has `grace_s` seconds, 0 to 3600, after the polite signal;
+    /// `None`: the usual 10.
+    pub async fn terminate(&self, job_id: &str, grace_s: Option<u64>) -> Result<(), ClientError> {
+        let grace = grace_s.map(|seconds| ("grace_s".to_owned(), Value::from(seconds)));
+        let body: Map<String, Value> = grace.into_iter().collect();
+        let call = Call::post(of_job(job_id, "/terminate")?).json(&body)?;
         self.run(&call).await?.checked().map(drop)
     }
 

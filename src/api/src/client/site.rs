@@ -6,7 +6,9 @@ use super::{
     Client, ClientError,
     transport::{Call, segment},
 };
-use crate::{AccountChange, AccountView, HostClose, HostView, QueueChange, QueueView, Version};
+use crate::{
+    AccountChange, AccountView, HostClose, HostReserve, HostView, QueueChange, QueueView, Version,
+};
 
 impl Client {
     /// Whether a replica is alive, and how its store is, in the server's words.
@@ -59,6 +61,22 @@ impl Client {
     /// Gives a closed host jobs again.
     pub async fn uncordon(&self, hostname: &str) -> Result<HostView, ClientError> {
         let path = format!("/scheduler/v1/hosts/{}/uncordon", segment(hostname)?);
+        self.run(&Call::post(path)).await?.json()
+    }
+
+    /// Keeps a host for some accounts.
+    pub async fn reserve(
+        &self,
+        hostname: &str,
+        asked: &HostReserve,
+    ) -> Result<HostView, ClientError> {
+        let path = format!("/scheduler/v1/hosts/{}/reserve", segment(hostname)?);
+        self.run(&Call::post(path).json(asked)?).await?.json()
+    }
+
+    /// Gives a reserved host back to everybody.
+    pub async fn unreserve(&self, hostname: &str) -> Result<HostView, ClientError> {
+        let path = format!("/scheduler/v1/hosts/{}/unreserve", segment(hostname)?);
         self.run(&Call::post(path)).await?.json()
     }
 

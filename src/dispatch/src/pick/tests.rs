@@ -58,6 +58,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
             .map(|_| format!("t{}", random.below(4)))
             .collect(),
         devices: vec![],
+        not_on: vec![],
         cache_dirs: vec![],
         timeout_s: 60,
         submitted: Millis(0),
@@ -72,6 +73,10 @@ fn host(n: u64, random: &mut Random) -> Offer {
     } else {
         vec!["vm".to_owned(), format!("vm@h{n}")]
     };
+    // Some hosts are kept for a few accounts.
+    let kept = if n % 4 == 1 { 3 } else { 0 };
+    let accounts = (0..kept).map(|_| format!("a{}", random.below(30)));
+    let accounts = accounts.collect();
     Offer {
         key: OfferKey(0),
         host: format!("h{n}"),
@@ -87,6 +92,7 @@ fn host(n: u64, random: &mut Random) -> Offer {
             tags: (0..random.below(5)).map(|tag| format!("t{tag}")).collect(),
             devices: vec![],
             cache_dirs: vec![],
+            accounts,
         }),
     }
 }
@@ -100,7 +106,9 @@ fn naive(engine: &Engine, view: &View) -> Option<JobKey> {
     let ranked = engine.index.buckets.values().flat_map(|bucket| {
         let rank = || {
             let shape = &engine.index.shapes.get(bucket.shape)?.shape;
-            lacks(shape, view).next().is_none().then_some(())?;
+            let account = engine.ledger.account(bucket.owner);
+            let mut lacks = lacks_of(account, shape, view);
+            lacks.next().is_none().then_some(())?;
             let queue = engine.ledger.queue_rank(bucket.owner.queue, engine.now)?;
             Some((
                 queue,

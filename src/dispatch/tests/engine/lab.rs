@@ -27,6 +27,7 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         memory_mb: 1_000,
         tags: vec![],
         devices: vec![],
+        not_on: vec![],
         cache_dirs: vec![],
         timeout_s: 3_600,
         submitted: Millis(0),
@@ -79,6 +80,7 @@ pub(crate) fn vm_host(host: &str) -> Offer {
             tags: vec![],
             devices: vec![],
             cache_dirs: vec![],
+            accounts: vec![],
         }),
     }
 }
@@ -265,4 +267,24 @@ pub(crate) fn claims(out: &[Decision]) -> Vec<(u64, u64)> {
         _ => None,
     };
     out.iter().filter_map(claim).collect()
+}
+
+/// Whether a host could run a job, written anew.
+pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
+    let about = &host.about;
+    (about.accounts.is_empty() || about.accounts.contains(&job.account))
+        && job.host_keys.iter().any(|key| about.keys.contains(key))
+        && !job.not_on.contains(&host.host)
+        && (job.arch.is_empty() || job.arch == about.arch)
+        && job.tags.iter().all(|tag| about.tags.contains(tag))
+        && job
+            .devices
+            .iter()
+            .all(|device| about.devices.contains(device))
+        && job.memory_mb
+            <= if job.kind == Kind::Hw {
+                host.total_memory_mb
+            } else {
+                host.free_memory_mb
+            }
 }

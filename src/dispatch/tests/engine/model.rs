@@ -1,6 +1,7 @@
 //! Random events against a model that recomputes everything from scratch, and properties of every decision.
 
 use crate::lab::*;
+use crate::random::{ACCOUNTS, HOSTS, random_job, random_offer};
 use crate::steps::{Step, step};
 use fairlead_dispatch::*;
 use proptest::prelude::*;
@@ -41,10 +42,6 @@ struct World {
     alone: Vec<(JobKey, OfferKey)>,
 }
 
-const HOSTS: u8 = 5;
-const ACCOUNTS: [&str; 4] = ["a", "b", "c", "d"];
-const QUEUES: [&str; 4] = ["vip", "idle", "shared", "own"];
-
 impl World {
     fn new(cache_jobs_max: u32) -> Self {
         let config = EngineConfig {
@@ -69,82 +66,12 @@ impl World {
         }
     }
 
-    fn facts(&mut self, (who, what, needs, priority): (u8, u8, u8, i16)) -> JobFacts {
+    fn facts(&mut self, numbers: (u8, u8, u8, i16)) -> JobFacts {
         let key = self.next_job;
         self.next_job += 1;
-        let account = ACCOUNTS[usize::from(who % 4)];
-        let queue = match QUEUES[usize::from(who / 4 % 8).min(3)] {
-            "own" => account,
-            named => named,
-        };
-        let host = format!("h{}", what / 8 % HOSTS);
-        let kind = [Kind::Vm, Kind::Dc, Kind::Vm, Kind::Hw][usize::from(what % 4)];
-        let host_keys = match (kind, what / 64) {
-            (Kind::Hw, 0) => vec![format!("hw@{host}")],
-            (Kind::Hw, _) => names("hw.x86_64"),
-            (Kind::Dc, _) => names("dc.x86_64"),
-            (Kind::Vm, 0) => vec![format!("vm.x86_64@{host}"), "vm.x86_64@nowhere".to_owned()],
-            (Kind::Vm, _) => names("vm.x86_64"),
-        };
         JobFacts {
-            kind,
-            host_keys,
-            priority,
-            memory_mb: 1_000 * (1 + u32::from(needs % 24)),
-            tags: if needs / 32 == 1 { names("t1") } else { vec![] },
-            devices: if needs / 32 == 2 { names("d1") } else { vec![] },
-            cache_dirs: if needs / 32 == 3 {
-                names("c1 c2")
-            } else {
-                vec![]
-            },
-            arch: if needs / 32 == 4 {
-                "x86_64".to_owned()
-            } else {
-                String::new()
-            },
-            suite: format!("s{}", needs % 3),
             version: version(self.seq_no),
-            submitted: Millis(self.lab.now),
-            not_before: Millis(if needs / 32 == 5 {
-                self.lab.now + 300
-            } else {
-                0
-            }),
-            ..queued(queue, job(key, account))
-        }
-    }
-
-    fn offer(&mut self, host: u8, how: u8) -> Offer {
-        let host = host % HOSTS;
-        let name = format!("h{host}");
-        let keys = match how % 4 {
-            0 => vec!["hw.x86_64".to_owned(), format!("hw@{name}")],
-            1 => names("hw.x86_64 vm.x86_64 dc.x86_64"),
-            _ => vec![
-                "vm.x86_64".to_owned(),
-                "dc.x86_64".to_owned(),
-                format!("vm.x86_64@{name}"),
-            ],
-        };
-        Offer {
-            free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),
-            jobs_max: 1 + u32::from(how / 4 % 4),
-            waits_until: Millis(self.lab.now + 500 * u64::from(how % 8)),
-            ..saying(vm_host(&name), |about| {
-                about.keys = keys;
-                about.tags = if host.is_multiple_of(2) {
-                    names("t1 t2")
-                } else {
-                    vec![]
-                };
-                about.devices = if host.is_multiple_of(3) {
-                    names("d1")
-                } else {
-                    vec![]
-                };
-                about.cache_dirs = if host == 1 { names("c1") } else { vec![] };
-            })
+            ..random_job(key, numbers, self.lab.now)
         }
     }
 
@@ -184,7 +111,7 @@ impl World {
                 self.event(Event::JobsLearned(facts.into_iter().chain(stale).collect()));
             }
             Step::Offer(host, how) => {
-                let offer = self.offer(host, how);
+                let offer = random_offer(host, how, self.lab.now);
                 let key = OfferKey(self.offers.len() as u64 + 1);
                 self.offers.insert(
                     key,
@@ -269,19 +196,7 @@ impl World {
                 let facts = known.facts.clone();
                 self.event(Event::JobsLearned(vec![facts]));
             }
-            Step::Policy(queue, class, weight) => {
-                let name = ["vip", "idle", "shared", "a", "b", "c"][usize::from(queue % 6)];
-                let (priority, weight, paused) = (class % 12, u32::from(weight), class % 5 == 4);
-                self.policy.queues.insert(
-                    name.to_owned(),
-                    QueuePolicy {
-                        priority,
-                        weight,
-                        paused,
-                    },
-                );
-                self.event(Event::PolicyChanged(self.policy.clone()));
-            }
+            Step::Policy(queue, class, weight) => self.set_policy(queue, class, weight),
             Step::Counts(more) => self.counts(u64::from(more % 300)),
             Step::FindsEnd => {
                 for offer in std::mem::take(&mut self.finds) {
@@ -301,6 +216,42 @@ impl World {
                 self.event(Event::Tick);
             }
         }
+    }
+
+    fn set_policy(&mut self, queue: u8, class: u8, weight: u8) {
+        let name = ["vip", "idle", "shared", "a", "b", "c"][usize::from(queue % 6)];
+        let (priority, weight, paused) = (class % 12, u32::from(weight), class % 5 == 4);
+        self.policy.queues.insert(
+            name.to_owned(),
+            QueuePolicy {
+                priority,
+                weight,
+                paused,
+            },
+        );
+        // Some are limited, for a while.
+        let allowance = |n| Allowance {
+            running_hard: (n % 3 > 0).then_some(u64::from(n % 5)),
+            running_soft: (n % 3 < 2).then_some(u64::from(n % 4)),
+            behind: n % 7 == 0,
+            spent: n % 11 == 10,
+        };
+        let account = ACCOUNTS[usize::from(class % 4)].to_owned();
+        match class / 12 % 4 {
+            0 => drop(
+                self.policy
+                    .queue_limits
+                    .insert(name.to_owned(), allowance(weight)),
+            ),
+            1 => drop(
+                self.policy
+                    .account_limits
+                    .insert(account, allowance(weight)),
+            ),
+            2 => drop(self.policy.queue_limits.remove(name)),
+            _ => drop(self.policy.account_limits.remove(&account)),
+        }
+        self.event(Event::PolicyChanged(self.policy.clone()));
     }
 
     fn counts(&mut self, more: u64) {
@@ -425,6 +376,28 @@ impl World {
         }
     }
 
+    /// No job more of an account or a queue than is allowed.
+    fn check_limits(&self, job: &JobFacts) {
+        let held = |is: &dyn Fn(&JobFacts) -> bool| {
+            let held = self.jobs.values().filter(|known| is(&known.facts));
+            let held = held.filter(|k| matches!(k.place, Place::InFlight(_) | Place::Held(_)));
+            held.count() as u64
+        };
+        let same_queue = held(&|other| other.queue == job.queue);
+        let same_account = held(&|other| other.account == job.account);
+        for (allowance, held) in [
+            (self.policy.queue_limits.get(&job.queue), same_queue),
+            (self.policy.account_limits.get(&job.account), same_account),
+        ] {
+            let allowance = allowance.copied().unwrap_or_default();
+            assert!(!allowance.spent, "{job:?}");
+            assert!(
+                allowance.running_hard.is_none_or(|most| held < most),
+                "{held} run already, {job:?} is one too many"
+            );
+        }
+    }
+
     /// I3, hw alone, memory never more than there is, each job claimed once and at its present version.
     fn check_claim(&mut self, key: JobKey, version: Version, offer: OfferKey) {
         let known = self
@@ -438,6 +411,9 @@ impl World {
             "{key:?} is claimed although it is not waiting"
         );
         assert_eq!(known.facts.version, version);
+        let paused = self.policy_of(&known.facts.queue).paused;
+        assert!(!paused, "{key:?} of a paused queue");
+        self.check_limits(&known.facts);
         let (host, claims) = self
             .offers
             .get_mut(&offer)
@@ -451,8 +427,6 @@ impl World {
             committed.len() + in_flight < host.jobs_max as usize,
             "a job too many"
         );
-        let paused = self.policy_of(&known.facts.queue).paused;
-        assert!(!paused, "{key:?} of a paused queue");
         assert!(able(&known.facts, &host), "{:?} on {host:?}", known.facts);
         let there: Vec<&Known> = self
             .jobs
@@ -545,24 +519,6 @@ impl World {
             );
         }
     }
-}
-
-/// Whether a host could run a job, written anew.
-fn able(job: &JobFacts, host: &Offer) -> bool {
-    let about = &host.about;
-    job.host_keys.iter().any(|key| about.keys.contains(key))
-        && (job.arch.is_empty() || job.arch == about.arch)
-        && job.tags.iter().all(|tag| about.tags.contains(tag))
-        && job
-            .devices
-            .iter()
-            .all(|device| about.devices.contains(device))
-        && job.memory_mb
-            <= if job.kind == Kind::Hw {
-                host.total_memory_mb
-            } else {
-                host.free_memory_mb
-            }
 }
 
 fn live(steps: Vec<Step>, cache_jobs_max: u32) -> Vec<Decision> {

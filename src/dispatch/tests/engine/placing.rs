@@ -365,3 +365,82 @@ fn jobs_on_their_way_to_a_host_take_room_until_they_end() {
     lab.offer(second);
     assert_eq!(lab.claimed(), [3, 4], "job 2 is not on this host");
 }
+
+fn kept_for(host: &str, accounts: &str) -> Offer {
+    saying(vm_host(host), |about| about.accounts = names(accounts))
+}
+
+#[test]
+fn a_host_that_is_kept_for_some_gets_their_jobs_alone() {
+    let mut lab = Lab::new();
+    lab.learn([
+        job(1, "bob"),
+        queued("shared", job(2, "alice")),
+        job(3, "bob"),
+    ]);
+    assert_eq!(lab.serve(kept_for("kept", "alice carol")), [2]);
+    lab.end(JobKey(2));
+    assert!(lab.serve(kept_for("kept", "alice carol")).is_empty());
+    let why = lab.engine.explain_job(Millis(lab.now), JobKey(1));
+    let verdict = why.and_then(|why| why.hosts.first().cloned());
+    let verdict = verdict.expect("a known host");
+    let accounts = names("alice carol");
+    assert!(verdict.able, "it is not the host that lacks something");
+    assert_eq!(verdict.reasons.first(), Some(&Reason::KeptFor { accounts }));
+    assert_eq!(lab.serve(vm_host("kept")), [1], "it is everybody's again");
+}
+
+#[test]
+fn a_new_job_goes_to_an_offer_that_serves_it_however_many_do_not() {
+    let mut lab = Lab::new();
+    for n in 0..40 {
+        lab.offer(kept_for(&format!("kept{n}"), "alice"));
+    }
+    let open = lab.offer(Offer {
+        free_memory_mb: 1_000,
+        ..vm_host("open")
+    });
+    lab.learn([job(1, "bob")]);
+    assert_eq!(lab.claims(), [(1, open.0)]);
+    lab.learn([job(2, "bob")]);
+    assert!(lab.claims().is_empty());
+    lab.learn([job(3, "alice")]);
+    assert_eq!(lab.claimed(), [3]);
+}
+
+#[test]
+fn a_job_that_failed_somewhere_is_tried_elsewhere() {
+    let mut lab = Lab::new();
+    let failed = |key| JobFacts {
+        not_on: names("h0 h1 h2"),
+        ..job(key, "a")
+    };
+    lab.learn([failed(1), job(2, "b")]);
+    assert_eq!(lab.serve(vm_host("h1")), [2]);
+    lab.end(JobKey(2));
+    assert!(lab.serve(vm_host("h1")).is_empty());
+    let why = lab.engine.explain_job(Millis(lab.now), JobKey(1));
+    let why = why.expect("a known job");
+    let verdict = why.hosts.first().cloned().expect("a known host");
+    assert!(!verdict.able && why.hosts_able == 0);
+    assert_eq!(verdict.reasons.first(), Some(&Reason::FailedThere));
+    assert_eq!(lab.serve(vm_host("h3")), [1]);
+    // Hosts that wait and would be the better ones do not hide the one that may have it.
+    for n in 0..3 {
+        lab.offer(vm_host(&format!("h{n}")));
+    }
+    let other = lab.offer(Offer {
+        free_memory_mb: 1_000,
+        ..vm_host("other")
+    });
+    lab.learn([failed(4)]);
+    assert_eq!(lab.claims(), [(4, other.0)]);
+    // Once it is told that it may run anywhere again, it does.
+    lab.learn([failed(5)]);
+    assert!(lab.claims().is_empty());
+    lab.learn([JobFacts {
+        version: version(2),
+        ..job(5, "a")
+    }]);
+    assert_eq!(lab.claimed(), [5]);
+}

@@ -288,6 +288,9 @@ fn what_is_wrong_is_refused_by_its_field() {
         ("retry.max", json!({"max": 101})),
         ("retry.on", json!({"on": ["sunday"]})),
         ("stop_when_cut_off", json!("maybe")),
+        ("retry_elsewhere", json!("maybe")),
+        ("max_run", json!(0)),
+        ("max_run", json!("often")),
         ("submit_id", json!("a/../b")),
     ] {
         let key = field.strip_prefix("retry.").map_or(field, |_| "retry");

@@ -149,6 +149,8 @@ async fn route_v1(
         ("GET", ["hosts", name]) => admin::host(core, request, name).await,
         ("POST", ["hosts", name, "cordon"]) => admin::cordon(core, request, name).await,
         ("POST", ["hosts", name, "uncordon"]) => admin::uncordon(core, request, name).await,
+        ("POST", ["hosts", name, "reserve"]) => admin::reserve(core, request, name).await,
+        ("POST", ["hosts", name, "unreserve"]) => admin::unreserve(core, request, name).await,
         ("POST", ["hosts", name]) => admin::register_host(core, request, name).await,
         ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).await,
         ("POST", ["testboxes", host, "heartbeat"]) => {

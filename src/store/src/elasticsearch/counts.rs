@@ -1,6 +1,6 @@
 //! Exact counts of the waiting jobs, however many names and shards there are.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::{
     reply::Found,
     store::ElasticStore,
 };
-use crate::{Counts, StoreError};
+use crate::{Counts, StoreError, Usage};
 
 /// Counts by name.
 type Tally = BTreeMap<String, u64>;
@@ -59,7 +59,48 @@ struct Bucket<K> {
     doc_count: u64,
 }
 
+/// What sums of usage answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Sums {
+    each: Each,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Each {
+    buckets: Vec<One>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct One {
+    used: Sum,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Sum {
+    value: f64,
+}
+
 impl ElasticStore {
+    /// How long testboxes had jobs of these accounts and queues, ms.
+    pub(super) async fn used_since(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        if usage.accounts.is_empty() && usage.queues.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found: Found<Sums> = self
+            .search_one(&self.all_jobs(), &query::usage(usage))
+            .await?;
+        let sums = found.aggregations.each.buckets.into_iter();
+        let used = sums.map(|one| Duration::try_from_secs_f64(one.used.value / 1000.0));
+        let used = used.map(|used| used.map_or(0, |used| used.as_millis()));
+        Ok(used
+            .map(|ms| u64::try_from(ms).unwrap_or(u64::MAX))
+            .collect())
+    }
+
     /// Counts in one request; by pages where there are more names than one answer holds.
     pub(super) async fn count(&self) -> Result<Counts, StoreError> {
         let query = query::counts(self.page_names);

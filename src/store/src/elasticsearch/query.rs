@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::documents::CELL;
-use crate::{Find, Pull, PullBy, Search, SearchOrder};
+use crate::{Find, Pull, PullBy, Search, SearchOrder, Usage};
 
 /// Jobs that may run now.
 pub(super) fn waiting() -> [Value; 2] {
@@ -128,7 +128,12 @@ fn takeable(offer: &Find) -> Value {
     filters.push(either(&[json!({"term": {"arch": offer.arch}}), any_arch]));
     filters.push(subset("tags", "tags_n", &offer.tags));
     filters.push(subset("devices", "devices_n", &offer.devices));
-    all_of(&filters)
+    any_of(
+        &mut filters,
+        "account",
+        offer.accounts.iter().map(String::as_str),
+    );
+    json!({"bool": {"filter": filters, "must_not": [{"term": {"not_on": offer.host}}]}})
 }
 
 fn either(sides: &[Value; 2]) -> Value {
@@ -159,6 +164,29 @@ pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
     })
 }
 
+/// Sums of what was used, a bucket for each account and then for each queue.
+pub(super) fn usage(usage: &Usage) -> Value {
+    let each = |field: &'static str, names: &'_ [String]| -> Vec<Value> {
+        names
+            .iter()
+            .map(|name| json!({"term": {field: name}}))
+            .collect()
+    };
+    let filters = [
+        each("account", &usage.accounts),
+        each("queue", &usage.queues),
+    ]
+    .concat();
+    let since = json!({"range": {"used_at_ms": {"gte": usage.since_ms}}});
+    json!({
+        "size": 0, "track_total_hits": false, "query": all_of(&[since]),
+        "aggs": {"each": {
+            "filters": {"filters": filters},
+            "aggs": {"used": {"sum": {"field": "used_ms"}}},
+        }},
+    })
+}
+
 /// A search for people; one more than its limit tells whether there is more.
 pub(super) fn search(search: &Search, limit: u32) -> Value {
     let mut filters = Vec::new();
@@ -181,6 +209,7 @@ pub(super) fn search(search: &Search, limit: u32) -> Value {
         ("group_id", &search.group_ids),
         ("sequence", &search.sequences),
         ("tbox_group", &search.tbox_groups),
+        ("fingerprint", &search.fingerprints),
     ] {
         any_of(&mut filters, field, names.iter().map(String::as_str));
     }

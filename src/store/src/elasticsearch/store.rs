@@ -9,7 +9,7 @@ use super::{changes::Places, cluster::Cluster, config::ElasticConfig, login, set
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
     Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Version, clock::Chance,
+    StoreHealth, StoredJob, Usage, Version, clock::Chance,
 };
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
@@ -132,6 +132,10 @@ impl JobStore for ElasticStore {
 
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
         self.alarms_before(before_ms, limit).await
+    }
+
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        self.used_since(usage).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

@@ -147,7 +147,7 @@ impl Batch<'_> {
                 .tx
                 .prepare_cached(
                     "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,
-                        alarm_ms = ?7
+                        alarm_ms = ?7, used_ms = ?8, used_at_ms = ?9
                      WHERE job_id = ?1",
                 )?
                 .execute(params![
@@ -158,6 +158,8 @@ impl Batch<'_> {
                     after.health.as_str(),
                     after.host,
                     alarm(after),
+                    signed(after.used_ms),
+                    signed(after.used_at_ms),
                 ])?,
             Some(_) => self.put_row("REPLACE", id, after)?,
             None => self.put_row("INSERT", id, after)?,
@@ -181,8 +183,9 @@ impl Batch<'_> {
         self.tx
             .prepare_cached(&format!(
                 "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
-                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms, sequence)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms, sequence,
+                    used_ms, used_at_ms, fingerprint)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"
             ))?
             .execute(params![
                 id,
@@ -198,9 +201,12 @@ impl Batch<'_> {
                 state.submit_id,
                 state.group_id,
                 state.tbox_group,
-                i64::try_from(state.submit_ms).unwrap_or(i64::MAX),
+                signed(state.submit_ms),
                 alarm(state),
                 state.sequence,
+                signed(state.used_ms),
+                signed(state.used_at_ms),
+                state.fingerprint,
             ])
     }
 
@@ -283,7 +289,12 @@ fn alarm(state: &JobState) -> i64 {
     } else {
         0
     };
-    i64::try_from(alarm_ms).unwrap_or(i64::MAX)
+    signed(alarm_ms)
+}
+
+/// A number as SQLite has it.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Whether nothing changed that only the full row holds.
@@ -297,5 +308,6 @@ fn only_progress(before: &JobState, after: &JobState) -> bool {
         && before.group_id == after.group_id
         && before.sequence == after.sequence
         && before.tbox_group == after.tbox_group
+        && before.fingerprint == after.fingerprint
         && before.submit_ms == after.submit_ms
 }

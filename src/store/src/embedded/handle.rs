@@ -21,7 +21,7 @@ use super::{
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
     Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Version, health::Watch,
+    StoreHealth, StoredJob, Usage, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -266,6 +266,11 @@ impl JobStore for EmbeddedStore {
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
         self.read(move |conn| read::alarms(conn, before_ms, limit))
             .await
+    }
+
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        let usage = usage.clone();
+        self.read(move |conn| read::usage(conn, &usage)).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {

@@ -9,7 +9,7 @@ use super::{
     apply::{unsigned, version},
     waiting::{Shape, rank},
 };
-use crate::{ChangeMark, ChangePage, Changes, Find, Page, Pull, PullBy, StoredJob, codec};
+use crate::{ChangeMark, ChangePage, Changes, Find, Page, Pull, PullBy, StoredJob, Usage, codec};
 
 /// A state by id, or why this version cannot read it.
 type Read = Option<Result<StoredJob, String>>;
@@ -123,6 +123,22 @@ pub(super) fn alarms(conn: &Connection, before_ms: u64, limit: u32) -> rusqlite:
     first_of(&mut rows, limit)
 }
 
+/// How long testboxes had jobs of these accounts and queues.
+pub(super) fn usage(conn: &Connection, usage: &Usage) -> rusqlite::Result<Vec<u64>> {
+    let since_ms = i64::try_from(usage.since_ms.max(1)).unwrap_or(i64::MAX);
+    let mut sums = Vec::new();
+    for (column, names) in [("account", &usage.accounts), ("queue", &usage.queues)] {
+        let mut sum = conn.prepare_cached(&format!(
+            "SELECT COALESCE(SUM(used_ms), 0) FROM jobs INDEXED BY jobs_used
+             WHERE used_at_ms > 0 AND used_at_ms >= ?1 AND {column} = ?2"
+        ))?;
+        for name in names {
+            sums.push(sum.query_row(params![since_ms, name], |row| unsigned(row, 0))?);
+        }
+    }
+    Ok(sums)
+}
+
 /// The first `limit` jobs of these rows, and whether there are more.
 fn first_of(rows: &mut Rows<'_>, limit: u32) -> rusqlite::Result<Page> {
     let mut page = Page::default();
@@ -219,7 +235,8 @@ fn find_one(
             .optional()?
         {
             at = cell;
-            if !shape(conn, at.2, shapes)?.fits(offer) {
+            let is_served = offer.accounts.is_empty() || offer.accounts.contains(&at.1);
+            if !is_served || !shape(conn, at.2, shapes)?.fits(offer) {
                 continue;
             }
             let best = cells.entry((at.0.clone(), at.1.clone())).or_default();

@@ -10,7 +10,7 @@ use crate::StoreError;
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
-const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5];
+const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];
 
 const STEP_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -65,6 +65,15 @@ const STEP_4: &str = "
 const STEP_5: &str = "
     ALTER TABLE docs ADD COLUMN at_ms INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX docs_at ON docs (kind, at_ms, id) WHERE at_ms > 0;
+";
+
+/// What testboxes spent is summed up, and jobs that are alike are counted.
+const STEP_6: &str = "
+    ALTER TABLE jobs ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN used_at_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN fingerprint TEXT NOT NULL DEFAULT '';
+    CREATE INDEX jobs_used ON jobs (used_at_ms) WHERE used_at_ms > 0;
+    CREATE INDEX jobs_fingerprint ON jobs (fingerprint) WHERE fingerprint <> '';
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

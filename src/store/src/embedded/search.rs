@@ -66,6 +66,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Sea
     filters.any_of("group_id", names(&search.group_ids));
     filters.any_of("sequence", names(&search.sequences));
     filters.any_of("tbox_group", names(&search.tbox_groups));
+    filters.any_of("fingerprint", names(&search.fingerprints));
     if let Some(ready) = search.ready {
         filters.compare("ready = ?", u64::from(ready));
     }

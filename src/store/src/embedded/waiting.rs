@@ -46,6 +46,7 @@ impl WaitRow {
                 memory_mb: state.memory_mb,
                 tags: state.tags.iter().cloned().collect(),
                 devices: state.devices.iter().cloned().collect(),
+                not_on: state.not_on.iter().cloned().collect(),
             },
         })
     }
@@ -59,6 +60,9 @@ pub(super) struct Shape {
     memory_mb: u32,
     tags: BTreeSet<String>,
     devices: BTreeSet<String>,
+    /// Hosts that must not have it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    not_on: BTreeSet<String>,
 }
 
 impl Shape {
@@ -67,6 +71,7 @@ impl Shape {
         (self.arch.is_empty() || self.arch == offer.arch)
             && self.memory_mb <= offer.free_memory_mb
             && self.tags.iter().all(|tag| offer.tags.contains(tag))
+            && !self.not_on.contains(&offer.host)
             && self.devices.iter().all(|d| offer.devices.contains(d))
     }
 }

@@ -155,11 +155,13 @@ impl Model {
         let pulled: Vec<_> = page.jobs.iter().map(|j| j.state.clone()).collect();
         assert_eq!(pulled.iter().collect::<Vec<_>>(), self.waiting());
         let offer = Find {
+            host: "h1".to_owned(),
             keys: vec!["k1".into(), "k9".into()],
             arch: String::new(),
             free_memory_mb: 1_000,
             tags: vec![],
             devices: vec![],
+            accounts: vec![],
             limit: 100,
         };
         let page = store.find(&[offer]).await.unwrap().remove(0);

@@ -178,11 +178,13 @@ pub(crate) async fn pulls_slice_by_dimension(store: &dyn JobStore) {
 
 fn offer() -> Find {
     Find {
+        host: "h1".to_owned(),
         keys: vec!["dc.x86_64".into()],
         arch: "x86_64".into(),
         free_memory_mb: 2_000,
         tags: vec![],
         devices: vec![],
+        accounts: vec![],
         limit: 100,
     }
 }
@@ -197,9 +199,15 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
     let strings = |list: &[&str]| -> Vec<String> { list.iter().map(|s| (*s).to_owned()).collect() };
     let states = vec![
         state(1),
-        state_with(2, |s| s.memory_mb = 2_000),
+        state_with(2, |s| {
+            s.memory_mb = 2_000;
+            s.account = "guest".into();
+        }),
         state_with(3, |s| s.memory_mb = 2_001),
-        state_with(4, |s| s.arch = "x86_64".into()),
+        state_with(4, |s| {
+            s.arch = "x86_64".into();
+            s.account = "guest".into();
+        }),
         state_with(5, |s| s.arch = "aarch64".into()),
         state_with(6, |s| s.tags = strings(&["ssd"])),
         state_with(7, |s| s.tags = strings(&["ssd", "10g"])),
@@ -209,6 +217,14 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
             s.devices = strings(&["gpu", "fpga"]);
         }),
         state_with(10, |s| s.host_keys = strings(&["hw@a66", "hw@a67"])),
+        state_with(13, |s| {
+            s.host_keys = strings(&["vm.x86_64"]);
+            s.not_on = strings(&["h0", "h1"]);
+        }),
+        state_with(14, |s| {
+            s.host_keys = strings(&["vm.x86_64"]);
+            s.not_on = strings(&["h2"]);
+        }),
         state_with(11, |s| s.ready = false),
         state_with(12, |s| s.stage = Stage::Running),
     ];
@@ -293,6 +309,28 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
                 ..offer()
             },
             vec![],
+        ),
+        (
+            Find {
+                keys: strings(&["vm.x86_64"]),
+                ..offer()
+            },
+            vec![14],
+        ),
+        (
+            Find {
+                host: "h9".to_owned(),
+                keys: strings(&["vm.x86_64"]),
+                ..offer()
+            },
+            vec![13, 14],
+        ),
+        (
+            Find {
+                accounts: strings(&["guest", "nobody"]),
+                ..offer()
+            },
+            vec![2, 4],
         ),
     ];
     let requests: Vec<Find> = offers.iter().map(|(offer, _)| offer.clone()).collect();

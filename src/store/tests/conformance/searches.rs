@@ -1,7 +1,7 @@
 //! Searches for people.
 
 use fairlead_job::{Health, Stage};
-use fairlead_store::{JobState, JobStore, Search, SearchOrder};
+use fairlead_store::{JobState, JobStore, Search, SearchOrder, Usage};
 
 use super::{change, id, numbers, state_with, submit_all};
 
@@ -198,4 +198,56 @@ pub(crate) async fn alarms_come_by_time_while_a_job_waits(store: &dyn JobStore) 
     let page = store.alarms(100, 10).await.unwrap();
     assert_eq!(numbers(&page.jobs), [1, 2]);
     assert_eq!(page.jobs[0], super::read_one(store, id(1)).await);
+}
+
+pub(crate) async fn usage_is_summed_up(store: &dyn JobStore) {
+    let used = |n, at, ms, account: &str, queue: &str| {
+        state_with(n, |s| {
+            (s.used_at_ms, s.used_ms) = (at, ms);
+            (s.account, s.queue) = (account.into(), queue.into());
+        })
+    };
+    let states = vec![
+        used(1, 100, 5, "ann", "ann"),
+        used(2, 200, 7_200_000, "ann", "shared"),
+        used(3, 300, 11, "bob", "shared"),
+        used(4, 0, 0, "bob", "bob"),
+    ];
+    submit_all(store, states).await;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let usage = |since_ms| Usage {
+        since_ms,
+        accounts: names(&["bob", "ann", "nobody"]),
+        queues: names(&["shared"]),
+    };
+    store.refresh().await.unwrap();
+    let all = store.usage(&usage(0)).await.unwrap();
+    assert_eq!(all, [11, 7_200_005, 0, 7_200_011]);
+    let late = store.usage(&usage(200)).await.unwrap();
+    assert_eq!(late, [11, 7_200_000, 0, 7_200_011]);
+    change(store, id(4), |s| (s.used_at_ms, s.used_ms) = (400, 9))
+        .await
+        .unwrap();
+    store.refresh().await.unwrap();
+    let late = store.usage(&usage(300)).await.unwrap();
+    assert_eq!(late, [20, 0, 0, 11]);
+    let nobody = store.usage(&Usage::default()).await.unwrap();
+    assert!(nobody.is_empty());
+}
+
+pub(crate) async fn jobs_of_one_fingerprint_are_found(store: &dyn JobStore) {
+    let print = |n, print: &str| state_with(n, |s| s.fingerprint = print.into());
+    submit_all(
+        store,
+        vec![print(1, "p"), print(2, "q"), print(3, "p"), print(4, "")],
+    )
+    .await;
+    store.refresh().await.unwrap();
+    let search = Search {
+        fingerprints: vec!["p".into()],
+        limit: 10,
+        ..Search::default()
+    };
+    let page = store.search(&search).await.unwrap();
+    assert_eq!((numbers(&page.jobs), page.total), (vec![3, 1], 2));
 }

@@ -15,11 +15,13 @@ use crate::{
 
 fn offer() -> Find {
     Find {
+        host: "h1".to_owned(),
         keys: vec!["dc.x86_64".into()],
         arch: "x86_64".into(),
         free_memory_mb: 4_000,
         tags: vec![],
         devices: vec![],
+        accounts: vec![],
         limit: 1,
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{AccountChange, HostClose, QueueChange, Version};
+use fairlead_api::{AccountChange, HostClose, HostReserve, QueueChange, Version};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use super::{done, ok, text};
 use crate::{
-    accounts::{Who, check_name, list_accounts, set_account as store_account},
+    accounts::{Who, check_name, list_accounts},
     closures::How,
     core::Core,
     hints::BODY_MAX as HINTS_MAX,
@@ -89,6 +89,11 @@ pub(super) fn version(core: &Core) -> Response {
         "strict",
         "cordon",
         "timers",
+        "reserve",
+        "grace",
+        "retry-elsewhere",
+        "limits",
+        "max-run",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),
@@ -187,6 +192,29 @@ pub(super) async fn uncordon(
     Ok(ok(&core.host_view(name, false).await?))
 }
 
+pub(super) async fn reserve(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let asked: HostReserve = request.read_json(BODY_MAX).await?;
+    core.reserve_host(name, &asked, who.shown()).await?;
+    core.note(&who.name, "host.reserve", name, json!(asked));
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+pub(super) async fn unreserve(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.unreserve_host(name).await?;
+    core.note(&who.name, "host.unreserve", name, Value::Null);
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     admin(&core, &request)?;
     Ok(ok(&list_accounts(core.store.as_ref()).await?))
@@ -203,17 +231,15 @@ pub(super) async fn set_account(
         Refusal::new(
             fairlead_api::ErrorCode::BadField,
             format!("the body cannot be read: {error}"),
-            "role, vip, new_token",
+            "role, vip, limits, new_token",
         )
     })?;
-    let written = store_account(core.store.as_ref(), name, &change).await?;
-    core.accounts.wrote(&written);
-    let view = written.view;
+    let view = core.set_account(name, &change).await?;
     core.note(
         &who.name,
         "account.set",
         name,
-        json!({ "role": view.role, "vip": view.vip }),
+        json!({ "role": view.role, "vip": view.vip, "limits": view.limits }),
     );
     Ok(ok(&view))
 }

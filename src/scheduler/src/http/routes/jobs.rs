@@ -6,7 +6,7 @@ use fairlead_api::{CancelItem, CancelRequest, ErrorCode, JobList};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Search, SearchOrder};
 use futures_util::{StreamExt, stream};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
 use super::{done, job_id, json, ok};
@@ -16,7 +16,7 @@ use crate::{
     explain::explain_job,
     http::{Query, request::Request},
     intake::{Item, is_quick, read_submit},
-    lease::{cancelled, to_be_stopped},
+    lease::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
     refusal::{Refusal, excerpt},
     repeats::KEY,
     submit::{How, refused_item},
@@ -147,7 +147,6 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         })
     };
     Ok(Search {
-        ready: None,
         stages: either("stage", "job_stage")
             .iter()
             .map(|w| w.parse::<Stage>())
@@ -171,6 +170,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         order,
         after,
         limit: u32::try_from(limit).unwrap_or(100),
+        ..Search::default()
     })
 }
 
@@ -392,13 +392,33 @@ async fn waiting_jobs(
     }
 }
 
+/// How long the script may take after the polite signal, seconds: a number or a time as job files have it.
+fn grace_s(body: &Map<String, Value>) -> Result<Option<u32>, Refusal> {
+    let Some(said) = body.get("grace_s").filter(|said| !said.is_null()) else {
+        return Ok(None);
+    };
+    let seconds = fairlead_job::units::duration_s(said).ok().flatten();
+    let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
+    match seconds.filter(|seconds| *seconds <= STOP_GRACE_MAX_S) {
+        Some(seconds) => Ok(Some(seconds)),
+        None => Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("grace_s: {} is no such time", excerpt(&said.to_string())),
+            format!(
+                "seconds, 0 to {STOP_GRACE_MAX_S}, or a time such as 5m; without it the usual 10 s"
+            ),
+        )),
+    }
+}
+
 pub(super) async fn terminate(
     core: Arc<Core>,
     mut request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
-    let (who, _) = read_actor(&core, &mut request).await?;
+    let (who, body) = read_actor(&core, &mut request).await?;
     let id = job_id(id)?;
+    let grace_s = grace_s(&body)?;
     let reason = format!("stopped by {}", who.shown());
     let now_ms = core.clock.wall_ms();
     let changed = core
@@ -413,10 +433,15 @@ pub(super) async fn terminate(
                 };
                 return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
             }
-            Ok(to_be_stopped(state, now_ms, &reason))
+            let told = to_be_stopped(state, now_ms, &reason);
+            Ok(told.map(|told| JobState {
+                stop_grace_s: grace_s,
+                ..told
+            }))
         })
         .await?;
-    core.note(&who.name, "job.terminate", &id.to_string(), Value::Null);
+    let detail = json!({ "grace_s": grace_s });
+    core.note(&who.name, "job.terminate", &id.to_string(), detail);
     core.tell_to_stop(&changed.after.state);
     Ok(done())
 }

@@ -1,0 +1,97 @@
+//! Limits of accounts and queues on the command line.
+
+use fairlead_api::{Bounds, Limits, LimitsChange};
+
+/// Limits to set.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LimitArgs {
+    /// How many jobs may wait: N, or soft=N,hard=M, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    waiting: Option<Bounds>,
+    /// How many jobs may be on testboxes at one time: N, or soft=N,hard=M, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    running: Option<Bounds>,
+    /// How many hours its jobs may be on testboxes within 24 hours: N, or soft=N,hard=M, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    hours: Option<Bounds>,
+}
+
+impl LimitArgs {
+    pub(crate) fn change(&self) -> LimitsChange {
+        LimitsChange {
+            waiting: self.waiting,
+            running: self.running,
+            hours: self.hours,
+        }
+    }
+}
+
+/// `100` is a hard limit, `soft=50` a soft one, `soft=50,hard=100` both, `none` takes both away.
+fn bounds(text: &str) -> Result<Bounds, String> {
+    let mut bounds = Bounds::default();
+    if text == "none" {
+        return Ok(bounds);
+    }
+    for part in text.split(',') {
+        let (place, number) = match part.split_once('=') {
+            None => (&mut bounds.hard, part),
+            Some(("soft", number)) => (&mut bounds.soft, number),
+            Some(("hard", number)) => (&mut bounds.hard, number),
+            Some((other, _)) => return Err(format!("'{other}' is neither soft nor hard")),
+        };
+        if place.is_some() {
+            return Err(format!("'{part}' is said twice"));
+        }
+        let number = number.parse::<u64>();
+        *place = Some(
+            number.map_err(|_| format!("'{part}' is no whole number; write soft=50,hard=100"))?,
+        );
+    }
+    Ok(bounds)
+}
+
+/// Limits for a table.
+pub(crate) fn shown(limits: &Limits) -> String {
+    let each = [
+        ("waiting", limits.waiting),
+        ("running", limits.running),
+        ("hours", limits.hours),
+    ];
+    let each = each.into_iter().filter(|(_, bounds)| !bounds.is_none());
+    let words = each.map(|(what, bounds)| {
+        let both = [("soft", bounds.soft), ("hard", bounds.hard)];
+        let said = both
+            .into_iter()
+            .filter_map(|(kind, most)| Some(format!("{kind}={}", most?)));
+        format!("{what} {}", said.collect::<Vec<_>>().join(","))
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_shown() {
+        for (text, soft, hard) in [
+            ("10", None, Some(10)),
+            ("soft=5", Some(5), None),
+            ("soft=5,hard=9", Some(5), Some(9)),
+            ("hard=0", None, Some(0)),
+            ("none", None, None),
+        ] {
+            assert_eq!(bounds(text), Ok(Bounds { soft, hard }), "{text}");
+        }
+        for bad in ["", "x", "soft=", "firm=3", "1,2", "-1"] {
+            assert!(bounds(bad).is_err(), "{bad}");
+        }
+        let limits = Limits {
+            waiting: bounds("7").unwrap(),
+            running: bounds("soft=5,hard=9").unwrap(),
+            ..Limits::default()
+        };
+        assert_eq!(shown(&limits), "waiting hard=7; running soft=5,hard=9");
+        assert_eq!(shown(&Limits::default()), "");
+    }
+}

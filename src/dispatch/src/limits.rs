@@ -1,0 +1,221 @@
+//! Limits that admins set of accounts and queues: how many of their jobs are on hosts at one time, and who goes
+//! behind others. Part of [`Ledger`].
+//!
+//! Jobs that other replicas dispatched count as soon as they are heard of, so the replicas of a lab together may
+//! exceed a limit by what they dispatch within that time.
+
+use crate::atoms::Atom;
+use crate::explain::{Limited, Reason};
+use crate::ledger::{Ledger, MemberId, Owner, Queue, QueueId};
+use crate::policy::Allowance;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An account that has limits.
+#[derive(Debug, Default)]
+pub(crate) struct LimitedAccount {
+    allowance: Allowance,
+    /// Its jobs in flight and on hosts.
+    held: u64,
+    /// Where it is.
+    owners: BTreeSet<Owner>,
+}
+
+impl LimitedAccount {
+    fn admits(&self) -> bool {
+        self.allowance.admits(self.held)
+    }
+
+    fn is_behind(&self) -> bool {
+        self.allowance.is_behind(self.held)
+    }
+}
+
+/// The accounts that have limits.
+pub(crate) type LimitedAccounts = BTreeMap<Atom, LimitedAccount>;
+
+impl Ledger {
+    /// Whether a queue goes behind others of its class: by its own limits, or by those of the account whose it is.
+    pub(crate) fn is_queue_behind(&self, queue: &Queue) -> bool {
+        let own = self.limited.get(&queue.name);
+        queue.allowance.is_behind(queue.tally.held()) || own.is_some_and(LimitedAccount::is_behind)
+    }
+
+    /// Whether an account goes behind others of its queue.
+    pub(crate) fn is_member_behind(&self, id: MemberId) -> bool {
+        self.limits_of(id).is_some_and(LimitedAccount::is_behind)
+    }
+
+    /// Whether the limits of a queue let another job of it begin.
+    pub(crate) fn queue_admits(&self, id: QueueId) -> bool {
+        let queue = self.queues.get(id);
+        queue.is_some_and(|queue| queue.allowance.admits(queue.tally.held()))
+    }
+
+    /// Whether the limits of an account let another job of it begin.
+    pub(crate) fn member_admits(&self, id: MemberId) -> bool {
+        self.limits_of(id).is_none_or(LimitedAccount::admits)
+    }
+
+    /// Whether a queue takes its turn as its weight says, no limit being reached.
+    pub(crate) fn is_unlimited(&self, queue: &Queue) -> bool {
+        let own = self.limited.get(&queue.name);
+        queue.allowance.admits(queue.tally.held())
+            && own.is_none_or(LimitedAccount::admits)
+            && !self.is_queue_behind(queue)
+    }
+
+    fn limits_of(&self, id: MemberId) -> Option<&LimitedAccount> {
+        if self.limited.is_empty() {
+            return None;
+        }
+        self.limited.get(&self.members.get(id)?.account)
+    }
+
+    /// An account is new in a queue.
+    pub(crate) fn limit_member(&mut self, owner: Owner) {
+        let account = self.members.get(owner.member).map(|member| &member.account);
+        if let Some(limited) = account.and_then(|name| self.limited.get_mut(name)) {
+            limited.owners.insert(owner);
+        }
+    }
+
+    /// More or fewer jobs of an account are in flight or on hosts.
+    pub(crate) fn count_held(&mut self, id: MemberId, before: u64, after: u64) {
+        let account = self.members.get(id).map(|member| &member.account);
+        if let Some(limited) = account.and_then(|name| self.limited.get_mut(name)) {
+            limited.held = limited.held.saturating_add(after).saturating_sub(before);
+        }
+    }
+
+    /// Notes anew where everybody stands whom the number of jobs on hosts of this owner may move.
+    pub(crate) fn note_held(&mut self, owner: Owner, now: u64) {
+        self.note(owner, now);
+        let Some(limited) = self.limits_of(owner.member) else {
+            return;
+        };
+        let owners: Vec<Owner> = limited.owners.iter().copied().collect();
+        for owner in owners {
+            self.note(owner, now);
+        }
+    }
+
+    /// A job of this owner has left its host. Whose jobs may begin again by that.
+    pub(crate) fn admitted_anew(&self, owner: Owner) -> Vec<MemberId> {
+        let mut anew = Vec::new();
+        let queue = self.queues.get(owner.queue);
+        if let Some(queue) = queue.filter(|queue| queue.allowance.was_full(queue.tally.held())) {
+            anew.extend(queue.members.values());
+        }
+        if let Some(limited) = self.limits_of(owner.member)
+            && limited.allowance.was_full(limited.held)
+        {
+            anew.extend(limited.owners.iter().map(|owner| owner.member));
+        }
+        anew
+    }
+
+    /// Takes over the limits of the present policy.
+    pub(crate) fn set_limits(&mut self) {
+        let Self {
+            queues,
+            members,
+            limited,
+            policy,
+            ..
+        } = self;
+        limited.clear();
+        for (id, queue) in queues {
+            let allowance = policy.queue_limits.get(&*queue.name);
+            queue.allowance = allowance.copied().unwrap_or_default();
+            for (name, member) in &queue.members {
+                let Some(allowance) = policy.account_limits.get(&**name) else {
+                    continue;
+                };
+                let account = limited.entry(Atom::clone(name)).or_default();
+                let held = members.get(*member).map_or(0, |member| member.tally.held());
+                account.allowance = *allowance;
+                account.held = account.held.saturating_add(held);
+                account.owners.insert(Owner {
+                    queue: id,
+                    member: *member,
+                });
+            }
+        }
+        // Those that have had no jobs yet.
+        for (name, allowance) in &policy.account_limits {
+            let account = limited.entry(Atom::from(name.as_str())).or_default();
+            account.allowance = *allowance;
+        }
+    }
+
+    /// Accounts in queues that are forgotten no longer count.
+    pub(crate) fn forget_limited(&mut self) {
+        let Self {
+            members, limited, ..
+        } = self;
+        for account in limited.values_mut() {
+            let owners = &mut account.owners;
+            owners.retain(|owner| members.contains_key(owner.member));
+        }
+    }
+
+    /// The limits that keep jobs of an account in a queue from hosts.
+    pub(crate) fn limits_reached(&self, queue: &str, account: &str) -> Vec<Reason> {
+        let each = self.limits(queue, account).into_iter();
+        let reached = each.filter_map(|(of, held, allowance)| {
+            if allowance.spent {
+                return Some(Reason::Spent { of });
+            }
+            let limit = allowance.running_hard.filter(|most| held >= *most)?;
+            Some(Reason::RunningLimit { of, held, limit })
+        });
+        reached.collect()
+    }
+
+    /// The limits by which they go behind others.
+    pub(crate) fn limits_passed(&self, queue: &str, account: &str) -> Vec<Reason> {
+        let each = self.limits(queue, account).into_iter();
+        let passed = each.filter_map(|(of, held, allowance)| {
+            if allowance.behind {
+                return Some(Reason::Spent { of });
+            }
+            let limit = allowance.running_soft.filter(|most| held >= *most)?;
+            Some(Reason::RunningLimit { of, held, limit })
+        });
+        passed.collect()
+    }
+
+    fn limits(&self, queue: &str, account: &str) -> Vec<(Limited, u64, Allowance)> {
+        let known = self.by_name.get(queue).and_then(|id| self.queues.get(*id));
+        let held = known.map_or(0, |queue| queue.tally.held());
+        let of_queue = self.policy.queue_limits.get(queue);
+        let of_queue =
+            of_queue.map(|allowance| (Limited::Queue(queue.to_owned()), held, *allowance));
+        let of_account = self.limited.get(account).map(|limited| {
+            let name = Limited::Account(account.to_owned());
+            (name, limited.held, limited.allowance)
+        });
+        of_account.into_iter().chain(of_queue).collect()
+    }
+
+    /// Panics if a count disagrees with its parts. For tests and simulation.
+    pub(crate) fn check_limits(&self) {
+        assert!(
+            self.limited
+                .keys()
+                .map(|name| &**name)
+                .eq(self.policy.account_limits.keys())
+        );
+        for (name, limited) in &self.limited {
+            let its = self
+                .members
+                .iter()
+                .filter(|(_, member)| member.account == *name);
+            let ids: BTreeSet<MemberId> = its.clone().map(|(id, _)| id).collect();
+            let known: BTreeSet<MemberId> = limited.owners.iter().map(|o| o.member).collect();
+            assert_eq!(ids, known, "where {name} is");
+            let held: u64 = its.map(|(_, member)| member.tally.held()).sum();
+            assert_eq!(held, limited.held, "jobs of {name}");
+        }
+    }
+}
