@@ -20,6 +20,10 @@ pub struct Version {
 /// Times are UTC epoch milliseconds, 0 when it has not happened. Empty strings and lists are left out
 /// of the stored document. Stored documents may hold fields this version does not know: writers only
 /// send patches of named fields, so those are never dropped.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the stored document"
+)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobState {
     /// Version of this layout; a reader accepts its own and its neighbours.
