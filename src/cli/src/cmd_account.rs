@@ -21,7 +21,7 @@ pub(crate) struct AccountArgs {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Adds an account, or changes one, and prints its token: it is shown only once
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// Lists accounts, without tokens
     List,
 }

@@ -368,9 +368,8 @@ impl Engine {
                     };
                     match lacks_of(account, &shape, &host.view).next() {
                         None if self.may_enter(key, class, id) => best = Some(*slot),
-                        None => continue,
-                        // Alike but for their names: fewer are named than looked at.
-                        Some(Lack::Elsewhere) => continue,
+                        // Those of a group are alike but for their names, and fewer are named than looked at.
+                        None | Some(Lack::Elsewhere) => continue,
                         Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
                         Some(_) => {}
                     }

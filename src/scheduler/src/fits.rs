@@ -117,8 +117,9 @@ impl Core {
     ) -> Option<String> {
         let could = |name: &str| {
             let mut alone = Nearest::default();
-            let host = self.hosts.get(name);
-            host.iter().for_each(|host| alone.look(wants, name, host));
+            if let Some(host) = self.hosts.get(name) {
+                alone.look(wants, name, &host);
+            }
             alone.with_all > 0
         };
         let keeps_off = |(name, reservation): &&(String, Reservation)| {

@@ -187,10 +187,10 @@ impl Core {
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
         if let Some(live) = self.live.get(id) {
-            return self.change_from(live.stored, true, compute).await;
+            return Box::pin(self.change_from(live.stored, true, compute)).await;
         }
         let stored = self.stored_job(id).await?;
-        self.change_from(stored, false, compute).await
+        Box::pin(self.change_from(stored, false, compute)).await
     }
 
     /// Changes the state of a job that was read a while ago, which saves reading it.

@@ -32,7 +32,7 @@ pub(crate) struct Usage(Mutex<Used>);
 struct Used {
     waiting: BTreeMap<Whose, u64>,
     /// How long testboxes had their jobs within a day, ms.
-    used_ms: BTreeMap<Whose, u64>,
+    spent_ms: BTreeMap<Whose, u64>,
     /// What the engine was told last.
     told: Option<Policy>,
 }
@@ -141,7 +141,7 @@ impl Core {
 
     fn used_ms(&self, whose: &Whose) -> u64 {
         self.usage
-            .with(|used| used.used_ms.get(whose).copied().unwrap_or(0))
+            .with(|used| used.spent_ms.get(whose).copied().unwrap_or(0))
     }
 
     /// Whether more wait, or testboxes had them for longer, than a soft limit says.
@@ -180,7 +180,7 @@ impl Core {
                 .collect()
         };
         if whose.is_empty() {
-            self.usage.with(|used| used.used_ms.clear());
+            self.usage.with(|used| used.spent_ms.clear());
             return Ok(());
         }
         let sums = self.store.usage(&usage).await?;
@@ -197,7 +197,7 @@ impl Core {
                 }
             }
         }
-        self.usage.with(|used| used.used_ms = used_ms);
+        self.usage.with(|used| used.spent_ms = used_ms);
         self.tell_policy();
         Ok(())
     }
@@ -382,11 +382,11 @@ mod tests {
     use fairlead_store::{DocKind, DocWrite, Expect};
     use serde_json::json;
 
-    fn hard(most: u64) -> Option<Bounds> {
-        Some(Bounds {
+    fn hard(most: u64) -> Bounds {
+        Bounds {
             soft: None,
             hard: Some(most),
-        })
+        }
     }
 
     fn new_jobs(accounts: &[&str]) -> Vec<Result<NewJob, Refusal>> {
@@ -411,7 +411,7 @@ mod tests {
     async fn more_jobs_than_may_wait_are_refused_with_the_numbers() {
         let (_data, core) = core().await;
         let limits = LimitsChange {
-            waiting: hard(2),
+            waiting: Some(hard(2)),
             ..LimitsChange::default()
         };
         let change = AccountChange {
@@ -470,7 +470,7 @@ mod tests {
         };
         let change = |change: LimitsChange| changed(limits, &change);
         let more = change(LimitsChange {
-            running: hard(3),
+            running: Some(hard(3)),
             ..LimitsChange::default()
         });
         let more = more.unwrap();

@@ -226,10 +226,10 @@ pub struct JobState {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sequence: String,
     /// Whether it runs on the host of the one before it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_same_host: bool,
     /// Whether it has its turn in its sequence.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_turn: bool,
     /// Where it may run from: the lab, project and labels of the submitter's choosing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
