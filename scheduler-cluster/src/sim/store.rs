@@ -298,6 +298,16 @@ fn shown(op: &Op) -> String {
     match op {
         Op::Create(job) => format!("create {}", job.state.job_id),
         Op::Patch(patch) => format!("patch {}", patch.id),
+        Op::Put(DocKind::Timer, write) => {
+            let body = write.body.as_ref();
+            let said = |field: &str| body.and_then(|body| body.get(field)).cloned();
+            format!(
+                "put timers/{} (runs {}, pending {})",
+                write.id,
+                said("runs").unwrap_or_default(),
+                said("pending").unwrap_or_default()
+            )
+        }
         Op::Put(kind, write) => format!("put {}/{}", kind.as_str(), write.id),
     }
 }

@@ -175,18 +175,22 @@ impl Core {
         }
     }
 
-    /// A job whose id is this key's: whoever made it, it is the job. What is read may vanish until it is written once
-    /// more.
+    /// A job whose id is this key's: whoever made it, it is the job, once both halves are in. What is read may vanish
+    /// until it is written once more.
     async fn is_there(self: &Arc<Self>, id: JobId) -> Result<StoredJob, ItemError> {
-        let unknown = |refusal: Refusal| ItemError::Unknown {
-            reason: refusal.body.message,
+        let unknown = |reason: &str| ItemError::Unknown {
+            reason: reason.to_owned(),
         };
-        let stored = self.stored_job(id).await.map_err(unknown)?;
-        match self.confirm(stored).await.map_err(unknown)? {
+        let refused = |refusal: Refusal| unknown(&refusal.body.message);
+        let stored = self.stored_job(id).await.map_err(refused)?;
+        let bodies = self.store.get_bodies(&[id]).await;
+        let mut bodies = bodies.map_err(|error| unknown(&error.to_string()))?;
+        if bodies.pop().flatten().is_none() {
+            return Err(unknown("only half of it is in"));
+        }
+        match self.confirm(stored).await.map_err(refused)? {
             (stored, true) => Ok(stored),
-            (_, false) => Err(ItemError::Unknown {
-                reason: "it is in, and changes".to_owned(),
-            }),
+            (_, false) => Err(unknown("it is in, and changes")),
         }
     }
 
