@@ -5,6 +5,7 @@
 pub mod client;
 pub mod codes;
 pub mod endpoints;
+pub mod timers;
 pub mod wire;
 
 pub use client::{
@@ -13,4 +14,5 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{ENDPOINTS, Endpoint};
+pub use timers::*;
 pub use wire::*;

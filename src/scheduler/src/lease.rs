@@ -1,4 +1,4 @@
-//! What becomes of a job whose grant was not delivered, whose lease was lost or whose time is up.
+//! What becomes of a job whose grant was not delivered, whose lease was lost.
 //!
 //! When that is so is judged in `renewal`.
 
@@ -14,11 +14,6 @@ use crate::{
     results::attempt_root,
 };
 
-/// The agent enforces the limit of stage running itself; past this much more, ms, we do.
-const RUNNING_SLACK_MS: u64 = 120_000;
-/// A job that was told to stop has so long to say that it did, ms, beside the time that was left to it; what it leaves behind is brought home in stage
-/// `post_run`, which has its own limit.
-const STOPPING_MS: u64 = 120_000;
 /// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
 pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
@@ -218,69 +213,6 @@ pub(crate) fn stopped_with(state: &JobState) -> Option<Health> {
     asked.then(|| state.stop_health.unwrap_or(Health::Terminate))
 }
 
-/// When the present stage must be over, UTC epoch ms; `None`: no limit.
-fn stage_until_ms(state: &JobState) -> Option<u64> {
-    let began_ms = match state.stage {
-        Stage::Dispatch => state.dispatch_ms,
-        Stage::Boot => state.boot_ms,
-        Stage::Setup => state.setup_ms,
-        Stage::WaitPeer => state.wait_peer_ms,
-        Stage::Running => {
-            let limit_ms = state.timeout_s.saturating_mul(1000);
-            let until_ms = state.running_ms.saturating_add(limit_ms);
-            return Some(
-                until_ms
-                    .saturating_add(RUNNING_SLACK_MS)
-                    .max(state.deadline_ms),
-            );
-        }
-        Stage::PostRun => state.post_run_ms,
-        Stage::ManualCheck => state.manual_check_ms,
-        _ => 0,
-    };
-    let own_s = state.stage_limits_s.get(&state.stage).copied();
-    let limit_s = own_s.or_else(|| state.stage.default_timeout_s(state.tbox_type))?;
-    (began_ms > 0).then(|| began_ms.saturating_add(limit_s.saturating_mul(1000)))
-}
-
-/// When something must be done about a job that a testbox holds, UTC epoch ms: its stage or all of it takes too
-/// long, or it was told to stop and does not. `None`: never.
-pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
-    if state.stop_asked && state.stop_ms > 0 {
-        let grace_ms = u64::from(state.stop_grace_s.unwrap_or(0)).saturating_mul(1000);
-        let patience_ms = STOPPING_MS.saturating_add(grace_ms);
-        let told_ms = state.stop_ms.saturating_add(patience_ms);
-        let home_ms = stage_until_ms(state).filter(|_| state.stage == Stage::PostRun);
-        return Some(home_ms.map_or(told_ms, |home_ms| told_ms.max(home_ms)));
-    }
-    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
-    [stage_until_ms(state), by_ms].into_iter().flatten().min()
-}
-
-/// What becomes of a job of which something is due: it is told to stop; one that nobody can tell, or that was told
-/// and does not stop, has ended.
-fn overdue(state: &JobState, now_ms: u64) -> JobState {
-    let told = stopped_with(state);
-    let health = told.unwrap_or_else(|| state.stage.timeout_health());
-    let reason = if told.is_some() {
-        format!("{}; its testbox did not say that it stopped", state.reason)
-    } else if state.finish_by_ms > 0 && state.finish_by_ms <= now_ms {
-        format!("not over by its deadline, in stage {}", state.stage)
-    } else {
-        format!("too long in stage {}", state.stage)
-    };
-    if told.is_some() || state.session.starts_with(BOOT_SESSION) {
-        return attempt_over(state, health, now_ms, &reason);
-    }
-    JobState {
-        stop_asked: true,
-        stop_ms: now_ms,
-        stop_health: Some(health),
-        reason,
-        ..state.clone()
-    }
-}
-
 impl Core {
     /// Puts a job back that its host never got, if it is still that claim's and was not handed out again since.
     /// Costs no attempt.
@@ -366,33 +298,9 @@ impl Core {
             }
         }
     }
-
-    /// Looks after a job of which something is due.
-    pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
-        let now_ms = self.clock.wall_ms();
-        let outcome = self
-            .change(id, |state| {
-                let is_due = due_ms(state).is_some_and(|due_ms| due_ms < now_ms);
-                if !is_due || !state.stage.is_held() || state.claim_token != claim_token {
-                    return Ok(None);
-                }
-                Ok(Some(overdue(state, now_ms)))
-            })
-            .await;
-        match outcome {
-            Ok(changed) if changed.after.state.stage.is_held() => {
-                self.tell_to_stop(&changed.after.state);
-            }
-            Ok(_) => {}
-            Err(refusal) => {
-                let what = "a time limit could not be recorded; tried again";
-                log_outcome(id, what, Some(refusal));
-            }
-        }
-    }
 }
 
-fn log_outcome(id: JobId, what: &str, refusal: Option<Refusal>) {
+pub(crate) fn log_outcome(id: JobId, what: &str, refusal: Option<Refusal>) {
     if let Some(refusal) = refusal {
         tracing::warn!(job_id = %id, error = refusal.body.message, "{what}");
     }
@@ -401,22 +309,7 @@ fn log_outcome(id: JobId, what: &str, refusal: Option<Refusal>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::state;
-
-    fn held() -> JobState {
-        JobState {
-            stage: Stage::Running,
-            host: "a66".into(),
-            session: "s".into(),
-            request: 4,
-            claim_token: "t".into(),
-            dispatch_ms: 5,
-            running_ms: 9,
-            result_root: "/result/x/1".into(),
-            retry_lost_left: 1,
-            ..state(1)
-        }
-    }
+    use crate::testing::held;
 
     #[test]
     fn an_undelivered_grant_goes_back_without_costing_an_attempt() {
@@ -522,73 +415,6 @@ mod tests {
             ..job
         };
         assert_eq!(lost(&end, 200, "silent").stage, Stage::Finish);
-    }
-
-    #[test]
-    fn a_stage_that_takes_too_long_is_told_to_stop_and_then_ends_so() {
-        let job = JobState {
-            stage: Stage::Setup,
-            setup_ms: 1_000,
-            stage_limits_s: [(Stage::Setup, 5)].into(),
-            ..held()
-        };
-        assert_eq!(due_ms(&job), Some(6_000));
-        let told = overdue(&job, 6_001);
-        assert_eq!((told.stage, told.stop_asked), (Stage::Setup, true));
-        assert_eq!(due_ms(&told), Some(6_001 + STOPPING_MS));
-        // Whether the host is lost or says nothing at all: the machine was too slow, so it is tried again.
-        for next in [lost(&told, 7_000, "silent"), overdue(&told, 200_000)] {
-            assert_eq!((next.stage, next.attempt), (Stage::Submit, 2));
-            assert_eq!(next.attempts[0].health, Health::TimeoutSetup);
-        }
-    }
-
-    #[test]
-    fn who_leaves_a_job_time_to_stop_is_waited_with() {
-        let told = JobState {
-            stop_asked: true,
-            stop_ms: 9_000,
-            stop_grace_s: Some(300),
-            timeout_s: 1,
-            ..held()
-        };
-        assert_eq!(due_ms(&told), Some(9_000 + STOPPING_MS + 300_000));
-        let end = overdue(&told, 1_000_000);
-        assert_eq!((end.stage, end.health), (Stage::Finish, Health::Terminate));
-        let lost = JobState {
-            stop_health: Some(Health::TimeoutSetup),
-            ..told
-        };
-        let again = overdue(&lost, 1_000_000);
-        assert_eq!((again.stage, again.stop_grace_s), (Stage::Submit, None));
-    }
-
-    #[test]
-    fn what_a_stopped_job_leaves_has_the_time_of_its_stage_to_come_home() {
-        let told = JobState {
-            stage: Stage::PostRun,
-            post_run_ms: 10_000,
-            stop_asked: true,
-            stop_ms: 9_000,
-            ..held()
-        };
-        assert_eq!(due_ms(&told), Some(10_000 + 1_800_000));
-    }
-
-    #[test]
-    fn a_deadline_counts_in_every_stage_and_nobody_is_asked_who_cannot_hear() {
-        let job = JobState {
-            finish_by_ms: 500,
-            session: format!("{BOOT_SESSION}1"),
-            ..held()
-        };
-        assert_eq!(due_ms(&job), Some(500));
-        let end = overdue(&job, 501);
-        assert_eq!(
-            (end.stage, end.health),
-            (Stage::Finish, Health::TimeoutRunning)
-        );
-        assert!(end.reason.contains("deadline"), "{}", end.reason);
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod mailbox;
 mod make;
 mod max_run;
 mod metrics;
+mod overdue;
 mod peers;
 mod queues;
 mod record;

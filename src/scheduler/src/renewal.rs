@@ -15,12 +15,7 @@ use fairlead_job::JobId;
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    core::Core,
-    jobs::Live,
-    lease::{BOOT_SESSION, due_ms},
-    refusal::Refusal,
-};
+use crate::{core::Core, jobs::Live, lease::BOOT_SESSION, overdue::due_ms, refusal::Refusal};
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;

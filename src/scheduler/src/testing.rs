@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{IdMaker, JobId, TboxType};
+use fairlead_job::{IdMaker, JobId, Stage, TboxType};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,22 @@ pub(crate) fn state(id: u64) -> JobState {
         retry_lost_left: 1,
         result_root: "/result/sleep/1".to_owned(),
         ..JobState::blank(JobId::new(id), TboxType::Dc)
+    }
+}
+
+/// A job that a testbox runs.
+pub(crate) fn held() -> JobState {
+    JobState {
+        stage: Stage::Running,
+        host: "a66".into(),
+        session: "s".into(),
+        request: 4,
+        claim_token: "t".into(),
+        dispatch_ms: 5,
+        running_ms: 9,
+        result_root: "/result/x/1".into(),
+        retry_lost_left: 1,
+        ..state(1)
     }
 }
 
