@@ -102,6 +102,21 @@ fn without_account(request: &Request) -> crate::accounts::Credentials {
     }
 }
 
+/// Where a page begins.
+fn after_of(query: &Query) -> Result<Option<JobId>, Refusal> {
+    let bad = |error: fairlead_job::ParseJobIdError| {
+        Refusal::new(
+            ErrorCode::BadQuery,
+            format!("after: {error}"),
+            "use 'next' of the page before",
+        )
+    };
+    match query.get("after") {
+        None | Some("") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(bad),
+    }
+}
+
 fn read_search(query: &Query) -> Result<Search, Refusal> {
     let either = |a: &str, b: &str| {
         let mut list = query.list(a);
@@ -115,16 +130,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
             "several with commas between",
         )
     };
-    let after = match query.get("after") {
-        None | Some("") => None,
-        Some(text) => Some(text.parse::<JobId>().map_err(|error| {
-            Refusal::new(
-                ErrorCode::BadQuery,
-                format!("after: {error}"),
-                "use 'next' of the page before",
-            )
-        })?),
-    };
+    let after = after_of(query)?;
     let order = match query.get("order") {
         None | Some("newest") => SearchOrder::NewestFirst,
         Some("oldest") => SearchOrder::OldestFirst,
