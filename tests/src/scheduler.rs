@@ -222,7 +222,7 @@ impl Drop for Scheduler {
         self.kill();
         if std::thread::panicking() {
             let log = self.log();
-            let from = log.len().saturating_sub(6000);
+            let from = log.len().saturating_sub(20_000);
             let from = (from..log.len())
                 .find(|&at| log.is_char_boundary(at))
                 .unwrap_or(0);

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     AgentConfig, AgentEvent,
     event::Events,
-    executor::{Launch, Limits, Stop, StopHandle, Workload},
+    executor::{Launch, Limits, Stop, StopHandle, Why, Workload},
     timer::pause,
 };
 
@@ -92,6 +92,9 @@ pub(crate) struct Over {
     /// This machine could not begin it.
     pub(crate) faulty: bool,
 }
+
+/// Why a job is dropped of which nothing else is known.
+const NOT_OURS: &str = "it is no longer this testbox's";
 
 /// What became of a job, seen from the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +160,10 @@ impl Course {
             end
         };
         let (end, (), ()) = tokio::join!(working, reporting, shipping);
+        let end = end.ok_or_else(|| match self.stop.borrow().as_ref().map(|stop| &stop.why) {
+            Some(Why::Forget { reason }) => reason.clone(),
+            _ => NOT_OURS.to_owned(),
+        });
         finish(&context, &self.folder, journal, end, shipper).await
     }
 
@@ -378,19 +385,19 @@ fn unwatched(error: &io::Error) -> End {
     }
 }
 
-/// Delivers an end and closes the folder; `end` `None`: only closes it.
+/// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
 pub(super) async fn finish(
     context: &Context,
     folder: &JobFolder,
     mut journal: Journal,
-    end: Option<End>,
+    end: Result<End, String>,
     mut shipper: LogShipper,
 ) -> Finished {
     let refused = match &end {
-        None => Some("it is no longer this testbox's".to_owned()),
+        Err(reason) => Some(reason.clone()),
         // An order to forget it does not count any more: it may have crossed the report of the end, and
         // an end that comes late is still taken while nobody else has begun. The answer decides.
-        Some(end) => {
+        Ok(end) => {
             let delivered = deliver(context, folder, &journal, end, &mut shipper).await;
             delivered.err().map(|error| error.to_string())
         }
@@ -441,7 +448,7 @@ pub(crate) async fn deliver_leftover(
     journal: Journal,
 ) -> Finished {
     let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
-    let end = journal.end.clone();
+    let end = journal.end.clone().ok_or_else(|| NOT_OURS.to_owned());
     finish(&context, &folder, journal, end, shipper).await
 }
 
