@@ -303,6 +303,7 @@ impl Core {
             if changed.after.state.stage.is_terminal() {
                 core.sequences.stirred(&changed.after.state);
             }
+            core.clusters.stirred(&changed.after.state);
             core.outbox.job(&changed.after);
             Ok(changed)
         });

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
+use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 use serde_json::Value;
 
 use crate::{
-    accounts::Credentials, core::Core, fits::Nevers, graph::link, hints::SUBMITTED_MAX,
-    intake::Item, jobs::facts, refusal::Refusal, repeats::Keyed, wait::Condition,
+    accounts::Credentials, clusters::Made, core::Core, fits::Nevers, graph::link,
+    hints::SUBMITTED_MAX, intake::Item, jobs::facts, refusal::Refusal, repeats::Keyed,
+    wait::Condition,
 };
 
 /// How often a create is repeated while the store does not say whether it is in.
@@ -57,31 +58,30 @@ impl Core {
             ));
         }
         let keyed = Keyed::of(how.key, &items)?;
-        let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
-        for item in items {
-            if made.len() % YIELD_EVERY == YIELD_EVERY - 1 {
+        let mut made = Made::default();
+        for (n, item) in items.into_iter().enumerate() {
+            if n % YIELD_EVERY == YIELD_EVERY - 1 {
                 tokio::task::yield_now().await;
             }
-            made.push(match item {
-                Ok(spec) => self.make_job(spec, said),
-                Err(body) => Err(body.into()),
-            });
+            self.make_item(&mut made, item, said);
         }
-        let warnings = self.warn(&mut made, how.strict);
-        self.check_parents(&mut made).await?;
-        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
-        if is_limited && !self.is_repeated(&made, keyed.as_ref()).await? {
-            self.mind_max_run(&mut made).await?;
-            self.mind_limits(&mut made).await?;
+        let warnings = self.warn(&mut made.jobs, how.strict);
+        self.check_parents(&mut made.jobs).await?;
+        let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(&made.jobs, keyed.as_ref()).await? {
+            self.mind_max_run(&mut made.jobs).await?;
+            self.mind_limits(&mut made.jobs).await?;
         }
-        link(&mut made);
+        link(&mut made.jobs);
+        let clusters = made.refuse_together();
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
         let creating = self.tasks.spawn(async move {
-            let outcomes = match keyed {
-                Some(keyed) => core.create_once(made, &keyed).await,
-                None => core.create(made).await,
+            let mut outcomes = match keyed {
+                Some(keyed) => core.create_once(made.jobs, &keyed).await,
+                None => core.create(made.jobs).await,
             };
+            core.all_or_none(&mut outcomes, &clusters).await;
             core.learn_submitted(&outcomes).await;
             outcomes
         });
@@ -237,6 +237,11 @@ impl Core {
                 }
                 let (old, new) = (job.state.job_id, self.next_id());
                 tracing::error!(job_id = %old, "an id was made twice");
+                if job.state.cluster.is_some() {
+                    // Its peers name it.
+                    let reason = "its id is another job's".to_owned();
+                    return Err(ItemError::Refused { reason });
+                }
                 job.state.result_root = job
                     .state
                     .result_root
@@ -333,6 +338,7 @@ fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> Submi
             job_state: Stage::Submit.to_string(),
             result_root: job.state.result_root,
             submit_id: job.state.submit_id,
+            cluster_id: head_of(job.state.cluster.as_ref()),
         },
         Err(refusal) => refused_item(refusal.body),
     }
@@ -350,7 +356,13 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         job_state: String::new(),
         result_root: String::new(),
         submit_id: String::new(),
+        cluster_id: String::new(),
     }
+}
+
+fn head_of(place: Option<&ClusterPlace>) -> String {
+    let head = place.and_then(ClusterPlace::head);
+    head.map_or_else(String::new, |head| head.to_string())
 }
 
 #[cfg(test)]

@@ -244,3 +244,63 @@ async fn a_job_without_script_or_runner_ends_with_its_reason() {
         "{job}"
     );
 }
+
+/// Two real testboxes; the client finds the server by the address that it is given.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_a_cluster_begin_together() {
+    let scheduler = Scheduler::start(Store::Embedded).await;
+    let http = scheduler.http();
+    let script = "echo \"$role: server=$server clients=$direct_client_ips\"\n\
+                  [ $role = client ] || { trap 'echo served; exit 0' TERM; sleep 600 & wait; }\n";
+    // Room for one node on each.
+    let fields = json!({"script": script, "cluster": "cs-s1-c1", "need_memory": "700M", "cluster_wait": "10m"});
+    let ids = http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
+    assert_eq!(ids.len(), 2);
+    let agent = |host: &str, address: &str| {
+        let more = ["--kind", "dc", "--memory", "1g", "--address", address];
+        Agent::start(&scheduler.url(), host, &more)
+    };
+    let _first = agent("host-1", "10.0.0.1");
+    until("one waits for the other", END_S, async || {
+        let stages = [
+            http.field(&ids[0], "job_stage").await,
+            http.field(&ids[1], "job_stage").await,
+        ];
+        stages
+            .iter()
+            .any(|stage| stage == "wait_peer")
+            .then_some(())
+    })
+    .await;
+    let mut explained = String::new();
+    for id in &ids {
+        let path = format!("/scheduler/v1/jobs/{id}/explain");
+        explained += &http.get(&path).await.text;
+    }
+    assert!(
+        explained.contains("has no testbox: it waits"),
+        "{explained}"
+    );
+    assert!(
+        explained.contains("is in stage wait_peer on host host-1"),
+        "{explained}"
+    );
+    let _second = agent("host-2", "10.0.0.2");
+    let mut logs = Vec::new();
+    for id in &ids {
+        let job = ended(&http, id).await;
+        assert_eq!(job["job_health"], "success", "{job}");
+        logs.push(http.get(&format!("/scheduler/v1/jobs/{id}/log")).await.text);
+    }
+    let addresses = |n: usize| ["10.0.0.1", "10.0.0.2"].map(|a| logs[n].contains(a));
+    assert!(
+        logs[0].contains("server: ") && logs[0].contains("served"),
+        "{logs:?}"
+    );
+    assert!(logs[1].contains("client: "), "{logs:?}");
+    assert_eq!(
+        (addresses(0), addresses(1)),
+        ([true; 2], [true; 2]),
+        "{logs:?}"
+    );
+}
