@@ -77,11 +77,12 @@ impl Core {
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
         let creating = self.tasks.spawn(async move {
+            let has_key = keyed.is_some();
             let mut outcomes = match keyed {
                 Some(keyed) => core.create_once(made.jobs, &keyed).await,
                 None => core.create(made.jobs).await,
             };
-            core.all_or_none(&mut outcomes, &clusters).await;
+            core.all_or_none(&mut outcomes, &clusters, has_key).await;
             core.learn_submitted(&outcomes).await;
             outcomes
         });

@@ -187,10 +187,7 @@ fn with_place(state: &JobState, set: impl FnOnce(&mut ClusterPlace)) -> JobState
 /// was given up, it gives its testbox back.
 fn on_to(state: &JobState, place: &ClusterPlace, view: &View, now_ms: u64) -> JobState {
     let next = with_place(state, |place| place.round = view.round);
-    if !state.stage.is_held() {
-        return next;
-    }
-    if place.is_through() {
+    if state.stage.is_held() && place.is_through() {
         let reason = "a peer of its cluster must run again, and so must it";
         return stop(&next, Health::AbortWait, reason, now_ms).unwrap_or(next);
     }
@@ -206,25 +203,32 @@ fn give_up(state: &JobState, now_ms: u64) -> JobState {
         place.given_up = place.round;
         place.round = place.round.saturating_add(1);
     });
-    if state.stage.is_held() {
-        put_back(&next, state.job_id, now_ms)
-    } else {
-        next
-    }
+    put_back(&next, state.job_id, now_ms)
 }
 
-/// A job whose testbox others may have for a while: so clusters that want each other's do not wait for ever. All jobs
-/// of a cluster pause for the same time.
+/// A job that leaves testboxes to others for a while, so that clusters which want each other's do not wait for ever.
+/// All jobs of a cluster pause for the same time, also those that had none: they would take what the others gave back.
 fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
     let place = state.cluster.as_ref();
     let (round, wait_s) = place.map_or((0, 0), |place| (place.round, place.wait_s));
     let reason = format!(
-        "not all nodes of its cluster had a testbox within {wait_s} s: others may have its own for a while"
+        "not all nodes of its cluster had a testbox within {wait_s} s: they leave theirs to others for a while"
     );
-    let mut back = given_back(state, now_ms, &reason);
-    if back.stage == Stage::Submit {
+    let is_held = state.stage.is_held();
+    let mut back = if is_held {
+        given_back(state, now_ms, &reason)
+    } else {
+        state.clone()
+    };
+    if back.stage == Stage::Submit && back.ready {
         let nth = u16::try_from(round).unwrap_or(u16::MAX);
-        let pause_ms = pause_of(head, nth, Backoff::default());
+        let usual = Backoff::default();
+        let backoff = Backoff {
+            // Who does not wait for long does not stay away for long.
+            max_s: usual.max_s.min(wait_s),
+            ..usual
+        };
+        let pause_ms = pause_of(head, nth, backoff);
         back.ready = false;
         back.start_ms = now_ms.saturating_add(pause_ms).max(1);
     }

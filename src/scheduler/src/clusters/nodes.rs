@@ -100,11 +100,13 @@ impl Core {
         Ok(made)
     }
 
-    /// Where one node's job could not be stored, the others do not stay.
+    /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if the submit has
+    /// a key: sent again, it makes those that are missing, and until then they wait for them.
     pub(crate) async fn all_or_none(
         self: &Arc<Self>,
         outcomes: &mut [Result<StoredJob, Refusal>],
         clusters: &[Range<usize>],
+        has_key: bool,
     ) {
         for range in clusters {
             let Some(nodes) = outcomes.get_mut(range.clone()) else {
@@ -114,7 +116,8 @@ impl Core {
                 continue;
             };
             for node in nodes {
-                if let Ok(stored) = std::mem::replace(node, Err(refusal.clone())) {
+                let outcome = std::mem::replace(node, Err(refusal.clone()));
+                if let (Ok(stored), false) = (outcome, has_key) {
                     self.take_back(stored).await;
                 }
             }

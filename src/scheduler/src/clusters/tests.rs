@@ -229,8 +229,9 @@ async fn who_waits_too_long_for_others_gives_its_testbox_back_for_a_while() {
     assert_eq!(back.start_ms, other.start_ms, "they pause together");
     let again = at_alarm(&back, back.start_ms).unwrap();
     assert!(again.ready);
-    // One that waits keeps its place.
-    assert!(lab.job(3).await.ready);
+    // One that had none does not take what the others gave back.
+    let third = lab.job(3).await;
+    assert_eq!((third.ready, third.start_ms), (false, back.start_ms));
 }
 
 /// Two that look at the same time: one opens, one gives up. One document decides.
@@ -498,4 +499,26 @@ async fn a_submit_makes_a_job_of_each_node_all_or_none_and_once() {
     )
     .await;
     assert!(wrong[0].1.contains("sequence"), "{wrong:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_again() {
+    for has_key in [false, true] {
+        let lab = lab(1).await;
+        let stored = lab.core.stored_job(lab.jobs[0]).await.unwrap();
+        let refusal = Refusal::stopping();
+        let mut outcomes = vec![Err(refusal.clone()), Ok(stored.clone()), Err(refusal)];
+        let both = 1..3;
+        lab.core
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), has_key)
+            .await;
+        assert!(outcomes.iter().all(Result::is_err));
+        let stage = lab.job(1).await.stage;
+        let expected = if has_key {
+            Stage::Submit
+        } else {
+            Stage::Cancel
+        };
+        assert_eq!(stage, expected);
+    }
 }
