@@ -246,7 +246,7 @@ impl Engine {
             else {
                 continue;
             };
-            if rank.0 < own.0 {
+            if rank.0.class() > own.0.class() {
                 ahead.higher_classes += 1;
             } else if rank < own {
                 ahead.queues += 1;

@@ -174,7 +174,7 @@ impl Picker<'_> {
     }
 
     fn first_of_queue(&mut self, rank: &QueueRank, left: &mut u64) -> Found {
-        let (ledger, queue) = (self.ledger, rank.4);
+        let (ledger, queue) = (self.ledger, rank.2);
         let Some(order) = ledger.queues.get(queue).map(|queue| &queue.order) else {
             return Found::Nothing;
         };
@@ -185,7 +185,7 @@ impl Picker<'_> {
                 .filter_map(|(_, id)| ledger.member_rank(*id, now));
             let mut ranks: Vec<MemberRank> = ranks.collect();
             ranks.sort_unstable();
-            for (_, _, _, member) in ranks {
+            for (_, _, member) in ranks {
                 match self.first_of_cell(member, rank, left) {
                     Found::Nothing => {}
                     done @ (Found::Job(_) | Found::OverBudget) => return done,
@@ -196,7 +196,7 @@ impl Picker<'_> {
         let mut stale = Vec::new();
         let mut members = Walk::new(order);
         let mut found = Found::Nothing;
-        while let Some((_, _, _, member)) = members.next(
+        while let Some((_, _, member)) = members.next(
             |id| ledger.member_rank(id, self.now),
             member_key,
             &mut stale,
@@ -228,7 +228,7 @@ impl Picker<'_> {
             else {
                 continue;
             };
-            match self.first_head(&cell.heads, best, rank.0.0, left) {
+            match self.first_head(&cell.heads, best, rank.0.class(), left) {
                 Ok(found) => best = found.or(best),
                 Err(OverBudget) => return Found::OverBudget,
             }
@@ -357,7 +357,9 @@ impl Picker<'_> {
                 continue;
             };
             let rank = (queue, member, *place);
-            if best.as_ref().is_none_or(|best| rank < *best) && self.may_enter(place.1, queue.0.0) {
+            if best.as_ref().is_none_or(|best| rank < *best)
+                && self.may_enter(place.1, queue.0.class())
+            {
                 best = Some(rank);
             }
         }

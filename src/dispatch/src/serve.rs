@@ -318,7 +318,7 @@ impl Engine {
                 continue;
             }
             let job = self.own_first(rank.2.1);
-            let Some(offer) = self.best_offer(job, rank.0.0.0) else {
+            let Some(offer) = self.best_offer(job, rank.0.0.class()) else {
                 continue;
             };
             self.claim(job, offer, decisions);
