@@ -159,14 +159,14 @@ async fn main() {
         "{count} jobs were submitted in {} s",
         (clock::now() - begin).as_secs()
     );
+    for _ in 0..WARM_UP {
+        trickle(&https).await;
+    }
     settle(&replicas, &elasticsearch).await;
     println!("| percent of one core | replica 1 | replica 2 | replica 3 | Elasticsearch | all |");
     println!("|---|---|---|---|---|---|");
     let quiet = percent(&replicas, &elasticsearch, pass(WINDOW)).await;
     print("nothing changes", &quiet);
-    for _ in 0..WARM_UP {
-        trickle(&https).await;
-    }
     let changing = percent(&replicas, &elasticsearch, trickle(&https)).await;
     print("a job a second", &changing);
     let hosts = idle_hosts(&https);
