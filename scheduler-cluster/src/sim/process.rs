@@ -186,6 +186,7 @@ fn config(world: &World, process: &Process) -> Config {
         cache_jobs_max: scenario.cache_jobs_max,
         // All hosts fail all the time.
         suspect_after: 0,
+        health_check: None,
         limits: Limits {
             timer_period_min_s: 1,
             ..Limits::default()

@@ -427,6 +427,9 @@ pub struct ClosedView {
     pub by: String,
     /// When.
     pub at_ms: u64,
+    /// Of a suspect host: the health check that was made for it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_job: Option<String>,
 }
 
 /// For whom a host is kept.

@@ -165,7 +165,8 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         let hostname = verdict.host.clone();
         // A closed host offers nothing: the engine may not know it.
         let closed = core.closures.of(&hostname);
-        match closed.filter(|_| core.could_run(state, &hostname)) {
+        let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
+        match keeps_off.filter(|_| core.could_run(state, &hostname)) {
             Some(closure) => HostVerdict {
                 hostname,
                 could: true,
