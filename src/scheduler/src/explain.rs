@@ -158,6 +158,16 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         standing.share_per_mille / 10,
         standing.share_per_mille % 10,
     ));
+    if standing.background_per_mille > 0 {
+        let (whole, rest) = (
+            standing.background_per_mille / 10,
+            standing.background_per_mille % 10,
+        );
+        reasons.push(format!(
+            "{whole}.{rest} % of dispatches are kept for queue '{}', whatever waits in higher classes",
+            standing.queue
+        ));
+    }
     if let Some(host) = &explained.reserved_host {
         reasons.push(format!("host {host} is kept for it"));
     }
