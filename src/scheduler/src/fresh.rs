@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use fairlead_store::Version;
 
 /// A write shows in one of so many lists, a second or two apart: else it was undone elsewhere.
-const LAGGING_LISTS: u8 = 6;
+const LAGGING_LISTS: u8 = 3;
 
 #[derive(Debug)]
 struct Known<T> {
