@@ -133,6 +133,7 @@ impl World {
                 if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
                     job["sequence"] = (*name).into();
                 }
+                self.scenario.admins.adds_to(&mut job, which);
                 job
             };
             (0..many).map(&mut job).collect()

@@ -76,6 +76,8 @@ pub(crate) struct Queue {
     pub order: BTreeSet<(Standing, MemberId)>,
     /// Its own place in the order of queues.
     pub noted: Option<Standing>,
+    /// What it is owed of its share of dispatches, thousandths of one.
+    pub credit: u32,
 }
 
 impl Queue {
@@ -120,6 +122,8 @@ pub(crate) struct Ledger {
     pub charges: IndexMap<JobKey, Charge, Numbers>,
     pub learned: Learned,
     pub policy: Policy,
+    /// Queues that have a share of dispatches.
+    pub background: Vec<QueueId>,
     pub limited: LimitedAccounts,
     /// When running jobs will have run for as long as expected.
     pub overruns: BTreeSet<(u64, JobKey)>,
@@ -140,6 +144,7 @@ impl Ledger {
             charges: IndexMap::default(),
             learned: Learned::default(),
             policy,
+            background: Vec::new(),
             limited: LimitedAccounts::default(),
             overruns: BTreeSet::new(),
             last: [0; CLASS_MAX as usize + 1],
@@ -217,8 +222,12 @@ impl Ledger {
             busy: (0, 0),
             order: BTreeSet::new(),
             noted: None,
+            credit: 0,
         });
         self.by_name.insert(Atom::clone(name), id);
+        if policy.background_per_mille > 0 {
+            self.background.push(id);
+        }
         id
     }
 
@@ -418,6 +427,7 @@ impl Ledger {
             }
         }
         self.policy = policy;
+        self.list_background();
         self.set_limits();
         for owner in self.owners().collect::<Vec<_>>() {
             self.note(owner, now);
@@ -523,6 +533,7 @@ impl Ledger {
             }
             keep
         });
+        self.list_background();
     }
 
     /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.

@@ -43,6 +43,8 @@ pub(crate) struct Picker<'a> {
     pub limit: Option<Limit>,
     /// Jobs that have waited since before this may reserve the host when passed over.
     pub reserve_before: Option<u64>,
+    /// The only queue whose jobs are looked at; none: all.
+    pub only: Option<QueueId>,
     /// What waits under the host's keys.
     pub cells: Vec<&'a KeyCells>,
     pub work: Work,
@@ -114,6 +116,10 @@ impl Picker<'_> {
     fn walk(&mut self, candidates: &Bits, budget: u64) -> Found {
         let ledger = self.ledger;
         let mut left = budget;
+        if let Some(only) = self.only {
+            let rank = ledger.queue_rank(only, self.now);
+            return rank.map_or(Found::Nothing, |rank| self.first_of_queue(&rank, &mut left));
+        }
         if self
             .cells
             .iter()
@@ -347,7 +353,8 @@ impl Picker<'_> {
             let Some(held) = index.buckets.get(*bucket) else {
                 continue;
             };
-            if !self.view.env.serves(self.ledger.account(held.owner)) {
+            let is_other = self.only.is_some_and(|only| only != held.owner.queue);
+            if is_other || !self.view.env.serves(self.ledger.account(held.owner)) {
                 continue;
             }
             let queue = self.ledger.queue_rank(held.owner.queue, self.now);

@@ -182,6 +182,7 @@ impl Core {
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
+            self.mind_suspects().await?;
             self.reload_reservations().await?;
         }
         if round.is_multiple_of(HOURS_EVERY) {

@@ -106,6 +106,7 @@ impl Check {
             self.success_was_reported(after)?;
         }
         self.history.keep(change, now_ms);
+        self.fill_limits(now_ms);
         Ok(())
     }
 
@@ -161,6 +162,7 @@ impl Check {
         }
         self.counts.claims += 1;
         self.alone_in_its_sequence(after)?;
+        self.may_have_it(after, asked_ms, now_ms)?;
         self.claimed(after, asked_ms, now_ms)
     }
 
@@ -335,6 +337,7 @@ impl Check {
                 format!("attempt {} of job {id} is not on record", before.attempt),
             );
         }
+        self.goes_elsewhere(before, after, asked_ms)?;
         let lost = after
             .attempts
             .last()

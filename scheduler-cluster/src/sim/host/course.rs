@@ -163,9 +163,10 @@ impl Course {
         let end = match stop {
             None => {
                 let exit_code = i32::try_from(self.journal.number("exit")).unwrap_or(1);
-                let health = match exit_code {
-                    0 => Health::Success,
-                    _ => Health::Fail,
+                let health = match (self.journal.number("disk_fails"), exit_code) {
+                    (0, 0) => Health::Success,
+                    (0, _) => Health::Fail,
+                    _ => Health::LoadDiskFail,
                 };
                 Some(End {
                     health,
