@@ -96,6 +96,8 @@ struct Run {
     until_ms: u64,
     ended: bool,
     stop_when_cut_off: bool,
+    /// Whether its agent died since: then nobody stops it when it is cut off.
+    orphaned: bool,
 }
 
 fn broken(invariant: &'static str, what: impl Into<String>) -> Result<(), Violation> {
@@ -240,7 +242,7 @@ impl Check {
             return Ok(());
         };
         self.counts.overlaps += 1;
-        if alone || other.host == host {
+        if (alone && !other.orphaned) || other.host == host {
             return broken(
                 "I2",
                 format!(
@@ -336,6 +338,7 @@ impl World {
                 until_ms,
                 ended: false,
                 stop_when_cut_off: grant.stop_when_cut_off,
+                orphaned: false,
             };
             check.run_begins(run, id, now_ms)
         });
