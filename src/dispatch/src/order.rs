@@ -4,9 +4,7 @@
 //! bound: a walk takes from the notes until the least true value is surely below the rest, and whoever was noted
 //! too low is noted anew. Cost follows how many are looked at, not how many there are.
 
-use crate::ledger::{
-    CLASS_MAX, Ledger, Member, MemberId, MemberRank, Owner, Queue, QueueId, QueueRank,
-};
+use crate::ledger::{CLASS_MAX, Ledger, Member, MemberId, Owner, Queue, QueueId};
 use crate::meter::Pass;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, btree_set};
@@ -75,16 +73,6 @@ impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
             self.ready.push(Reverse(rank));
         }
     }
-}
-
-/// What of a queue's rank is noted.
-pub(crate) fn queue_key(rank: &QueueRank) -> Standing {
-    rank.0
-}
-
-/// What of an account's rank is noted.
-pub(crate) fn member_key(rank: &MemberRank) -> Standing {
-    rank.0
 }
 
 impl Ledger {

@@ -10,7 +10,7 @@ use crate::event::JobKey;
 use crate::index::{BucketId, Head, Index, KeyCells, digits};
 use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
 use crate::line::Line;
-use crate::order::{Walk, member_key, queue_key};
+use crate::order::Walk;
 use crate::reserve::Limit;
 use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, lacks_of, passes_with_jobs};
 use slotmap::KeyData;
@@ -146,7 +146,7 @@ impl Picker<'_> {
                 .flatten()
         };
         let mut found = Found::Nothing;
-        while let Some(rank) = queues.next(rank_of, queue_key, &mut stale) {
+        while let Some(rank) = queues.next(rank_of, |rank| rank.0, &mut stale) {
             found = match left.checked_sub(1) {
                 None => Found::OverBudget,
                 Some(rest) => {
@@ -204,7 +204,7 @@ impl Picker<'_> {
         let mut found = Found::Nothing;
         while let Some((_, _, member)) = members.next(
             |id| ledger.member_rank(id, self.now),
-            member_key,
+            |rank| rank.0,
             &mut stale,
         ) {
             found = match left.checked_sub(1) {
