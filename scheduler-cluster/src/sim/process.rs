@@ -185,7 +185,8 @@ fn config(world: &World, process: &Process) -> Config {
         heartbeat_ms: scenario.heartbeat_ms,
         cache_jobs_max: scenario.cache_jobs_max,
         // All hosts fail all the time.
-        suspect_after: 0,
+        suspect_after: scenario.admins.suspect_after(),
+        health_check: scenario.admins.health_check(),
         limits: Limits {
             timer_period_min_s: 1,
             ..Limits::default()

@@ -173,6 +173,7 @@ async fn phases(world: &Arc<World>) -> u64 {
             .spawn(Arc::clone(world).person(world.scenario.jobs / persons));
     }
     world.tasks.spawn(Arc::clone(world).makes_timers());
+    world.tasks.spawn(Arc::clone(world).administers());
     world
         .tasks
         .spawn(chaos::make_trouble(Arc::clone(world), machines));
@@ -183,6 +184,7 @@ async fn phases(world: &Arc<World>) -> u64 {
         world.start_missing();
         pause(LOOK_MS).await;
     }
+    world.opens_hosts().await;
     let calm_ms = world.now_ms();
     let settled = async {
         pause(*SETTLE_MS.start()).await;
@@ -214,6 +216,10 @@ async fn drain(world: &Arc<World>) -> u64 {
             }
         })
     };
+    let administering = {
+        let world = Arc::clone(world);
+        world.tasks.clone().spawn(world.administers_in_calm())
+    };
     loop {
         pause(LOOK_MS).await;
         let idle = world.check().nobody_idles(world.now_ms());
@@ -227,7 +233,8 @@ async fn drain(world: &Arc<World>) -> u64 {
         world.checked(check::Check::higher_classes_went_first);
         world.memory_is_bounded().await;
         let open = world.check().open();
-        if submitting.is_finished() && open.is_empty() {
+        let all_done = submitting.is_finished() && administering.is_finished();
+        if all_done && open.is_empty() {
             break;
         }
         let now_ms = world.now_ms();
@@ -265,6 +272,9 @@ async fn quiet(world: &Arc<World>) {
     for _ in 0..QUIET_MS / LOOK_MS {
         pause(LOOK_MS).await;
         left = world.left_behind().await;
+        if left.is_empty() {
+            left = world.check().suspects();
+        }
         if left.is_empty() {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! Most kinds of fault are left out of most seeds, so that the few that are there meet often.
 
-use super::chance::Chance;
+use super::{admins::Plan, chance::Chance};
 
 /// How often what goes wrong, of a thousand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -199,6 +199,7 @@ pub(super) struct Scenario {
     /// What may happen, and how far apart on average, ms.
     pub(super) troubles: Vec<Trouble>,
     pub(super) trouble_every_ms: u64,
+    pub(super) admins: Plan,
 }
 
 impl Scenario {
@@ -231,6 +232,7 @@ impl Scenario {
                 .filter(|_| chance.hits(350))
                 .collect(),
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
+            admins: Plan::draw(seed),
         }
     }
 

@@ -328,6 +328,7 @@ fn apply(world: &World, op: &Op, process: &Process, asked: Asked) -> Outcome {
         }
         Op::Put(kind, write) => {
             let version = world.truth().put(*kind, write)?;
+            world.doc_written(*kind, write);
             world.note(format_args!(
                 "{}: {} {}",
                 process.name,

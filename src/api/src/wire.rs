@@ -372,6 +372,9 @@ pub struct QueueView {
     pub weight: u32,
     /// Whether nothing of it is dispatched.
     pub paused: bool,
+    /// Dispatches that are kept for it whatever waits in higher classes, in thousandths.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub background_permille: u16,
     /// Jobs that wait, as the store counts.
     pub waiting: u64,
     /// Jobs that testboxes have.
@@ -383,6 +386,11 @@ pub struct QueueView {
     /// Its limits.
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u16) -> bool {
+    *number == 0
 }
 
 /// A change of a queue: only what is given changes.
@@ -397,6 +405,9 @@ pub struct QueueChange {
     /// Whether nothing of it is dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
+    /// Dispatches that are kept for it whatever waits in higher classes, in thousandths, 0 to 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_permille: Option<u16>,
     /// Its limits.
     #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
     pub limits: LimitsChange,
@@ -454,6 +465,9 @@ pub struct ClosedView {
     pub by: String,
     /// When.
     pub at_ms: u64,
+    /// Of a suspect host: the health check that was made for it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_job: Option<String>,
 }
 
 /// For whom a host is kept.

@@ -38,6 +38,24 @@ pub(crate) fn memory_mb(text: &str) -> Result<u32, String> {
     fairlead_job::units::memory_mb(&Value::from(text)).map_err(|error| error.to_string())
 }
 
+/// `5%`, `2.5%` in thousandths.
+pub(crate) fn per_mille(text: &str) -> Result<u16, String> {
+    let number = text.strip_suffix('%').map(|number| {
+        let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let good = is_number(whole) && is_number(tenths) && tenths.len() == 1;
+        let parsed = whole.parse::<u16>().ok().zip(tenths.parse::<u16>().ok());
+        parsed.filter(|_| good)
+    });
+    let (whole, tenths) = number
+        .flatten()
+        .ok_or("expected a share such as 5% or 2.5%")?;
+    let share = whole
+        .checked_mul(10)
+        .and_then(|ten| ten.checked_add(tenths));
+    share.ok_or_else(|| "expected at most 50%".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +82,16 @@ mod tests {
             "+1",
         ] {
             assert!(length_ms(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_in_percent() {
+        for (text, share) in [("5%", 50), ("2.5%", 25), ("0%", 0), ("50.0%", 500)] {
+            assert_eq!(per_mille(text), Ok(share));
+        }
+        for text in ["5", "%", "-1%", "1.25%", ".5%", "5.%", "9999%", "x%"] {
+            assert!(per_mille(text).is_err(), "{text}");
         }
     }
 

@@ -3,6 +3,7 @@
 use fairlead_api::{QueueChange, QueueView};
 
 use crate::{
+    amounts,
     context::Context,
     exit::{self, Failure},
     limits::{self, LimitArgs},
@@ -46,6 +47,10 @@ struct SetArgs {
     /// Dispatches its jobs again
     #[arg(long)]
     resume: bool,
+    /// Of the dispatches to hosts that could run its jobs, those that go to it whatever waits in higher classes: 5%;
+    /// at most 50%, 0% for none
+    #[arg(long, value_name = "SHARE", value_parser = amounts::per_mille)]
+    background_share: Option<u16>,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -56,12 +61,13 @@ impl SetArgs {
             priority: self.priority,
             weight: self.weight,
             paused: (self.pause || self.resume).then_some(self.pause),
+            background_permille: self.background_share,
             limits: self.limits.change(),
         };
         if change == QueueChange::default() {
             return Err(Failure::usage(
                 format!("nothing to change of queue '{}' is named", self.name),
-                "name --weight, --priority, --waiting, --running, --hours, --pause or --resume",
+                "name --weight, --priority, --background-share, --waiting, --running, --hours, --pause or --resume",
             ));
         }
         Ok(change)
@@ -86,6 +92,15 @@ pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u
         table(queues, context.output.is_terminal())
     })?;
     Ok(exit::OK)
+}
+
+/// Its limits, and what is kept for it.
+fn limits_of(queue: &QueueView) -> String {
+    let kept = queue.background_permille;
+    let kept = (kept > 0).then(|| format!("background {}.{} %", kept / 10, kept % 10));
+    let limits = Some(limits::shown(&queue.limits)).filter(|shown| !shown.is_empty());
+    let both: Vec<String> = kept.into_iter().chain(limits).collect();
+    both.join(" ")
 }
 
 fn table(queues: &[QueueView], terminal: bool) -> String {
@@ -118,7 +133,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
                 queue.share_permille % 10
             ),
             policy.to_owned(),
-            or_dash(&limits::shown(&queue.limits)),
+            or_dash(&limits_of(queue)),
         ]);
     }
     grid.render(terminal)
@@ -137,6 +152,7 @@ mod tests {
             priority: 3,
             weight: 100,
             paused: false,
+            background_permille: 55,
             waiting: 12,
             running: 2,
             share_permille: 755,
@@ -152,7 +168,7 @@ mod tests {
         assert_eq!(
             table(&[queue], false),
             "queue  priority  weight  waiting  running   share  policy  limits\n\
-             user1         3     100       12        2  75.5 %  set     running soft=5,hard=10"
+             user1         3     100       12        2  75.5 %  set     background 5.5 % running soft=5,hard=10"
         );
     }
 }

@@ -3,10 +3,15 @@
 use std::{
     fs,
     net::{SocketAddr, ToSocketAddrs},
+    path::{Path, PathBuf},
 };
 
-use fairlead_job::{SiteDefaults, Stage, plan::LIMITED};
-use fairlead_scheduler::{Access, Config, Server};
+use fairlead_job::{
+    SiteDefaults, Stage,
+    file::{ExpandOptions, FsSource, expand_file},
+    plan::LIMITED,
+};
+use fairlead_scheduler::{Access, Config, HealthCheck, Server};
 use serde_json::json;
 
 use crate::{
@@ -53,6 +58,9 @@ pub(crate) struct ServeArgs {
     /// never
     #[arg(long, value_name = "N", default_value_t = 3)]
     suspect_after: u32,
+    /// A job file of one job that is run on each host which was put aside; passing gives the host back
+    #[arg(long, value_name = "FILE")]
+    health_check: Option<PathBuf>,
     /// Lets every account use queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -170,6 +178,9 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         .replica
         .clone()
         .unwrap_or_else(|| format!("{}-{}", machine_name(), listen.port()));
+    let site = args.site.defaults();
+    let health_check = args.health_check.as_deref();
+    let health_check = health_check.map(|file| read_health_check(file, &site));
     let everywhere = listen.ip().is_unspecified();
     let by_name = || everywhere.then(|| format!("http://{}:{}", machine_name(), listen.port()));
     Ok(Config {
@@ -179,12 +190,27 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         access,
         vip_for_all: args.vip_for_all,
         suspect_after: args.suspect_after,
-        site: args.site.defaults(),
+        health_check: health_check.transpose()?,
+        site,
         lease_ms: args.lease,
         heartbeat_ms: (args.lease / BEATS_IN_LEASE).min(BEAT_MS_MAX),
         cache_jobs_max: args.cache_jobs_max,
         ..args.store.config(env)?
     })
+}
+
+/// The one job of this file.
+fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Failure> {
+    let refuse = |why: String, hint: &str| {
+        let message = format!("--health-check {}: {why}", file.display());
+        Failure::usage(message, hint)
+    };
+    let jobs = expand_file(file, &ExpandOptions::default(), &FsSource)?;
+    let [job] = <[_; 1]>::try_from(jobs).map_err(|jobs| {
+        let why = format!("it has {} jobs, and one is wanted", jobs.len());
+        refuse(why, "write one document, without lists that make a matrix")
+    })?;
+    HealthCheck::of(job, site).map_err(|error| refuse(error.to_string(), &error.hint))
 }
 
 /// A URL without a slash at its end.
@@ -285,6 +311,24 @@ mod tests {
         for bad in ["boot", "running=5m", "boot=soon"] {
             assert!(stage_timeout(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_health_check_is_one_good_job() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            fs::write(&file, text).unwrap();
+            let why = parsed(&format!("--health-check {}", file.display()));
+            why.map(|config| config.health_check.is_some())
+                .map_err(|failure| failure.to_string())
+        };
+        assert_eq!(read("good.yaml", "suite: x\n"), Ok(true));
+        let two = read("two.yaml", "suite: x\nnr: [1, 2]\n").unwrap_err();
+        assert!(two.contains("it has 2 jobs"), "{two}");
+        let bad = read("bad.yaml", "suite: x\ntimeout: soon\n").unwrap_err();
+        assert!(bad.contains("timeout"), "{bad}");
+        assert!(parsed("--health-check none.yaml").is_err());
     }
 
     #[test]

@@ -142,6 +142,8 @@ pub struct QueueStanding {
     pub paused: bool,
     /// The weight's part among the queues of its class that have jobs, in thousandths.
     pub share_per_mille: u32,
+    /// Of the dispatches to hosts that could run its jobs, those that are kept for it, in thousandths.
+    pub background_per_mille: u16,
 }
 
 /// What stands before a job.

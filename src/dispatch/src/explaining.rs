@@ -91,6 +91,7 @@ impl Engine {
                 weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
                 paused: policy.paused,
                 share_per_mille: 0,
+                background_per_mille: policy.background_per_mille,
             },
             |owner| self.standing(owner.queue, owner.member),
         );
@@ -210,6 +211,7 @@ impl Engine {
                 .queues
                 .get(queue)
                 .map_or(0, |queue| self.share_per_mille(queue)),
+            background_per_mille: policy.background_per_mille,
         }
     }
 
@@ -246,7 +248,7 @@ impl Engine {
             else {
                 continue;
             };
-            if rank.0 < own.0 {
+            if rank.0.class() > own.0.class() {
                 ahead.higher_classes += 1;
             } else if rank < own {
                 ahead.queues += 1;

@@ -8,9 +8,9 @@ use crate::atoms::{Atom, Numbers};
 use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
 use crate::learned::{Learned, UNKNOWN_MS};
-use crate::limits::LimitedAccounts;
+use crate::limits::{LimitedAccounts, queue_admits};
 use crate::meter::{Meter, PRICE_MAX, Pass};
-use crate::order::{MemberKey, QueueKey};
+use crate::order::Standing;
 use crate::policy::{Allowance, Policy, QueuePolicy};
 use indexmap::IndexMap;
 use slotmap::{SlotMap, new_key_type};
@@ -73,9 +73,11 @@ pub(crate) struct Queue {
     /// Host share × ms, as `flat + rate × now`, in millionths.
     pub busy: (i128, i128),
     /// Accounts with waiting jobs, by lower bounds of their virtual time.
-    pub order: BTreeSet<(MemberKey, MemberId)>,
+    pub order: BTreeSet<(Standing, MemberId)>,
     /// Its own place in the order of queues.
-    pub noted: Option<QueueKey>,
+    pub noted: Option<Standing>,
+    /// What it is owed of its share of dispatches, thousandths of one.
+    pub credit: u32,
 }
 
 impl Queue {
@@ -100,14 +102,14 @@ pub(crate) struct Member {
     pub meter: Meter,
     pub tally: Tally,
     /// Its place in the order of its queue.
-    pub noted: Option<MemberKey>,
+    pub noted: Option<Standing>,
 }
 
-/// The order of queues: class, those within their limits, virtual time, those that have nothing yet, age.
-pub(crate) type QueueRank = (std::cmp::Reverse<u8>, bool, Pass, u64, QueueId);
+/// The order of queues: where they stand, those that have nothing yet, age.
+pub(crate) type QueueRank = (Standing, u64, QueueId);
 
 /// The order of accounts inside a queue.
-pub(crate) type MemberRank = (bool, Pass, u64, MemberId);
+pub(crate) type MemberRank = (Standing, u64, MemberId);
 
 /// All queues and charges.
 #[derive(Debug)]
@@ -116,10 +118,12 @@ pub(crate) struct Ledger {
     pub members: SlotMap<MemberId, Member>,
     pub by_name: BTreeMap<Atom, QueueId>,
     /// Queues with waiting jobs, by lower bounds of their virtual time.
-    pub order: BTreeSet<(QueueKey, QueueId)>,
+    pub order: BTreeSet<(Standing, QueueId)>,
     pub charges: IndexMap<JobKey, Charge, Numbers>,
     pub learned: Learned,
     pub policy: Policy,
+    /// Queues that have a share of dispatches.
+    pub background: Vec<QueueId>,
     pub limited: LimitedAccounts,
     /// When running jobs will have run for as long as expected.
     pub overruns: BTreeSet<(u64, JobKey)>,
@@ -140,6 +144,7 @@ impl Ledger {
             charges: IndexMap::default(),
             learned: Learned::default(),
             policy,
+            background: Vec::new(),
             limited: LimitedAccounts::default(),
             overruns: BTreeSet::new(),
             last: [0; CLASS_MAX as usize + 1],
@@ -217,8 +222,12 @@ impl Ledger {
             busy: (0, 0),
             order: BTreeSet::new(),
             noted: None,
+            credit: 0,
         });
         self.by_name.insert(Atom::clone(name), id);
+        if policy.background_per_mille > 0 {
+            self.background.push(id);
+        }
         id
     }
 
@@ -251,11 +260,12 @@ impl Ledger {
         let Some(queue) = self.queues.get(queue) else {
             return 0;
         };
-        let takes_turns = |id: &&MemberId| self.member_admits(**id) && !self.is_member_behind(**id);
-        let members = queue.members.values().filter(takes_turns);
+        let members = queue.members.values();
         let members = members.filter_map(|id| self.members.get(*id));
+        let takes_turns = |m: &&Member| self.member_admits(m) && !self.is_member_behind(m);
         let active = members
             .filter(|member| is_active(member.tally))
+            .filter(takes_turns)
             .map(|member| member.meter.reached(now));
         active.min().unwrap_or(queue.last)
     }
@@ -372,23 +382,25 @@ impl Ledger {
     /// Where a queue stands in the order of all, unless it is paused or at a limit.
     pub(crate) fn queue_rank(&self, id: QueueId, now: u64) -> Option<QueueRank> {
         let queue = self.queues.get(id).filter(|queue| !queue.policy.paused)?;
-        if !self.queue_admits(id) {
-            return None;
-        }
-        Some((
-            std::cmp::Reverse(queue.class()),
-            self.is_queue_behind(queue),
-            queue.meter.pass(now),
-            queue.tally.held(),
-            id,
-        ))
+        queue_admits(queue).then(|| (self.queue_standing(queue, now), queue.tally.held(), id))
     }
 
     /// Where an account stands in the order of its queue, unless it is at a limit.
     pub(crate) fn member_rank(&self, id: MemberId, now: u64) -> Option<MemberRank> {
-        let member = self.members.get(id).filter(|_| self.member_admits(id))?;
-        let behind = self.is_member_behind(id);
-        Some((behind, member.meter.pass(now), member.tally.held(), id))
+        let member = self.members.get(id)?;
+        self.member_admits(member)
+            .then(|| (self.member_standing(member, now), member.tally.held(), id))
+    }
+
+    pub(crate) fn queue_standing(&self, queue: &Queue, now: u64) -> Standing {
+        let behind = self.is_queue_behind(queue);
+        Standing::new(queue.class(), behind, queue.meter.pass(now))
+    }
+
+    pub(crate) fn member_standing(&self, member: &Member, now: u64) -> Standing {
+        // All in one class: that of their queue.
+        let behind = self.is_member_behind(member);
+        Standing::new(CLASS_MAX, behind, member.meter.pass(now))
     }
 
     /// New policies act from now on; what was charged stays. Answers who may have jobs
@@ -415,6 +427,7 @@ impl Ledger {
             }
         }
         self.policy = policy;
+        self.list_background();
         self.set_limits();
         for owner in self.owners().collect::<Vec<_>>() {
             self.note(owner, now);
@@ -438,9 +451,9 @@ impl Ledger {
     /// Whether another job of this owner may begin, some host given.
     pub(crate) fn may_begin(&self, owner: Owner) -> bool {
         let queue = self.queues.get(owner.queue);
-        queue.is_some_and(|queue| !queue.policy.paused)
-            && self.queue_admits(owner.queue)
-            && self.member_admits(owner.member)
+        let member = self.members.get(owner.member);
+        queue.is_some_and(|queue| !queue.policy.paused && queue_admits(queue))
+            && member.is_none_or(|member| self.member_admits(member))
     }
 
     /// Once a second: nobody that waits lags too far behind, and queues nobody uses are forgotten.
@@ -520,6 +533,7 @@ impl Ledger {
             }
             keep
         });
+        self.list_background();
     }
 
     /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod atoms;
+mod background;
 mod bits;
 mod cache;
 mod charges;

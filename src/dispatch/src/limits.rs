@@ -6,7 +6,7 @@
 
 use crate::atoms::Atom;
 use crate::explain::{Limited, Reason};
-use crate::ledger::{Ledger, MemberId, Owner, Queue, QueueId};
+use crate::ledger::{Ledger, Member, MemberId, Owner, Queue};
 use crate::policy::Allowance;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,11 @@ impl LimitedAccount {
 /// The accounts that have limits.
 pub(crate) type LimitedAccounts = BTreeMap<Atom, LimitedAccount>;
 
+/// Whether the limits of a queue let another job of it begin.
+pub(crate) fn queue_admits(queue: &Queue) -> bool {
+    queue.allowance.admits(queue.tally.held())
+}
+
 impl Ledger {
     /// Whether a queue goes behind others of its class: by its own limits, or by those of the account whose it is.
     pub(crate) fn is_queue_behind(&self, queue: &Queue) -> bool {
@@ -41,34 +46,26 @@ impl Ledger {
     }
 
     /// Whether an account goes behind others of its queue.
-    pub(crate) fn is_member_behind(&self, id: MemberId) -> bool {
-        self.limits_of(id).is_some_and(LimitedAccount::is_behind)
-    }
-
-    /// Whether the limits of a queue let another job of it begin.
-    pub(crate) fn queue_admits(&self, id: QueueId) -> bool {
-        let queue = self.queues.get(id);
-        queue.is_some_and(|queue| queue.allowance.admits(queue.tally.held()))
+    pub(crate) fn is_member_behind(&self, member: &Member) -> bool {
+        self.limits_of(member)
+            .is_some_and(LimitedAccount::is_behind)
     }
 
     /// Whether the limits of an account let another job of it begin.
-    pub(crate) fn member_admits(&self, id: MemberId) -> bool {
-        self.limits_of(id).is_none_or(LimitedAccount::admits)
+    pub(crate) fn member_admits(&self, member: &Member) -> bool {
+        self.limits_of(member).is_none_or(LimitedAccount::admits)
     }
 
     /// Whether a queue takes its turn as its weight says, no limit being reached.
     pub(crate) fn is_unlimited(&self, queue: &Queue) -> bool {
         let own = self.limited.get(&queue.name);
-        queue.allowance.admits(queue.tally.held())
+        queue_admits(queue)
             && own.is_none_or(LimitedAccount::admits)
             && !self.is_queue_behind(queue)
     }
 
-    fn limits_of(&self, id: MemberId) -> Option<&LimitedAccount> {
-        if self.limited.is_empty() {
-            return None;
-        }
-        self.limited.get(&self.members.get(id)?.account)
+    fn limits_of(&self, member: &Member) -> Option<&LimitedAccount> {
+        self.limited.get(&member.account)
     }
 
     /// An account is new in a queue.
@@ -90,7 +87,8 @@ impl Ledger {
     /// Notes anew where everybody stands whom the number of jobs on hosts of this owner may move.
     pub(crate) fn note_held(&mut self, owner: Owner, now: u64) {
         self.note(owner, now);
-        let Some(limited) = self.limits_of(owner.member) else {
+        let member = self.members.get(owner.member);
+        let Some(limited) = member.and_then(|member| self.limits_of(member)) else {
             return;
         };
         let owners: Vec<Owner> = limited.owners.iter().copied().collect();
@@ -106,7 +104,8 @@ impl Ledger {
         if let Some(queue) = queue.filter(|queue| queue.allowance.was_full(queue.tally.held())) {
             anew.extend(queue.members.values());
         }
-        if let Some(limited) = self.limits_of(owner.member)
+        let member = self.members.get(owner.member);
+        if let Some(limited) = member.and_then(|member| self.limits_of(member))
             && limited.allowance.was_full(limited.held)
         {
             anew.extend(limited.owners.iter().map(|owner| owner.member));

@@ -4,7 +4,7 @@
 //! bound: a walk takes from the notes until the least true value is surely below the rest, and whoever was noted
 //! too low is noted anew. Cost follows how many are looked at, not how many there are.
 
-use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
+use crate::ledger::{CLASS_MAX, Ledger, Member, MemberId, Owner, Queue, QueueId};
 use crate::meter::Pass;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, btree_set};
@@ -13,11 +13,28 @@ use std::iter::Peekable;
 /// Room for so many looked at is made at once: most walks need no more.
 const READY_FROM: usize = 16;
 
-/// What orders queues: class, those within their limits, virtual time.
-pub(crate) type QueueKey = (Reverse<u8>, bool, Pass);
+/// What orders queues, or the accounts of one queue: higher classes first, then those within their limits, then
+/// virtual time. One number, because decisions compare little else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Standing(i128);
 
-/// What orders the accounts of a queue: those within their limits, virtual time.
-pub(crate) type MemberKey = (bool, Pass);
+impl Standing {
+    /// Virtual time has so many bits, far more than any reaches.
+    const PASS_BITS: u32 = 120;
+    /// Half of what virtual times there are: they lie around 0.
+    const PASS_MAX: i128 = 1 << (Self::PASS_BITS - 1);
+
+    pub(crate) fn new(class: u8, behind: bool, pass: Pass) -> Self {
+        let step = i128::from(CLASS_MAX.saturating_sub(class)) * 2 + i128::from(behind);
+        let pass = pass.clamp(-Self::PASS_MAX, Self::PASS_MAX - 1);
+        Self((step << Self::PASS_BITS) + Self::PASS_MAX + pass)
+    }
+
+    pub(crate) fn class(self) -> u8 {
+        let steps = self.0 >> (Self::PASS_BITS + 1);
+        CLASS_MAX.saturating_sub(u8::try_from(steps).unwrap_or(CLASS_MAX))
+    }
+}
 
 /// Visits ids in the order of their true ranks, given an order by lower bounds.
 #[derive(Debug)]
@@ -58,16 +75,6 @@ impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
     }
 }
 
-/// What of a queue's rank is noted.
-pub(crate) fn queue_key(rank: &QueueRank) -> QueueKey {
-    (rank.0, rank.1, rank.2)
-}
-
-/// What of an account's rank is noted.
-pub(crate) fn member_key(rank: &MemberRank) -> MemberKey {
-    (rank.0, rank.1)
-}
-
 impl Ledger {
     /// Notes anew where a queue and one of its accounts stand. Must follow whatever moves them back, and the first
     /// and the last waiting job.
@@ -77,14 +84,12 @@ impl Ledger {
     }
 
     pub(crate) fn note_queue(&mut self, id: QueueId, now: u64) {
-        let Some(behind) = self.queues.get(id).map(|queue| self.is_queue_behind(queue)) else {
-            return;
-        };
+        let waiting = |queue: &&Queue| queue.tally.waiting > 0;
+        let key = self.queues.get(id).filter(waiting);
+        let key = key.map(|queue| self.queue_standing(queue, now));
         let Some(queue) = self.queues.get_mut(id) else {
             return;
         };
-        let place = (Reverse(queue.class()), behind, queue.meter.pass(now));
-        let key = (queue.tally.waiting > 0).then_some(place);
         if key == queue.noted {
             return;
         }
@@ -95,12 +100,13 @@ impl Ledger {
     }
 
     pub(crate) fn note_member(&mut self, queue: QueueId, id: MemberId, now: u64) {
-        let behind = self.is_member_behind(id);
+        let waiting = |member: &&Member| member.tally.waiting > 0;
+        let key = self.members.get(id).filter(waiting);
+        let key = key.map(|member| self.member_standing(member, now));
         let (Some(queue), Some(member)) = (self.queues.get_mut(queue), self.members.get_mut(id))
         else {
             return;
         };
-        let key = (member.tally.waiting > 0).then(|| (behind, member.meter.pass(now)));
         if key == member.noted {
             return;
         }
@@ -121,11 +127,7 @@ impl Ledger {
             );
             if let Some(key) = queue.noted {
                 assert!(
-                    key <= (
-                        Reverse(queue.class()),
-                        self.is_queue_behind(queue),
-                        queue.meter.pass(now)
-                    ),
+                    key <= self.queue_standing(queue, now),
                     "{} noted too high",
                     queue.name
                 );
@@ -142,7 +144,7 @@ impl Ledger {
                     "{}",
                     member.account
                 );
-                let place = (self.is_member_behind(id), member.meter.pass(now));
+                let place = self.member_standing(member, now);
                 assert!(
                     member.noted.is_none_or(|key| key <= place),
                     "{} too high",
@@ -165,6 +167,25 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_stands_first_is_told_by_class_then_limits_then_virtual_time() {
+        let mut order = Vec::new();
+        for class in (0..=CLASS_MAX).rev() {
+            for behind in [false, true] {
+                for pass in [-1 << 119, -7, 0, 1 << 90, (1 << 119) - 1] {
+                    let standing = Standing::new(class, behind, pass);
+                    assert_eq!(standing.class(), class);
+                    order.push(standing);
+                }
+            }
+        }
+        assert!(order.is_sorted_by(|a, b| a < b));
+        // Beyond what there is, virtual times are all the same.
+        let ends = |pass| Standing::new(3, true, pass);
+        assert_eq!(ends(i128::MAX), ends((1 << 119) - 1));
+        assert_eq!(ends(i128::MIN), ends(-1 << 119));
+    }
 
     #[test]
     fn a_walk_follows_the_true_order_and_tells_what_was_noted_too_low() {

@@ -10,7 +10,7 @@ use crate::event::JobKey;
 use crate::index::{BucketId, Head, Index, KeyCells, digits};
 use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
 use crate::line::Line;
-use crate::order::{Walk, member_key, queue_key};
+use crate::order::Walk;
 use crate::reserve::Limit;
 use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, lacks_of, passes_with_jobs};
 use slotmap::KeyData;
@@ -43,6 +43,8 @@ pub(crate) struct Picker<'a> {
     pub limit: Option<Limit>,
     /// Jobs that have waited since before this may reserve the host when passed over.
     pub reserve_before: Option<u64>,
+    /// The only queue whose jobs are looked at; none: all.
+    pub only: Option<QueueId>,
     /// What waits under the host's keys.
     pub cells: Vec<&'a KeyCells>,
     pub work: Work,
@@ -114,6 +116,10 @@ impl Picker<'_> {
     fn walk(&mut self, candidates: &Bits, budget: u64) -> Found {
         let ledger = self.ledger;
         let mut left = budget;
+        if let Some(only) = self.only {
+            let rank = ledger.queue_rank(only, self.now);
+            return rank.map_or(Found::Nothing, |rank| self.first_of_queue(&rank, &mut left));
+        }
         if self
             .cells
             .iter()
@@ -140,7 +146,7 @@ impl Picker<'_> {
                 .flatten()
         };
         let mut found = Found::Nothing;
-        while let Some(rank) = queues.next(rank_of, queue_key, &mut stale) {
+        while let Some(rank) = queues.next(rank_of, |rank| rank.0, &mut stale) {
             found = match left.checked_sub(1) {
                 None => Found::OverBudget,
                 Some(rest) => {
@@ -174,7 +180,7 @@ impl Picker<'_> {
     }
 
     fn first_of_queue(&mut self, rank: &QueueRank, left: &mut u64) -> Found {
-        let (ledger, queue) = (self.ledger, rank.4);
+        let (ledger, queue) = (self.ledger, rank.2);
         let Some(order) = ledger.queues.get(queue).map(|queue| &queue.order) else {
             return Found::Nothing;
         };
@@ -185,7 +191,7 @@ impl Picker<'_> {
                 .filter_map(|(_, id)| ledger.member_rank(*id, now));
             let mut ranks: Vec<MemberRank> = ranks.collect();
             ranks.sort_unstable();
-            for (_, _, _, member) in ranks {
+            for (_, _, member) in ranks {
                 match self.first_of_cell(member, rank, left) {
                     Found::Nothing => {}
                     done @ (Found::Job(_) | Found::OverBudget) => return done,
@@ -196,9 +202,9 @@ impl Picker<'_> {
         let mut stale = Vec::new();
         let mut members = Walk::new(order);
         let mut found = Found::Nothing;
-        while let Some((_, _, _, member)) = members.next(
+        while let Some((_, _, member)) = members.next(
             |id| ledger.member_rank(id, self.now),
-            member_key,
+            |rank| rank.0,
             &mut stale,
         ) {
             found = match left.checked_sub(1) {
@@ -228,7 +234,7 @@ impl Picker<'_> {
             else {
                 continue;
             };
-            match self.first_head(&cell.heads, best, rank.0.0, left) {
+            match self.first_head(&cell.heads, best, rank.0.class(), left) {
                 Ok(found) => best = found.or(best),
                 Err(OverBudget) => return Found::OverBudget,
             }
@@ -347,7 +353,8 @@ impl Picker<'_> {
             let Some(held) = index.buckets.get(*bucket) else {
                 continue;
             };
-            if !self.view.env.serves(self.ledger.account(held.owner)) {
+            let is_other = self.only.is_some_and(|only| only != held.owner.queue);
+            if is_other || !self.view.env.serves(self.ledger.account(held.owner)) {
                 continue;
             }
             let queue = self.ledger.queue_rank(held.owner.queue, self.now);
@@ -357,7 +364,9 @@ impl Picker<'_> {
                 continue;
             };
             let rank = (queue, member, *place);
-            if best.as_ref().is_none_or(|best| rank < *best) && self.may_enter(place.1, queue.0.0) {
+            if best.as_ref().is_none_or(|best| rank < *best)
+                && self.may_enter(place.1, queue.0.class())
+            {
                 best = Some(rank);
             }
         }

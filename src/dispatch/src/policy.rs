@@ -11,6 +11,9 @@ pub struct QueuePolicy {
     pub weight: u32,
     /// Whether nothing of it is dispatched for now. Default false.
     pub paused: bool,
+    /// Of the dispatches to hosts that could run a job of it, those that are kept for it whatever waits in higher
+    /// classes, in thousandths, 0 to 1,000. Default 0.
+    pub background_per_mille: u16,
 }
 
 impl Default for QueuePolicy {
@@ -19,6 +22,7 @@ impl Default for QueuePolicy {
             priority: 3,
             weight: 10,
             paused: false,
+            background_per_mille: 0,
         }
     }
 }

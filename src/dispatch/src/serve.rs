@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::event::{Decision, JobKey, Kind, NOT_ON_MAX, OfferKey};
 use crate::hosts::{Host, HostId, Nothing, Standing};
 use crate::index::{BucketId, KeyCells, Place};
-use crate::ledger::{MemberRank, Owner, QueueRank};
+use crate::ledger::{MemberRank, Owner, QueueId, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
@@ -83,6 +83,52 @@ impl Engine {
         }
         let limit = self.limit_on(id);
         let reserve_before = self.reserve_before(id).filter(|_| limit.is_none());
+        let (found, passed_over) = self.look_for(id, limit, reserve_before, None)?;
+        if passed_over.is_some_and(|job| self.reserve(job, id)) {
+            // Whether what was found may still enter is another question now.
+            return self.next_for(offer);
+        }
+        let Some(limit) = limit else {
+            let found = found.map(|job| self.background_first(job, id));
+            return found.map(|job| self.own_first(job));
+        };
+        let higher = found
+            .and_then(|job| self.class_of(job))
+            .is_some_and(|class| class > limit.class);
+        if higher || !self.fits_now(limit.job, id) {
+            found
+        } else {
+            Some(limit.job)
+        }
+    }
+
+    /// What comes before the next job of a host: one of a lower class whose queue is due its share of dispatches.
+    fn background_first(&mut self, job: JobKey, host: HostId) -> JobKey {
+        if self.ledger.background.is_empty() {
+            return job;
+        }
+        let known = self.index.jobs.get(&job);
+        let Some((_, owner)) = known.and_then(|job| self.index.shape_of(job)) else {
+            return job;
+        };
+        for queue in self.ledger.pass_over(owner.queue) {
+            let found = self.look_for(host, None, None, Some(queue));
+            if let Some((Some(low), _)) = found {
+                self.ledger.takes_its_share(queue);
+                return low;
+            }
+        }
+        job
+    }
+
+    /// Looks for a host's next job, of all queues or of one; and for a job that it must pass over.
+    fn look_for(
+        &mut self,
+        id: HostId,
+        limit: Option<Limit>,
+        reserve_before: Option<u64>,
+        only: Option<QueueId>,
+    ) -> Option<(Option<JobKey>, Option<JobKey>)> {
         let host = self.hosts.known.get(id)?;
         let mut picker = Picker {
             index: &self.index,
@@ -92,6 +138,7 @@ impl Engine {
             now: self.now,
             limit,
             reserve_before,
+            only,
             cells: self.cells_under(host).collect(),
             work: self.work,
             stale_queues: Vec::new(),
@@ -109,7 +156,7 @@ impl Engine {
             ..
         } = picker;
         self.work = work;
-        if nothing {
+        if nothing && only.is_none() {
             self.note_nothing(id);
         }
         // A few that are noted too low are sooner looked at again than noted anew.
@@ -121,21 +168,7 @@ impl Engine {
         for owner in stale_members {
             self.ledger.note_member(owner.queue, owner.member, self.now);
         }
-        if passed_over.is_some_and(|job| self.reserve(job, id)) {
-            // Whether what was found may still enter is another question now.
-            return self.next_for(offer);
-        }
-        let Some(limit) = limit else {
-            return found.map(|job| self.own_first(job));
-        };
-        let higher = found
-            .and_then(|job| self.class_of(job))
-            .is_some_and(|class| class > limit.class);
-        if higher || !self.fits_now(limit.job, id) {
-            found
-        } else {
-            Some(limit.job)
-        }
+        Some((found, passed_over))
     }
 
     /// Of the first jobs that are alike the first that this replica comes first for, else second, and so on: who
@@ -318,7 +351,7 @@ impl Engine {
                 continue;
             }
             let job = self.own_first(rank.2.1);
-            let Some(offer) = self.best_offer(job, rank.0.0.0) else {
+            let Some(offer) = self.best_offer(job, rank.0.0.class()) else {
                 continue;
             };
             self.claim(job, offer, decisions);

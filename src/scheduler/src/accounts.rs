@@ -16,6 +16,7 @@ use crate::{
     Access,
     core::Core,
     fresh::Fresh,
+    health_checks::HEALTH_CHECK,
     limits::{changed, limits_from},
     refusal::{Refusal, excerpt},
     secrets::{new_token, token_hash},
@@ -73,6 +74,16 @@ impl Who {
             role: Role::Admin,
             vip: true,
             open: true,
+        }
+    }
+
+    /// The account of health checks that the site itself submits, into any queue.
+    pub(crate) fn health_checks() -> Self {
+        Self {
+            name: HEALTH_CHECK.to_owned(),
+            role: Role::User,
+            vip: true,
+            open: false,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A host is closed by a small document of its own, because testboxes write the one that says what a host is. Every
 //! replica reads these documents every other second. A request of a closed host waits like any other and is
-//! answered empty; what the host has goes on.
+//! answered empty; what the host has goes on. A suspect host gets health checks alone (`health_checks`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,8 +20,14 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::{
-    accounts::check_name, clock::utc_text, core::Core, fresh::Fresh, jobs::Changed,
-    refusal::Refusal, writer::only,
+    accounts::check_name,
+    clock::utc_text,
+    core::Core,
+    fresh::Fresh,
+    health_checks::{Check, HEALTH_CHECK},
+    jobs::Changed,
+    refusal::Refusal,
+    writer::only,
 };
 
 /// Longest reason kept, characters.
@@ -48,9 +54,22 @@ pub(crate) struct Closure {
     pub(crate) reason: String,
     pub(crate) by: String,
     pub(crate) at_ms: u64,
+    /// Of a suspect host: the health check that was made last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check: Option<Check>,
 }
 
 impl Closure {
+    /// Whether its host gets no job at all.
+    fn is_shut(&self) -> bool {
+        self.how != How::Suspect
+    }
+
+    /// Whether its host gets jobs of this account all the same.
+    pub(crate) fn serves(&self, account: &str) -> bool {
+        !self.is_shut() && account == HEALTH_CHECK
+    }
+
     /// The word for its host's state, with so many jobs left on it.
     pub(crate) fn state(&self, jobs: usize) -> &'static str {
         match (self.how, jobs) {
@@ -73,7 +92,14 @@ impl Closure {
             How::Drain => "it is drained",
             How::Suspect => "it is suspect and was put aside",
         };
-        format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms))
+        let since = format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms));
+        if self.is_shut() {
+            return since;
+        }
+        let last = self.check.map_or(String::new(), |check| {
+            format!("; number {} is job {}", check.number, check.job_id)
+        });
+        format!("{since}; a health check that passes gives it back (account {HEALTH_CHECK}){last}")
     }
 
     pub(crate) fn view(&self) -> ClosedView {
@@ -82,6 +108,7 @@ impl Closure {
             reason: self.reason.clone(),
             by: self.by.clone(),
             at_ms: self.at_ms,
+            check_job: self.check.map(|check| check.job_id.to_string()),
         }
     }
 }
@@ -123,6 +150,24 @@ impl Closures {
         self.with(|known| known.get(host).cloned())
     }
 
+    /// Whether a host gets no job at all.
+    fn is_shut(&self, host: &str) -> bool {
+        self.with(|known| known.get(host).is_some_and(Closure::is_shut))
+    }
+
+    /// Whether a host gets health checks alone.
+    pub(crate) fn is_suspect(&self, host: &str) -> bool {
+        self.with(|known| known.get(host).is_some_and(|known| !known.is_shut()))
+    }
+
+    /// The hosts that get health checks alone.
+    pub(crate) fn suspects(&self) -> Vec<String> {
+        self.with(|known| {
+            let suspects = known.iter().filter(|(_, closure)| !closure.is_shut());
+            suspects.map(|(host, _)| host.clone()).collect()
+        })
+    }
+
     fn with<R>(&self, work: impl FnOnce(&mut Fresh<Closure>) -> R) -> R {
         work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -142,6 +187,9 @@ impl Core {
         });
         let read = read.collect();
         if self.closures.with(|known| known.listed(read)) {
+            // Whoever opens it again begins a new count everywhere.
+            let is_open = |host: &String| self.closures.of(host).is_none();
+            self.closures.streaks.retain(|host, _| is_open(host));
             self.closures_changed();
         }
         Ok(())
@@ -149,14 +197,15 @@ impl Core {
 
     fn closures_changed(&self) {
         self.closures.changed();
-        self.waiters
-            .hurry(|waiter| self.closures.of(&waiter.offerer.host).is_some());
+        self.waiters.hurry(|waiter| {
+            self.closures.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
+        });
     }
 
-    /// Waits while a host is closed, until `until` at most; says whether it is open.
+    /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
     pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
         let mut changes = self.closures.changes.subscribe();
-        while self.closures.of(host).is_some() {
+        while self.closures.is_shut(host) {
             let left_ms = until.0.saturating_sub(self.clock.now().0);
             if left_ms == 0 {
                 return false;
@@ -192,6 +241,7 @@ impl Core {
             reason: reason.chars().take(REASON_MAX).collect(),
             by: by.to_owned(),
             at_ms: self.clock.wall_ms(),
+            check: None,
         }
     }
 
@@ -205,13 +255,12 @@ impl Core {
                 "list hosts and their states with GET hosts",
             ));
         };
-        self.closures.streaks.remove(host);
         let expect = Expect::Version(doc.version);
         self.write_closure(host, expect, None).await?;
         Ok(())
     }
 
-    async fn write_closure(
+    pub(crate) async fn write_closure(
         &self,
         host: &str,
         expect: Expect,
@@ -226,6 +275,7 @@ impl Core {
         let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
         self.closures
             .with(|known| known.wrote(host, version, closure));
+        self.closures.streaks.remove(host);
         self.closures_changed();
         Ok(())
     }
@@ -243,6 +293,9 @@ impl Core {
             return;
         }
         let host = before.host.as_str();
+        if self.closures.of(host).is_some() {
+            return;
+        }
         if cause != Some(Cause::Infra) {
             self.closures.streaks.remove(host);
             return;
@@ -257,7 +310,7 @@ impl Core {
         let is_suspect = streak.failures >= suspect_after && streak.accounts.len() >= ACCOUNTS_MIN;
         let failures = streak.failures;
         drop(streak);
-        if is_suspect && self.closures.of(host).is_none() {
+        if is_suspect {
             let reason =
                 format!("{failures} attempts in a row failed there, the last one with {health}");
             let suspects = self.closures.suspects.lock();
@@ -379,6 +432,7 @@ mod tests {
             reason: "new disk".to_owned(),
             by: "ann".to_owned(),
             at_ms: 5,
+            check: None,
         };
         assert_eq!(
             (closure.state(2), closure.state(0)),

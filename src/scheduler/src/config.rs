@@ -5,6 +5,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use fairlead_job::SiteDefaults;
 use fairlead_store::ElasticConfig;
 
+use crate::HealthCheck;
+
 /// Which store.
 #[derive(Debug, Clone)]
 pub enum StoreChoice {
@@ -88,6 +90,8 @@ pub struct Config {
     /// After how many attempts in a row that failed by the machine's fault a host is put aside, if they were of
     /// several accounts. Default 3; 0: never.
     pub suspect_after: u32,
+    /// The job with which suspect hosts are tried out by themselves. Default: none.
+    pub health_check: Option<HealthCheck>,
     /// Limits on requests.
     pub limits: Limits,
     /// Most waiting jobs kept in memory. Default 10,000.
@@ -110,6 +114,7 @@ impl Config {
             lease_ms: 60_000,
             heartbeat_ms: 10_000,
             suspect_after: 3,
+            health_check: None,
             limits: Limits::default(),
             cache_jobs_max: 10_000,
         }

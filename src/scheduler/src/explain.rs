@@ -170,6 +170,16 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         standing.share_per_mille / 10,
         standing.share_per_mille % 10,
     ));
+    if standing.background_per_mille > 0 {
+        let (whole, rest) = (
+            standing.background_per_mille / 10,
+            standing.background_per_mille % 10,
+        );
+        reasons.push(format!(
+            "{whole}.{rest} % of dispatches are kept for queue '{}', whatever waits in higher classes",
+            standing.queue
+        ));
+    }
     if let Some(host) = &explained.reserved_host {
         reasons.push(format!("host {host} is kept for it"));
     }
@@ -177,7 +187,8 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         let hostname = verdict.host.clone();
         // A closed host offers nothing: the engine may not know it.
         let closed = core.closures.of(&hostname);
-        match closed.filter(|_| core.could_run(state, &hostname)) {
+        let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
+        match keeps_off.filter(|_| core.could_run(state, &hostname)) {
             Some(closure) => HostVerdict {
                 hostname,
                 could: true,

@@ -1,11 +1,15 @@
 //! Small documents as a replica knows them: what it wrote itself counts at once, though lists lag behind.
 //!
 //! A list may show an older version of a document than was written here, or not show it yet; neither
-//! undoes the write. A document that was in a list and is gone from a later one was deleted elsewhere.
+//! undoes the write. A document that was in a list and is gone from a later one was deleted elsewhere; so was one that
+//! was written here and never came into any, after some lists.
 
 use std::collections::BTreeMap;
 
 use fairlead_store::Version;
+
+/// A write shows in one of so many lists, a second or two apart: else it was undone elsewhere.
+const LAGGING_LISTS: u8 = 3;
 
 #[derive(Debug)]
 struct Known<T> {
@@ -13,6 +17,8 @@ struct Known<T> {
     /// `None`: deleted here.
     value: Option<T>,
     listed: bool,
+    /// How many lists did not show it since it was written.
+    missed: u8,
 }
 
 /// The documents of one kind, by id.
@@ -34,6 +40,7 @@ impl<T: PartialEq> Fresh<T> {
                 version,
                 value,
                 listed: false,
+                missed: 0,
             };
             self.0.insert(id.to_owned(), known);
         }
@@ -56,13 +63,15 @@ impl<T: PartialEq> Fresh<T> {
                             version,
                             value: Some(value),
                             listed: true,
+                            missed: 0,
                         },
                     );
                 }
             }
         }
-        for (id, known) in old {
-            if known.listed {
+        for (id, mut known) in old {
+            known.missed = known.missed.saturating_add(1);
+            if known.listed || known.missed > LAGGING_LISTS {
                 changed |= known.value.is_some();
             } else {
                 self.0.insert(id, known);
@@ -110,6 +119,18 @@ mod tests {
         assert!(!fresh.listed(vec![doc("a", 5, 20), doc("b", 6, 30)]));
         assert!(fresh.listed(vec![doc("a", 7, 40), doc("b", 6, 30)]));
         assert_eq!(fresh.iter().map(|(_, value)| *value).sum::<u32>(), 70);
+    }
+
+    #[test]
+    fn what_was_deleted_elsewhere_before_any_list_had_it_is_not_kept_for_ever() {
+        let mut fresh = Fresh::default();
+        fresh.wrote("a", at(5), Some(20));
+        for _ in 0..LAGGING_LISTS {
+            assert!(!fresh.listed(vec![]), "it may lag");
+            assert_eq!(fresh.get("a"), Some(&20));
+        }
+        assert!(fresh.listed(vec![]));
+        assert_eq!(fresh.get("a"), None);
     }
 
     #[test]

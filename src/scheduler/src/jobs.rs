@@ -300,7 +300,8 @@ impl Core {
             };
             core.changed(&changed);
             core.count_end(&changed);
-            if changed.after.state.stage.is_terminal() {
+            let is_over = |job: &StoredJob| job.state.stage.is_terminal();
+            if is_over(&changed.after) && !is_over(&changed.before) {
                 core.sequences.stirred(&changed.after.state);
             }
             core.clusters.stirred(&changed.after.state);

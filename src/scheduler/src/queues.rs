@@ -24,6 +24,9 @@ pub(crate) const VIP: &str = "vip";
 const PRIORITY_MAX: u8 = 9;
 /// Largest weight.
 const WEIGHT_MAX: u32 = 10_000;
+/// The field of a share of dispatches, and the largest one, in thousandths: half of them.
+const BACKGROUND: &str = "background_permille";
+const BACKGROUND_MAX: u16 = 500;
 
 /// What an admin set of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,12 +131,16 @@ fn policy_from(body: &Value) -> QueuePolicy {
             .get("paused")
             .and_then(Value::as_bool)
             .unwrap_or(default.paused),
+        background_per_mille: number(BACKGROUND)
+            .and_then(|share| u16::try_from(share).ok())
+            .filter(|share| *share <= BACKGROUND_MAX)
+            .unwrap_or(default.background_per_mille),
     }
 }
 
 fn check(change: &QueueChange) -> Result<(), Refusal> {
     if *change == QueueChange::default() {
-        let hint = "say priority, weight, paused or limits";
+        let hint = "say priority, weight, paused, background_permille or limits";
         return Err(Refusal::new(
             ErrorCode::BadField,
             "nothing to change was said",
@@ -152,6 +159,14 @@ fn check(change: &QueueChange) -> Result<(), Refusal> {
             ErrorCode::BadField,
             format!("weight: {weight} is not 1 to {WEIGHT_MAX}"),
             "to stop a queue set paused: true",
+        ));
+    }
+    let too_much = |share: &u16| *share > BACKGROUND_MAX;
+    if let Some(share) = change.background_permille.filter(too_much) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("{BACKGROUND}: {share} is over {BACKGROUND_MAX}"),
+            "thousandths of all dispatches, 50 for one of twenty; 0 for none",
         ));
     }
     Ok(())
@@ -174,11 +189,15 @@ impl Core {
             priority: change.priority.unwrap_or(present.policy.priority),
             weight: change.weight.unwrap_or(present.policy.weight),
             paused: change.paused.unwrap_or(present.policy.paused),
+            background_per_mille: change
+                .background_permille
+                .unwrap_or(present.policy.background_per_mille),
         };
         let limits = changed(present.limits, &change.limits)?;
         let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
         let body = json!({
             "priority": policy.priority, "weight": policy.weight, "paused": policy.paused, "limits": limits,
+            BACKGROUND: policy.background_per_mille,
         });
         let version = self.write_queue(name, expect, Some(body)).await?;
         self.queue_is(name, version, Some(Set { policy, limits }));
@@ -269,6 +288,7 @@ impl Core {
                 priority: policy.priority,
                 weight: policy.weight,
                 paused: policy.paused,
+                background_permille: policy.background_per_mille,
                 waiting: waiting.get(&name).copied().unwrap_or(0),
                 running: 0,
                 share_permille: 0,
@@ -318,11 +338,24 @@ mod tests {
     }
 
     #[test]
+    fn at_most_half_of_all_dispatches_are_kept_for_a_queue() {
+        let change = |share| QueueChange {
+            background_permille: Some(share),
+            ..QueueChange::default()
+        };
+        assert!(check(&change(0)).is_ok() && check(&change(500)).is_ok());
+        let refusal = check(&change(501)).unwrap_err();
+        assert!(refusal.body.message.contains("501 is over 500"));
+    }
+
+    #[test]
     fn a_damaged_policy_reads_as_the_default() {
         assert_eq!(
             policy_from(&json!({"priority": 99, "weight": -1})),
             QueuePolicy::default()
         );
         assert_eq!(policy_from(&json!({"priority": 9})).priority, 9);
+        let kept = |share: u64| policy_from(&json!({ BACKGROUND: share })).background_per_mille;
+        assert_eq!((kept(50), kept(501)), (50, 0));
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::{
     accounts::check_name, clock::utc_text, closures::REASON_MAX, core::Core, fresh::Fresh,
-    refusal::Refusal, waiters::Waiter, writer::only,
+    health_checks::HEALTH_CHECK, refusal::Refusal, waiters::Waiter, writer::only,
 };
 
 /// Most accounts that a host is kept for at one time.
@@ -139,6 +139,9 @@ impl Core {
 
     /// Whose jobs alone a host gets; empty: everybody's.
     pub(crate) fn served_accounts(&self, host: &str) -> Vec<String> {
+        if self.closures.is_suspect(host) {
+            return vec![HEALTH_CHECK.to_owned()];
+        }
         let reserved = self.reserved(host);
         reserved.map_or_else(Vec::new, |reservation| reservation.accounts)
     }

@@ -457,6 +457,19 @@ mod tests {
         assert_eq!(a.pass_on(&key()).await, Ok(false));
     }
 
+    /// Making sure of the end was taken for another end, and so on for ever.
+    #[tokio::test]
+    async fn the_end_of_the_last_one_is_looked_at_once() {
+        let (_data, core) = core().await;
+        store_job(&core, member(1)).await;
+        assert_eq!(core.pass_on(&key()).await, Ok(true));
+        end(&core, 1).await;
+        let due = || core.sequences.with(|known| std::mem::take(&mut known.due));
+        assert_eq!(due(), [key()].into());
+        assert_eq!(core.pass_on(&key()).await, Ok(false));
+        assert_eq!(due(), [].into());
+    }
+
     #[tokio::test]
     async fn what_a_dead_replica_began_another_one_ends() {
         let (_data, a) = core().await;

@@ -1,8 +1,8 @@
 //! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use fairlead_dispatch::{Dimension, DimensionCounts, Event, Millis, OfferKey};
+use fairlead_dispatch::{Dimension, DimensionCounts, Event, OfferKey};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
@@ -18,8 +18,9 @@ use crate::{
 const LOOK_MS: u64 = 1_000;
 /// Counting takes one part of so many of the time: with a million jobs it is done less often.
 const COUNT_PART: u64 = 25;
-/// Longest time between two counts, ms. News is read each second all the same.
-const COUNT_MS_MAX: u64 = 4_000;
+/// Times between two counts, ms: the shortest that is long enough, at most the last. News is read each second all
+/// the same.
+const COUNT_EVERY_MS: [u64; 3] = [1_000, 2_000, 4_000];
 /// How often changes are read a second time, in looks. What was written so long ago is acknowledged or gone.
 const AGAIN_EVERY: u64 = 10;
 /// How often alarms and timers are read, in looks.
@@ -115,18 +116,18 @@ impl Core {
     /// Looks at the store each second, until the replica stops.
     pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
         let mut round: u64 = 0;
-        let mut next = self.clock.now();
-        let mut count_at = next;
+        let mut pace = CountPace::default();
         loop {
-            // From beginning to beginning: a look that takes long does not put off the next one.
-            next = Millis(next.0.saturating_add(LOOK_MS).max(self.clock.now().0));
+            // All replicas at the same time: what several ask for at once the store works out once. From beginning to
+            // beginning: a look that takes long does not put off the next one.
+            let wait_ms = until_look_ms(self.clock.wall_ms());
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clock.sleep_until(next) => {}
+                () = self.clock.sleep(Duration::from_millis(wait_ms)) => {}
             }
             round = round.wrapping_add(1);
-            let outcome = self.look(round, &mut at, &mut count_at).await;
+            let outcome = self.look(round, &mut at, &mut pace).await;
             if let Err(error) = outcome {
                 self.metrics.looks_failed.inc();
                 tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
@@ -159,8 +160,10 @@ impl Core {
         self: &Arc<Self>,
         round: u64,
         at: &mut Positions,
-        count_at: &mut Millis,
+        pace: &mut CountPace,
     ) -> Result<(), StoreError> {
+        // Of the beginning of this look, by a clock that the replicas share.
+        let wall_ms = self.clock.wall_ms();
         let missed = self.catch_up(at).await?;
         if round.is_multiple_of(AGAIN_EVERY) {
             self.catch_up_again(at).await?;
@@ -171,16 +174,16 @@ impl Core {
             self.read_timers().await?;
         }
         self.put_suspects_aside().await;
-        let began = self.clock.now();
-        if missed || began >= *count_at {
+        if missed || pace.is_due(wall_ms) {
+            let began = self.clock.now();
             self.count().await?;
-            let took_ms = self.clock.now().0.saturating_sub(began.0);
-            *count_at = Millis(began.0.saturating_add(count_pause_ms(took_ms)));
+            pace.took(self.clock.now().0.saturating_sub(began.0), wall_ms);
         }
         self.reload_queues().await?;
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
+            self.mind_suspects().await?;
             self.reload_reservations().await?;
         }
         if round.is_multiple_of(HOURS_EVERY) {
@@ -271,13 +274,40 @@ impl Core {
     }
 }
 
-/// How long after the beginning of a count that took so long the next one may begin, ms; 0: at the next look.
-fn count_pause_ms(took_ms: u64) -> u64 {
-    let pause_ms = took_ms.saturating_mul(COUNT_PART);
-    if pause_ms <= LOOK_MS {
-        0
+/// When the waiting jobs are counted: at the same times by all replicas, so that the store, which keeps the last
+/// answer, counts once for all of them.
+#[derive(Debug, Default)]
+struct CountPace {
+    /// How long counting took, ms: the longest of late. An answer that the store still had takes no time.
+    took_ms: u64,
+    /// In which of the times between two counts the last one began.
+    last: Option<u64>,
+}
+
+impl CountPace {
+    fn every_ms(&self) -> u64 {
+        let least_ms = self.took_ms.saturating_mul(COUNT_PART);
+        let long_enough = COUNT_EVERY_MS.into_iter().find(|ms| *ms >= least_ms);
+        long_enough.unwrap_or(COUNT_EVERY_MS[2])
+    }
+
+    fn is_due(&self, wall_ms: u64) -> bool {
+        self.last != Some(wall_ms / self.every_ms())
+    }
+
+    fn took(&mut self, took_ms: u64, wall_ms: u64) {
+        self.took_ms = took_ms.max(self.took_ms.saturating_mul(7) / 8);
+        self.last = Some(wall_ms / self.every_ms());
+    }
+}
+
+/// Time until the clock shows the next whole second, ms. Who wakes a moment before it has seen it.
+fn until_look_ms(wall_ms: u64) -> u64 {
+    let left_ms = LOOK_MS - wall_ms % LOOK_MS;
+    if left_ms < LOOK_MS / 10 {
+        left_ms + LOOK_MS
     } else {
-        pause_ms.min(COUNT_MS_MAX)
+        left_ms
     }
 }
 
@@ -313,7 +343,35 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_counted_less_often_but_not_seldom() {
-        let pauses = [0, 1, 40, 41, 100, 160, 5_000].map(count_pause_ms);
-        assert_eq!(pauses, [0, 0, 0, 1_025, 2_500, 4_000, 4_000]);
+        let every = [0, 1, 40, 41, 80, 100, 5_000].map(|took_ms| {
+            let mut pace = CountPace::default();
+            pace.took(took_ms, 0);
+            pace.every_ms()
+        });
+        assert_eq!(every, [1_000, 1_000, 1_000, 2_000, 2_000, 4_000, 4_000]);
+    }
+
+    #[test]
+    fn replicas_count_in_the_same_looks_whoever_it_took_long() {
+        let (mut a, mut b) = (CountPace::default(), CountPace::default());
+        let mut counted = Vec::new();
+        for second in 0..40 {
+            let wall_ms = second * 1_000 + 3;
+            for (pace, took_ms) in [(&mut a, 140), (&mut b, if second < 4 { 140 } else { 1 })] {
+                if pace.is_due(wall_ms) {
+                    pace.took(took_ms, wall_ms);
+                    counted.push(second);
+                }
+            }
+        }
+        // Until B, which always found the answer there, takes it for cheap.
+        let expected: Vec<u64> = [0, 4, 8, 12, 16].iter().flat_map(|s| [*s, *s]).collect();
+        assert!(counted.starts_with(&expected), "{counted:?}");
+    }
+
+    #[test]
+    fn looks_begin_with_the_second() {
+        let waits = [0, 1, 900, 999, 1_000, 5_400].map(until_look_ms);
+        assert_eq!(waits, [1_000, 999, 100, 1_001, 1_000, 600]);
     }
 }

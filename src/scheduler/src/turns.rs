@@ -184,24 +184,25 @@ impl Core {
             let over = doc.past.len().saturating_sub(PAST_MAX);
             doc.past.drain(..over);
         }
-        // What is known to be over need not be looked at again.
-        let ours = |id: &&JobId| {
-            let live = self.live.get(**id);
-            live.is_some_and(|live| live.stored.state.host == offerer.host)
-        };
-        let is_own = present.replica == self.run;
-        doc.jobs = if is_own {
-            present.jobs.iter().filter(ours).copied().collect()
-        } else {
-            present.jobs.clone()
-        };
+        doc.jobs.clone_from(&present.jobs);
+        if present.replica == self.run {
+            // What is known to be over need not be looked at again.
+            doc.jobs.retain(|id| self.is_held_by(*id, &offerer.host));
+        }
         Ok(doc)
+    }
+
+    fn is_held_by(&self, id: JobId, host: &str) -> bool {
+        let live = self.live.get(id);
+        live.is_some_and(|live| live.stored.state.host == host)
     }
 
     /// The last step before jobs are handed out: `false` when another request took the turn meanwhile.
     pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> bool {
         let mut doc = turn.known.doc.clone();
         doc.answered = true;
+        // What it named before was looked at since.
+        doc.jobs.retain(|id| self.is_held_by(*id, &turn.host));
         doc.jobs.extend(jobs);
         doc.jobs.sort_unstable();
         doc.jobs.dedup();
@@ -331,6 +332,21 @@ mod tests {
         assert!(b.keep_turn(&second, &[]).await);
         let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+
+    /// The document named all that the host ever had, and each request read all of it.
+    #[tokio::test]
+    async fn what_is_over_is_not_named_any_more_though_each_request_comes_to_another_replica() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(a.keep_turn(&first, &[JobId::new(7)]).await);
+        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        assert_eq!(second.jobs(), [JobId::new(7)]);
+        // It was looked at, and is over.
+        assert!(b.keep_turn(&second, &[JobId::new(8)]).await);
+        let third = a.take_turn(&ask("s", 3)).await.unwrap();
+        assert_eq!(third.jobs(), [JobId::new(8)]);
     }
 
     #[tokio::test]

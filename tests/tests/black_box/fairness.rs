@@ -10,6 +10,7 @@ on_both_stores!(
     limits_of_running_and_waiting_jobs_hold_over_restarts,
     one_job_does_not_wait_behind_ten_thousand,
     vip_is_next_of_all_and_idle_is_last,
+    a_share_of_dispatches_is_kept_for_a_low_class,
     row_07_weights_come_from_the_queue,
     a_paused_queue_waits,
 );
@@ -51,6 +52,31 @@ async fn vip_is_next_of_all_and_idle_is_last(store: Store) {
     assert_eq!(ran.len(), 8);
     assert_eq!(ran.first(), Some(&vip));
     assert_eq!(ran.last(), Some(&idle));
+}
+
+async fn a_share_of_dispatches_is_kept_for_a_low_class(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let path = "/scheduler/v1/queues/idle";
+    http.post(path, &json!({"background_permille": 501}))
+        .await
+        .refused(400);
+    let set = http.post(path, &json!({"background_permille": 250})).await;
+    assert_eq!(set.json()["background_permille"], 250, "{}", set.text);
+    scheduler.kill();
+    scheduler.restart().await;
+    http.submit(&jobs::times(6, &jobs::hw("alice"))).await;
+    let idle = jobs::with(jobs::hw("carol"), &json!({"queue": "idle"}));
+    let idle = http.submit(&jobs::times(3, &idle)).await;
+    let explained = http
+        .get(&format!("/scheduler/v1/jobs/{}/explain", idle[0]))
+        .await;
+    let words = "25.0 % of dispatches are kept for queue 'idle'";
+    assert!(explained.text.contains(words), "{}", explained.text);
+    let ran = Testbox::hw(&http, "host-1").run_all(3).await;
+    let turns = ran.iter().enumerate().filter(|(_, id)| idle.contains(id));
+    let turns: Vec<usize> = turns.map(|(turn, _)| turn + 1).collect();
+    assert_eq!(turns, [4, 8, 9], "the last one when nothing else waits");
 }
 
 async fn row_07_weights_come_from_the_queue(store: Store) {

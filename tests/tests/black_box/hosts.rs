@@ -8,6 +8,7 @@ on_both_stores!(
     a_host_that_waits_is_closed_at_once_and_opened_again,
     a_reserved_host_gets_the_jobs_of_its_accounts_alone,
     a_host_that_fails_again_and_again_is_put_aside,
+    a_suspect_host_that_passes_a_health_check_gets_jobs_again,
 );
 
 async fn state(http: &Http, host: &str) -> Value {
@@ -154,11 +155,12 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
     }
 }
 
-async fn a_host_that_fails_again_and_again_is_put_aside(store: Store) {
-    let scheduler = Scheduler::start(store).await;
-    let http = scheduler.http();
-    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
-    let once = |account: &str| jobs::with(jobs::dc(account), &json!({"retry": 0}));
+fn once(account: &str) -> Value {
+    jobs::with(jobs::dc(account), &json!({"retry": 0}))
+}
+
+/// A host fails jobs of two accounts until it is put aside.
+async fn becomes_suspect(http: &Http, testbox: &mut Testbox) {
     for account in ["alice", "bob", "alice"] {
         http.submit(&once(account)).await;
         let grant = testbox.ask(10).await.remove(0);
@@ -167,11 +169,58 @@ async fn a_host_that_fails_again_and_again_is_put_aside(store: Store) {
         testbox.drop_job(&grant.job_id);
     }
     until("it is suspect", 20, async || {
-        (state(&http, "host-1").await["state"] == "suspect").then_some(())
+        (state(http, "host-1").await["state"] == "suspect").then_some(())
     })
     .await;
+}
+
+async fn a_host_that_fails_again_and_again_is_put_aside(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    becomes_suspect(&http, &mut testbox).await;
     let id = http.submit(&once("alice")).await.remove(0);
     assert!(testbox.ask(1).await.is_empty());
     post(&http, "host-1", "uncordon", &json!({})).await;
     assert_eq!(testbox.run_all(5).await, [id]);
+}
+
+async fn a_suspect_host_that_passes_a_health_check_gets_jobs_again(store: Store) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("selftest.yaml");
+    std::fs::write(&file, "suite: selftest\ntestbox: vm-2p1g\nscript: 'true'\n").expect("a file");
+    let with_check = ["--health-check", file.to_str().expect("a plain name")];
+    let mut scheduler = Scheduler::start_with(store, &with_check).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    becomes_suspect(&http, &mut testbox).await;
+    let id = http.submit(&once("alice")).await.remove(0);
+    let check = until("a health check was made", 20, async || {
+        let view = state(&http, "host-1").await;
+        view["closed"]["check_job"].as_str().map(str::to_owned)
+    })
+    .await;
+    let path = format!("/scheduler/v1/jobs/{id}/explain");
+    let told = http.get(&path).await.text;
+    let words = format!("number 1 is job {check}");
+    assert!(told.contains(&words), "{told}");
+    scheduler.kill();
+    scheduler.restart().await;
+    // Alice's is older, and yet the check goes there alone.
+    let grants = testbox.ask(20).await;
+    let given: Vec<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
+    assert_eq!(given, [check.as_str()]);
+    assert_eq!(grants[0].job["suite"], "selftest");
+    testbox.finish(&grants[0]).await;
+    until("it is given back", 20, async || {
+        let view = state(&http, "host-1").await;
+        view["closed"].is_null().then_some(())
+    })
+    .await;
+    assert_eq!(testbox.run_all(5).await, [id]);
+    let listed = http
+        .get("/scheduler/v1/jobs?account=health-check")
+        .await
+        .text;
+    assert_eq!(listed.matches("\"selftest\"").count(), 1, "{listed}");
 }

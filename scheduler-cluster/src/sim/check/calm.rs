@@ -59,6 +59,7 @@ impl Check {
             return Ok(());
         };
         self.nobody_is_late(calm_ms, now_ms)?;
+        self.nothing_is_kept_for_ever(calm_ms, now_ms)?;
         let patience_ms = IDLE_MS + self.refresh_ms;
         let long = |since_ms: u64| since_ms.max(calm_ms) + patience_ms < now_ms;
         for (plan, side) in self.plans.iter().zip(&self.hosts) {
@@ -87,7 +88,9 @@ impl Check {
             let left_mb = plan.memory_mb.saturating_sub(held_mb);
             let free_mb = request.free_memory_mb.min(left_mb);
             let passed = waiting.map(|track| &track.state).find(|state| {
-                lacks(state, plan).is_none() && (plan.is_hw() || state.memory_mb <= free_mb)
+                lacks(state, plan).is_none()
+                    && (plan.is_hw() || state.memory_mb <= free_mb)
+                    && !self.is_kept_off(state, plan, now_ms)
             });
             if let Some(state) = passed {
                 return broken(
@@ -112,12 +115,12 @@ impl Check {
         let (judged, later): (Vec<_>, Vec<_>) = claims.into_iter().partition(due);
         self.history.claims = later;
         for claim in judged {
-            self.is_right_order(&claim)?;
+            self.is_right_order(&claim, now_ms)?;
         }
         Ok(())
     }
 
-    fn is_right_order(&self, claim: &Claimed) -> Result<(), Violation> {
+    fn is_right_order(&self, claim: &Claimed, now_ms: u64) -> Result<(), Violation> {
         let Some((calm_ms, plan)) = self.calm_since_ms.zip(self.plans.get(claim.host)) else {
             return Ok(());
         };
@@ -140,6 +143,7 @@ impl Check {
                         .memory_mb
                         .max(if plan.is_hw() { plan.memory_mb } else { 0 })
                 && lacks(&track.state, plan).is_none()
+                && !self.is_kept_off(&track.state, plan, now_ms)
         });
         match passed {
             Some(track) => broken(

@@ -106,6 +106,7 @@ impl Check {
             self.success_was_reported(after)?;
         }
         self.history.keep(change, now_ms);
+        self.fill_limits(now_ms);
         Ok(())
     }
 
@@ -161,6 +162,7 @@ impl Check {
         }
         self.counts.claims += 1;
         self.alone_in_its_sequence(after)?;
+        self.may_have_it(after, asked_ms, now_ms)?;
         self.claimed(after, asked_ms, now_ms)
     }
 
@@ -285,6 +287,9 @@ impl Check {
                 format!("job {id} goes from {} to {}", before.stage, after.stage),
             );
         }
+        if after.stage == Stage::Running && before.stage != Stage::Running {
+            self.begins_with_its_peers(after)?;
+        }
         if after.claim_token != before.claim_token {
             let handed_again = before.stage == Stage::Dispatch
                 && after.stage == Stage::Dispatch
@@ -303,6 +308,31 @@ impl Check {
         Ok(())
     }
 
+    /// All nodes of a cluster waited for each other in a round in which one runs.
+    fn begins_with_its_peers(&self, after: &JobState) -> Result<(), Violation> {
+        let Some(place) = &after.cluster else {
+            return Ok(());
+        };
+        let was_there = |peer: &JobState| {
+            let round = peer.cluster.as_ref().map_or(0, |peer| peer.round);
+            let waits = peer.stage >= Stage::WaitPeer && peer.stage.is_held();
+            // What it went through to get on, or what ended it, came after that.
+            round > place.round || peer.stage.is_terminal() || (round == place.round && waits)
+        };
+        let known = |id| self.history.jobs.get(id).map(|track| &track.state);
+        let missing = place
+            .jobs
+            .iter()
+            .find(|id| **id != after.job_id && !known(*id).is_some_and(|peer| was_there(peer)));
+        match missing {
+            Some(peer) => broken(
+                "I12",
+                format!("job {} begins without its peer {peer}", after.job_id),
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn back_to_waiting(
         &mut self,
         before: &JobState,
@@ -315,7 +345,7 @@ impl Check {
         }
         if after.attempt == before.attempt {
             self.counts.given_back += 1;
-            if before.stage == Stage::Dispatch {
+            if before.stage == Stage::Dispatch || gave_up_waiting(before, after) {
                 return Ok(());
             }
             return broken(
@@ -335,6 +365,7 @@ impl Check {
                 format!("attempt {} of job {id} is not on record", before.attempt),
             );
         }
+        self.goes_elsewhere(before, after, asked_ms)?;
         let lost = after
             .attempts
             .last()
@@ -384,6 +415,12 @@ impl Check {
     }
 }
 
+/// A node of a cluster that was not let through goes into another round.
+fn gave_up_waiting(before: &JobState, after: &JobState) -> bool {
+    let both = before.cluster.as_ref().zip(after.cluster.as_ref());
+    both.is_some_and(|(before, after)| !before.is_through() && after.round > before.round)
+}
+
 fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
     let mut same = after.clone();
     same.data_readiness = before.data_readiness;
@@ -409,7 +446,10 @@ fn ends_leaves_waiting(
     let id = after.job_id;
     if after.attempt == before.attempt {
         let is_due = (1..=latest_ms).contains(&before.alarm_ms);
+        let failed = before.attempts.last().map(|last| last.health);
         return match after.stage {
+            // No peer is left for the try that it waits for.
+            Stage::Finish if after.cluster.is_some() && failed == Some(after.health) => Ok(()),
             Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
             Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),

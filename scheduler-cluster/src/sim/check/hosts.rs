@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairlead_api::ConsumeRequest;
 use fairlead_store::JobState;
 
-use super::Check;
+use super::{Check, Run};
 
 /// One host's own view.
 #[derive(Debug, Default)]
@@ -45,6 +45,10 @@ impl Check {
     pub(in crate::sim) fn session_ends(&mut self, host: usize) {
         if let Some(side) = self.hosts.get_mut(host) {
             *side = HostSide::default();
+        }
+        let its = |run: &&mut Run| run.host == host && !run.ended;
+        for run in self.runs.values_mut().flatten().filter(its) {
+            run.orphaned = true;
         }
     }
 

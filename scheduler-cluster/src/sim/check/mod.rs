@@ -2,6 +2,7 @@
 //! a host or a user got, and when each workload ran; it takes no part.
 
 mod calm;
+mod doors;
 mod history;
 mod hosts;
 
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_api::{ErrorCode, Grant};
 use fairlead_job::{Health, JobId};
-use fairlead_store::NewJob;
+use fairlead_store::{DocKind, DocWrite, NewJob};
 
 use super::{
     net::Answer,
@@ -18,6 +19,7 @@ use super::{
     truth::Change,
     world::{Violation, WALL_START_MS, World},
 };
+use doors::{Doors, HEALTH_CHECK};
 use history::History;
 use hosts::HostSide;
 
@@ -70,6 +72,7 @@ pub(super) struct Check {
     /// Requests that users made again without an answer to the first, and those that came twice.
     repeated: BTreeSet<String>,
     history: History,
+    doors: Doors,
     hosts: Vec<HostSide>,
     /// When hosts were last told that a claim of theirs is right: which host, and when it asked, by token.
     renewed: BTreeMap<String, (usize, u64)>,
@@ -93,6 +96,8 @@ struct Run {
     until_ms: u64,
     ended: bool,
     stop_when_cut_off: bool,
+    /// Whether its agent died since: then nobody stops it when it is cut off.
+    orphaned: bool,
 }
 
 fn broken(invariant: &'static str, what: impl Into<String>) -> Result<(), Violation> {
@@ -118,6 +123,7 @@ impl Check {
             made: BTreeMap::new(),
             repeated: BTreeSet::new(),
             history: History::default(),
+            doors: Doors::default(),
             hosts: scenario.hosts.iter().map(|_| HostSide::default()).collect(),
             renewed: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -150,6 +156,9 @@ impl Check {
     /// A job has come to be: its submit, if nobody repeated it, must not have made another of it.
     fn created(&mut self, job: &NewJob) -> Result<(), Violation> {
         let id = job.state.job_id;
+        if job.state.account == HEALTH_CHECK {
+            return self.check_is_made(id);
+        }
         if let Some(run) = timers::run_of(&job.body) {
             let first = *self.timed.entry(run.clone()).or_insert(id);
             if first != id {
@@ -158,7 +167,10 @@ impl Check {
             return Ok(());
         }
         let asked = &job.body["asked"];
-        let first = *self.made.entry(asked.to_string()).or_insert(id);
+        let place = job.state.cluster.as_ref();
+        let node = place.and_then(|place| place.jobs.iter().position(|peer| *peer == id));
+        let each = format!("{asked} {node:?}");
+        let first = *self.made.entry(each).or_insert(id);
         let is_repeated = asked[0]
             .as_str()
             .is_none_or(|what| self.repeated.contains(what));
@@ -233,7 +245,7 @@ impl Check {
             return Ok(());
         };
         self.counts.overlaps += 1;
-        if alone || other.host == host {
+        if (alone && !other.orphaned) || other.host == host {
             return broken(
                 "I2",
                 format!(
@@ -259,6 +271,11 @@ impl World {
     /// A job has come to be.
     pub(super) fn created(&self, job: &NewJob) {
         self.checked(|check, _| check.created(job));
+    }
+
+    /// A small document was written in truth.
+    pub(super) fn doc_written(&self, kind: DocKind, write: &DocWrite) {
+        self.checked(|check, now_ms| check.doc_written(kind, write, now_ms));
     }
 
     /// A state of a job has changed in truth.
@@ -324,6 +341,7 @@ impl World {
                 until_ms,
                 ended: false,
                 stop_when_cut_off: grant.stop_when_cut_off,
+                orphaned: false,
             };
             check.run_begins(run, id, now_ms)
         });

@@ -106,7 +106,7 @@ pub(crate) fn queue(priority: u8, weight: u32) -> QueuePolicy {
     QueuePolicy {
         priority,
         weight,
-        paused: false,
+        ..QueuePolicy::default()
     }
 }
 

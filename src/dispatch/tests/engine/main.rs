@@ -1,6 +1,7 @@
 //! What the engine promises, seen from outside.
 #![expect(clippy::expect_used, reason = "a test says what must hold")]
 
+mod background;
 mod cache;
 mod claims;
 mod explain;

@@ -40,6 +40,8 @@ struct World {
     complete: bool,
     /// Claims of this event on hosts that had nothing.
     alone: Vec<(JobKey, OfferKey)>,
+    /// How often queues with a share of dispatches were passed over since they had a job dispatched.
+    passed: BTreeMap<String, u32>,
 }
 
 impl World {
@@ -63,6 +65,7 @@ impl World {
             trace: vec![],
             complete: true,
             alone: vec![],
+            passed: BTreeMap::new(),
         }
     }
 
@@ -227,8 +230,10 @@ impl World {
                 priority,
                 weight,
                 paused,
+                background_per_mille: u16::from(class % 6) * 100,
             },
         );
+        self.passed.clear();
         // Some are limited, for a while.
         let allowance = |n| Allowance {
             running_hard: (n % 3 > 0).then_some(u64::from(n % 5)),
@@ -315,6 +320,10 @@ impl World {
 
     fn event(&mut self, event: Event) {
         self.alone.clear();
+        let asks = match &event {
+            Event::HostOffers(offer) => Some(offer.key),
+            _ => None,
+        };
         let out = self.lab.on(event).to_vec();
         self.trace.extend(out.iter().cloned());
         for decision in out {
@@ -340,6 +349,9 @@ impl World {
         }
         for (job, offer) in std::mem::take(&mut self.alone) {
             self.check_order(job, offer);
+            if asks == Some(offer) {
+                self.check_background(job, offer);
+            }
         }
     }
 
@@ -365,14 +377,48 @@ impl World {
             {
                 continue;
             }
+            let is_due = self.policy_of(&taken.queue).background_per_mille > 0;
             assert!(
-                class(other) <= class(taken),
+                class(other) <= class(taken) || is_due,
                 "{key:?} of a higher class waits, {:?} does not",
                 taken.key
             );
             let same = (&other.account, &other.queue) == (&taken.account, &taken.queue);
             let before = (-other.priority, other.key) < (-taken.priority, taken.key);
             assert!(!same || !before, "{key:?} comes before {:?}", taken.key);
+        }
+    }
+
+    /// A queue with a share of dispatches is not passed over more often than that leaves to others.
+    fn check_background(&mut self, taken: JobKey, offer: OfferKey) {
+        if !self.complete {
+            return;
+        }
+        let (host, taken) = (&self.offers[&offer].0, &self.jobs[&taken].facts);
+        let class = self.policy_of(&taken.queue).priority.min(9);
+        let mut passed: Vec<String> = vec![];
+        for (key, known) in &self.jobs {
+            let other = &known.facts;
+            let policy = self.policy_of(&other.queue);
+            let is_lower = policy.background_per_mille > 0 && policy.priority.min(9) < class;
+            if known.place != Place::Waiting || !is_lower || !able(other, host) {
+                continue;
+            }
+            let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
+            if explained.is_some_and(|explained| explained.reasons.is_empty()) {
+                passed.push(other.queue.clone());
+            }
+        }
+        passed.sort_unstable();
+        passed.dedup();
+        for queue in passed {
+            let share = u32::from(self.policy_of(&queue).background_per_mille);
+            let times = self.passed.entry(queue.clone()).or_default();
+            *times += 1;
+            assert!(
+                *times * share < 1_000,
+                "{queue} was passed over {times} times"
+            );
         }
     }
 
@@ -414,6 +460,7 @@ impl World {
         let paused = self.policy_of(&known.facts.queue).paused;
         assert!(!paused, "{key:?} of a paused queue");
         self.check_limits(&known.facts);
+        self.passed.remove(&known.facts.queue);
         let (host, claims) = self
             .offers
             .get_mut(&offer)

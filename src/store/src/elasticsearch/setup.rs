@@ -22,6 +22,9 @@ const OLDEST_MAJOR: u64 = 8;
 /// How often an index whose making was not answered is asked for.
 const MAKE_TRIES_MAX: usize = 6;
 
+/// How often an index that nobody searches is refreshed all the same, which bounds what is kept for it in memory.
+const UNSEARCHED_REFRESH: &str = "30s";
+
 /// How long the first shard of an index that is there may take at the start, seconds.
 const SHARD_WAIT_S: u64 = 10;
 
@@ -117,10 +120,21 @@ impl ElasticStore {
         join_all(made).await.into_iter().collect()
     }
 
+    /// Whether anybody searches in an index: these are only read by id, which needs no refresh.
+    fn is_searched(&self, name: &str) -> bool {
+        let bodies = format!("{}-bodies-", self.prefix);
+        !name.starts_with(&bodies) && name != self.docs_index(DocKind::Session)
+    }
+
     /// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
     /// finds the index there.
     async fn make_index(&self, name: String) -> Result<(), StoreError> {
-        let call = Call::write(Method::Put, format!("/{name}")).json(&json!({}));
+        let settings = if self.is_searched(&name) {
+            json!({})
+        } else {
+            json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
+        };
+        let call = Call::write(Method::Put, format!("/{name}")).json(&settings);
         let mut tries = 0;
         loop {
             tries += 1;

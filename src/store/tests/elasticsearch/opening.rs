@@ -132,15 +132,23 @@ async fn settings_reach_the_indices() {
             ..config
         };
         let store = ElasticStore::open(config).await.unwrap();
-        let name = format!("{prefix}-jobs-2611");
         submit_all(&store, vec![state(1)]).await;
-        let read = server
-            .ask("GET", &format!("{name}/_settings?flat_settings=true"), None)
-            .await;
-        let settings = &read[&name]["settings"];
-        assert_eq!(settings["index.number_of_shards"], "2");
-        assert_eq!(settings["index.number_of_replicas"], "0");
-        assert_eq!(settings["index.refresh_interval"], "2s");
+        // What is read by id only needs no refresh.
+        for (index, refresh) in [
+            ("jobs-2611", "2s"),
+            ("hosts", "2s"),
+            ("bodies-2611", "30s"),
+            ("sessions", "30s"),
+        ] {
+            let name = format!("{prefix}-{index}");
+            let read = server
+                .ask("GET", &format!("{name}/_settings?flat_settings=true"), None)
+                .await;
+            let settings = &read[&name]["settings"];
+            assert_eq!(settings["index.number_of_shards"], "2", "{name}");
+            assert_eq!(settings["index.number_of_replicas"], "0", "{name}");
+            assert_eq!(settings["index.refresh_interval"], refresh, "{name}");
+        }
     })
     .await;
 }

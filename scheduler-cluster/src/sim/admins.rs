@@ -1,0 +1,217 @@
+//! Simulated admins: they keep hosts for accounts, close and open them, and limit who runs how much. Most seeds have
+//! none of it, and chance of their own decides: so the others stay as they were.
+
+use std::sync::Arc;
+
+use fairlead_job::SiteDefaults;
+use fairlead_scheduler::HealthCheck;
+use fairlead_store::DocKind;
+use serde_json::{Value, json};
+
+use super::{chance::Chance, net::Message, timer::pause, world::World};
+
+/// The streams of chance for what admins have in mind, and for what they do before calm and in it.
+const PLAN_STREAM: u64 = 3;
+const FAULTS_STREAM: u64 = 4;
+const CALM_STREAM: u64 = 5;
+/// How often an admin does something before calm, and in it.
+const FAULTS_TIMES: u64 = 6;
+const CALM_TIMES: u64 = 3;
+/// Of so many jobs one is to be tried elsewhere, in seeds that have such jobs.
+const ELSEWHERE_EVERY: u64 = 3;
+/// Failures after which a host is suspect, in seeds that have such hosts, and of so many of their jobs one fails by
+/// its host's fault.
+const SUSPECT_AFTER: u32 = 2;
+const DISK_FAILS_EVERY: u64 = 4;
+
+/// What not all seeds have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Hosts that are kept for some accounts.
+    Reserve,
+    /// Hosts that are closed and opened.
+    Close,
+    /// Limits of accounts and queues.
+    Limit,
+    /// Hosts that are put aside when they fail, and tried out.
+    Suspect,
+    /// Jobs that are tried again on another host.
+    Elsewhere,
+}
+
+/// What a seed has of it.
+#[derive(Debug, Clone)]
+pub(super) struct Plan(Vec<Use>);
+
+impl Plan {
+    pub(super) fn draw(seed: u64) -> Self {
+        let chance = &mut Chance::new(seed, PLAN_STREAM);
+        let all = [
+            (Use::Reserve, 120),
+            (Use::Close, 80),
+            (Use::Limit, 120),
+            (Use::Suspect, 120),
+            (Use::Elsewhere, 250),
+        ];
+        let drawn = all.into_iter().filter(|(_, rate)| chance.hits(*rate));
+        Self(drawn.map(|(it, _)| it).collect())
+    }
+
+    fn has(&self, it: Use) -> bool {
+        self.0.contains(&it)
+    }
+
+    /// Whether admins do anything while the lab works.
+    fn is_busy(&self) -> bool {
+        let deeds = [Use::Reserve, Use::Close, Use::Limit];
+        deeds.into_iter().any(|it| self.has(it))
+    }
+
+    /// What a job with this number has besides.
+    pub(super) fn adds_to(&self, job: &mut Value, which: u64) {
+        if self.has(Use::Elsewhere) && which.is_multiple_of(ELSEWHERE_EVERY) {
+            job["retry_elsewhere"] = true.into();
+        }
+        if self.has(Use::Suspect) && which.is_multiple_of(DISK_FAILS_EVERY) {
+            job["disk_fails"] = 1.into();
+        }
+    }
+
+    /// After how many failures a host is suspect; 0: never.
+    pub(super) fn suspect_after(&self) -> u32 {
+        if self.has(Use::Suspect) {
+            SUSPECT_AFTER
+        } else {
+            0
+        }
+    }
+
+    /// What tries out suspect hosts.
+    pub(super) fn health_check(&self) -> Option<HealthCheck> {
+        let job = json!({"suite": "sim-check", "run_ms": 100, "exit": 0, "memory": "64M"});
+        let job = serde_json::from_value(job).ok()?;
+        let check = HealthCheck::of(job, &SiteDefaults::default()).ok();
+        check.filter(|_| self.has(Use::Suspect))
+    }
+}
+
+/// What an admin asks for.
+struct Deed {
+    what: &'static str,
+    path: String,
+    body: Value,
+    /// A host that is opened again after so long, ms.
+    opens: Option<(String, u64)>,
+}
+
+fn deed(plan: &Plan, hosts: &[String], chance: &mut Chance) -> Option<Deed> {
+    let all = [
+        (Use::Reserve, "reserve"),
+        (Use::Reserve, "unreserve"),
+        (Use::Close, "cordon"),
+        (Use::Limit, "limit"),
+    ];
+    let usual = all.iter().filter(|(it, _)| plan.has(*it));
+    let usual: Vec<&str> = usual.map(|(_, what)| *what).collect();
+    let what = chance.one_of(&usual, "");
+    let host = hosts.get(chance.index(hosts.len()))?.clone();
+    let whose = chance.one_of(
+        &["accounts/ann", "accounts/bob", "queues/team"],
+        "queues/team",
+    );
+    let accounts = [&["ann"][..], &["bob", "cid"], &["dee", "ann"]];
+    let accounts = chance.one_of(&accounts, &["ann"]);
+    let (seconds, most) = (chance.within(3..=15), chance.within(1..=3));
+    let limits = [
+        json!({"running": {"hard": most}}),
+        json!({"running": {"soft": most}, "hours": {"soft": 0}}),
+        json!({"waiting": {"hard": most * 3}, "running": {"hard": most}}),
+        json!({"waiting": {}, "running": {}, "hours": {}}),
+    ];
+    let limits = limits.get(chance.index(limits.len()))?;
+    let path = format!("/scheduler/v1/hosts/{host}/{what}");
+    let (path, body, opens) = match what {
+        "reserve" => (
+            path,
+            json!({"accounts": accounts, "until": format!("+{seconds}s")}),
+            None,
+        ),
+        "unreserve" => (path, json!({}), None),
+        "cordon" => (path, json!({}), Some((host, seconds * 1_000))),
+        "limit" => (
+            format!("/scheduler/v1/{whose}"),
+            json!({ "limits": limits }),
+            None,
+        ),
+        _ => return None,
+    };
+    Some(Deed {
+        what,
+        path,
+        body,
+        opens,
+    })
+}
+
+impl World {
+    /// An admin at work before calm.
+    pub(super) async fn administers(self: Arc<Self>) {
+        let every_ms = self.scenario.fault_ms / FAULTS_TIMES;
+        self.does(FAULTS_STREAM, FAULTS_TIMES, every_ms).await;
+    }
+
+    /// An admin at work in calm.
+    pub(super) async fn administers_in_calm(self: Arc<Self>) {
+        self.does(CALM_STREAM, CALM_TIMES, 6_000).await;
+    }
+
+    async fn does(self: &Arc<Self>, stream: u64, times: u64, every_ms: u64) {
+        let plan = &self.scenario.admins;
+        if !plan.is_busy() {
+            return;
+        }
+        let chance = &mut Chance::new(self.scenario.seed, stream);
+        let hosts: Vec<String> = {
+            let hosts = self.scenario.hosts.iter();
+            hosts.map(|host| host.name.clone()).collect()
+        };
+        for _ in 0..times {
+            pause(chance.within(0..=2 * every_ms)).await;
+            let Some(deed) = deed(plan, &hosts, chance) else {
+                return;
+            };
+            let what = format!("{} by {}", deed.what, deed.path);
+            let message = Message::new(what, deed.path, &deed.body);
+            self.person_asks(deed.what, &message).await;
+            if let Some((host, for_ms)) = deed.opens {
+                pause(for_ms).await;
+                self.opens(&host).await;
+            }
+        }
+    }
+
+    /// Opens a host, whatever closed it.
+    async fn opens(self: &Arc<Self>, host: &str) {
+        self.check().is_opened(host);
+        let path = format!("/scheduler/v1/hosts/{host}/uncordon");
+        let message = Message::new(format!("uncordon {host}"), path, &json!({}));
+        self.person_asks("uncordon", &message).await;
+    }
+
+    /// Opens all hosts that are closed now, until they are open.
+    pub(super) async fn opens_hosts(self: &Arc<Self>) {
+        let closed = |world: &Self| -> Vec<String> {
+            let truth = world.truth();
+            truth
+                .docs(DocKind::Closure)
+                .map(|doc| doc.id.clone())
+                .collect()
+        };
+        for host in closed(self) {
+            while closed(self).contains(&host) {
+                self.opens(&host).await;
+                pause(100).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Shares of dispatches that are kept for queues of low classes, so that strict classes do not starve them. Part of
+//! [`Ledger`].
+//!
+//! Each time a host is given a job of a higher class while jobs of such a queue wait, the queue is credited with its
+//! share. With a whole dispatch to its credit it comes first on the next host that could run a job of it.
+
+use crate::ledger::{Ledger, Queue, QueueId};
+
+/// A whole dispatch.
+const WHOLE_DISPATCH: u32 = 1_000;
+
+impl Ledger {
+    /// Which queues have a share.
+    pub(crate) fn list_background(&mut self) {
+        let with_share =
+            |(id, queue): (QueueId, &Queue)| (queue.policy.background_per_mille > 0).then_some(id);
+        self.background = self.queues.iter().filter_map(with_share).collect();
+    }
+
+    /// A host is to get a job of this queue. Answers which queues of lower classes are due before.
+    pub(crate) fn pass_over(&mut self, next: QueueId) -> Vec<QueueId> {
+        let Some(class) = self.queues.get(next).map(Queue::class) else {
+            return Vec::new();
+        };
+        let Self {
+            background, queues, ..
+        } = self;
+        let due = background.iter().copied().filter(|id| {
+            let Some(queue) = queues.get_mut(*id) else {
+                return false;
+            };
+            if *id == next {
+                queue.credit = queue.credit.saturating_sub(WHOLE_DISPATCH);
+            }
+            let waits = queue.tally.waiting > 0 && !queue.policy.paused;
+            if !waits || queue.class() >= class {
+                return false;
+            }
+            let share = u32::from(queue.policy.background_per_mille);
+            // No more than one dispatch is owed at a time.
+            queue.credit = queue
+                .credit
+                .saturating_add(share)
+                .min(WHOLE_DISPATCH + share);
+            queue.credit >= WHOLE_DISPATCH
+        });
+        due.collect()
+    }
+
+    /// A job of a queue that was due goes first.
+    pub(crate) fn takes_its_share(&mut self, id: QueueId) {
+        if let Some(queue) = self.queues.get_mut(id) {
+            queue.credit = queue.credit.saturating_sub(WHOLE_DISPATCH);
+        }
+    }
+}
