@@ -8,6 +8,9 @@ use fairlead_store::JobState;
 use super::{Check, broken, hosts::may_have};
 use crate::sim::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
 
+/// How long a host that was told to stop a job has to say that it did.
+const STOPPING_MS: u64 = 120_000;
+
 /// A claim that is in.
 #[derive(Debug, Clone)]
 pub(super) struct Claimed {
@@ -376,6 +379,11 @@ impl Check {
         Ok(())
     }
 
+    /// It was told to stop so long ago, by the clock that is furthest ahead, that its host should have said that it did.
+    fn did_not_stop(&self, state: &JobState, now_ms: u64) -> bool {
+        state.stop_asked && state.stop_ms.saturating_add(STOPPING_MS) <= self.latest_wall_ms(now_ms)
+    }
+
     /// A lease was lost: its host must not have been told that all is well within the lease, unless it says itself
     /// that it no longer has the job.
     fn lease_was_lost(&mut self, before: &JobState, asked_ms: u64) -> Result<(), Violation> {
@@ -395,7 +403,7 @@ impl Check {
         let Some((_, renewed_ms)) = self
             .renewed
             .get(&before.claim_token)
-            .filter(|_| lives && !reported)
+            .filter(|_| lives && !reported && !self.did_not_stop(before, asked_ms))
         else {
             return Ok(());
         };
