@@ -204,20 +204,44 @@ pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
 }
 
 fn matches(state: &JobState, search: &Search) -> bool {
-    let any = |wanted: &[String], is: &String| wanted.is_empty() || wanted.contains(is);
-    search.ready.is_none_or(|ready| ready == state.ready)
-        && (search.stages.is_empty() || search.stages.contains(&state.stage))
-        && (search.healths.is_empty() || search.healths.contains(&state.health))
-        && any(&search.accounts, &state.account)
-        && any(&search.queues, &state.queue)
-        && any(&search.hosts, &state.host)
-        && any(&search.suites, &state.suite)
-        && any(&search.submit_ids, &state.submit_id)
-        && any(&search.group_ids, &state.group_id)
-        && any(&search.tbox_groups, &state.tbox_group)
-        && any(&search.fingerprints, &state.fingerprint)
-        && search.since_ms.is_none_or(|since| state.submit_ms >= since)
-        && search.until_ms.is_none_or(|until| state.submit_ms < until)
+    // Named one by one: what a search can ask for is not forgotten here.
+    let Search {
+        ready,
+        stages,
+        healths,
+        accounts,
+        queues,
+        hosts,
+        suites,
+        submit_ids,
+        group_ids,
+        sequences,
+        tbox_groups,
+        fingerprints,
+        since_ms,
+        until_ms,
+        order: _,
+        after: _,
+        limit: _,
+    } = search;
+    let texts = [
+        (accounts, &state.account),
+        (queues, &state.queue),
+        (hosts, &state.host),
+        (suites, &state.suite),
+        (submit_ids, &state.submit_id),
+        (group_ids, &state.group_id),
+        (sequences, &state.sequence),
+        (tbox_groups, &state.tbox_group),
+        (fingerprints, &state.fingerprint),
+    ];
+    let any = |(wanted, is): (&Vec<String>, &String)| wanted.is_empty() || wanted.contains(is);
+    ready.is_none_or(|ready| ready == state.ready)
+        && (stages.is_empty() || stages.contains(&state.stage))
+        && (healths.is_empty() || healths.contains(&state.health))
+        && texts.into_iter().all(any)
+        && since_ms.is_none_or(|since| state.submit_ms >= since)
+        && until_ms.is_none_or(|until| state.submit_ms < until)
 }
 
 /// A page of small documents by id.
