@@ -13,10 +13,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts, jobs::LiveJobs,
-    limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues, renewal::Renewals,
-    replicas::Replicas, reservations::Reservations, secrets::Sealer, sequences::Sequences,
-    timers::Timers, turns::Turns, wait::Dependants, waiters::Waiters, writer::Writer,
+    dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
+    jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues,
+    renewal::Renewals, replicas::Replicas, reservations::Reservations, secrets::Sealer,
+    sequences::Sequences, timers::Timers, turns::Turns, waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.

@@ -13,6 +13,7 @@ mod closures;
 pub mod config;
 mod consume;
 mod core;
+mod dependants;
 mod doubts;
 mod engine_task;
 mod explain;
