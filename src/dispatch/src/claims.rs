@@ -217,14 +217,17 @@ impl Engine {
     }
 
     /// A job that waited is gone. If it is claimed just now, it does not wait again whatever becomes of that.
-    pub(crate) fn job_gone(&mut self, key: JobKey) {
+    pub(crate) fn job_gone(&mut self, key: JobKey, version: Version) {
         if let Some(run) = self.runs.get_mut(&key) {
-            run.requeued = None;
-            if let Some(flight) = &mut run.flight {
+            run.requeued.take_if(|facts| facts.version <= version);
+            let flight = run.flight.as_mut();
+            if let Some(flight) = flight.filter(|flight| flight.job.version <= version) {
                 flight.news = News::Ended;
             }
         }
-        if let Some(version) = self.drop_waiting(key) {
+        let waiting = self.index.jobs.get(&key);
+        if waiting.is_some_and(|job| job.version <= version) {
+            self.drop_waiting(key);
             self.gone.note(key, version, false);
         }
     }

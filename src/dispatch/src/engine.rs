@@ -145,7 +145,7 @@ impl Engine {
     fn handle(&mut self, event: Event, decisions: &mut Vec<Decision>) {
         match event {
             Event::JobsLearned(jobs) => jobs.into_iter().for_each(|facts| self.learn(facts)),
-            Event::JobGone(job) => self.job_gone(job),
+            Event::JobGone(job, version) => self.job_gone(job, version),
             Event::JobHeld(running) => self.job_held(running),
             Event::HostOffers(offer) => self.host_offers(&offer, decisions),
             Event::OfferWithdrawn(offer) => self.withdraw(offer),

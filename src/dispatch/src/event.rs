@@ -183,8 +183,9 @@ pub enum Event {
     },
     /// A find for this offer has ended; its jobs came in `JobsLearned` before it.
     FindEnded(OfferKey),
-    /// A waiting job is no longer to be dispatched (cancelled, taken by another replica).
-    JobGone(JobKey),
+    /// At this version, a job does not wait to be dispatched (it has ended, or waits for something else). Older than
+    /// what is known: ignored.
+    JobGone(JobKey, Version),
     /// A host has this job although this engine did not dispatch it.
     JobHeld(Box<Running>),
     /// What the store counts.

@@ -13,10 +13,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    clusters::Clusters, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
-    jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues,
-    renewal::Renewals, replicas::Replicas, reservations::Reservations, secrets::Sealer,
-    sequences::Sequences, timers::Timers, turns::Turns, wait::Dependants, waiters::Waiters,
+    clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits,
+    hints::Outbox, hosts::Hosts, jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics,
+    queues::Queues, renewal::Renewals, replicas::Replicas, reservations::Reservations,
+    secrets::Sealer, sequences::Sequences, timers::Timers, turns::Turns, waiters::Waiters,
     writer::Writer,
 };
 

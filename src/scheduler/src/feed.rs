@@ -15,7 +15,7 @@ use fairlead_store::{ChangeMark, ChangePage, Changes, StoreError, StoredJob, Ver
 
 use crate::{
     core::Core,
-    jobs::{Changed, facts, running},
+    jobs::{Changed, engine_version, facts, running},
 };
 
 /// Jobs of one page of changes.
@@ -240,7 +240,8 @@ impl Core {
             };
             self.engine.tell(Event::JobsLearned(vec![facts]));
         } else {
-            self.engine.tell(Event::JobGone(JobKey(id.get())));
+            let version = engine_version(stored.version);
+            self.engine.tell(Event::JobGone(JobKey(id.get()), version));
             if noted == Noted::News {
                 self.charge_unseen(stored);
             }

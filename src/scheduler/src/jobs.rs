@@ -361,7 +361,8 @@ impl Core {
         self.mind_alarm(&changed.after);
         if !waits && !is_held {
             // Also one that was held: it may have waited in between, and have been read as it did.
-            self.engine.tell(Event::JobGone(JobKey(id.get())));
+            let version = engine_version(changed.after.version);
+            self.engine.tell(Event::JobGone(JobKey(id.get()), version));
             if known.is_none() && before.stage.is_held() {
                 self.charge_unseen(&changed.after);
             }

@@ -14,6 +14,7 @@ mod clusters;
 pub mod config;
 mod consume;
 mod core;
+mod dependants;
 mod doubts;
 mod engine_task;
 mod explain;

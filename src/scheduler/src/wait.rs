@@ -4,18 +4,16 @@
 //! condition; any number of jobs may wait for one. What is in memory only finds the ones to look at: the
 //! store has the truth, and a sweep repeats what was missed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
 use serde_json::{Map, Value, json};
 
-use crate::{alarms::begin, core::Core, lease::ended, refusal::Refusal, view::field_of};
+use crate::{
+    alarms::begin, core::Core, dependants::Looked, lease::ended, refusal::Refusal, view::field_of,
+};
 
 /// How long `jobs/wait` holds a request; the client asks again.
 const WAIT_MS: u64 = 10_000;
@@ -189,51 +187,8 @@ impl Wait {
     }
 }
 
-/// Jobs that wait for others, by what they wait for.
-#[derive(Debug, Default)]
-pub(crate) struct Dependants(Mutex<BTreeMap<JobId, BTreeSet<JobId>>>);
-
-impl Dependants {
-    /// Remembers a job that waits, if it does.
-    pub(crate) fn add(&self, child: &JobState) {
-        let Some(conditions) = conditions_of(child) else {
-            return;
-        };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for condition in conditions {
-            known.entry(condition.job).or_default().insert(child.job_id);
-        }
-    }
-
-    fn of(&self, parent: JobId) -> Vec<JobId> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known
-            .get(&parent)
-            .map(|children| children.iter().copied().collect())
-            .unwrap_or_default()
-    }
-
-    fn parents(&self) -> Vec<JobId> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .keys()
-            .copied()
-            .collect()
-    }
-
-    fn forget(&self, parent: JobId, child: JobId) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(children) = known.get_mut(&parent) {
-            children.remove(&child);
-            if children.is_empty() {
-                known.remove(&parent);
-            }
-        }
-    }
-}
-
-fn conditions_of(child: &JobState) -> Option<Vec<Condition>> {
+/// What a job waits for; none: it waits for no job.
+pub(crate) fn conditions_of(child: &JobState) -> Option<Vec<Condition>> {
     let waits = child.waits.as_ref()?;
     Condition::read_all(waits.get("wait_on")?).ok()
 }
@@ -324,26 +279,29 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        for child in self.dependants.of(parent) {
-            // Those alone that were looked at: others may have come meanwhile.
-            if !self.look_at_dependant(child).await? {
-                self.dependants.forget(parent, child);
-            }
+        for child in self.dependants.of(parent, self.clock.now()) {
+            let how = self.look_at_dependant(child).await?;
+            self.dependants.looked(parent, child, how, self.clock.now());
         }
         Ok(())
     }
 
-    /// Decides about one waiting job; says whether it still waits.
-    pub(crate) async fn look_at_dependant(self: &Arc<Self>, child: JobId) -> Result<bool, Refusal> {
+    /// Decides about one waiting job.
+    pub(crate) async fn look_at_dependant(
+        self: &Arc<Self>,
+        child: JobId,
+    ) -> Result<Looked, Refusal> {
         let stored = match self.job(child).await {
             Ok(stored) => stored,
-            Err(refusal) if refusal.body.code == ErrorCode::NotFound => return Ok(false),
+            Err(refusal) if refusal.body.code == ErrorCode::NotFound => {
+                return Ok(Looked::SeemsOver);
+            }
             Err(refusal) => return Err(refusal),
         };
         let Some(conditions) =
             conditions_of(&stored.state).filter(|_| stored.state.stage == Stage::Submit)
         else {
-            return Ok(false);
+            return Ok(Looked::SeemsOver);
         };
         let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
         let found = self.store.get(&ids).await?;
@@ -356,7 +314,14 @@ impl Core {
                     .flatten())
             })
             .await?;
-        Ok(!changed.after.state.ready && changed.after.state.stage == Stage::Submit)
+        let after = &changed.after.state;
+        Ok(if !after.ready && after.stage == Stage::Submit {
+            Looked::Waits
+        } else if changed.is_change() {
+            Looked::Over
+        } else {
+            Looked::SeemsOver
+        })
     }
 
     /// Repeats what an announcement may have missed.

@@ -56,10 +56,33 @@ fn a_job_that_goes_while_it_is_claimed_does_not_wait_again() {
         let mut lab = Lab::new();
         lab.learn([job(1, "a")]);
         let offer = lab.offer(vm_host("h"));
-        lab.on(Event::JobGone(JobKey(1)));
+        lab.on(Event::JobGone(JobKey(1), version(2)));
         lab.refuse(JobKey(1), offer, refusal);
         assert_eq!(lab.engine.stats().cached_jobs, 0, "{refusal:?}");
     }
+}
+
+/// It was pulled, ready, before a look that lags showed it as it had been before it was.
+#[test]
+fn what_was_so_before_a_job_waited_does_not_take_it_away() {
+    let mut lab = Lab::new();
+    let at = |id, seq_no| JobFacts {
+        version: version(seq_no),
+        ..job(id, "a")
+    };
+    lab.learn([at(1, 6)]);
+    lab.on(Event::JobGone(JobKey(1), version(5)));
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!(lab.claims(), [(1, offer.0)]);
+    lab.on(Event::JobGone(JobKey(1), version(5)));
+    let at_once = Millis(0);
+    lab.refuse(JobKey(1), offer, Refusal::Unavailable { until: at_once });
+    assert_eq!(lab.engine.stats().cached_jobs, 1);
+    let offer = lab.offer(vm_host("i"));
+    lab.learn([at(1, 8)]);
+    lab.on(Event::JobGone(JobKey(1), version(7)));
+    lab.refuse(JobKey(1), offer, Refusal::Gone);
+    assert_eq!(lab.claims().len(), 1, "it waits again");
 }
 
 #[test]
@@ -285,7 +308,7 @@ fn news_of_a_job_in_flight() {
         (lab.answers(), lab.engine.stats().running),
         (vec![(offers[1].0, vec![2])], 1)
     );
-    lab.on(Event::JobGone(JobKey(3)));
+    lab.on(Event::JobGone(JobKey(3), version(2)));
     lab.refuse(JobKey(3), offers[2], Refusal::Gone);
     assert_eq!(lab.engine.stats().in_flight, 0);
 }
@@ -319,7 +342,7 @@ fn a_job_that_waited_again_ran_and_is_gone_while_its_claim_was_open_stays_gone()
     lab.on(ended());
     lab.on(elsewhere(14));
     lab.on(ended());
-    lab.on(Event::JobGone(JobKey(1)));
+    lab.on(Event::JobGone(JobKey(1), version(15)));
     lab.refuse(JobKey(1), offer, Refusal::Gone);
     let stats = lab.engine.stats();
     assert_eq!(
@@ -369,7 +392,7 @@ fn events_about_the_unknown_change_nothing() {
     let mut lab = Lab::new();
     let (job, offer) = (JobKey(9), OfferKey(9));
     for event in [
-        Event::JobGone(job),
+        Event::JobGone(job, version(1)),
         Event::JobEnded {
             job,
             ran: true,
@@ -416,9 +439,12 @@ fn a_newer_state_heard_in_flight_is_not_lost_with_the_claim() {
 fn a_job_taken_elsewhere_is_charged_even_if_it_was_told_gone_first() {
     let mut lab = Lab::new();
     lab.learn([job(1, "a")]);
-    lab.on(Event::JobGone(JobKey(1)));
+    lab.on(Event::JobGone(JobKey(1), version(2)));
     let held = Running {
-        facts: job(1, "a"),
+        facts: JobFacts {
+            version: version(2),
+            ..job(1, "a")
+        },
         host: "other".to_owned(),
         group: "group".to_owned(),
         total_memory_mb: 20_000,

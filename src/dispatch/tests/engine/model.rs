@@ -165,7 +165,7 @@ impl World {
                     return;
                 };
                 self.jobs.get_mut(&job).expect("a known job").place = Place::Over;
-                self.event(Event::JobGone(job));
+                self.event(Event::JobGone(job, version(self.seq_no)));
             }
             Step::Withdraw(n) => {
                 let open: Vec<OfferKey> = self.open.keys().copied().collect();
