@@ -67,6 +67,11 @@ impl Plan {
         deeds.into_iter().any(|it| self.has(it))
     }
 
+    /// Whether as few as one job of an account may run: then a cluster never would.
+    pub(super) fn limits(&self) -> bool {
+        self.has(Use::Limit)
+    }
+
     /// What a job with this number has besides.
     pub(super) fn adds_to(&self, job: &mut Value, which: u64) {
         if self.has(Use::Elsewhere) && which.is_multiple_of(ELSEWHERE_EVERY) {

@@ -34,7 +34,7 @@ fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
         job["arch"] == host.arch && kinds.into_iter().any(|kind| job["testbox"] == *kind)
     };
     let mut hosts = scenario.hosts.iter().filter(could);
-    job.get("memory").is_some() && hosts.all(|host| host.jobs_max > 1)
+    job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(|host| host.jobs_max > 1)
 }
 
 /// Makes a cluster of a job: two nodes that one host has room for.

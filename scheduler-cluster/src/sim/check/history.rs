@@ -320,7 +320,7 @@ impl Check {
             let round = peer.cluster.as_ref().map_or(0, |peer| peer.round);
             let waits = peer.stage >= Stage::WaitPeer && peer.stage.is_held();
             // What it went through to get on, or what ended it, came after that.
-            round > place.round || peer.stage.is_terminal() || (round == place.round && waits)
+            round > place.met || peer.stage.is_terminal() || (round == place.met && waits)
         };
         let known = |id| self.history.jobs.get(id).map(|track| &track.state);
         let missing = place

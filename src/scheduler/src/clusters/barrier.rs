@@ -35,7 +35,8 @@ impl Core {
             let own = own.ok_or_else(|| Refusal::no_job(id))?;
             self.may_ask(&own.state, report)?;
             let place = own.state.cluster.as_ref();
-            let through = place.is_some_and(ClusterPlace::is_through);
+            // Who is told to stop hears of that by its heartbeat, and does not begin before.
+            let through = place.is_some_and(ClusterPlace::is_through) && !own.state.stop_asked;
             self.live.renew(id, self.clock.now());
             let left = deadline.saturating_sub(self.clock.now().0);
             if through || left == 0 || self.draining.is_cancelled() {
