@@ -125,32 +125,35 @@ fn alive(pid: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminated_job_s_processes_are_gone() {
+async fn row_10_a_terminated_job_s_processes_are_gone_whatever_it_ran_on() {
+    for kind in ["hw", "vm", "dc"] {
+        terminated_on(kind).await;
+    }
+}
+
+async fn terminated_on(kind: &str) {
     let folder = TempDir::with_prefix("fairlead-pids-").expect("a temporary folder");
     let pids = folder.path().join("pids");
     let scheduler = Scheduler::start(Store::Embedded).await;
     let http = scheduler.http();
-    let _agent = Agent::start(&scheduler.url(), "host-1", &["--kind", "hw"]);
+    let _agent = Agent::start(&scheduler.url(), "host-1", &["--kind", kind]);
     let script = format!(
         "trap '' TERM; sleep 600 & echo $! $$ >> {}; sleep 600; sleep 600",
         pids.display()
     );
-    let job = jobs::with(jobs::hw("alice"), &json!({"script": script}));
-    let id = http.submit(&job).await.remove(0);
+    let fields = json!({"script": script, "testbox": kind});
+    let id = http.submit(&jobs::with(jobs::hw("alice"), &fields)).await;
+    let id = id.first().expect("a job");
     until("the job runs", END_S, async || {
         let text = fs::read_to_string(&pids).unwrap_or_default();
         text.ends_with('\n').then_some(())
     })
     .await;
     let path = format!("/scheduler/v1/jobs/{id}/terminate");
-    assert_eq!(
-        http.post(&path, &json!({"my_account": "alice"}))
-            .await
-            .status,
-        200
-    );
-    let job = ended(&http, &id).await;
-    assert_eq!(job["job_health"], "terminate", "{job}");
+    let reply = http.post(&path, &json!({"my_account": "alice"})).await;
+    assert_eq!(reply.status, 200, "{kind}: {}", reply.text);
+    let job = ended(&http, id).await;
+    assert_eq!(job["job_health"], "terminate", "{kind}: {job}");
     nothing_is_left(&pids).await;
 }
 
