@@ -65,7 +65,8 @@ impl Core {
             }
             self.make_item(&mut made, item, said);
         }
-        let warnings = self.warn(&mut made.jobs, how.strict);
+        let mut warnings = self.warn(&mut made.jobs, how.strict);
+        self.warn_of_clusters(&mut made, &mut warnings, how.strict);
         self.check_parents(&mut made.jobs).await?;
         let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));
         if is_limited && !self.is_repeated(&made.jobs, keyed.as_ref()).await? {
@@ -120,11 +121,7 @@ impl Core {
                 return self.kept_from(state, &mut asked);
             };
             if strict {
-                *outcome = Err(Refusal::new(
-                    ErrorCode::BadField,
-                    format!("it could never run: {never}"),
-                    "see what hosts offer with GET hosts, or submit without strict to wait for one",
-                ));
+                *outcome = Err(could_never_run(&never));
             }
             Some(never)
         };
@@ -317,6 +314,15 @@ impl Core {
             }
         }
     }
+}
+
+/// What a strict submit says to a job that no known host could run.
+pub(crate) fn could_never_run(why: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::BadField,
+        format!("it could never run: {why}"),
+        "see what hosts offer with GET hosts, or submit without strict to wait for one",
+    )
 }
 
 /// Whether both are the same job of the same submit: what differs may have changed since.

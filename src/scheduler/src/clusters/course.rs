@@ -4,6 +4,12 @@
 //! (`met`), and from then on they run; or it goes on to the next round, and then nobody of the old one begins. So
 //! these two exclude each other by compare-and-set of one document. Everything else follows from it, by whoever looks.
 
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
 use fairlead_job::{Backoff, Health, JobId, Stage};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
@@ -14,6 +20,8 @@ use crate::{
 
 /// A job of the same submit may be stored so much later than another, ms.
 const MISSING_MS: u64 = 60_000;
+/// How much sooner nodes that had no testbox may have one, when their cluster tries again, ms.
+const FIRST_MS: u64 = 3_000;
 /// The role whose nodes serve the others: they are stopped when nobody is left to serve.
 const SERVER: &str = "server";
 
@@ -24,6 +32,33 @@ struct Over {
     why: String,
     /// It did not end well.
     badly: bool,
+}
+
+/// Since when clusters of which some nodes have a testbox and others none are so, as this replica sees it and by its own
+/// clock: those of the replicas differ. By head: the round, and when it was first seen so.
+#[derive(Debug, Default)]
+pub(crate) struct Halves(Mutex<BTreeMap<JobId, (u32, Millis)>>);
+
+impl Halves {
+    /// Since when this round was seen so; no round: it is not.
+    fn since(&self, head: JobId, half: Option<u32>, now: Millis) -> Option<Millis> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(round) = half else {
+            all.remove(&head);
+            return None;
+        };
+        let known = all.entry(head).or_insert((round, now));
+        if known.0 != round {
+            *known = (round, now);
+        }
+        Some(known.1)
+    }
+
+    /// Forgets all clusters but these: no testbox has a job of the others.
+    pub(crate) fn keep(&self, held: &BTreeMap<JobId, Vec<JobId>>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|head, _| held.contains_key(head));
+    }
 }
 
 /// What was read of a cluster's jobs.
@@ -38,8 +73,12 @@ pub(crate) struct View {
     given_up: u32,
     /// All of them have a testbox and wait for each other.
     all_wait: bool,
-    /// Some have no testbox, and others waited for them for as long as they may.
+    /// Some have no testbox, and others wait for them.
+    is_half: bool,
+    /// They did for as long as they may.
     gives_up: bool,
+    /// How long that is, seconds.
+    wait_s: u64,
     /// One ended badly, or was never stored.
     failed: Option<Over>,
     /// One ended well: nobody can begin with it any more.
@@ -49,7 +88,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// `jobs` are those of the cluster, `found` what was read of each.
+    /// `jobs` are those of the cluster, `found` what was read of each. Nobody gives up yet.
     pub(crate) fn of(jobs: &[JobId], found: &[Option<StoredJob>], now_ms: u64) -> Self {
         let states: Vec<&JobState> = found.iter().flatten().map(|job| &job.state).collect();
         let places = || states.iter().filter_map(|state| state.cluster.as_ref());
@@ -64,7 +103,6 @@ impl View {
         let waits = |state: &&JobState| {
             state.stage == Stage::WaitPeer && !state.stop_asked && in_round(state)
         };
-        let waited_out = |state: &&JobState| is_waited_out(state, now_ms);
         let others = || states.iter().filter(|state| !serves(state));
         let ended_well =
             |state: &&JobState| state.stage.is_terminal() && state.health == Health::Success;
@@ -74,14 +112,24 @@ impl View {
             met: of_head.map_or(0, |place| place.met),
             given_up: of_head.map_or(0, |place| place.given_up),
             all_wait: states.len() == jobs.len() && states.iter().all(waits),
-            gives_up: states.iter().any(|state| state.stage == Stage::Submit)
-                && states.iter().any(waited_out),
+            is_half: states.iter().any(|state| state.stage == Stage::Submit)
+                && states.iter().any(|state| has_testbox_only(state)),
+            gives_up: false,
+            wait_s: places().map(|place| place.wait_s).max().unwrap_or(0),
             failed: failed(jobs, found, now_ms),
             succeeded: states.iter().copied().find(ended_well).map(|s| s.job_id),
             served: states.len() == jobs.len()
                 && others().next().is_some()
                 && others().all(ended_well),
         }
+    }
+
+    /// The same with who waits for how long looked up.
+    pub(crate) fn by(mut self, halves: &Halves, now: Millis) -> Self {
+        let since = halves.since(self.head, self.is_half.then_some(self.round), now);
+        let until_ms = |since: Millis| since.0.saturating_add(self.wait_s.saturating_mul(1000));
+        self.gives_up = since.is_some_and(|since| until_ms(since) <= now.0);
+        self
     }
 
     /// Its head lets this round run.
@@ -134,15 +182,10 @@ fn serves(state: &JobState) -> bool {
     place.is_some_and(|place| place.roles == SERVER)
 }
 
-/// Whether it has a testbox, does not run, and has waited for the others for as long as it may.
-fn is_waited_out(state: &JobState, now_ms: u64) -> bool {
-    let Some(place) = state.cluster.as_ref() else {
-        return false;
-    };
-    let until_ms = state
-        .dispatch_ms
-        .saturating_add(place.wait_s.saturating_mul(1000));
-    state.stage.is_held() && !place.is_through() && until_ms <= now_ms
+/// Whether it has a testbox and does not run.
+fn has_testbox_only(state: &JobState) -> bool {
+    let place = state.cluster.as_ref();
+    state.stage.is_held() && place.is_some_and(|place| !place.is_through())
 }
 
 /// The state of a job after a look at all of its cluster; `None`: as it is.
@@ -207,7 +250,8 @@ fn give_up(state: &JobState, now_ms: u64) -> JobState {
 }
 
 /// A job that leaves testboxes to others for a while, so that clusters which want each other's do not wait for ever.
-/// All jobs of a cluster pause for the same time, also those that had none: they would take what the others gave back.
+/// All jobs of a cluster pause, also those that had none: they would take what the others gave back. After it, those that
+/// had none come first: where one host alone can run them, no peer that could run elsewhere has taken it.
 fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
     let place = state.cluster.as_ref();
     let (round, wait_s) = place.map_or((0, 0), |place| (place.round, place.wait_s));
@@ -228,7 +272,8 @@ fn put_back(state: &JobState, head: JobId, now_ms: u64) -> JobState {
             max_s: usual.max_s.min(wait_s),
             ..usual
         };
-        let pause_ms = pause_of(head, nth, backoff);
+        let first_ms = if is_held { FIRST_MS } else { 0 };
+        let pause_ms = pause_of(head, nth, backoff).saturating_add(first_ms);
         back.ready = false;
         back.start_ms = now_ms.saturating_add(pause_ms).max(1);
     }

@@ -19,7 +19,7 @@ use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 use tokio::sync::Notify;
 
-use self::course::{View, next_of};
+use self::course::{Halves, View, next_of};
 pub(crate) use self::nodes::{Made, only_one_node, say_cluster};
 use crate::{core::Core, refusal::Refusal};
 
@@ -31,6 +31,7 @@ const LOOKS_MAX: usize = 8;
 pub(crate) struct Clusters {
     due: Mutex<BTreeMap<JobId, Vec<JobId>>>,
     is_due: Notify,
+    halves: Halves,
 }
 
 impl Clusters {
@@ -80,6 +81,7 @@ impl Core {
         let held = self.live.ids().into_iter();
         let held = held.filter_map(|id| of(&self.live.get(id)?.stored.state));
         let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
+        self.clusters.halves.keep(&all);
         for (head, jobs) in all {
             if self.replicas.rank(head, &self.run, now) == 0 {
                 self.look_or_warn(&jobs).await;
@@ -104,7 +106,7 @@ impl Core {
         let mut found = self.store.get(jobs).await?;
         for _ in 0..LOOKS_MAX {
             let now_ms = self.clock.wall_ms();
-            let view = View::of(jobs, &found, now_ms);
+            let view = View::of(jobs, &found, now_ms).by(&self.clusters.halves, self.clock.now());
             let is_due = |job: &StoredJob| next_of(&job.state, &view, now_ms).is_some();
             if !found.iter().flatten().any(is_due) {
                 break;

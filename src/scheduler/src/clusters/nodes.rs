@@ -7,7 +7,10 @@ use fairlead_job::{ClusterNode, JobId, PlanError, Spec, Stage, cluster_nodes, pl
 use fairlead_store::{ClusterPlace, NewJob, StoredJob};
 use serde_json::json;
 
-use crate::{accounts::Credentials, core::Core, intake::Item, lease::cancelled, refusal::Refusal};
+use crate::{
+    accounts::Credentials, core::Core, intake::Item, lease::cancelled, refusal::Refusal,
+    submit::could_never_run,
+};
 
 /// The field that says how long nodes that have a testbox wait for those that have none.
 const WAIT: &str = "cluster_wait";
@@ -98,6 +101,29 @@ impl Core {
             }
         }
         Ok(made)
+    }
+
+    /// Says of clusters that want more whole machines than there are; if `strict`, refuses them.
+    pub(crate) fn warn_of_clusters(
+        &self,
+        made: &mut Made,
+        warnings: &mut [Option<String>],
+        strict: bool,
+    ) {
+        for range in &made.clusters {
+            let nodes = made.jobs.get_mut(range.clone()).unwrap_or_default();
+            let states = nodes.iter().flatten().map(|job| &job.state);
+            let Some(few) = self.too_few(states) else {
+                continue;
+            };
+            if strict {
+                nodes.fill_with(|| Err(could_never_run(&few)));
+            }
+            let warnings = warnings.get_mut(range.clone()).unwrap_or_default();
+            for warning in warnings {
+                warning.get_or_insert_with(|| few.clone());
+            }
+        }
     }
 
     /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if the submit has

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{ErrorCode, PeersAnswer};
-use fairlead_job::{Health, JobId, Stage};
+use fairlead_api::{ErrorCode, PeersAnswer, SubmitItem};
+use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 use serde_json::{Value, json};
 
@@ -201,6 +201,7 @@ async fn a_testbox_that_asks_hears_who_the_others_are() {
 async fn who_waits_too_long_for_others_gives_its_testbox_back_for_a_while() {
     let lab = lab(2).await;
     lab.dispatch(1, Stage::WaitPeer).await;
+    lab.look().await;
     step(WAIT_MS - 1).await;
     lab.dispatch(2, Stage::Boot).await;
     lab.look().await;
@@ -229,9 +230,10 @@ async fn who_waits_too_long_for_others_gives_its_testbox_back_for_a_while() {
     assert_eq!(back.start_ms, other.start_ms, "they pause together");
     let again = at_alarm(&back, back.start_ms).unwrap();
     assert!(again.ready);
-    // One that had none does not take what the others gave back.
+    // One that had none does not take what the others gave back, but then it comes first.
     let third = lab.job(3).await;
-    assert_eq!((third.ready, third.start_ms), (false, back.start_ms));
+    let sooner_ms = back.start_ms.saturating_sub(third.start_ms);
+    assert_eq!((third.ready, sooner_ms), (false, 3_000));
 }
 
 /// Two that look at the same time: one opens, one gives up. One document decides.
@@ -240,13 +242,18 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
     for open_first in [false, true] {
         let lab = lab(1).await;
         lab.dispatch(1, Stage::WaitPeer).await;
+        lab.look().await;
         step(WAIT_MS).await;
         let read = lab.core.store.get(&lab.jobs).await.unwrap();
         let now_ms = lab.core.clock.wall_ms();
-        let gives_up = super::View::of(&lab.jobs, &read, now_ms);
+        let view = |read: &[Option<StoredJob>]| {
+            let view = super::View::of(&lab.jobs, read, now_ms);
+            view.by(&lab.core.clusters.halves, lab.core.clock.now())
+        };
+        let gives_up = view(&read);
         lab.dispatch(2, Stage::WaitPeer).await;
         let read = lab.core.store.get(&lab.jobs).await.unwrap();
-        let opens = super::View::of(&lab.jobs, &read, now_ms);
+        let opens = view(&read);
         let both = if open_first {
             [&opens, &gives_up]
         } else {
@@ -447,6 +454,11 @@ async fn a_node_whose_peer_was_never_stored_ends() {
 }
 
 async fn submit(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<(String, String)> {
+    let items = submitted(core, fields, key).await.into_iter();
+    items.map(|item| (item.job_id, item.message)).collect()
+}
+
+async fn submitted(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<SubmitItem> {
     let mut job = json!({"suite": "net", "testbox": "dc", "script": "true"});
     let all = job.as_object_mut().unwrap();
     all.extend(fields.as_object().unwrap().clone());
@@ -455,13 +467,11 @@ async fn submit(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<(String, Str
         token: None,
     };
     let how = How {
-        key: Some(key),
+        key: Some(key).filter(|key| !key.is_empty()),
         ..How::default()
     };
     let items = vec![Ok(all.clone())];
-    let submitted = core.submit(items, &said, how).await.unwrap();
-    let items = submitted.items.into_iter();
-    items.map(|item| (item.job_id, item.message)).collect()
+    core.submit(items, &said, how).await.unwrap().items
 }
 
 #[tokio::test(start_paused = true)]
@@ -499,6 +509,34 @@ async fn a_submit_makes_a_job_of_each_node_all_or_none_and_once() {
     )
     .await;
     assert!(wrong[0].1.contains("sequence"), "{wrong:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_there_are_fewer_machines_than_nodes_is_said() {
+    let lab = lab(1).await;
+    let host = |n: u8| {
+        let host = crate::hosts::Host {
+            kinds: vec![TboxType::Hw],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..crate::hosts::Host::default()
+        };
+        let known = lab
+            .core
+            .hosts
+            .update(&format!("h{n}"), |known| *known = host);
+        known.unwrap();
+    };
+    host(1);
+    let pair = json!({"cluster": "cs-s1-c1", "testbox": "hw", "arch": "x86_64"});
+    let hints = async || {
+        let items = submitted(&lab.core, &pair, "").await.into_iter();
+        items.map(|item| item.hint).collect::<Vec<_>>()
+    };
+    let few = "2 nodes of its cluster want a whole machine each; 1 of the known hosts could be one";
+    assert_eq!(hints().await, [few, few]);
+    host(2);
+    assert_eq!(hints().await, ["", ""]);
 }
 
 #[tokio::test(start_paused = true)]
