@@ -61,6 +61,15 @@ impl Halves {
     }
 }
 
+/// Whether nodes without a testbox are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    None,
+    Some,
+    /// For longer than the others may wait.
+    ForTooLong,
+}
+
 /// What was read of a cluster's jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
@@ -73,10 +82,8 @@ pub(crate) struct View {
     given_up: u32,
     /// All of them have a testbox and wait for each other.
     all_wait: bool,
-    /// Some have no testbox, and others wait for them.
-    is_half: bool,
-    /// They did for as long as they may.
-    gives_up: bool,
+    /// Whether some have no testbox, and others wait for them.
+    missing: Missing,
     /// How long that is, seconds.
     wait_s: u64,
     /// One ended badly, or was never stored.
@@ -112,9 +119,13 @@ impl View {
             met: of_head.map_or(0, |place| place.met),
             given_up: of_head.map_or(0, |place| place.given_up),
             all_wait: states.len() == jobs.len() && states.iter().all(waits),
-            is_half: states.iter().any(|state| state.stage == Stage::Submit)
-                && states.iter().any(|state| has_testbox_only(state)),
-            gives_up: false,
+            missing: if states.iter().any(|state| state.stage == Stage::Submit)
+                && states.iter().any(|state| has_testbox_only(state))
+            {
+                Missing::Some
+            } else {
+                Missing::None
+            },
             wait_s: places().map(|place| place.wait_s).max().unwrap_or(0),
             failed: failed(jobs, found, now_ms),
             succeeded: states.iter().copied().find(ended_well).map(|s| s.job_id),
@@ -126,9 +137,12 @@ impl View {
 
     /// The same with who waits for how long looked up.
     pub(crate) fn by(mut self, halves: &Halves, now: Millis) -> Self {
-        let since = halves.since(self.head, self.is_half.then_some(self.round), now);
+        let is_half = self.missing != Missing::None;
+        let since = halves.since(self.head, is_half.then_some(self.round), now);
         let until_ms = |since: Millis| since.0.saturating_add(self.wait_s.saturating_mul(1000));
-        self.gives_up = since.is_some_and(|since| until_ms(since) <= now.0);
+        if since.is_some_and(|since| until_ms(since) <= now.0) {
+            self.missing = Missing::ForTooLong;
+        }
         self
     }
 
@@ -206,7 +220,7 @@ pub(crate) fn next_of(state: &JobState, view: &View, now_ms: u64) -> Option<JobS
         return idle.then(|| served(state, now_ms)).flatten();
     }
     let is_head = state.job_id == view.head;
-    if is_head && view.gives_up {
+    if is_head && view.missing == Missing::ForTooLong {
         return Some(give_up(state, now_ms));
     }
     let all_may = if is_head {
