@@ -285,16 +285,14 @@ impl Core {
         self.metrics
             .submitted
             .inc_by(u64::try_from(accepted).unwrap_or(u64::MAX));
-        for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
+        // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
+        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
+        let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
+        for job in waiting.iter().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }
-        // One that has moved on was told of when that was seen.
-        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
-        let (ready, parked): (Vec<_>, Vec<_>) = outcomes
-            .iter()
-            .flatten()
-            .filter(wait)
-            .partition(|job| job.state.ready);
+        let (ready, parked): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|job| job.state.ready);
         if !ready.is_empty() {
             self.engine
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
