@@ -86,6 +86,9 @@ pub struct AgentConfig {
     pub group: String,
     /// What it offers.
     pub kinds: Kinds,
+    /// The address under which other testboxes reach it, for jobs on several machines; `None`: the one from which it
+    /// reaches the scheduler.
+    pub address: Option<String>,
     /// Its architecture, for example `x86_64`. Default: this program's.
     pub arch: String,
     /// Memory that jobs may take together, MB, at least 1. It is counted, not enforced: jobs run as
@@ -144,6 +147,7 @@ impl AgentConfig {
             host: host.into(),
             group: String::new(),
             kinds,
+            address: None,
             arch: std::env::consts::ARCH.to_owned(),
             memory_mb,
             tags: Vec::new(),

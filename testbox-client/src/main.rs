@@ -31,6 +31,10 @@ struct Args {
     /// once within its memory).
     #[arg(long, default_value = "hw")]
     kind: Kinds,
+    /// Address under which other testboxes reach it, for jobs on several machines [default: the one from which it
+    /// reaches the scheduler].
+    #[arg(long)]
+    address: Option<String>,
     /// Architecture.
     #[arg(long, default_value = std::env::consts::ARCH)]
     arch: String,
@@ -112,6 +116,7 @@ impl Args {
             .unwrap_or_else(|| PathBuf::from(format!("fairlead-testbox-{host}")));
         Ok(AgentConfig {
             token: token.filter(|token| !token.is_empty()),
+            address: self.address,
             group: self.group,
             arch: self.arch,
             tags: self.tags,

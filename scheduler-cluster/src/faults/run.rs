@@ -153,7 +153,7 @@ async fn broken_and_judged(
     }
     let fleet = Fleet::start(options.agents, &urls, &history)?;
     let load = submit_steadily(
-        client.clone(),
+        urls.clone(),
         Arc::clone(&history),
         options.rate,
         Chance::new(options.seed, 100),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{Client, ClientError, SubmitItem};
+use fairlead_api::{Client, ClientConfig, ClientError, SubmitItem};
 use serde_json::{Value, json};
 use tokio::{
     sync::Semaphore,
@@ -16,6 +16,8 @@ use crate::sim::Chance;
 
 /// Submits in flight at one time; beyond it the load waits.
 const IN_FLIGHT_MAX: usize = 200;
+/// How often a client is used before there are new ones.
+const SUBMITS_EACH: usize = 10;
 /// Accounts.
 const ACCOUNTS: u64 = 5;
 /// Jobs of class vip, of a thousand.
@@ -62,9 +64,20 @@ impl Planned {
     }
 }
 
+/// A client for each replica, which asks that one first. A replica that hangs takes its part of the load, as behind a
+/// balancer, and the load goes on.
+fn clients(urls: &[String]) -> Vec<Client> {
+    let begins_at = |first| {
+        let mut urls = urls.to_vec();
+        urls.rotate_left(first);
+        Client::new(ClientConfig::new(urls)).ok()
+    };
+    (0..urls.len()).filter_map(begins_at).collect()
+}
+
 /// Submits `per_second` jobs each second until `over`, then waits for the answers that are open.
 pub(super) async fn submit_steadily(
-    client: Client,
+    urls: Vec<String>,
     history: Arc<History>,
     per_second: u32,
     mut chance: Chance,
@@ -74,7 +87,12 @@ pub(super) async fn submit_steadily(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let room = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     let mut open = JoinSet::new();
+    let mut by_replica = Vec::new();
     for number in 1_u64.. {
+        if by_replica.is_empty() {
+            // A client stays with the replica that answered it last: new ones are spread again.
+            by_replica = vec![clients(&urls); SUBMITS_EACH].concat();
+        }
         let free = async {
             ticks.tick().await;
             Arc::clone(&room).acquire_owned().await
@@ -82,8 +100,11 @@ pub(super) async fn submit_steadily(
         let Some(Ok(place)) = over.run_until_cancelled(free).await else {
             break;
         };
+        let Some(client) = by_replica.pop() else {
+            break;
+        };
         let planned = Planned::draw(number, &mut chance);
-        let (client, history) = (client.clone(), Arc::clone(&history));
+        let history = Arc::clone(&history);
         open.spawn(async move {
             submit(&client, &history, planned).await;
             drop(place);

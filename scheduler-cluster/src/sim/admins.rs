@@ -67,9 +67,16 @@ impl Plan {
         deeds.into_iter().any(|it| self.has(it))
     }
 
+    /// Whether as few as one job of an account may run: then a cluster never would.
+    pub(super) fn limits(&self) -> bool {
+        self.has(Use::Limit)
+    }
+
     /// What a job with this number has besides.
     pub(super) fn adds_to(&self, job: &mut Value, which: u64) {
-        if self.has(Use::Elsewhere) && which.is_multiple_of(ELSEWHERE_EVERY) {
+        // The only other host may have no room for two nodes, and they would wait for it for an hour.
+        let is_alone = job.get("cluster").is_none();
+        if is_alone && self.has(Use::Elsewhere) && which.is_multiple_of(ELSEWHERE_EVERY) {
             job["retry_elsewhere"] = true.into();
         }
         if self.has(Use::Suspect) && which.is_multiple_of(DISK_FAILS_EVERY) {

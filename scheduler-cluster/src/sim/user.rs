@@ -24,6 +24,28 @@ const BATCH_MAX: u64 = 6;
 /// Of so many jobs the first are in these sequences: one in eight.
 const SEQUENCES: [&str; 2] = ["s", "t"];
 
+/// Of so many jobs this one is of two nodes.
+const CLUSTER: u64 = 5;
+
+/// Whether each host that could run the job runs several at once.
+fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
+    let could = |host: &&HostPlan| {
+        let kinds = host.kinds.iter();
+        job["arch"] == host.arch && kinds.into_iter().any(|kind| job["testbox"] == *kind)
+    };
+    let mut hosts = scenario.hosts.iter().filter(could);
+    job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(|host| host.jobs_max > 1)
+}
+
+/// Makes a cluster of a job: two nodes that one host has room for.
+fn make_cluster(job: &mut Value) {
+    let memory = job["memory"].as_str().unwrap_or_default();
+    let memory_mb: u64 = memory.trim_end_matches('M').parse().unwrap_or(0);
+    job["memory"] = format!("{}M", (memory_mb / 2).max(1)).into();
+    job["cluster"] = "cs-s1-c1".into();
+    job["cluster_wait"] = "20s".into();
+}
+
 /// A job that at least one host can run.
 pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     let host = scenario.hosts.get(chance.index(scenario.hosts.len()));
@@ -132,6 +154,8 @@ impl World {
                 let which = number + what.bytes().map(u64::from).sum::<u64>();
                 if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
                     job["sequence"] = (*name).into();
+                } else if which % 16 == CLUSTER && has_room_for_two(&self.scenario, &job) {
+                    make_cluster(&mut job);
                 }
                 self.scenario.admins.adds_to(&mut job, which);
                 job

@@ -143,6 +143,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "reports stage, health, data readiness, milestones; renews",
     ),
     row(
+        "POST",
+        "/scheduler/v1/jobs/:id/wait_peer",
+        Caller::JobToken,
+        "long poll until all nodes of the job's cluster are there; their addresses",
+    ),
+    row(
         "GET",
         "/~lkp/cgi-bin/:report",
         Caller::JobToken,

@@ -5,6 +5,7 @@
 pub mod client;
 pub mod codes;
 pub mod endpoints;
+mod peers;
 pub mod timers;
 pub mod wire;
 
@@ -14,5 +15,6 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{ENDPOINTS, Endpoint};
+pub use peers::{Peer, PeersAnswer};
 pub use timers::*;
 pub use wire::*;

@@ -32,6 +32,9 @@ pub struct SubmitItem {
     /// The submit it belongs to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub submit_id: String,
+    /// The same for all nodes of a cluster, which one job of the request became; empty: it is one job.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster_id: String,
 }
 
 /// A job that an agent says it has.

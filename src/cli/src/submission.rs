@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::{SubmitItem, client::Client};
-use fairlead_job::{OnShutdown, Spec, parameters, varying};
+use fairlead_job::{OnShutdown, Spec, cluster_nodes, parameters, varying};
 use serde_json::Value;
 
 use crate::{
@@ -37,6 +37,8 @@ pub(crate) struct Entry {
 pub(crate) struct Report {
     /// The file that it came from.
     pub(crate) file: String,
+    /// Which entry it is of: a cluster has several jobs.
+    pub(crate) entry: usize,
     /// The scheduler's words.
     pub(crate) item: SubmitItem,
 }
@@ -107,10 +109,10 @@ pub(crate) fn submit_ids(entries: &[Entry]) -> Vec<String> {
 
 /// The accepted jobs, to be followed.
 pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
-    let accepted = entries
+    let accepted = reports
         .iter()
-        .zip(reports)
-        .filter(|(_, report)| report.accepted());
+        .filter(|report| report.accepted())
+        .filter_map(|report| Some((entries.get(report.entry)?, report)));
     let track = |(entry, report): (&Entry, &Report)| {
         let item = &report.item;
         let mut tracked = Tracked::new(
@@ -156,9 +158,15 @@ pub(crate) async fn send(
             }
             failure
         })?;
-        for (entry, item) in chunk.iter().zip(one_each(items, chunk.len())?) {
+        let nodes: Vec<usize> = chunk.iter().map(nodes_of).collect();
+        let done = entries.len() - rest.len() - chunk.len();
+        for (at, item) in each_its_own(items, &nodes)? {
             let report = Report {
-                file: entry.file.clone(),
+                file: chunk
+                    .get(at)
+                    .map(|entry| entry.file.clone())
+                    .unwrap_or_default(),
+                entry: done + at,
                 item,
             };
             tell(&report);
@@ -183,11 +191,28 @@ fn chunk_length(entries: &[Entry]) -> usize {
         .max(1)
 }
 
-/// An item a job. A request that was refused as a whole may be answered with one item for all.
-fn one_each(items: Vec<SubmitItem>, jobs: usize) -> Result<Vec<SubmitItem>, Failure> {
+/// How many jobs the scheduler makes of one: a cluster has one a node. What it refuses is one.
+fn nodes_of(entry: &Entry) -> usize {
+    cluster_nodes(&entry.spec).map_or(1, |nodes| nodes.len().max(1))
+}
+
+/// The items with the place of the job that each is of. A request that was refused as a whole may be answered with one
+/// item for all.
+fn each_its_own(
+    items: Vec<SubmitItem>,
+    nodes: &[usize],
+) -> Result<Vec<(usize, SubmitItem)>, Failure> {
+    let owners = nodes.iter().enumerate();
+    let owners: Vec<usize> = owners
+        .flat_map(|(at, nodes)| std::iter::repeat_n(at, *nodes))
+        .collect();
+    let jobs = owners.len();
     match items.as_slice() {
-        _ if items.len() == jobs => Ok(items),
-        [only] if only.job_id == "0" => Ok(vec![only.clone(); jobs]),
+        _ if items.len() == jobs => Ok(owners.into_iter().zip(items).collect()),
+        [only] if only.job_id == "0" => {
+            let all = 0..nodes.len();
+            Ok(all.map(|at| (at, only.clone())).collect())
+        }
         _ => Err(Failure::new(
             exit::UNREACHABLE,
             format!(
@@ -309,6 +334,7 @@ mod tests {
             job_state: String::new(),
             result_root: String::new(),
             submit_id: String::new(),
+            cluster_id: String::new(),
         }
     }
 
@@ -321,9 +347,15 @@ mod tests {
 
     #[test]
     fn one_refusal_may_stand_for_all_but_one_acceptance_may_not() {
-        assert_eq!(one_each(vec![item("0")], 3).unwrap().len(), 3);
-        assert!(one_each(vec![item("7")], 3).is_err());
-        assert!(one_each(vec![], 1).is_err());
-        assert_eq!(one_each(vec![item("7"), item("8")], 2).unwrap().len(), 2);
+        let owners = |items: &[&str], nodes: &[usize]| {
+            let items = items.iter().map(|id| item(id)).collect();
+            let owned = each_its_own(items, nodes).ok()?;
+            Some(owned.into_iter().map(|(at, _)| at).collect::<Vec<_>>())
+        };
+        assert_eq!(owners(&["0"], &[1, 2, 1]), Some(vec![0, 1, 2]));
+        assert_eq!(owners(&["7"], &[1, 1, 1]), None);
+        assert_eq!(owners(&[], &[1]), None);
+        assert_eq!(owners(&["7", "8"], &[1, 1]), Some(vec![0, 1]));
+        assert_eq!(owners(&["7", "8", "9"], &[2, 1]), Some(vec![0, 0, 1]));
     }
 }

@@ -3,6 +3,7 @@
 //! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
 //! [`file::Source`], so a server can refuse to read any.
 
+mod cluster;
 pub mod cron;
 pub mod fields;
 pub mod file;
@@ -17,6 +18,7 @@ pub mod stage;
 pub mod units;
 mod when;
 
+pub use cluster::{ClusterNode, NODES_MAX, cluster_nodes};
 pub use file::{
     ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
 };

@@ -15,7 +15,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 20] = [
+const HIDDEN: [&str; 22] = [
     "script",
     "suite",
     "testcase",
@@ -32,6 +32,8 @@ const HIDDEN: [&str; 20] = [
     "my_ssh_pubkey",
     "secrets",
     "job_token",
+    "cluster_id",
+    "cluster_jobs",
     "result_root",
     "pkg_data",
     "timer",
@@ -39,11 +41,13 @@ const HIDDEN: [&str; 20] = [
 ];
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 42] = [
+const INFRASTRUCTURE: [&str; 44] = [
     "arch",
     "boot_params",
     "cache_dirs",
     "cluster",
+    "cluster_spec",
+    "cluster_wait",
     "docker_image",
     "initrds_uri",
     "kernel_cmdline",

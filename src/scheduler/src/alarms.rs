@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_job::{Health, JobId, Stage};
+use fairlead_job::{Backoff, Health, JobId, Stage};
 use fairlead_store::{JobState, StoreError, StoredJob};
 use futures_util::{StreamExt, stream};
 
@@ -27,8 +27,13 @@ const ABREAST: usize = 256;
 /// The pause before this attempt of a job, ms: half of it at the most by chance, so that jobs that were lost together
 /// do not come back together.
 pub(crate) fn pause_ms(next: &JobState) -> u64 {
-    let whole_ms = next.backoff.unwrap_or_default().pause_ms(next.attempt);
-    let hash = blake3::hash(format!("{}/{}", next.job_id, next.attempt).as_bytes());
+    pause_of(next.job_id, next.attempt, next.backoff.unwrap_or_default())
+}
+
+/// The pause before the nth try of what this job names, ms, in the same way.
+pub(crate) fn pause_of(job: JobId, nth: u16, backoff: Backoff) -> u64 {
+    let whole_ms = backoff.pause_ms(nth);
+    let hash = blake3::hash(format!("{job}/{nth}").as_bytes());
     let chance = u64::from(hash.as_bytes().first().copied().unwrap_or(0));
     whole_ms / 2 + whole_ms / 2 * chance / 255
 }
@@ -160,7 +165,7 @@ mod tests {
             "{pauses:?}"
         );
         assert!(pauses.len() > 30, "{pauses:?}");
-        let at_once = Some(fairlead_job::Backoff {
+        let at_once = Some(Backoff {
             first_s: 0,
             factor: 1,
             max_s: 0,

@@ -13,10 +13,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits, hints::Outbox, hosts::Hosts,
-    jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics, queues::Queues,
-    renewal::Renewals, replicas::Replicas, reservations::Reservations, secrets::Sealer,
-    sequences::Sequences, timers::Timers, turns::Turns, waiters::Waiters, writer::Writer,
+    clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits,
+    hints::Outbox, hosts::Hosts, jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics,
+    queues::Queues, renewal::Renewals, replicas::Replicas, reservations::Reservations,
+    secrets::Sealer, sequences::Sequences, timers::Timers, turns::Turns, waiters::Waiters,
+    writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -52,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) dependants: Dependants,
     /// Sequences whose jobs wait for their turn.
     pub(crate) sequences: Sequences,
+    /// Clusters to look at now.
+    pub(crate) clusters: Clusters,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
     /// Timers that are soon due.
@@ -118,6 +121,7 @@ impl Core {
             changes: Changes::default(),
             dependants: Dependants::default(),
             sequences: Sequences::default(),
+            clusters: Clusters::default(),
             alarms: Alarms::default(),
             timers: Timers::default(),
             run,

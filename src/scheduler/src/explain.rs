@@ -15,9 +15,10 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     let job = core.job(id).await?;
     let state = &job.state;
     let timer = timer_of(core, id).await;
+    let peers = Box::pin(core.why_no_peers(state)).await;
     if state.stage != Stage::Submit {
         return Ok(Explanation {
-            reasons: timer.into_iter().collect(),
+            reasons: peers.into_iter().chain(timer).collect(),
             ..plain(state, where_it_is(state))
         });
     }
@@ -26,9 +27,20 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
     } else {
         not_ready(state, core.why_no_turn(state).await)
     };
+    explanation.reasons.extend(peers);
     explanation.reasons.extend(given_up(state));
     explanation.reasons.extend(timer);
     Ok(explanation)
+}
+
+/// In one sentence why a job waits.
+pub(crate) async fn why_it_waits(core: &Core, job: &StoredJob) -> Result<String, Refusal> {
+    if job.state.ready {
+        let explained = ask_engine(core, job).await?;
+        return Ok(summary(core, &job.state, &explained));
+    }
+    let no_turn = core.why_no_turn(&job.state).await;
+    Ok(not_ready(&job.state, no_turn).summary)
 }
 
 /// Which timer made it, and for when. Without an answer of the store: nothing.

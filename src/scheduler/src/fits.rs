@@ -6,6 +6,7 @@ use std::{
 };
 
 use fairlead_dispatch::Millis;
+use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
 use crate::{core::Core, hosts::Host, reservations::Reservation};
@@ -161,6 +162,29 @@ impl Core {
         anywhere(&wanted, "no other known host could run it")
     }
 
+    /// That fewer known hosts could be nodes of a cluster than it has nodes which want a whole machine; `None`: enough
+    /// could, or that none could is said of each node.
+    pub(crate) fn too_few<'a>(&self, nodes: impl Iterator<Item = &'a JobState>) -> Option<String> {
+        let mut alike: Vec<(Wants, usize)> = Vec::new();
+        for wants in nodes
+            .filter(|node| node.tbox_type == TboxType::Hw)
+            .map(Wants::of)
+        {
+            match alike.iter_mut().find(|(known, _)| *known == wants) {
+                Some((_, nodes)) => *nodes += 1,
+                None => alike.push((wants, 1)),
+            }
+        }
+        alike.into_iter().find_map(|(wants, nodes)| {
+            let mut all = Nearest::default();
+            self.hosts.each(|name, host| all.look(&wants, name, host));
+            let hosts = all.with_all;
+            (1..nodes).contains(&hosts).then(|| {
+                format!("{nodes} nodes of its cluster want a whole machine each; {hosts} of the known hosts could be one")
+            })
+        })
+    }
+
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         let mut alone = Nearest::default();
@@ -253,7 +277,6 @@ impl Nearest {
 #[cfg(test)]
 mod tests {
     use fairlead_api::HostReserve;
-    use fairlead_job::TboxType;
 
     use super::*;
     use crate::{

@@ -304,6 +304,7 @@ impl Core {
             if is_over(&changed.after) && !is_over(&changed.before) {
                 core.sequences.stirred(&changed.after.state);
             }
+            core.clusters.stirred(&changed.after.state);
             core.outbox.job(&changed.after);
             Ok(changed)
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::NOT_ON_MAX;
 use fairlead_job::{Cause, DataReadiness, Health, JobId, Stage};
-use fairlead_store::{Attempt, JobState};
+use fairlead_store::{Attempt, ClusterPlace, JobState};
 use serde_json::json;
 
 use crate::{
@@ -41,7 +41,7 @@ impl KnownClaim {
 
 /// The state of a job that goes back because its grant was never delivered: the attempt does not count.
 pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobState {
-    if let Some(health) = stopped_with(state) {
+    if let Some(health) = stopped_unheard(state) {
         return attempt_over(state, health, now_ms, reason);
     }
     let mut next = waiting_again(state, now_ms);
@@ -60,6 +60,7 @@ pub(crate) fn attempt_over(
     // Whoever stopped it wants no other attempt.
     let stopped = stopped_with(state) == Some(Health::Terminate);
     let cause = health.cause().filter(|_| !stopped);
+    let goes_along = left_behind(state);
     let mut next = waiting_again(state, now_ms);
     let left = match cause {
         Some(Cause::Infra) => Some(&mut next.retry_lost_left),
@@ -68,16 +69,24 @@ pub(crate) fn attempt_over(
         }
         _ => None,
     };
-    let Some(left) = left.filter(|left| **left > 0) else {
-        return ended(state, Stage::Finish, health, now_ms, reason);
-    };
-    *left -= 1;
+    match left.filter(|left| **left > 0) {
+        // A peer's try is used up, not its own.
+        _ if goes_along && !stopped => {}
+        Some(left) => *left -= 1,
+        None => return ended(state, Stage::Finish, health, now_ms, reason),
+    }
     next.attempt = state.attempt.saturating_add(1);
     let pause_ms = alarms::pause_ms(&next);
     let begins_ms = now_ms.saturating_add(pause_ms);
     if (1..=begins_ms).contains(&state.finish_by_ms) {
         // No time is left for another one.
         return ended(state, Stage::Finish, health, now_ms, reason);
+    }
+    if let Some(place) = &mut next.cluster
+        && !goes_along
+    {
+        // A try is the whole cluster's: the others follow.
+        place.round = place.round.saturating_add(1);
     }
     next.attempts.push(Attempt {
         attempt: state.attempt,
@@ -183,8 +192,19 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         stop_health: None,
         stop_grace_s: None,
         milestones: Vec::new(),
+        cluster: state.cluster.clone().map(|place| ClusterPlace {
+            met: 0,
+            address: String::new(),
+            ..place
+        }),
         ..state.clone()
     }
+}
+
+/// Whether a job runs a round of its cluster that is over: its peers wait for it to run again.
+fn left_behind(state: &JobState) -> bool {
+    let place = state.cluster.as_ref();
+    place.is_some_and(ClusterPlace::is_left_behind)
 }
 
 /// Adds to what testboxes spent on a job the attempt that ends by this change, if one does.
@@ -203,7 +223,7 @@ pub(crate) fn count_used(before: &JobState, wanted: JobState, now_ms: u64) -> Jo
 
 /// What a lost lease does to a job: told to stop, it has stopped; else it is tried again or given up.
 pub(crate) fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
-    let health = stopped_with(state).unwrap_or(Health::AbortProvider);
+    let health = stopped_unheard(state).unwrap_or(Health::AbortProvider);
     attempt_over(state, health, now_ms, reason)
 }
 
@@ -211,6 +231,15 @@ pub(crate) fn lost(state: &JobState, now_ms: u64, reason: &str) -> JobState {
 pub(crate) fn stopped_with(state: &JobState) -> Option<Health> {
     let asked = state.stop_asked;
     asked.then(|| state.stop_health.unwrap_or(Health::Terminate))
+}
+
+/// The same if nobody said that it stopped: that it ended well would have to be said.
+pub(crate) fn stopped_unheard(state: &JobState) -> Option<Health> {
+    let health = stopped_with(state)?;
+    Some(match health {
+        Health::Success => Health::AbortProvider,
+        other => other,
+    })
 }
 
 impl Core {

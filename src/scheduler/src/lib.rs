@@ -10,6 +10,7 @@ mod boot;
 mod claims;
 mod clock;
 mod closures;
+mod clusters;
 pub mod config;
 mod consume;
 mod core;

@@ -39,6 +39,10 @@ impl Core {
                 continue;
             };
             let print = job.state.fingerprint.clone();
+            if print.is_empty() {
+                // A node of a cluster whose head is counted.
+                continue;
+            }
             let present = match there.get(&print) {
                 Some(present) => *present,
                 None => self.count_alike(&print).await?,

@@ -7,7 +7,7 @@ use fairlead_store::JobState;
 
 use crate::{
     core::Core,
-    lease::{BOOT_SESSION, attempt_over, log_outcome, stopped_with},
+    lease::{BOOT_SESSION, attempt_over, log_outcome, stopped_unheard},
 };
 
 /// The agent enforces the limit of stage running itself; past this much more, ms, we do.
@@ -58,7 +58,7 @@ pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
 /// What becomes of a job of which something is due: it is told to stop; one that nobody can tell, or that was told
 /// and does not stop, has ended.
 fn overdue(state: &JobState, now_ms: u64) -> JobState {
-    let told = stopped_with(state);
+    let told = stopped_unheard(state);
     let health = told.unwrap_or_else(|| state.stage.timeout_health());
     let reason = if told.is_some() {
         format!("{}; its testbox did not say that it stopped", state.reason)

@@ -13,9 +13,9 @@ use fairlead_store::{
     DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{core::Core, intake::Item, refusal::Refusal, writer::only};
+use crate::{clusters::say_cluster, core::Core, intake::Item, refusal::Refusal, writer::only};
 
 /// The field of a job, and the parameter of a submit.
 pub(crate) const KEY: &str = "idempotency_key";
@@ -262,7 +262,7 @@ impl Core {
         let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
         let docs = self.store.list_docs(DocKind::Submit).await?;
         let old = docs.into_iter().filter(|doc| {
-            let at_ms = doc.body.get("at_ms").and_then(serde_json::Value::as_u64);
+            let at_ms = doc.body.get("at_ms").and_then(Value::as_u64);
             at_ms.is_none_or(|at_ms| at_ms < before_ms)
         });
         let deletes = old.map(|doc| DocWrite {
@@ -301,6 +301,7 @@ fn take_over(
             "a key stands for one submit; use a new one for another",
         ));
     }
+    let mut renamed: BTreeMap<JobId, JobId> = BTreeMap::new();
     for (made, id) in made.iter_mut().zip(&record.ids) {
         let Ok(job) = made else {
             continue;
@@ -309,6 +310,7 @@ fn take_over(
             Some(id) => {
                 let (old, new) = (job.state.job_id.to_string(), id.to_string());
                 job.state.result_root = job.state.result_root.replace(&old, &new);
+                renamed.insert(job.state.job_id, *id);
                 job.state.job_id = *id;
             }
             None => {
@@ -320,13 +322,35 @@ fn take_over(
             }
         }
     }
+    for job in made.iter_mut().flatten() {
+        name_others(job, &renamed);
+    }
     Ok(())
+}
+
+/// What a job says of others of its submit, with the ids that those have now.
+fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
+    if let Some(place) = &mut job.state.cluster {
+        for peer in &mut place.jobs {
+            *peer = renamed.get(peer).copied().unwrap_or(*peer);
+        }
+        say_cluster(&mut job.body, &place.jobs);
+    }
+    let waits = job.state.waits.as_mut();
+    if let Some(Value::Object(on)) = waits.and_then(|waits| waits.get_mut("wait_on")) {
+        let conditions = std::mem::take(on).into_iter().map(|(parent, what)| {
+            let id: Option<JobId> = parent.parse().ok();
+            let now = id.and_then(|id| renamed.get(&id));
+            (now.map_or(parent, JobId::to_string), what)
+        });
+        *on = conditions.collect();
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use fairlead_job::Spec;
-    use serde_json::Value;
+    use fairlead_store::ClusterPlace;
 
     use super::*;
     use crate::testing::{core, core_beside, state};
@@ -339,6 +363,35 @@ mod tests {
         NewJob {
             state: state(n),
             body: Spec::from_iter([("suite".to_owned(), json!("sleep"))]),
+        }
+    }
+
+    /// They named the ids of the repeated submit, under which there is nothing.
+    #[test]
+    fn what_jobs_say_of_each_other_has_the_first_submit_s_ids() {
+        let mut made: Vec<Result<NewJob, Refusal>> = [11, 12].map(|n| Ok(job(n))).into();
+        let own = [11, 12].map(JobId::new);
+        for made in made.iter_mut().flatten() {
+            made.state.waits = Some(json!({"wait_on": {own[0].to_string(): null, "99": null}}));
+            made.state.cluster = Some(ClusterPlace {
+                jobs: own.to_vec(),
+                ..ClusterPlace::default()
+            });
+        }
+        let record = |ids: [u64; 2]| Record {
+            ids: ids.map(|id| Some(JobId::new(id))).into(),
+            print: String::new(),
+            at_ms: 0,
+        };
+        take_over(&mut made, &record([1, 2]), &record([11, 12])).unwrap();
+        let first = [1, 2].map(JobId::new);
+        for (made, id) in made.into_iter().zip(first) {
+            let NewJob { state, body } = made.unwrap();
+            assert_eq!(state.job_id, id);
+            assert_eq!(state.cluster.unwrap().jobs, first);
+            assert_eq!(body["cluster_jobs"], json!(first));
+            let on = json!({first[0].to_string(): null, "99": null});
+            assert_eq!(state.waits.unwrap()["wait_on"], on);
         }
     }
 

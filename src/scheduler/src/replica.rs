@@ -81,6 +81,7 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
         core.tasks.spawn(Arc::clone(&core).watch_sequences());
+        core.tasks.spawn(Arc::clone(&core).watch_clusters());
         core.tasks.spawn(Arc::clone(&core).watch_alarms());
         core.tasks.spawn(Arc::clone(&core).watch_timers());
         let store = core.store.health().name;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
+use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 use serde_json::Value;
 
 use crate::{
-    accounts::Credentials, core::Core, fits::Nevers, graph::link, hints::SUBMITTED_MAX,
-    intake::Item, jobs::facts, refusal::Refusal, repeats::Keyed, wait::Condition,
+    accounts::Credentials, clusters::Made, core::Core, fits::Nevers, graph::link,
+    hints::SUBMITTED_MAX, intake::Item, jobs::facts, refusal::Refusal, repeats::Keyed,
+    wait::Condition,
 };
 
 /// How often a create is repeated while the store does not say whether it is in.
@@ -57,31 +58,32 @@ impl Core {
             ));
         }
         let keyed = Keyed::of(how.key, &items)?;
-        let mut made: Vec<Result<NewJob, Refusal>> = Vec::with_capacity(items.len());
-        for item in items {
-            if made.len() % YIELD_EVERY == YIELD_EVERY - 1 {
+        let mut made = Made::default();
+        for (n, item) in items.into_iter().enumerate() {
+            if n % YIELD_EVERY == YIELD_EVERY - 1 {
                 tokio::task::yield_now().await;
             }
-            made.push(match item {
-                Ok(spec) => self.make_job(spec, said),
-                Err(body) => Err(body.into()),
-            });
+            self.make_item(&mut made, item, said);
         }
-        let warnings = self.warn(&mut made, how.strict);
-        self.check_parents(&mut made).await?;
-        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
-        if is_limited && !self.is_repeated(&made, keyed.as_ref()).await? {
-            self.mind_max_run(&mut made).await?;
-            self.mind_limits(&mut made).await?;
+        let mut warnings = self.warn(&mut made.jobs, how.strict);
+        self.warn_of_clusters(&mut made, &mut warnings, how.strict);
+        self.check_parents(&mut made.jobs).await?;
+        let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(&made.jobs, keyed.as_ref()).await? {
+            self.mind_max_run(&mut made.jobs).await?;
+            self.mind_limits(&mut made.jobs).await?;
         }
-        link(&mut made);
+        link(&mut made.jobs);
+        let clusters = made.refuse_together();
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
         let creating = self.tasks.spawn(async move {
-            let outcomes = match keyed {
-                Some(keyed) => core.create_once(made, &keyed).await,
-                None => core.create(made).await,
+            let has_key = keyed.is_some();
+            let mut outcomes = match keyed {
+                Some(keyed) => core.create_once(made.jobs, &keyed).await,
+                None => core.create(made.jobs).await,
             };
+            core.all_or_none(&mut outcomes, &clusters, has_key).await;
             core.learn_submitted(&outcomes).await;
             outcomes
         });
@@ -119,11 +121,7 @@ impl Core {
                 return self.kept_from(state, &mut asked);
             };
             if strict {
-                *outcome = Err(Refusal::new(
-                    ErrorCode::BadField,
-                    format!("it could never run: {never}"),
-                    "see what hosts offer with GET hosts, or submit without strict to wait for one",
-                ));
+                *outcome = Err(could_never_run(&never));
             }
             Some(never)
         };
@@ -237,6 +235,11 @@ impl Core {
                 }
                 let (old, new) = (job.state.job_id, self.next_id());
                 tracing::error!(job_id = %old, "an id was made twice");
+                if job.state.cluster.is_some() {
+                    // Its peers name it.
+                    let reason = "its id is another job's".to_owned();
+                    return Err(ItemError::Refused { reason });
+                }
                 job.state.result_root = job
                     .state
                     .result_root
@@ -282,16 +285,14 @@ impl Core {
         self.metrics
             .submitted
             .inc_by(u64::try_from(accepted).unwrap_or(u64::MAX));
-        for job in outcomes.iter().flatten().take(SUBMITTED_MAX) {
+        // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
+        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
+        let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
+        for job in waiting.iter().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }
-        // One that has moved on was told of when that was seen.
-        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
-        let (ready, parked): (Vec<_>, Vec<_>) = outcomes
-            .iter()
-            .flatten()
-            .filter(wait)
-            .partition(|job| job.state.ready);
+        let (ready, parked): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|job| job.state.ready);
         if !ready.is_empty() {
             self.engine
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
@@ -311,6 +312,15 @@ impl Core {
             }
         }
     }
+}
+
+/// What a strict submit says to a job that no known host could run.
+pub(crate) fn could_never_run(why: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::BadField,
+        format!("it could never run: {why}"),
+        "see what hosts offer with GET hosts, or submit without strict to wait for one",
+    )
 }
 
 /// Whether both are the same job of the same submit: what differs may have changed since.
@@ -333,6 +343,7 @@ fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> Submi
             job_state: Stage::Submit.to_string(),
             result_root: job.state.result_root,
             submit_id: job.state.submit_id,
+            cluster_id: head_of(job.state.cluster.as_ref()),
         },
         Err(refusal) => refused_item(refusal.body),
     }
@@ -350,7 +361,13 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         job_state: String::new(),
         result_root: String::new(),
         submit_id: String::new(),
+        cluster_id: String::new(),
     }
+}
+
+fn head_of(place: Option<&ClusterPlace>) -> String {
+    let head = place.and_then(ClusterPlace::head);
+    head.map_or_else(String::new, |head| head.to_string())
 }
 
 #[cfg(test)]

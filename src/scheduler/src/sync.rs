@@ -135,6 +135,7 @@ impl Core {
             if round.is_multiple_of(SWEEP_EVERY) {
                 self.sweep_dependants().await;
                 self.sweep_sequences().await;
+                self.sweep_clusters().await;
             }
             if round.is_multiple_of(FORGET_EVERY) {
                 self.forget_old().await;

@@ -22,6 +22,8 @@ use crate::{
 const RENEW_S_MAX: u64 = 30 * 86_400;
 /// Most milestones of a job.
 const MILESTONES_MAX: usize = 100;
+/// Longest address of a testbox, bytes.
+const ADDRESS_MAX: usize = 128;
 /// Longest reason kept, bytes.
 const REASON_MAX: usize = 300;
 
@@ -34,6 +36,8 @@ pub(crate) struct Report {
     pub(crate) milestones: Vec<String>,
     pub(crate) renew_s: Option<u64>,
     pub(crate) exit_code: Option<i32>,
+    /// Under which address its peers reach the testbox.
+    pub(crate) address: Option<String>,
     pub(crate) reason: String,
     pub(crate) attempt: Option<u16>,
     pub(crate) token: Option<String>,
@@ -82,6 +86,14 @@ impl Report {
                 }
                 "exit_code" => {
                     report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?);
+                }
+                "address" => {
+                    let is_one = (1..=ADDRESS_MAX).contains(&value.len())
+                        && value
+                            .bytes()
+                            .all(|b| b.is_ascii_alphanumeric() || b".:-%_".contains(&b));
+                    let address = is_one.then(|| value.to_owned());
+                    report.address = Some(address.ok_or_else(|| bad("an address or a host name"))?);
                 }
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
@@ -163,6 +175,9 @@ pub(crate) fn after_report(
     if !report.reason.is_empty() {
         next.reason.clone_from(&report.reason);
     }
+    if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
+        place.address.clone_from(address);
+    }
     if let Some(seconds) = report.renew_s {
         next.deadline_ms = now_ms
             .max(state.deadline_ms)
@@ -189,6 +204,21 @@ fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refu
     }
     if stage.is_terminal() {
         return Ok(finish(&next, stage, now_ms));
+    }
+    if stage > Stage::WaitPeer
+        && next
+            .cluster
+            .as_ref()
+            .is_some_and(|place| !place.is_through())
+    {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "job {} has not met its peers and cannot go to {stage}",
+                next.job_id
+            ),
+            "report wait_peer, and go on when jobs/ID/wait_peer says so",
+        ));
     }
     let began = match stage {
         Stage::Boot => Some(&mut next.boot_ms),
@@ -303,7 +333,8 @@ fn late_report(
         // The same report again: its answer was lost. Only a write that is taken says that it is on record.
         return Ok(Some(touched(state)));
     }
-    if !unclaimed || !ends {
+    if !unclaimed || !ends || state.cluster.is_some() {
+        // Of a cluster, the others go into its next round.
         return over();
     }
     let mut again = state.clone();

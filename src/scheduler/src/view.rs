@@ -2,7 +2,7 @@
 
 use fairlead_api::JobSummary;
 use fairlead_job::{Health, Spec, Stage};
-use fairlead_store::{Attempt, JobState};
+use fairlead_store::{Attempt, ClusterPlace, JobState};
 use serde_json::{Map, Value, json};
 
 use crate::{clock::utc_text, secrets::Sealer};
@@ -101,7 +101,24 @@ fn known(state: &JobState) -> Map<String, Value> {
     if !state.attempts.is_empty() {
         put("attempts", state.attempts.iter().map(attempt).collect());
     }
+    view.extend(state.cluster.as_ref().map(cluster).unwrap_or_default());
     view.extend(times(state));
+    view
+}
+
+/// A node's place among its peers.
+fn cluster(place: &ClusterPlace) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
+    put("cluster_id", json!(place.head()));
+    put("cluster_jobs", json!(place.jobs));
+    put("cluster_round", json!(place.round));
+    put("node_roles", json!(place.roles));
+    if !place.address.is_empty() {
+        put("direct_ips", json!([place.address]));
+    }
     view
 }
 

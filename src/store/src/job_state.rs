@@ -231,6 +231,9 @@ pub struct JobState {
     /// Whether it has its turn in its sequence.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_turn: bool,
+    /// Its place in a cluster of several nodes; none: it runs by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterPlace>,
     /// Where it may run from: the lab, project and labels of the submitter's choosing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,
@@ -300,6 +303,47 @@ fn is_false(flag: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// The place of a job among the jobs of its cluster, one a node, which begin together or not at all.
+///
+/// They try it in *rounds*: when one of them goes back, all go on to the next round. All fields are always stored,
+/// because a patch replaces the whole of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterPlace {
+    /// All its jobs, this one among them, 2 to 32. The first is its *head*, whose id names the cluster and whose state
+    /// decides when all begin.
+    pub jobs: Vec<JobId>,
+    /// What this node does, words with blanks between.
+    pub roles: String,
+    /// Which round this job is in, from 1; the greatest of them all is the cluster's.
+    pub round: u32,
+    /// The round in which this job was let through to run, since it got its testbox; the head's is everybody's leave to
+    /// be. 0: it was not.
+    pub met: u32,
+    /// Of the head: the last round that was given up because some had no testbox. 0: none.
+    pub given_up: u32,
+    /// How long nodes that have a testbox wait for those that have none, seconds.
+    pub wait_s: u64,
+    /// The address under which its peers reach this node's testbox; empty: not said yet.
+    pub address: String,
+}
+
+impl ClusterPlace {
+    /// The job whose state decides; `None` of a place that names no job.
+    pub fn head(&self) -> Option<JobId> {
+        self.jobs.first().copied()
+    }
+
+    /// Whether this job may run, or does.
+    pub fn is_through(&self) -> bool {
+        self.met > 0
+    }
+
+    /// Whether it runs a round that is over.
+    pub fn is_left_behind(&self) -> bool {
+        self.is_through() && self.met < self.round
+    }
 }
 
 /// One earlier attempt, on record.

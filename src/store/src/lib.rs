@@ -18,7 +18,9 @@ pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::EmbeddedStore;
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
-pub use job_state::{Attempt, ClaimFields, JobState, NewJob, StatePatch, StoredJob, Version};
+pub use job_state::{
+    Attempt, ClaimFields, ClusterPlace, JobState, NewJob, StatePatch, StoredJob, Version,
+};
 pub use query::{
     ChangeMark, ChangePage, Changes, Counts, Find, Page, Pull, PullBy, Search, SearchOrder,
     SearchPage, Usage,

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fairlead_api::{Client, Grant};
+use fairlead_api::{Client, Grant, JobUpdate, Peer};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
@@ -27,7 +27,7 @@ use super::{
     launch::{Unrunnable, prepare},
     limit::{over_limit, over_silence, run_out, silence_of, silent},
     log::LogShipper,
-    output,
+    output, peers,
     report::{Report, report_all, update_of},
 };
 use crate::{
@@ -41,7 +41,7 @@ use crate::{
 const BOOT_ANSWER: Duration = Duration::from_secs(5);
 /// How long output is still read when the workload is over and somebody who escaped holds the pipe.
 const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
-/// Most reports that wait to be sent: a job makes four.
+/// Most reports that wait to be sent: a job makes five.
 const REPORTS_MAX: usize = 8;
 
 /// What all jobs of an agent share.
@@ -260,6 +260,9 @@ impl Course {
             Ok(Err(error)) => return Err(unrun(Health::AbortProvider, error.to_string())),
             Err(error) => return Err(unrun(Health::AbortProvider, error.to_string())),
         };
+        let Some(peers) = self.meet(journal, reports).await? else {
+            return Ok(None);
+        };
         journal.started = true;
         save(&self.folder, journal).await.map_err(|error| {
             unrun(
@@ -271,10 +274,65 @@ impl Course {
         Ok(Some(Launch {
             program: invocation.program,
             args: invocation.args,
-            env: environment::of(&self.grant, &self.folder, &config.host, &config.path),
+            env: environment::of(
+                &self.grant,
+                &self.folder,
+                &config.host,
+                &config.path,
+                &peers,
+            ),
             folder: self.folder.path().to_owned(),
             run: journal.run.clone(),
         }))
+    }
+
+    /// Stage `wait_peer`, of a node of a cluster: who its peers are. `Ok(None)`: to be forgotten.
+    async fn meet(
+        &mut self,
+        journal: &Journal,
+        reports: &mpsc::Sender<Report>,
+    ) -> Result<Option<Vec<Peer>>, End> {
+        if !peers::is_node(&self.grant) {
+            return Ok(Some(Vec::new()));
+        }
+        let config = &self.context.config;
+        let (said, servers) = (config.address.clone(), config.servers.clone());
+        let address = match said {
+            Some(address) => Some(address),
+            None => tokio::task::spawn_blocking(move || peers::own_address(&servers))
+                .await
+                .ok()
+                .flatten(),
+        };
+        let (answered, answer) = oneshot::channel();
+        let update = JobUpdate {
+            address,
+            ..update_of(journal, Stage::WaitPeer)
+        };
+        self.report(reports, update, Stage::WaitPeer, Some(answered));
+        let waiting = async {
+            // It is closed once the job is no longer ours: then there is an order to forget it.
+            let _ = answer.await;
+            peers::wait(&self.context.client, journal).await
+        };
+        let met = tokio::select! {
+            biased;
+            _ = self.stop.wait_for(Option::is_some) => None,
+            met = waiting => Some(met),
+        };
+        match met {
+            Some(Ok(peers)) => Ok(Some(peers)),
+            Some(Err(error)) => {
+                let grace = self.context.config.grace;
+                self.stop_handle.forget(error.to_string(), grace);
+                Ok(None)
+            }
+            None => {
+                let stop = self.stop.borrow().clone();
+                stop.and_then(|stop| stopped(stop.why, None))
+                    .map_or(Ok(None), Err)
+            }
+        }
     }
 
     /// Stage running. `None`: to be forgotten.
@@ -351,7 +409,7 @@ impl Course {
     fn report(
         &self,
         reports: &mpsc::Sender<Report>,
-        update: fairlead_api::JobUpdate,
+        update: JobUpdate,
         stage: Stage,
         answered: Option<oneshot::Sender<()>>,
     ) {
@@ -360,7 +418,7 @@ impl Course {
             attempt: self.grant.attempt,
             stage,
         });
-        // Never full (four reports a job); closed once the job is no longer ours.
+        // Never full (five reports a job); closed once the job is no longer ours.
         let _ = reports.try_send(Report { update, answered });
     }
 

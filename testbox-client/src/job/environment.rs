@@ -1,9 +1,9 @@
 //! The environment of a job's processes: small and known, the same on every host.
 
-use fairlead_api::Grant;
+use fairlead_api::{Grant, Peer};
 use serde_json::Value;
 
-use super::folder::JobFolder;
+use super::{folder::JobFolder, peers};
 
 /// Longest value that one variable may have: the kernel's own limit for `NAME=value` is 128 KiB.
 const VALUE_BYTES_MAX: usize = 120 * 1024;
@@ -15,6 +15,7 @@ pub(crate) fn of(
     folder: &JobFolder,
     host: &str,
     path: &str,
+    nodes: &[Peer],
 ) -> Vec<(String, String)> {
     let text = |name: &str| {
         grant
@@ -41,6 +42,7 @@ pub(crate) fn of(
         .into_iter()
         .filter(|(name, value)| can_be_set(name, value))
         .collect();
+    all.extend(peers::environment(grant, nodes));
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));
     all
 }
@@ -81,7 +83,7 @@ pub(crate) mod tests {
             serde_json::json!({"suite": "s", "testbox": "dc", "PATH": "/evil", "hackbench": {"nr_threads": 8}}),
         );
         let folder = JobFolder::new(std::path::Path::new("/w"), "7", 1).unwrap();
-        let all = of(&grant, &folder, "h", "/bin");
+        let all = of(&grant, &folder, "h", "/bin", &[]);
         let last = |name: &str| {
             let found = all.iter().rev().find(|(n, _)| n == name);
             found.map(|(_, value)| value.as_str())

@@ -9,6 +9,7 @@ mod launch;
 mod limit;
 mod log;
 mod output;
+mod peers;
 mod report;
 mod results;
 

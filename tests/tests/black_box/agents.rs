@@ -125,32 +125,35 @@ fn alive(pid: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_terminated_job_s_processes_are_gone() {
+async fn row_10_a_terminated_job_s_processes_are_gone_whatever_it_ran_on() {
+    for kind in ["hw", "vm", "dc"] {
+        terminated_on(kind).await;
+    }
+}
+
+async fn terminated_on(kind: &str) {
     let folder = TempDir::with_prefix("fairlead-pids-").expect("a temporary folder");
     let pids = folder.path().join("pids");
     let scheduler = Scheduler::start(Store::Embedded).await;
     let http = scheduler.http();
-    let _agent = Agent::start(&scheduler.url(), "host-1", &["--kind", "hw"]);
+    let _agent = Agent::start(&scheduler.url(), "host-1", &["--kind", kind]);
     let script = format!(
         "trap '' TERM; sleep 600 & echo $! $$ >> {}; sleep 600; sleep 600",
         pids.display()
     );
-    let job = jobs::with(jobs::hw("alice"), &json!({"script": script}));
-    let id = http.submit(&job).await.remove(0);
+    let fields = json!({"script": script, "testbox": kind});
+    let id = http.submit(&jobs::with(jobs::hw("alice"), &fields)).await;
+    let id = id.first().expect("a job");
     until("the job runs", END_S, async || {
         let text = fs::read_to_string(&pids).unwrap_or_default();
         text.ends_with('\n').then_some(())
     })
     .await;
     let path = format!("/scheduler/v1/jobs/{id}/terminate");
-    assert_eq!(
-        http.post(&path, &json!({"my_account": "alice"}))
-            .await
-            .status,
-        200
-    );
-    let job = ended(&http, &id).await;
-    assert_eq!(job["job_health"], "terminate", "{job}");
+    let reply = http.post(&path, &json!({"my_account": "alice"})).await;
+    assert_eq!(reply.status, 200, "{kind}: {}", reply.text);
+    let job = ended(&http, id).await;
+    assert_eq!(job["job_health"], "terminate", "{kind}: {job}");
     nothing_is_left(&pids).await;
 }
 
@@ -242,5 +245,65 @@ async fn a_job_without_script_or_runner_ends_with_its_reason() {
             .as_str()
             .is_some_and(|reason| reason.contains("runner")),
         "{job}"
+    );
+}
+
+/// Two real testboxes; the client finds the server by the address that it is given.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_a_cluster_begin_together() {
+    let scheduler = Scheduler::start(Store::Embedded).await;
+    let http = scheduler.http();
+    let script = "echo \"$role: server=$server clients=$direct_client_ips\"\n\
+                  [ $role = client ] || { trap 'echo served; exit 0' TERM; sleep 600 & wait; }\n";
+    // Room for one node on each.
+    let fields = json!({"script": script, "cluster": "cs-s1-c1", "need_memory": "700M", "cluster_wait": "10m"});
+    let ids = http.submit(&jobs::with(jobs::dc("alice"), &fields)).await;
+    assert_eq!(ids.len(), 2);
+    let agent = |host: &str, address: &str| {
+        let more = ["--kind", "dc", "--memory", "1g", "--address", address];
+        Agent::start(&scheduler.url(), host, &more)
+    };
+    let _first = agent("host-1", "10.0.0.1");
+    until("one waits for the other", END_S, async || {
+        let stages = [
+            http.field(&ids[0], "job_stage").await,
+            http.field(&ids[1], "job_stage").await,
+        ];
+        stages
+            .iter()
+            .any(|stage| stage == "wait_peer")
+            .then_some(())
+    })
+    .await;
+    let mut explained = String::new();
+    for id in &ids {
+        let path = format!("/scheduler/v1/jobs/{id}/explain");
+        explained += &http.get(&path).await.text;
+    }
+    assert!(
+        explained.contains("has no testbox: it waits"),
+        "{explained}"
+    );
+    assert!(
+        explained.contains("is in stage wait_peer on host host-1"),
+        "{explained}"
+    );
+    let _second = agent("host-2", "10.0.0.2");
+    let mut logs = Vec::new();
+    for id in &ids {
+        let job = ended(&http, id).await;
+        assert_eq!(job["job_health"], "success", "{job}");
+        logs.push(http.get(&format!("/scheduler/v1/jobs/{id}/log")).await.text);
+    }
+    let addresses = |n: usize| ["10.0.0.1", "10.0.0.2"].map(|a| logs[n].contains(a));
+    assert!(
+        logs[0].contains("server: ") && logs[0].contains("served"),
+        "{logs:?}"
+    );
+    assert!(logs[1].contains("client: "), "{logs:?}");
+    assert_eq!(
+        (addresses(0), addresses(1)),
+        ([true; 2], [true; 2]),
+        "{logs:?}"
     );
 }

@@ -7,7 +7,7 @@ use fairlead_tests::{Scheduler, Store, Testbox, clock, jobs, on_both_stores, unt
 use serde_json::{Value, json};
 
 on_both_stores!(
-    limits_of_running_and_waiting_jobs_hold_over_restarts,
+    row_28_limits_of_running_and_waiting_jobs_hold_over_restarts,
     one_job_does_not_wait_behind_ten_thousand,
     vip_is_next_of_all_and_idle_is_last,
     a_share_of_dispatches_is_kept_for_a_low_class,
@@ -145,7 +145,7 @@ async fn a_paused_queue_waits(store: Store) {
     assert_eq!(machine.run_all(5).await, [waits]);
 }
 
-async fn limits_of_running_and_waiting_jobs_hold_over_restarts(store: Store) {
+async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Store) {
     let mut scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
     let set = async |what: &str, limits: Value| {

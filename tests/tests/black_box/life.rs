@@ -11,8 +11,8 @@ on_both_stores!(
     row_22_an_answer_nobody_reads_costs_no_job,
     a_rebooted_machine_gets_its_undelivered_job_again,
     a_cancelled_job_never_runs,
-    a_filter_cancels_all_that_wait_of_one_s_own,
-    a_terminated_job_is_stopped,
+    row_28_a_filter_cancels_all_that_wait_of_one_s_own,
+    row_10_a_terminated_job_is_stopped,
 );
 
 async fn row_21_stages_only_move_forward(store: Store) {
@@ -161,7 +161,7 @@ async fn a_cancelled_job_never_runs(store: Store) {
         .refused(405);
 }
 
-async fn a_filter_cancels_all_that_wait_of_one_s_own(store: Store) {
+async fn row_28_a_filter_cancels_all_that_wait_of_one_s_own(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
     let of = |submit_id: &str| jobs::with(jobs::dc("alice"), &json!({"submit_id": submit_id}));
@@ -190,7 +190,7 @@ async fn a_filter_cancels_all_that_wait_of_one_s_own(store: Store) {
     }
 }
 
-async fn a_terminated_job_is_stopped(store: Store) {
+async fn row_10_a_terminated_job_is_stopped(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
     let id = http.submit(&jobs::dc("alice")).await.remove(0);

@@ -10,7 +10,7 @@ on_both_stores!(
     a_job_that_waits_too_long_is_given_up,
     a_job_that_failed_is_tried_elsewhere,
     a_job_is_run_no_more_often_than_it_says,
-    a_deadline_ends_what_runs,
+    row_28_a_deadline_ends_what_runs,
     a_failure_is_tried_again_after_its_pause,
     what_retry_does_not_name_is_not_tried_again,
     times_that_make_no_sense_are_refused,
@@ -194,7 +194,7 @@ async fn a_job_is_run_no_more_often_than_it_says(store: Store) {
     .await;
 }
 
-async fn a_deadline_ends_what_runs(store: Store) {
+async fn row_28_a_deadline_ends_what_runs(store: Store) {
     let scheduler = Scheduler::start_with(store, &["--lease", "6s"]).await;
     let http = scheduler.http();
     let id = http

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
+use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores, until};
 use serde_json::json;
 
 on_both_stores!(
     row_11_two_jobs_wait_for_the_same_job,
     jobs_of_one_submit_wait_for_those_they_need,
     jobs_of_a_sequence_run_one_at_a_time,
+    a_cluster_begins_and_fails_as_a_whole_through_restarts,
+    who_waits_too_long_for_peers_goes_back_without_a_try,
     row_12_anything_can_be_waited_for,
     row_12_a_wait_is_answered_when_it_comes_true,
     row_18_a_new_job_goes_out_at_once,
@@ -76,6 +78,109 @@ async fn jobs_of_one_submit_wait_for_those_they_need(store: Store) {
     http.post("/scheduler/v1/jobs/submit", &circle)
         .await
         .refused(400);
+}
+
+/// A submit of two nodes, each of which takes a host of 8 GB.
+fn pair(more: &serde_json::Value) -> serde_json::Value {
+    let cluster = json!({"cluster": "cs-s1-c1", "need_memory": "6g", "retry": 0});
+    jobs::with(jobs::with(jobs::dc("alice"), &cluster), more)
+}
+
+async fn a_cluster_begins_and_fails_as_a_whole_through_restarts(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let ids = http.submit(&pair(&json!({}))).await;
+    assert_eq!(ids.len(), 2);
+    let mut boxes = [
+        Testbox::dc(&http, "host-1", 8 << 10),
+        Testbox::dc(&http, "host-2", 8 << 10),
+    ];
+    let first = boxes[0].ask(10).await.remove(0);
+    let there = "job_stage=wait_peer&address=10.0.0.1";
+    assert_eq!(boxes[0].report(&first, there).await.status, 200);
+    boxes[0]
+        .report(&first, "job_stage=running")
+        .await
+        .refused(409);
+    scheduler.kill();
+    scheduler.restart().await;
+    let second = boxes[1].ask(10).await.remove(0);
+    let there = "job_stage=wait_peer&address=10.0.0.2";
+    assert_eq!(boxes[1].report(&second, there).await.status, 200);
+    for grant in [&first, &second] {
+        let path = format!(
+            "/scheduler/v1/jobs/{}/wait_peer?attempt=1&job_token={}",
+            grant.job_id, grant.job_token
+        );
+        let answer = http.post(&path, &serde_json::Value::Null).await.json();
+        let addresses = [
+            &answer["peers"][0]["address"],
+            &answer["peers"][1]["address"],
+        ];
+        assert_eq!(answer["open"], true, "{answer}");
+        assert!(addresses.contains(&&json!("10.0.0.1")), "{answer}");
+        assert!(addresses.contains(&&json!("10.0.0.2")), "{answer}");
+    }
+    assert_eq!(
+        boxes[0].report(&first, "job_stage=running").await.status,
+        200
+    );
+    assert_eq!(
+        boxes[1].report(&second, "job_stage=running").await.status,
+        200
+    );
+    let end = "job_stage=finish&job_health=fail&exit_code=1";
+    assert_eq!(boxes[1].report(&second, end).await.status, 200);
+    scheduler.kill();
+    scheduler.restart().await;
+    until("its peer is told to stop", 60, async || {
+        let told = boxes[0].heartbeat().await;
+        told.contains(&first.job_id).then_some(())
+    })
+    .await;
+    let end = "job_stage=finish&job_health=abort_wait";
+    assert_eq!(boxes[0].report(&first, end).await.status, 200);
+    let reason = http.field(&first.job_id, "reason").await;
+    assert!(reason.contains("ended with fail"), "{reason}");
+}
+
+async fn who_waits_too_long_for_peers_goes_back_without_a_try(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let ids = http.submit(&pair(&json!({"cluster_wait": "1s"}))).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    assert_eq!(
+        testbox.report(&grant, "job_stage=wait_peer").await.status,
+        200
+    );
+    let id = grant.job_id.as_str();
+    until("it goes back", 60, async || {
+        let waits = http.field(id, "job_stage").await == "submit";
+        waits.then_some(())
+    })
+    .await;
+    let job = http.job(id).await;
+    assert_eq!(
+        (&job["attempt"], &job["cluster_round"]),
+        (&json!(1), &json!(2)),
+        "{job}"
+    );
+    testbox
+        .report(&grant, "job_stage=running")
+        .await
+        .refused(409);
+    testbox.drop_job(id);
+    // Nobody else may begin either, and whoever cancels one cancels all.
+    let cancel = format!("/scheduler/v1/jobs/{id}/cancel");
+    let reply = http.post(&cancel, &json!({"my_account": "alice"})).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    let other = ids.iter().find(|other| *other != id).unwrap_or(&ids[0]);
+    until("its peer ends", 60, async || {
+        let ended = http.field(other, "job_health").await == "abort_wait";
+        ended.then_some(())
+    })
+    .await;
 }
 
 async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {

@@ -8,6 +8,9 @@ use fairlead_store::JobState;
 use super::{Check, broken, hosts::may_have};
 use crate::sim::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
 
+/// How long a host that was told to stop a job has to say that it did.
+const STOPPING_MS: u64 = 120_000;
+
 /// A claim that is in.
 #[derive(Debug, Clone)]
 pub(super) struct Claimed {
@@ -287,6 +290,9 @@ impl Check {
                 format!("job {id} goes from {} to {}", before.stage, after.stage),
             );
         }
+        if after.stage == Stage::Running && before.stage != Stage::Running {
+            self.begins_with_its_peers(after)?;
+        }
         if after.claim_token != before.claim_token {
             let handed_again = before.stage == Stage::Dispatch
                 && after.stage == Stage::Dispatch
@@ -305,6 +311,31 @@ impl Check {
         Ok(())
     }
 
+    /// All nodes of a cluster waited for each other in a round in which one runs.
+    fn begins_with_its_peers(&self, after: &JobState) -> Result<(), Violation> {
+        let Some(place) = &after.cluster else {
+            return Ok(());
+        };
+        let was_there = |peer: &JobState| {
+            let round = peer.cluster.as_ref().map_or(0, |peer| peer.round);
+            let waits = peer.stage >= Stage::WaitPeer && peer.stage.is_held();
+            // What it went through to get on, or what ended it, came after that.
+            round > place.met || peer.stage.is_terminal() || (round == place.met && waits)
+        };
+        let known = |id| self.history.jobs.get(id).map(|track| &track.state);
+        let missing = place
+            .jobs
+            .iter()
+            .find(|id| **id != after.job_id && !known(*id).is_some_and(|peer| was_there(peer)));
+        match missing {
+            Some(peer) => broken(
+                "I12",
+                format!("job {} begins without its peer {peer}", after.job_id),
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn back_to_waiting(
         &mut self,
         before: &JobState,
@@ -317,7 +348,7 @@ impl Check {
         }
         if after.attempt == before.attempt {
             self.counts.given_back += 1;
-            if before.stage == Stage::Dispatch {
+            if before.stage == Stage::Dispatch || gave_up_waiting(before, after) {
                 return Ok(());
             }
             return broken(
@@ -348,6 +379,11 @@ impl Check {
         Ok(())
     }
 
+    /// It was told to stop so long ago, by the clock that is furthest ahead, that its host should have said that it did.
+    fn did_not_stop(&self, state: &JobState, now_ms: u64) -> bool {
+        state.stop_asked && state.stop_ms.saturating_add(STOPPING_MS) <= self.latest_wall_ms(now_ms)
+    }
+
     /// A lease was lost: its host must not have been told that all is well within the lease, unless it says itself
     /// that it no longer has the job.
     fn lease_was_lost(&mut self, before: &JobState, asked_ms: u64) -> Result<(), Violation> {
@@ -367,7 +403,7 @@ impl Check {
         let Some((_, renewed_ms)) = self
             .renewed
             .get(&before.claim_token)
-            .filter(|_| lives && !reported)
+            .filter(|_| lives && !reported && !self.did_not_stop(before, asked_ms))
         else {
             return Ok(());
         };
@@ -385,6 +421,12 @@ impl Check {
         }
         Ok(())
     }
+}
+
+/// A node of a cluster that was not let through goes into another round.
+fn gave_up_waiting(before: &JobState, after: &JobState) -> bool {
+    let both = before.cluster.as_ref().zip(after.cluster.as_ref());
+    both.is_some_and(|(before, after)| !before.is_through() && after.round > before.round)
 }
 
 fn after_the_end(before: &JobState, after: &JobState) -> Result<(), Violation> {
@@ -412,7 +454,10 @@ fn ends_leaves_waiting(
     let id = after.job_id;
     if after.attempt == before.attempt {
         let is_due = (1..=latest_ms).contains(&before.alarm_ms);
+        let failed = before.attempts.last().map(|last| last.health);
         return match after.stage {
+            // No peer is left for the try that it waits for.
+            Stage::Finish if after.cluster.is_some() && failed == Some(after.health) => Ok(()),
             Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
             Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),

@@ -9,7 +9,7 @@ mod hosts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_api::{ErrorCode, Grant};
-use fairlead_job::{Health, JobId};
+use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{DocKind, DocWrite, NewJob};
 
 use super::{
@@ -167,11 +167,19 @@ impl Check {
             return Ok(());
         }
         let asked = &job.body["asked"];
-        let first = *self.made.entry(asked.to_string()).or_insert(id);
+        let place = job.state.cluster.as_ref();
+        let node = place.and_then(|place| place.jobs.iter().position(|peer| *peer == id));
+        let each = format!("{asked} {node:?}");
+        let first = *self.made.entry(each).or_insert(id);
+        // A node that was stored without its peers is cancelled, and its submit refused.
+        let known = self.history.jobs.get(&first);
+        let is_taken_back = known.is_some_and(|it| {
+            it.state.stage == Stage::Cancel && it.state.reason.ends_with("could not be stored")
+        });
         let is_repeated = asked[0]
             .as_str()
             .is_none_or(|what| self.repeated.contains(what));
-        if first != id && !is_repeated {
+        if first != id && !is_repeated && !is_taken_back {
             return broken("I1", format!("{asked} made job {first} and job {id}"));
         }
         Ok(())

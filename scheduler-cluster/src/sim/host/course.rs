@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::ErrorCode;
+use fairlead_api::{ErrorCode, PeersAnswer};
 use fairlead_job::{Health, Stage};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -141,6 +141,9 @@ impl Course {
         tell(reports, Stage::Setup);
         let prepares_ms = self.shared.world.chance().within(1..=300);
         pause(prepares_ms).await;
+        if self.journal.grant.job.contains_key("cluster_jobs") && !self.meet(reports).await {
+            return;
+        }
         let now_ms = self.shared.world.now_ms();
         let until_ms = now_ms + self.journal.number("run_ms");
         self.note(|journal| journal.runs_until_ms = Some(until_ms));
@@ -149,6 +152,31 @@ impl Course {
             .run_begins(self.shared.host, &self.journal.grant, until_ms);
         tell(reports, Stage::Running);
         self.workload(reports).await;
+    }
+
+    /// Waits for its peers; `false`: it is stopped before they come.
+    async fn meet(&mut self, reports: &mpsc::UnboundedSender<Report>) -> bool {
+        let (answered, answer) = oneshot::channel();
+        // Nobody listens any more: the job was taken away.
+        let _ = reports.send(Report {
+            stage: Stage::WaitPeer,
+            answered: Some(answered),
+        });
+        let shared = Arc::clone(&self.shared);
+        let (key, grant) = (self.key(), self.journal.grant.clone());
+        let stop = tokio::select! {
+            biased;
+            stop = self.stopped() => stop,
+            open = peers_are_there(&shared, &grant, answer) => match open {
+                Ok(()) => return true,
+                Err(refused) => {
+                    forget(&shared, &key, &refused);
+                    self.stopped().await
+                }
+            },
+        };
+        self.end_unrun(&stop);
+        false
     }
 
     /// The workload runs to its end, or until it is stopped.
@@ -241,6 +269,38 @@ impl Course {
         self.shared.roster.remove(&key);
         // The agent is there as long as its courses.
         let _ = self.shared.freed.send(key);
+    }
+}
+
+/// Asks until all nodes of the job's cluster are there; a refusal says that it is no longer this box's.
+async fn peers_are_there(
+    shared: &Shared,
+    grant: &fairlead_api::Grant,
+    answer: oneshot::Receiver<()>,
+) -> Result<(), Answer> {
+    // It is closed once the job is no longer ours.
+    let _ = answer.await;
+    let (id, attempt) = (&grant.job_id, grant.attempt);
+    let message = Message {
+        what: format!(
+            "{} waits for the peers of {id} #{attempt}",
+            shared.plan.name
+        ),
+        path: format!(
+            "/scheduler/v1/jobs/{id}/wait_peer?attempt={attempt}&job_token={}",
+            grant.job_token
+        ),
+        body: bytes::Bytes::new(),
+    };
+    loop {
+        let answer = shared.reporter.until_answered(&message).await;
+        if !answer.is_good() {
+            return Err(answer);
+        }
+        let open = answer.json::<PeersAnswer>().is_some_and(|peers| peers.open);
+        if open {
+            return Ok(());
+        }
     }
 }
 

@@ -125,6 +125,8 @@ pub struct JobUpdate {
     pub milestones: Vec<String>,
     /// Exit code of the workload.
     pub exit_code: Option<i32>,
+    /// Under which address its peers reach this testbox.
+    pub address: Option<String>,
     /// Why it is as it is, one sentence.
     pub reason: Option<String>,
     /// Puts the end off by this much, seconds.
@@ -148,6 +150,7 @@ impl JobUpdate {
             pairs.push(("milestones", self.milestones.join(",")));
         }
         push(&mut pairs, "exit_code", self.exit_code);
+        push(&mut pairs, "address", self.address.as_ref());
         push(&mut pairs, "reason", self.reason.as_ref());
         push(&mut pairs, "renew_seconds", self.renew_seconds);
         pairs

@@ -10,7 +10,12 @@ use super::{
     Client, ClientError,
     transport::{Call, segment},
 };
-use crate::{ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer, HeartbeatRequest};
+use crate::{
+    ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer, HeartbeatRequest, PeersAnswer,
+};
+
+/// How long a server holds a request of a node that waits for its peers.
+const WAIT_PEER: Duration = Duration::from_secs(8);
 
 /// Where the server's copy of an output stands after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +43,23 @@ impl Client {
         let call = Call::post(path).json(request)?;
         let wait = Duration::from_secs(u64::from(request.wait_s));
         self.run(&call.wait(wait)).await?.json()
+    }
+
+    /// Asks whether all nodes of a job's cluster wait for each other; the server holds the request for some seconds.
+    pub async fn wait_peer(
+        &self,
+        job_id: &str,
+        attempt: u16,
+        job_token: &str,
+    ) -> Result<PeersAnswer, ClientError> {
+        let path = format!("/scheduler/v1/jobs/{}/wait_peer", segment(job_id)?);
+        let call = Call::post(path)
+            .query(vec![
+                ("attempt", attempt.to_string()),
+                ("job_token", job_token.to_owned()),
+            ])
+            .wait(WAIT_PEER);
+        self.run(&call).await?.json()
     }
 
     /// Renews the leases of a session.

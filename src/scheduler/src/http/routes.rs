@@ -125,6 +125,7 @@ async fn route_jobs(
         ("GET", [id, "log"]) => files::read_log(core, request, id).await,
         ("POST", [id, "log"]) => files::append_log(core, request, id).await,
         ("POST", [id, "update"]) => testboxes::update(core, request, id).await,
+        ("POST", [id, "wait_peer"]) => testboxes::wait_peer(core, request, id).await,
         ("POST", [id, "cancel"]) => jobs::cancel(core, request, id).await,
         ("POST", [id, "terminate"]) => jobs::terminate(core, request, id).await,
         _ => return None,

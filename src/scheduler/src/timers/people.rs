@@ -14,6 +14,7 @@ use super::{Known, Run, Stored, Timer, id_of, text_of};
 use crate::{
     accounts::{Credentials, Who, check_name},
     clock::utc_text,
+    clusters::only_one_node,
     core::Core,
     graph::link,
     make::SENSITIVE,
@@ -126,6 +127,7 @@ impl Core {
         mut job: Spec,
         who: &Who,
     ) -> Result<(Spec, String, Option<String>), Refusal> {
+        only_one_node(&job, "a timer makes one job at a time")?;
         let mut made: [Result<NewJob, Refusal>; 1] =
             [self.make_job_of(job.clone(), who.clone(), self.next_id())];
         let warning = self.warn(&mut made, false).pop().flatten();

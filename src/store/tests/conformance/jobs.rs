@@ -1,7 +1,9 @@
 //! Submits, reads by id, compare-and-set.
 
 use fairlead_job::{Health, JobId, Spec, Stage};
-use fairlead_store::{Attempt, ItemError, JobStore, NewJob, Patch, StatePatch, Version};
+use fairlead_store::{
+    Attempt, ClusterPlace, ItemError, JobStore, NewJob, Patch, StatePatch, Version,
+};
 use serde_json::json;
 
 use super::{change, claim, id, job, read_one, state, state_with, submit_all};
@@ -212,6 +214,18 @@ pub(crate) async fn nested_values_are_replaced_whole(store: &dyn JobStore) {
     );
     change(store, id(1), |s| s.waits = None).await.unwrap();
     assert_eq!(read_one(store, id(1)).await.state.waits, None);
+    let place = |jobs: &[u64], round| ClusterPlace {
+        jobs: jobs.iter().map(|n| id(*n)).collect(),
+        roles: "server".to_owned(),
+        round,
+        ..ClusterPlace::default()
+    };
+    for place in [Some(place(&[1, 2, 3], 1)), Some(place(&[1], 7)), None] {
+        change(store, id(1), |s| s.cluster.clone_from(&place))
+            .await
+            .unwrap();
+        assert_eq!(read_one(store, id(1)).await.state.cluster, place);
+    }
 }
 
 pub(crate) async fn ids_of_several_months_live_together(store: &dyn JobStore) {

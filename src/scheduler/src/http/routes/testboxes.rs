@@ -119,3 +119,22 @@ pub(super) async fn update(
     };
     Ok(text(200, answer))
 }
+
+/// A node of a cluster waits for the others.
+pub(super) async fn wait_peer(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let id = job_id(id)?;
+    let report = Report::of(request.query.pairs())?;
+    let Some(_place) = core.wait_place() else {
+        let limit = core.config.limits.waiters_max;
+        return Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("{limit} requests wait already"),
+            "ask again in a few seconds",
+        ));
+    };
+    Ok(ok(&core.wait_for_peers(id, &report).await?))
+}
