@@ -327,14 +327,7 @@ impl Core {
         if self.draining.is_cancelled() {
             return Err(Refusal::stopping());
         }
-        let Some(place) = self.wait_place() else {
-            let limit = self.config.limits.waiters_max;
-            return Err(Refusal::new(
-                ErrorCode::TooMany,
-                format!("{limit} requests wait already"),
-                "ask again in a few seconds",
-            ));
-        };
+        let place = self.wait_place()?;
         let waits_until = self
             .clock
             .now()

@@ -1,10 +1,14 @@
 //! What all parts of a replica share.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
+use fairlead_api::ErrorCode;
 use fairlead_dispatch::OfferKey;
 use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
@@ -15,9 +19,9 @@ use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits,
     hints::Outbox, hosts::Hosts, jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics,
-    queues::Queues, renewal::Renewals, replicas::Replicas, reservations::Reservations,
-    secrets::Sealer, sequences::Sequences, timers::Timers, turns::Turns, waiters::Waiters,
-    writer::Writer,
+    queues::Queues, refusal::Refusal, renewal::Renewals, replicas::Replicas,
+    reservations::Reservations, secrets::Sealer, sequences::Sequences, timers::Timers,
+    turns::Turns, waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -158,11 +162,41 @@ impl Core {
         OfferKey(self.offers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A place among the waiting requests; `None` when all are taken.
-    pub(crate) fn wait_place(self: &Arc<Self>) -> Option<WaitPlace> {
+    /// A place among the waiting requests; a refusal when all are taken.
+    pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, Refusal> {
         let taken = self.waiting.fetch_add(1, Ordering::Relaxed);
         let place = WaitPlace(Arc::clone(self));
-        (taken < u64::try_from(self.config.limits.waiters_max).unwrap_or(u64::MAX)).then_some(place)
+        let limit = self.config.limits.waiters_max;
+        if taken < u64::try_from(limit).unwrap_or(u64::MAX) {
+            return Ok(place);
+        }
+        Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("{limit} requests wait already"),
+            "ask again in a few seconds",
+        ))
+    }
+
+    /// Waits until one of these jobs changes, or too many change to tell; at `deadline`, and when the replica stops, no
+    /// longer.
+    pub(crate) async fn any_changes(
+        &self,
+        changes: &mut broadcast::Receiver<JobId>,
+        jobs: &[JobId],
+        deadline: u64,
+    ) {
+        loop {
+            let left = deadline.saturating_sub(self.clock.now().0);
+            tokio::select! {
+                biased;
+                changed = changes.recv() => match changed {
+                    Ok(id) if !jobs.contains(&id) => {}
+                    _ => return,
+                },
+                () = self.clock.sleep(Duration::from_millis(left)) => return,
+                () = self.draining.cancelled() => return,
+            }
+        }
     }
 }
 

@@ -28,14 +28,14 @@ pub(crate) enum Looked {
 }
 
 /// By what is waited for: who waits, and since when it seems that it does not.
+type Known = BTreeMap<JobId, BTreeMap<JobId, Option<Millis>>>;
+
+/// Jobs that wait for others.
 #[derive(Debug, Default)]
-pub(crate) struct Dependants(Mutex<BTreeMap<JobId, BTreeMap<JobId, Option<Millis>>>>);
+pub(crate) struct Dependants(Mutex<Known>);
 
 impl Dependants {
-    fn with<T>(
-        &self,
-        work: impl FnOnce(&mut BTreeMap<JobId, BTreeMap<JobId, Option<Millis>>>) -> T,
-    ) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

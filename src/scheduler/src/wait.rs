@@ -4,7 +4,7 @@
 //! condition; any number of jobs may wait for one. What is in memory only finds the ones to look at: the
 //! store has the truth, and a sweep repeats what was missed.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::{DataReadiness, Health, JobId, Stage};
@@ -373,19 +373,7 @@ impl Core {
             if over || left == 0 || self.draining.is_cancelled() {
                 return Ok(json!({ "waited_jobs": waited }));
             }
-            loop {
-                let left = deadline.saturating_sub(self.clock.now().0);
-                tokio::select! {
-                    biased;
-                    changed = changes.recv() => match changed {
-                        Ok(id) if !ids.contains(&id) => {}
-                        // Ours, or too many to tell: look again.
-                        _ => break,
-                    },
-                    () = self.clock.sleep(Duration::from_millis(left)) => break,
-                    () = self.draining.cancelled() => break,
-                }
-            }
+            self.any_changes(&mut changes, &ids, deadline).await;
         }
     }
 }

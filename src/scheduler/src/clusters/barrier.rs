@@ -1,6 +1,6 @@
 //! Waiting for all nodes of a cluster: what a testbox asks before it begins, and what people are told of it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fairlead_api::{ErrorCode, Peer, PeersAnswer};
 use fairlead_job::{JobId, Stage};
@@ -83,27 +83,6 @@ impl Core {
             ));
         }
         Ok(jobs)
-    }
-
-    async fn any_changes(
-        &self,
-        changes: &mut tokio::sync::broadcast::Receiver<JobId>,
-        jobs: &[JobId],
-        deadline: u64,
-    ) {
-        loop {
-            let left = deadline.saturating_sub(self.clock.now().0);
-            tokio::select! {
-                biased;
-                changed = changes.recv() => match changed {
-                    Ok(id) if !jobs.contains(&id) => {}
-                    // One of them, or too many to tell.
-                    _ => return,
-                },
-                () = self.clock.sleep(Duration::from_millis(left)) => return,
-                () = self.draining.cancelled() => return,
-            }
-        }
     }
 
     /// What a job's explanation says of its peers: which of them are missing, and why.

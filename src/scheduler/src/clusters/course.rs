@@ -84,7 +84,7 @@ pub(crate) struct View {
     all_wait: bool,
     /// Whether some have no testbox, and others wait for them.
     missing: Missing,
-    /// How long that is, seconds.
+    /// How long those that have one wait for them, seconds.
     wait_s: u64,
     /// One ended badly, or was never stored.
     failed: Option<Over>,
@@ -135,7 +135,7 @@ impl View {
         }
     }
 
-    /// The same with who waits for how long looked up.
+    /// The same, knowing for how long the missing have been waited for.
     pub(crate) fn by(mut self, halves: &Halves, now: Millis) -> Self {
         let is_half = self.missing != Missing::None;
         let since = halves.since(self.head, is_half.then_some(self.round), now);

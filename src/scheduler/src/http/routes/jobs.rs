@@ -208,14 +208,7 @@ pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Respon
         .await?;
     core.accounts.identify(&request.credentials(Some(&body)))?;
     let wait = Wait::of(&body)?;
-    let Some(_place) = core.wait_place() else {
-        let limit = core.config.limits.waiters_max;
-        return Err(Refusal::new(
-            ErrorCode::TooMany,
-            format!("{limit} requests wait already"),
-            "ask again in a few seconds",
-        ));
-    };
+    let _place = core.wait_place()?;
     Ok(ok(&core.wait_for(&wait).await?))
 }
 

@@ -128,13 +128,6 @@ pub(super) async fn wait_peer(
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let report = Report::of(request.query.pairs())?;
-    let Some(_place) = core.wait_place() else {
-        let limit = core.config.limits.waiters_max;
-        return Err(Refusal::new(
-            ErrorCode::TooMany,
-            format!("{limit} requests wait already"),
-            "ask again in a few seconds",
-        ));
-    };
+    let _place = core.wait_place()?;
     Ok(ok(&core.wait_for_peers(id, &report).await?))
 }
