@@ -274,13 +274,13 @@ impl Core {
     /// A host asks for work: waits until there is some, or its time is up.
     pub(crate) async fn consume(self: &Arc<Self>, mut ask: Ask) -> Result<ConsumeAnswer, Refusal> {
         self.hosts.check_room(&ask.offerer.host)?;
-        let turn = self.take_turn(&ask).await?;
+        let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
         self.meet(&ask)?;
         if turn.new_session {
             self.store_host(&ask.offerer.host).await;
         }
-        let again = self.reconcile(&mut ask, turn.jobs()).await?;
+        let again = self.reconcile(&mut ask, &mut turn).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
         if turn.is_repeated() || !again.is_empty() || !stop.is_empty() {
             let jobs = self.hand_out(&turn, again).await?;
@@ -307,20 +307,13 @@ impl Core {
         }
         // Its document may name a job too many, never one too few.
         let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(&jobs));
-        if kept {
-            let grants = grants?;
-            turn.log(&grants);
-            self.metrics
-                .granted
-                .inc_by(u64::try_from(grants.len()).unwrap_or(u64::MAX));
-            return Ok(grants);
-        }
-        self.metrics.turns_lost.inc();
-        Err(Refusal::new(
-            ErrorCode::Conflict,
-            "a later request of this host came meanwhile",
-            "its answer has the jobs; ask again with a greater number",
-        ))
+        kept?;
+        let grants = grants?;
+        turn.log(&grants);
+        self.metrics
+            .granted
+            .inc_by(u64::try_from(grants.len()).unwrap_or(u64::MAX));
+        Ok(grants)
     }
 
     async fn wait_for_jobs(self: &Arc<Self>, ask: &Ask) -> Result<Waited, Refusal> {

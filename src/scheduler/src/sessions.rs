@@ -16,8 +16,10 @@ use crate::{
     consume::{Ask, HELD_MAX, Offerer},
     core::Core,
     hosts::Host,
+    jobs::Live,
     lease::{KnownClaim, stopped_with},
     refusal::Refusal,
+    turns::Turn,
 };
 
 /// How long a stopped job may take to end by itself, seconds.
@@ -43,12 +45,12 @@ impl Core {
     /// Compares what we think the host has with what it says. Returns jobs to hand out (again), and keeps room
     /// in `ask` for those that are on their way to it.
     ///
-    /// `handed` are jobs that its document names. What the host does not name, or is not known here, is read
-    /// in real time: another replica may have handed it out, or seen its end.
+    /// What the host does not name, or is not known here of what was handed to it, is read in real time: another
+    /// replica may have handed it out, or seen its end. A refusal when a later session of the host took the turn.
     pub(crate) async fn reconcile(
         self: &Arc<Self>,
         ask: &mut Ask,
-        handed: &[JobId],
+        turn: &mut Turn,
     ) -> Result<Vec<JobId>, Refusal> {
         let host = &ask.offerer.host.clone();
         let doubtful: BTreeSet<JobId> = self
@@ -57,14 +59,21 @@ impl Core {
             .iter()
             .filter(|live| !ask.names(&live.stored.state))
             .map(|live| live.stored.state.job_id)
-            .chain(handed.iter().copied().filter(|id| {
+            .chain(turn.jobs().iter().copied().filter(|id| {
                 let live = self.live.get(*id);
                 live.is_none_or(|live| live.stored.state.host != *host)
             }))
             .collect();
         self.reread(doubtful.into_iter().collect()).await?;
+        let its = self.live.of_host(host);
+        let is_foreign = |live: &Live| live.stored.state.session != ask.offerer.session;
+        if its.iter().any(is_foreign) {
+            // Of an earlier session, unless a later one began: then it is that one's, and so is the turn.
+            self.confirm_turn(turn).await?;
+            ask.offerer.turn = turn.version();
+        }
         let mut again = Vec::new();
-        for live in self.live.of_host(host) {
+        for live in its {
             let state = &live.stored.state;
             let (id, token) = (state.job_id, state.claim_token.as_str());
             let named = ask.names(state);

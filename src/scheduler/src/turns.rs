@@ -197,8 +197,8 @@ impl Core {
         live.is_some_and(|live| live.stored.state.host == host)
     }
 
-    /// The last step before jobs are handed out: `false` when another request took the turn meanwhile.
-    pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> bool {
+    /// The last step before jobs are handed out: a refusal when another request took the turn meanwhile.
+    pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> Result<(), Refusal> {
         let mut doc = turn.known.doc.clone();
         doc.answered = true;
         // What it named before was looked at since.
@@ -206,26 +206,44 @@ impl Core {
         doc.jobs.extend(jobs);
         doc.jobs.sort_unstable();
         doc.jobs.dedup();
+        self.rewrite_turn(turn, doc).await.map(drop)
+    }
+
+    /// Makes sure that no other request took the turn, by writing it once more: to read it proves nothing. A refusal
+    /// when one did.
+    pub(crate) async fn confirm_turn(&self, turn: &mut Turn) -> Result<(), Refusal> {
+        let doc = turn.known.doc.clone();
+        turn.known = self.rewrite_turn(turn, doc).await?;
+        Ok(())
+    }
+
+    /// Writes the document of a turn; a refusal when it is another request's meanwhile.
+    async fn rewrite_turn(&self, turn: &Turn, doc: TurnDoc) -> Result<Known, Refusal> {
         let mut present = turn.known.clone();
         for _ in 0..TRIES_MAX {
             let written = self
                 .write_turn(&turn.host, Some(present), doc.clone())
                 .await;
             match written {
-                Ok(_) => return true,
+                Ok(known) => return Ok(known),
                 Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(host = turn.host, %error, "jobs could not be handed out");
-                    return false;
+                    tracing::warn!(host = turn.host, %error, "the turn of a host could not be kept");
+                    return Err(error.into());
                 }
             }
             // It may be in all the same, and only an acknowledged write decides.
-            match self.read_turn(&turn.host).await {
-                Ok(Some(known)) if known.doc.turn == doc.turn => present = known,
-                _ => return false,
+            match self.read_turn(&turn.host).await? {
+                Some(known) if known.doc.turn == doc.turn => present = known,
+                _ => break,
             }
         }
-        false
+        self.metrics.turns_lost.inc();
+        Err(Refusal::new(
+            ErrorCode::Conflict,
+            "a later request of this host came meanwhile",
+            "its answer has the jobs; ask again with a greater number",
+        ))
     }
 
     async fn read_turn(&self, host: &str) -> Result<Option<Known>, Refusal> {
@@ -306,10 +324,11 @@ fn late(offerer: &Offerer, request: u64) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::JobState;
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{core, core_beside, until};
+    use crate::testing::{core, core_beside, held, store_job, until};
 
     fn ask(session: &str, request: u64) -> Ask {
         let request = json!({
@@ -324,12 +343,13 @@ mod tests {
         let (_data, a) = core().await;
         let b = core_beside(&a);
         let first = a.take_turn(&ask("s", 1)).await.unwrap();
-        assert!(first.new_session && a.keep_turn(&first, &[JobId::new(7)]).await);
+        assert!(first.new_session);
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
         let second = b.take_turn(&ask("s", 2)).await.unwrap();
         assert!(!second.new_session);
         assert_eq!(second.jobs(), [JobId::new(7)]);
-        assert!(!a.keep_turn(&first, &[JobId::new(8)]).await);
-        assert!(b.keep_turn(&second, &[]).await);
+        assert!(a.keep_turn(&first, &[JobId::new(8)]).await.is_err());
+        b.keep_turn(&second, &[]).await.unwrap();
         let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Conflict);
     }
@@ -340,11 +360,11 @@ mod tests {
         let (_data, a) = core().await;
         let b = core_beside(&a);
         let first = a.take_turn(&ask("s", 1)).await.unwrap();
-        assert!(a.keep_turn(&first, &[JobId::new(7)]).await);
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
         let second = b.take_turn(&ask("s", 2)).await.unwrap();
         assert_eq!(second.jobs(), [JobId::new(7)]);
         // It was looked at, and is over.
-        assert!(b.keep_turn(&second, &[JobId::new(8)]).await);
+        b.keep_turn(&second, &[JobId::new(8)]).await.unwrap();
         let third = a.take_turn(&ask("s", 3)).await.unwrap();
         assert_eq!(third.jobs(), [JobId::new(8)]);
     }
@@ -355,8 +375,8 @@ mod tests {
         let b = core_beside(&a);
         let first = a.take_turn(&ask("s", 1)).await.unwrap();
         let again = b.take_turn(&ask("s", 1)).await.unwrap();
-        assert!(!a.keep_turn(&first, &[JobId::new(7)]).await);
-        assert!(b.keep_turn(&again, &[JobId::new(7)]).await);
+        assert!(a.keep_turn(&first, &[JobId::new(7)]).await.is_err());
+        b.keep_turn(&again, &[JobId::new(7)]).await.unwrap();
     }
 
     /// It waited to its end, was given jobs meanwhile, and they went back.
@@ -383,6 +403,26 @@ mod tests {
         let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::SessionOver);
         a.take_turn(&ask("new", 2)).await.unwrap();
+    }
+
+    /// Its turn was long in writing, and meanwhile the next session had got a job. Seed 7710.
+    #[tokio::test]
+    async fn a_late_request_of_an_earlier_session_takes_no_job_from_the_present_one() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let mut late = ask("old", 5);
+        let mut turn = a.take_turn(&late).await.unwrap();
+        b.take_turn(&ask("new", 1)).await.unwrap();
+        let its = JobState {
+            host: "h".to_owned(),
+            session: "new".to_owned(),
+            ..held()
+        };
+        let job = store_job(&b, its).await;
+        a.observe(&job);
+        let refused = a.reconcile(&mut late, &mut turn).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert_eq!(b.stored_job(job.state.job_id).await.unwrap(), job);
     }
 
     /// A request of an earlier start that was long on its way, and that nobody had heard of.
