@@ -86,6 +86,11 @@ impl Clock {
         Millis(self.started_wall_ms.saturating_add(saturating_ms(elapsed)))
     }
 
+    /// How long this clock has been there, ms.
+    pub(crate) fn age_ms(&self) -> u64 {
+        saturating_ms(self.started.elapsed())
+    }
+
     /// UTC epoch milliseconds, as the system's clock has them: may step.
     pub(crate) fn wall_ms(&self) -> u64 {
         if self.simulated.is_some() {

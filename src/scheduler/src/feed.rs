@@ -25,6 +25,8 @@ const PAGES_MAX: usize = 20;
 /// How long a hinted job is left to a replica that comes before this one, ms for each: time for it to claim
 /// the job and to tell so.
 const RANK_MS: u64 = 30;
+/// For how long after its start a replica takes no hints of jobs that wait, ms: longer than a hint is under way.
+const YOUNG_MS: u64 = 10_000;
 /// An end that is older than this was seen, or is not charged here, ms.
 const UNSEEN_MS: u64 = 10_000;
 /// How long a version is remembered at least, ms: longer than searches lag behind.
@@ -187,13 +189,18 @@ impl Core {
     /// A peer tells of a state at once. A job that waits is new to all replicas at the same moment: first comes
     /// who told of it, which knew it before, then the others in their order for this job, each a moment after
     /// the one before, so that claims seldom meet.
+    ///
+    /// A job that ended before this replica began is never told of again, so a late hint that it waits would be
+    /// believed for ever: a young replica learns what waits from the store alone.
     pub(crate) fn observe_hinted(&self, stored: &StoredJob) {
-        let rank = self
-            .replicas
-            .rank(stored.state.job_id, &self.run, self.clock.now());
+        if stored.state.stage == Stage::Submit && self.clock.age_ms() < YOUNG_MS {
+            return;
+        }
+        let now = self.clock.now();
+        let rank = self.replicas.rank(stored.state.job_id, &self.run, now);
         let before = u64::try_from(rank).unwrap_or(u64::MAX).saturating_add(1);
         let wait_ms = RANK_MS.saturating_mul(before);
-        let from = Millis(self.clock.now().0.saturating_add(wait_ms));
+        let from = Millis(now.0.saturating_add(wait_ms));
         self.observe_from(stored, from);
     }
 
@@ -282,6 +289,8 @@ fn behind(since: &ChangeMark, waiting: bool) -> Changes {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use fairlead_store::JobState;
 
     use super::*;
@@ -340,6 +349,17 @@ mod tests {
         assert_eq!(core.live.len(), 0);
         core.observe(&at(5, Stage::Running));
         assert_eq!(core.live.len(), 0, "version 6 was seen");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_hint_to_a_young_replica_does_not_bring_an_ended_job_back() {
+        let (_data, core) = core().await;
+        let hints = [at(5, Stage::Submit), at(6, Stage::Submit)];
+        core.observe_hinted(&hints[0]);
+        assert!(core.engine.take().is_empty());
+        tokio::time::advance(Duration::from_millis(YOUNG_MS)).await;
+        core.observe_hinted(&hints[1]);
+        assert_eq!(core.engine.take().len(), 1);
     }
 
     #[tokio::test]
