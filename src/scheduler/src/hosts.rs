@@ -10,6 +10,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    accounts::check_name,
     closures::Closure,
     core::Core,
     explain::why_idle,
@@ -266,14 +267,22 @@ impl Core {
         self.host_view(name, true).await
     }
 
+    /// Makes sure that there is this host, which another replica may have heard of a moment ago.
+    pub(crate) async fn know_host(&self, name: &str) -> Result<(), Refusal> {
+        check_name("hostname", name)?;
+        if self.hosts.get(name).is_none() {
+            let Some(doc) = self.store.get_doc(DocKind::Host, name).await? else {
+                return Err(no_host(name));
+            };
+            self.hosts.update_known(name, Host::from_doc(&doc.body));
+        }
+        Ok(())
+    }
+
     /// One host for people.
     pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
         let Some(host) = self.hosts.get(name) else {
-            return Err(Refusal::new(
-                ErrorCode::NotFound,
-                format!("no host '{name}'"),
-                "list them with GET hosts",
-            ));
+            return Err(no_host(name));
         };
         let jobs: Vec<_> = self
             .live
@@ -330,6 +339,14 @@ impl Core {
         }
         Ok(views)
     }
+}
+
+fn no_host(name: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::NotFound,
+        format!("no host '{name}'"),
+        "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
+    )
 }
 
 fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), Refusal> {

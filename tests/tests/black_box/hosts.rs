@@ -7,6 +7,7 @@ on_both_stores!(
     a_drained_host_ends_what_it_has_and_gets_nothing_more,
     a_host_that_waits_is_closed_at_once_and_opened_again,
     a_reserved_host_gets_the_jobs_of_its_accounts_alone,
+    a_host_that_nobody_knows_is_neither_closed_nor_reserved,
     a_host_that_fails_again_and_again_is_put_aside,
     a_suspect_host_that_passes_a_health_check_gets_jobs_again,
 );
@@ -88,6 +89,20 @@ async fn a_host_that_waits_is_closed_at_once_and_opened_again(store: Store) {
     http.post("/scheduler/v1/hosts/host-1/uncordon", &json!({}))
         .await
         .refused(404);
+}
+
+async fn a_host_that_nobody_knows_is_neither_closed_nor_reserved(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let keep = json!({"accounts": ["alice"], "until": "+2h"});
+    for (what, body) in [("cordon", &json!({})), ("reserve", &keep)] {
+        http.post(&format!("/scheduler/v1/hosts/host-1/{what}"), body)
+            .await
+            .refused(404);
+    }
+    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let id = http.submit(&jobs::dc("bob")).await.remove(0);
+    assert_eq!(testbox.ask(60).await[0].job_id, id, "nothing was written");
 }
 
 async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {

@@ -174,6 +174,7 @@ pub(super) async fn cordon(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     let close: HostClose = request.read_json(BODY_MAX).await?;
+    core.know_host(name).await?;
     let how = if close.drain { How::Drain } else { How::Cordon };
     core.close_host(name, how, &close.reason, who.shown())
         .await?;
@@ -199,6 +200,7 @@ pub(super) async fn reserve(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     let asked: HostReserve = request.read_json(BODY_MAX).await?;
+    core.know_host(name).await?;
     core.reserve_host(name, &asked, who.shown()).await?;
     core.note(&who.name, "host.reserve", name, json!(asked));
     Ok(ok(&core.host_view(name, false).await?))
