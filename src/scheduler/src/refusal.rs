@@ -43,6 +43,15 @@ impl Refusal {
         )
     }
 
+    /// Others changed a job each time before this change was written: nothing was.
+    pub(crate) fn contended(id: impl std::fmt::Display) -> Self {
+        Self::new(
+            ErrorCode::Unavailable,
+            format!("job {id} is changed by too many at once"),
+            "try again in a few seconds",
+        )
+    }
+
     /// The replica is stopping.
     pub(crate) fn stopping() -> Self {
         Self::new(
