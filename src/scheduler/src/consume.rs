@@ -276,10 +276,8 @@ impl Core {
         self.hosts.check_room(&ask.offerer.host)?;
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
-        self.meet(&ask)?;
-        if turn.new_session {
-            self.store_host(&ask.offerer.host).await;
-        }
+        self.meet(&ask, &turn)?;
+        self.keep_stored(&ask.offerer.host).await;
         let again = self.reconcile(&mut ask, &mut turn).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
         if turn.is_repeated() || !again.is_empty() || !stop.is_empty() {

@@ -6,7 +6,7 @@ use dashmap::DashMap;
 use fairlead_api::{ErrorCode, HostView};
 use fairlead_dispatch::{About, Millis};
 use fairlead_job::TboxType;
-use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobStore, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     explain::why_idle,
     refusal::{Refusal, excerpt},
     reservations::Reservation,
+    writer::only,
 };
 
 /// Most hosts a replica keeps in mind.
@@ -44,6 +45,8 @@ pub(crate) struct Host {
     pub(crate) seen_ms: u64,
     /// What the engine was told of it last.
     pub(crate) about: Arc<About>,
+    /// Whether the store is known to have it as it is here.
+    pub(crate) stored: bool,
 }
 
 impl Host {
@@ -156,6 +159,7 @@ impl Hosts {
             waiting: known.waiting,
             seen: known.seen,
             about: std::mem::take(&mut known.about),
+            stored: true,
             ..registered
         };
     }
@@ -226,17 +230,29 @@ fn canonical_mac(text: &str) -> String {
 
 impl Core {
     /// Stores what is known of a host. Best effort: a failure costs only the list after a restart.
-    pub(crate) async fn store_host(&self, name: &str) {
+    pub(crate) async fn store_host(&self, name: &str) -> Result<(), ItemError> {
         let Some(host) = self.hosts.get(name) else {
-            return;
+            return Ok(());
         };
         let write = DocWrite {
             id: name.to_owned(),
             expect: Expect::Any,
             body: Some(host.to_doc()),
         };
-        if let Some(Err(error)) = self.store.put_docs(DocKind::Host, vec![write]).await.pop() {
-            tracing::warn!(host = name, %error, "a host could not be stored");
+        only(self.store.put_docs(DocKind::Host, vec![write]).await)?;
+        if let Some(mut host) = self.hosts.0.get_mut(name) {
+            host.stored = true;
+        }
+        Ok(())
+    }
+
+    /// Stores a host that asks, unless it is: without that no other replica knows of it.
+    pub(crate) async fn keep_stored(&self, name: &str) {
+        if self.hosts.0.get(name).is_some_and(|host| host.stored) {
+            return;
+        }
+        if let Err(error) = self.store_host(name).await {
+            tracing::warn!(host = name, %error, "a host could not be stored; its next request tries again");
         }
     }
 
@@ -263,7 +279,7 @@ impl Core {
         }
         wanted.seen_ms = now_ms;
         self.hosts.update(name, |host| *host = wanted)?;
-        self.store_host(name).await;
+        self.store_host(name).await?;
         self.host_view(name, true).await
     }
 
@@ -450,7 +466,39 @@ pub(crate) fn kinds(items: &[String]) -> Result<Vec<TboxType>, Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_store::faults::{Fault, FaultStore, On, Step};
+
     use super::*;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded},
+    };
+
+    /// Other replicas never heard of it. Seed 5254.
+    #[tokio::test]
+    async fn a_host_whose_document_was_not_taken_is_stored_with_its_next_request() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(
+            embedded(&data),
+            [Step {
+                on: On::PutDocs,
+                fault: Fault::LostWithoutAnswer,
+                times: 1,
+            }],
+        ));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        core.hosts
+            .update("h", |host| *host = Host::default())
+            .unwrap();
+        let there = async || store.get_doc(DocKind::Host, "h").await.unwrap();
+        core.keep_stored("h").await;
+        assert!(there().await.is_none());
+        core.keep_stored("h").await;
+        let first = there().await.unwrap();
+        core.keep_stored("h").await;
+        assert_eq!(there().await, Some(first), "written once");
+    }
 
     #[test]
     fn a_host_offers_its_keys() {

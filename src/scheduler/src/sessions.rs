@@ -27,7 +27,7 @@ const GRACE_S: u32 = 10;
 
 impl Core {
     /// Notes what the host says of itself.
-    pub(crate) fn meet(&self, ask: &Ask) -> Result<(), Refusal> {
+    pub(crate) fn meet(&self, ask: &Ask, turn: &Turn) -> Result<(), Refusal> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         self.hosts.update(&ask.offerer.host, |host| {
             let said = ask.host.clone();
@@ -37,6 +37,8 @@ impl Core {
                 waiting: host.waiting,
                 seen: Some(now),
                 seen_ms: wall_ms,
+                // It may be another machine since.
+                stored: host.stored && !turn.new_session,
                 ..said
             };
         })
