@@ -2,8 +2,10 @@
 //!
 //! [`launch`] starts, watches and upgrades them on one machine. [`faults`] breaks them while jobs run, for
 //! real, and judges what came of it. [`sim`] runs replicas in virtual time, with
-//! faults, and judges what they do. The program is `fairlead-cluster`.
+//! faults, and judges what they do: the program is `fairlead-cluster`. [`bench`] measures how fast they are beside
+//! Elasticsearch alone: the program is `fairlead-bench`.
 
+pub mod bench;
 mod clock;
 pub mod faults;
 pub mod launch;

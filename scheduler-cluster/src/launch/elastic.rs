@@ -32,7 +32,7 @@ pub(crate) struct Elastic {
 
 impl Elastic {
     /// The one below a launcher's folder, started or not.
-    pub(super) fn below(folder: &Path) -> Result<Self, LaunchError> {
+    pub(crate) fn below(folder: &Path) -> Result<Self, LaunchError> {
         let script = folder.join("elasticsearch.sh");
         let write = || {
             fs::write(&script, SCRIPT)?;
@@ -60,7 +60,7 @@ impl Elastic {
     }
 
     /// Stops all of it; its data stays.
-    pub(super) async fn stop(&self) -> Result<(), LaunchError> {
+    pub(crate) async fn stop(&self) -> Result<(), LaunchError> {
         self.run(&["stop"]).await.map(drop)
     }
 

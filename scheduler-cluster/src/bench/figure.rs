@@ -1,0 +1,169 @@
+//! Figures: what was measured in each round, beside the limit of the same round.
+
+use serde_json::{Value, json};
+
+/// Values of all rounds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Series(Vec<f64>);
+
+impl Series {
+    pub(super) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// The value of which no more than a `share` (0 to 1) are less.
+    fn at(&self, share: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().saturating_sub(1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a place in a short list"
+        )]
+        let place = (last as f64 * share).round() as usize;
+        sorted.get(place).copied().unwrap_or(0.0)
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        self.at(0.5)
+    }
+
+    pub(super) fn p99(&self) -> f64 {
+        self.at(0.99)
+    }
+
+    fn min(&self) -> f64 {
+        self.at(0.0)
+    }
+
+    fn max(&self) -> f64 {
+        self.at(1.0)
+    }
+
+    /// Each value divided by that of the same round.
+    fn over(&self, limit: &Self) -> Self {
+        let pairs = self.0.iter().zip(&limit.0);
+        Self(pairs.map(|(ours, limit)| ours / limit).collect())
+    }
+
+    fn json(&self) -> Value {
+        json!({"median": self.median(), "min": self.min(), "max": self.max(), "rounds": self.0})
+    }
+}
+
+/// What is wanted of a figure's ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+    None,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone)]
+pub(super) struct Figure {
+    /// What was measured, with its unit.
+    pub(super) what: String,
+    pub(super) ours: Series,
+    /// The limit that the same round had, and what it is.
+    pub(super) limit: Series,
+    pub(super) of: String,
+    /// For the ratio of both.
+    pub(super) goal: Goal,
+}
+
+impl Figure {
+    pub(super) fn new(what: impl Into<String>, of: impl Into<String>, goal: Goal) -> Self {
+        Self {
+            what: what.into(),
+            ours: Series::default(),
+            limit: Series::default(),
+            of: of.into(),
+            goal,
+        }
+    }
+
+    pub(super) fn push(&mut self, ours: f64, limit: f64) {
+        self.ours.push(ours);
+        self.limit.push(limit);
+    }
+
+    /// A line of the table.
+    pub(super) fn row(&self) -> String {
+        let ratio = self.ours.over(&self.limit);
+        let (goal, reached) = match self.goal {
+            Goal::AtLeast(least) => (format!("≥ {least}"), ratio.median() >= least),
+            Goal::AtMost(most) => (format!("≤ {most}"), ratio.median() <= most),
+            Goal::None => ("—".to_owned(), true),
+        };
+        let verdict = match (self.goal, reached) {
+            (Goal::None, _) => "",
+            (_, true) => "yes",
+            (_, false) => "no",
+        };
+        format!(
+            "| {} | {} | {} ({}–{}) | {}: {} ({}–{}) | {:.2} ({:.2}–{:.2}) | {verdict} |",
+            self.what,
+            goal,
+            number(self.ours.median()),
+            number(self.ours.min()),
+            number(self.ours.max()),
+            self.of,
+            number(self.limit.median()),
+            number(self.limit.min()),
+            number(self.limit.max()),
+            ratio.median(),
+            ratio.min(),
+            ratio.max(),
+        )
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "what": self.what, "of": self.of, "fairlead": self.ours.json(), "limit": self.limit.json(),
+            "ratio": self.ours.over(&self.limit).json(),
+        })
+    }
+}
+
+/// With as many digits as mean something.
+pub(super) fn number(value: f64) -> String {
+    if value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(goal: Goal) -> Figure {
+        let mut figure = Figure::new("claims/s", "raw", goal);
+        for (ours, limit) in [(80.0, 100.0), (95.0, 100.0), (10.0, 20.0)] {
+            figure.push(ours, limit);
+        }
+        figure
+    }
+
+    #[test]
+    fn a_ratio_is_of_the_same_round() {
+        let row = figure(Goal::AtLeast(0.8)).row();
+        assert_eq!(
+            row,
+            "| claims/s | ≥ 0.8 | 80.00 (10.00–95.00) | raw: 100 (20.00–100) | 0.80 (0.50–0.95) | yes |"
+        );
+        assert!(figure(Goal::AtMost(0.7)).row().ends_with("| no |"));
+        assert!(figure(Goal::None).row().ends_with("|  |"));
+    }
+
+    #[test]
+    fn the_slowest_of_a_hundred_is_the_p99() {
+        let mut series = Series::default();
+        (1..=100).rev().for_each(|n| series.push(f64::from(n)));
+        assert_eq!((series.p99(), series.median()), (99.0, 51.0));
+    }
+}

@@ -1,0 +1,214 @@
+//! Elasticsearch alone: the same documents and the same changes, in bulks that are made beforehand.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::Value;
+
+use super::{
+    figure::Series,
+    sample::{Run, Sample},
+};
+use crate::clock::now;
+
+/// What of an answer is needed: as the scheduler asks.
+const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
+    items.*.error.type,items.*.error.reason,items.*.error.caused_by";
+/// Bulks in flight: as many as the scheduler has.
+const IN_FLIGHT: usize = 4;
+/// Longest request.
+const ANSWER_TIME: Duration = Duration::from_mins(1);
+
+/// An Elasticsearch, asked directly.
+#[derive(Debug, Clone)]
+pub(super) struct Raw {
+    client: reqwest::Client,
+    base: String,
+}
+
+/// Where the state of a job is in its history.
+pub(super) type Version = (u64, u64);
+
+impl Raw {
+    pub(super) fn new(base: &str) -> anyhow::Result<Self> {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(ANSWER_TIME)
+            .build()?;
+        Ok(Self {
+            client,
+            base: base.to_owned(),
+        })
+    }
+
+    /// A document of one of these indices, with the name of the index.
+    pub(super) async fn document(
+        &self,
+        indices: &str,
+        id: &str,
+    ) -> anyhow::Result<(String, Value)> {
+        let url = format!("{}/{indices}/_search?ignore_unavailable=true", self.base);
+        let query = serde_json::json!({"query": {"ids": {"values": [id]}}});
+        let refreshed = self
+            .client
+            .post(format!("{}/{indices}/_refresh", self.base))
+            .send()
+            .await?;
+        refreshed.error_for_status()?;
+        let answer = self
+            .client
+            .post(url)
+            .header("content-type", "application/json")
+            .body(query.to_string())
+            .send()
+            .await?
+            .error_for_status()?;
+        let mut answer: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let mut hit = answer["hits"]["hits"][0].take();
+        let index = hit["_index"].as_str().context("the job is not stored")?;
+        Ok((index.to_owned(), hit["_source"].take()))
+    }
+
+    /// Deletes all that was made under a prefix.
+    pub(super) async fn forget(&self, prefix: &str) -> anyhow::Result<()> {
+        let base = &self.base;
+        let list = format!("{base}/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
+        let names = self.client.get(list).send().await?.text().await?;
+        let indices = names
+            .split_whitespace()
+            .map(|name| format!("{base}/{name}"));
+        let templates = format!("{base}/_index_template/{prefix}*");
+        for url in indices.chain([templates]) {
+            self.client.delete(url).send().await?.error_for_status()?;
+        }
+        Ok(())
+    }
+
+    /// Processor time of Elasticsearch so far, seconds.
+    pub(super) async fn cpu_s(&self) -> anyhow::Result<f64> {
+        let url = format!(
+            "{}/_nodes/stats/process?filter_path=nodes.*.process.cpu.total_in_millis",
+            self.base
+        );
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        let stats: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let nodes = stats["nodes"].as_object().context("no nodes")?;
+        let ms = nodes
+            .values()
+            .filter_map(|node| node["process"]["cpu"]["total_in_millis"].as_f64());
+        Ok(ms.sum::<f64>() / 1_000.0)
+    }
+
+    async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {
+        let answer = self
+            .client
+            .post(format!("{}/_bulk?filter_path={REPLY}", self.base))
+            .header("content-type", "application/x-ndjson")
+            .body(lines)
+            .send()
+            .await?
+            .error_for_status()?;
+        Ok(answer.bytes().await?.to_vec())
+    }
+
+    /// Sends bulks, `IN_FLIGHT` at a time; how many seconds that took, and the answers.
+    async fn send(&self, bulks: Vec<String>) -> anyhow::Result<(f64, Vec<Vec<u8>>)> {
+        let begin = now();
+        let answers: Vec<Vec<u8>> = stream::iter(bulks)
+            .map(|lines| self.bulk(lines))
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        Ok((begin.elapsed().as_secs_f64(), answers))
+    }
+
+    /// Creates `count` jobs, `batch` in a bulk. Jobs a second, and the versions of their states.
+    pub(super) async fn create(
+        &self,
+        sample: &Sample,
+        run: Run,
+        count: usize,
+        batch: usize,
+    ) -> anyhow::Result<(f64, Vec<Version>)> {
+        let bulks = in_batches(count, batch, |n| sample.create(run, n));
+        let (seconds, answers) = self.send(bulks).await?;
+        // Every other item is a state.
+        let states = versions(answers)?.into_iter().step_by(2).collect();
+        Ok((rate(count, seconds), states))
+    }
+
+    /// Claims jobs that were created by the same run, `batch` in a bulk. Claims a second.
+    pub(super) async fn claim(
+        &self,
+        sample: &Sample,
+        run: Run,
+        states: &[Version],
+        batch: usize,
+    ) -> anyhow::Result<f64> {
+        let line = |n: usize| {
+            let (seq_no, term) = states.get(n).copied().unwrap_or_default();
+            sample.claim(run, n, seq_no, term)
+        };
+        let (seconds, answers) = self.send(in_batches(states.len(), batch, line)).await?;
+        anyhow::ensure!(
+            versions(answers)?.len() == states.len(),
+            "claims are missing"
+        );
+        Ok(rate(states.len(), seconds))
+    }
+
+    /// One job after the other is created and claimed: how long both bulks take together, ms.
+    pub(super) async fn one_by_one(
+        &self,
+        sample: &Sample,
+        run: Run,
+        count: usize,
+    ) -> anyhow::Result<Series> {
+        let mut took = Series::default();
+        for n in 0..count {
+            let create = sample.create(run, n);
+            let begin = now();
+            let answer = self.bulk(create).await?;
+            let created = begin.elapsed();
+            let (seq_no, term) = versions(vec![answer])?
+                .first()
+                .copied()
+                .context("no answer")?;
+            let claim = sample.claim(run, n, seq_no, term);
+            let begin = now();
+            let answer = self.bulk(claim).await?;
+            let claimed = begin.elapsed();
+            versions(vec![answer])?;
+            took.push((created + claimed).as_secs_f64() * 1_000.0);
+        }
+        Ok(took)
+    }
+}
+
+pub(super) fn rate(count: usize, seconds: f64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds
+}
+
+fn in_batches(count: usize, batch: usize, line: impl Fn(usize) -> String) -> Vec<String> {
+    (0..count)
+        .step_by(batch.max(1))
+        .map(|from| (from..count.min(from + batch)).map(&line).collect())
+        .collect()
+}
+
+/// The versions of all items; an error if one was refused.
+fn versions(answers: Vec<Vec<u8>>) -> anyhow::Result<Vec<Version>> {
+    let mut versions = Vec::new();
+    for answer in answers {
+        let answer: Value = serde_json::from_slice(&answer)?;
+        let items = answer["items"].as_array().context("no items")?;
+        for item in items {
+            let item = item.as_object().and_then(|item| item.values().next());
+            let item = item.context("an empty item")?;
+            let version = item["_seq_no"].as_u64().zip(item["_primary_term"].as_u64());
+            versions.push(version.ok_or_else(|| anyhow!("refused: {item}"))?);
+        }
+    }
+    Ok(versions)
+}

@@ -1,0 +1,255 @@
+//! The course of a run: for each number of waiting jobs, rounds of Elasticsearch alone and fairlead over it.
+
+use std::{cell::Cell, time::Duration};
+
+use super::{
+    figure::{Figure, Goal},
+    load::{Agent, Site, finish},
+    raw::Raw,
+    report::Report,
+    sample::{Run, Sample},
+};
+use crate::clock::now;
+
+/// Of one raw bulk: jobs that are created or claimed.
+const RAW_BATCH: usize = 100;
+/// What a submit to its receipt may take beyond the raw writes, ms.
+const RECEIPT_MORE_MS: f64 = 2.0;
+/// With so many agents the processor time of a claim is looked at.
+const CPU_AGENTS: usize = 64;
+/// Jobs of one request when the queue is filled.
+const FILL: usize = 1_000;
+const FILLERS: usize = 4;
+
+/// How much is measured.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) rounds: usize,
+    /// Numbers of jobs that wait all the while, ascending.
+    pub(super) waiting: Vec<usize>,
+    /// Jobs of one measurement.
+    pub(super) jobs: usize,
+    /// Numbers of agents.
+    pub(super) agents: Vec<usize>,
+    /// Receipts of one measurement.
+    pub(super) receipts: usize,
+    /// How long Elasticsearch is warmed up.
+    pub(super) warm_up: Duration,
+}
+
+fn claims_in_bulk(agents: usize) -> usize {
+    if agents == 1 { 1 } else { RAW_BATCH }
+}
+
+/// Figures of one number of waiting jobs.
+struct Figures {
+    submits: Vec<(usize, usize, Figure)>,
+    dispatches: Vec<(usize, u32, Figure)>,
+    receipt: Figure,
+    receipt_p99: Figure,
+    claim_cpu: Figure,
+}
+
+impl Figures {
+    fn new(plan: &Plan, waiting: usize) -> Self {
+        let submit = |clients: usize, each: usize, goal: Goal| {
+            let what = format!("submits/s, {each} a request, {clients} clients, {waiting} wait");
+            let batch = if each == 1 { clients } else { RAW_BATCH };
+            let of = format!("raw creates/s in bulks of {batch}");
+            (clients, each, Figure::new(what, of, goal))
+        };
+        let dispatch = |agents: &usize| {
+            let each = if *agents == 1 { 1 } else { 32 };
+            let what =
+                format!("dispatches/s, {agents} agents, up to {each} an answer, {waiting} wait");
+            let goal = if *agents >= 64 {
+                Goal::AtLeast(0.8)
+            } else {
+                Goal::None
+            };
+            let of = format!("raw claims/s in bulks of {}", claims_in_bulk(*agents));
+            (*agents, each, Figure::new(what, of, goal))
+        };
+        Self {
+            submits: vec![
+                submit(1, 1, Goal::None),
+                submit(8, 1, Goal::None),
+                submit(64, 1, Goal::AtLeast(0.5)),
+                submit(8, 100, Goal::AtLeast(0.8)),
+            ],
+            dispatches: plan.agents.iter().map(dispatch).collect(),
+            receipt: Figure::new(
+                format!("submit to receipt, p50 ms, {waiting} wait"),
+                "raw create + raw claim + 2 ms",
+                Goal::AtMost(1.0),
+            ),
+            receipt_p99: Figure::new(
+                format!("submit to receipt, p99 ms, {waiting} wait"),
+                "its p50",
+                Goal::AtMost(5.0),
+            ),
+            claim_cpu: Figure::new(
+                format!("Elasticsearch's processor time a claim, µs, {waiting} wait"),
+                "of a raw claim",
+                Goal::AtMost(1.25),
+            ),
+        }
+    }
+
+    fn all(self) -> Vec<Figure> {
+        let submits = self.submits.into_iter().map(|(.., figure)| figure);
+        let dispatches = self.dispatches.into_iter().map(|(.., figure)| figure);
+        let rest = [self.claim_cpu, self.receipt, self.receipt_p99];
+        submits.chain(dispatches).chain(rest).collect()
+    }
+}
+
+/// One benchmark.
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) site: &'a Site,
+    pub(super) raw: &'a Raw,
+    pub(super) sample: &'a Sample,
+    pub(super) say: &'a dyn Fn(&str),
+    /// Runs of Elasticsearch alone so far.
+    pub(super) runs: Cell<u64>,
+}
+
+impl Bench<'_> {
+    fn next_run(&self) -> Run {
+        self.runs.set(self.runs.get() + 1);
+        Run(self.runs.get())
+    }
+
+    /// All of it.
+    pub(super) async fn run(&self) -> anyhow::Result<Report> {
+        self.warm_up().await?;
+        let mut report = Report::default();
+        let mut waiting = 0;
+        for &wanted in &self.plan.waiting {
+            (self.say)(&format!("{wanted} jobs wait"));
+            self.fill(waiting, wanted).await?;
+            waiting = wanted;
+            let mut figures = Figures::new(self.plan, wanted);
+            for round in 1..=self.plan.rounds {
+                (self.say)(&format!("round {round} of {}", self.plan.rounds));
+                self.round(&mut figures).await?;
+            }
+            report.figures.extend(figures.all());
+        }
+        Ok(report)
+    }
+
+    /// Elasticsearch compiles what it does often: until then it is many times slower.
+    async fn warm_up(&self) -> anyhow::Result<()> {
+        (self.say)("warming up");
+        let begin = now();
+        loop {
+            let run = self.next_run();
+            let created = self.raw.create(self.sample, run, self.plan.jobs, RAW_BATCH);
+            let (_, states) = created.await?;
+            self.raw.claim(self.sample, run, &states, RAW_BATCH).await?;
+            if begin.elapsed() >= self.plan.warm_up {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill(&self, there: usize, wanted: usize) -> anyhow::Result<()> {
+        let missing = wanted.saturating_sub(there);
+        if missing > 0 {
+            self.site.submit_many(FILLERS, missing, FILL).await?;
+        }
+        Ok(())
+    }
+
+    async fn round(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let mut submitted = 0;
+        for (clients, each, figure) in &mut figures.submits {
+            submitted += self.submits(*clients, *each, figure).await?;
+        }
+        let mut dispatched = 0;
+        for (agents, each, figure) in &mut figures.dispatches {
+            let cpu = (*agents == CPU_AGENTS).then_some(&mut figures.claim_cpu);
+            dispatched += self.dispatches(*agents, *each, figure, cpu).await?;
+        }
+        self.receipts(figures).await?;
+        // Each round has as many that wait.
+        self.fill(submitted, dispatched).await?;
+        self.take_away(submitted.saturating_sub(dispatched)).await
+    }
+
+    /// Of one client or agent alone fewer are measured: it waits for each.
+    fn count(&self, of: usize) -> usize {
+        if of == 1 {
+            self.plan.jobs.div_ceil(10)
+        } else {
+            self.plan.jobs
+        }
+    }
+
+    async fn submits(
+        &self,
+        clients: usize,
+        each: usize,
+        figure: &mut Figure,
+    ) -> anyhow::Result<usize> {
+        let count = self.count(clients);
+        let batch = if each == 1 { clients } else { RAW_BATCH };
+        let created = self.raw.create(self.sample, self.next_run(), count, batch);
+        let (limit, _) = created.await?;
+        let ours = self.site.submit_many(clients, count, each).await?;
+        figure.push(ours, limit);
+        Ok(count)
+    }
+
+    async fn dispatches(
+        &self,
+        agents: usize,
+        each: u32,
+        figure: &mut Figure,
+        cpu: Option<&mut Figure>,
+    ) -> anyhow::Result<usize> {
+        let (raw, run, count) = (self.raw, self.next_run(), self.count(agents));
+        let (_, states) = raw.create(self.sample, run, count, RAW_BATCH).await?;
+        let before = raw.cpu_s().await?;
+        let batch = claims_in_bulk(agents);
+        let limit = raw.claim(self.sample, run, &states, batch).await?;
+        let between = raw.cpu_s().await?;
+        let mut all: Vec<Agent> = (0..agents).map(Agent::new).collect();
+        let ours = self.site.dispatch(&mut all, count, each).await?;
+        let after = raw.cpu_s().await?;
+        figure.push(ours, limit);
+        if let Some(cpu) = cpu {
+            let micros_each = 1e6 / f64::from(u32::try_from(count)?);
+            cpu.push(
+                (after - between) * micros_each,
+                (between - before) * micros_each,
+            );
+        }
+        finish(&mut all, self.site).await?;
+        Ok(count)
+    }
+
+    async fn take_away(&self, surplus: usize) -> anyhow::Result<()> {
+        let mut all: Vec<Agent> = (0..16).map(Agent::new).collect();
+        self.site.dispatch(&mut all, surplus, 256).await?;
+        finish(&mut all, self.site).await?;
+        Ok(())
+    }
+
+    async fn receipts(&self, figures: &mut Figures) -> anyhow::Result<()> {
+        let count = self.plan.receipts;
+        let limit = self
+            .raw
+            .one_by_one(self.sample, self.next_run(), count)
+            .await?;
+        let ours = self.site.receipts(count).await?;
+        figures
+            .receipt
+            .push(ours.median(), limit.median() + RECEIPT_MORE_MS);
+        figures.receipt_p99.push(ours.p99(), ours.median());
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! `fairlead-bench` does its work: how fast that goes is not for a test to say.
+
+use std::process::Command;
+
+use fairlead_tests::{scheduler::free_port, settings};
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[test]
+fn a_small_run_measures_all_that_a_large_one_does() {
+    let folder = TempDir::with_prefix("fairlead-bench-").expect("a temporary folder");
+    let elasticsearch = settings::elasticsearch().remove(0);
+    let output = Command::new(settings::binary("fairlead-bench"))
+        .args([
+            "--dir",
+            "run",
+            "--rounds",
+            "2",
+            "--waiting",
+            "20,40",
+            "--jobs",
+            "30",
+        ])
+        .args([
+            "--agents",
+            "1,64",
+            "--receipts",
+            "2",
+            "--warm-up",
+            "0",
+            "--json",
+        ])
+        .args(["--port", &free_port().to_string()])
+        .args(["--elasticsearch", &elasticsearch])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let figures = report["figures"].as_array().expect("figures");
+    // Four ways to submit, one a number of agents, the claims' cost, and two of the receipts; for both numbers
+    // of waiting jobs.
+    assert_eq!(figures.len(), 2 * (4 + 2 + 1 + 2), "{figures:?}");
+    for figure in figures {
+        let what = figure["what"].as_str().expect("its name");
+        let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
+        assert_eq!(rounds.len(), 2, "{what}");
+        // The processor time of so little work may be none.
+        let is_cost = what.contains("processor time");
+        let measured = rounds.iter().filter_map(Value::as_f64);
+        assert!(
+            measured.clone().all(|value| is_cost || value > 0.0),
+            "{what}: {rounds:?}"
+        );
+    }
+    let left: Vec<_> = folder.path().read_dir().expect("the folder").collect();
+    assert!(left.is_empty(), "it cleans up: {left:?}");
+}
