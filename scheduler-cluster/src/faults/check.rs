@@ -59,7 +59,10 @@ type Rule = (&'static str, fn(&Evidence<'_>) -> Vec<String>);
 
 /// The rules, in the order of the report.
 pub(super) const RULES: [Rule; 8] = [
-    ("every acknowledged job is there and ended", lost_or_open),
+    (
+        "every acknowledged job is there, ran and ended",
+        lost_or_open,
+    ),
     (
         "a refused submit left nothing, an acknowledged one a single job",
         doubled,
@@ -106,6 +109,9 @@ fn lost_or_open(evidence: &Evidence<'_>) -> Vec<String> {
         None => Some(format!("job {} is not in the store", acked.job)),
         Some(end) if !end.has_ended() => {
             Some(format!("job {} is in stage {}", acked.job, end.stage))
+        }
+        Some(end) if end.stage != "finish" => {
+            Some(format!("job {} never ran: {}", acked.job, end.stage))
         }
         Some(_) => None,
     });

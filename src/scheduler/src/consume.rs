@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, ErrorCode, Grant, HeldJob, StopOrder};
 use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
-use fairlead_job::{JobId, Stage, TboxType};
+use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, StoredJob, Version};
 use tokio::sync::{Notify, oneshot};
 
@@ -16,7 +16,7 @@ use crate::{
     accounts::check_name,
     core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
-    lease::KnownClaim,
+    lease::{KnownClaim, without_body},
     refusal::Refusal,
     turns::Turn,
     waiters::{Claimed, Waiter},
@@ -459,7 +459,7 @@ impl Core {
         let mut grants = Vec::new();
         for (job, body) in held.into_iter().zip(bodies) {
             let Some(mut spec) = body else {
-                self.end_without_body(&job.state).await;
+                self.put_off_without_body(&job.state).await;
                 continue;
             };
             self.sealer.open_secrets(&mut spec);
@@ -489,21 +489,22 @@ impl Core {
         }
     }
 
-    async fn end_without_body(self: &Arc<Self>, state: &JobState) {
-        tracing::error!(job_id = %state.job_id, "a job has no body in the store");
+    async fn put_off_without_body(self: &Arc<Self>, state: &JobState) {
         let (token, now_ms) = (state.claim_token.clone(), self.clock.wall_ms());
         let outcome = self
             .change(state.job_id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();
-                let reason = "its body is not in the store";
-                let health = fairlead_job::Health::AbortInvalid;
-                Ok(same.then(|| {
-                    crate::lease::ended(state, Stage::AbortInvalid, health, now_ms, reason)
-                }))
+                Ok(same.then(|| without_body(state, now_ms)))
             })
             .await;
-        if let Err(refusal) = outcome {
-            tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "its end could not be recorded");
+        match outcome {
+            Ok(changed) => {
+                let stage = changed.after.state.stage;
+                tracing::warn!(job_id = %state.job_id, %stage, "a job has no body in the store");
+            }
+            Err(refusal) => {
+                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "a job without a body could not be put off");
+            }
         }
     }
 

@@ -18,6 +18,10 @@ use crate::{
 pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
 const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
+/// How long after its submit a job's body may still come, ms: longer than a store is in trouble.
+const BODY_COMES_MS: u64 = 10 * 60_000;
+/// How long until a job without one is handed out again, ms.
+const BODY_AGAIN_MS: u64 = 5_000;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
 pub(crate) const BOOT_SESSION: &str = "boot:";
 
@@ -46,6 +50,28 @@ pub(crate) fn given_back(state: &JobState, now_ms: u64, reason: &str) -> JobStat
     }
     let mut next = waiting_again(state, now_ms);
     reason.clone_into(&mut next.reason);
+    next
+}
+
+/// The state of a claimed job whose body is not in the store. A submit writes both documents at once, but with a node
+/// that hangs one is there long before the other: the job waits for it a while. A half that never comes was never
+/// acknowledged.
+pub(crate) fn without_body(state: &JobState, now_ms: u64) -> JobState {
+    let reason = "its body is not in the store";
+    if now_ms.saturating_sub(state.submit_ms) >= BODY_COMES_MS {
+        return ended(
+            state,
+            Stage::AbortInvalid,
+            Health::AbortInvalid,
+            now_ms,
+            reason,
+        );
+    }
+    let mut next = given_back(state, now_ms, reason);
+    if next.stage == Stage::Submit {
+        next.ready = false;
+        next.start_ms = next.start_ms.max(now_ms.saturating_add(BODY_AGAIN_MS));
+    }
     next
 }
 
@@ -357,6 +383,22 @@ mod tests {
                 && after.attempts.is_empty()
                 && after.ready
         );
+    }
+
+    #[test]
+    fn a_job_without_a_body_waits_for_it_and_not_for_ever() {
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            submit_ms: 1_000,
+            ..held()
+        };
+        let soon = without_body(&claimed, 2_000);
+        assert_eq!(
+            (soon.stage, soon.attempt, soon.ready, soon.start_ms),
+            (Stage::Submit, 1, false, 2_000 + BODY_AGAIN_MS)
+        );
+        let late = without_body(&claimed, 1_000 + BODY_COMES_MS);
+        assert_eq!(late.stage, Stage::AbortInvalid);
     }
 
     #[test]

@@ -174,6 +174,42 @@ async fn row_14_create_never_overwrites() {
     }
 }
 
+/// A submit writes two documents. With a node that hangs, one may be there long before the other: the job was handed
+/// out without its body, and ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
+    let lab = Lab::new();
+    let scheduler = lab.scheduler(&[]).await;
+    let http = scheduler.http();
+    let elasticsearch = Http::new(&settings::elasticsearch()[0]);
+    let id = http.submit(&jobs::dc("alice")).await.remove(0);
+    let path = body_path(&elasticsearch, lab.prefix(), &id).await;
+    let body = elasticsearch.get(&path).await.json()["_source"].take();
+    let gone = elasticsearch
+        .send(Method::DELETE, &path, "", Vec::new())
+        .await;
+    assert_eq!(gone.status, 200, "{}", gone.text);
+    let mut host = Testbox::dc(&http, "host-1", 2 << 10);
+    assert!(host.ask(1).await.is_empty(), "it has no body");
+    let job = http.job(&id).await;
+    assert_eq!(job["job_stage"], "submit", "{job}");
+    let put = elasticsearch.post(&path, &body).await;
+    assert_eq!(put.status, 201, "{}", put.text);
+    assert_eq!(host.ask(30).await[0].job_id, id);
+}
+
+async fn body_path(elasticsearch: &Http, prefix: &str, id: &str) -> String {
+    let list = format!("/_cat/indices/{prefix}-bodies-*?h=index");
+    let indices = elasticsearch.get(&list).await.text;
+    for index in indices.split_whitespace() {
+        let path = format!("/{index}/_doc/{id}");
+        if elasticsearch.get(&path).await.status == 200 {
+            return path;
+        }
+    }
+    panic!("job {id} has no body in {indices}");
+}
+
 /// Ids of the same replica for the next seconds of the same minute.
 fn ids_to_come(id: &str) -> Vec<String> {
     let (second, replica) = (&id[..12], &id[12..14]);
