@@ -5,6 +5,7 @@
 //! Elasticsearch has one core, and fairlead and the load another, in both.
 
 mod cli;
+mod cost;
 mod figure;
 mod load;
 mod pin;
@@ -12,5 +13,6 @@ mod raw;
 mod report;
 mod run;
 mod sample;
+mod solo;
 
 pub use cli::BenchArgs;

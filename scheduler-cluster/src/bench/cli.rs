@@ -1,21 +1,21 @@
 //! `fairlead-bench`: its arguments, and what it starts.
 
 use std::{
-    cell::Cell,
     fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use super::{
     load::Site,
     pin,
     raw::Raw,
-    report::Fact,
+    report::Report,
     run::{Bench, Plan},
     sample::Sample,
+    solo,
 };
 use crate::launch::{Asked, Cluster, Elastic, OwnElastic, Replica};
 
@@ -56,9 +56,12 @@ pub struct BenchArgs {
     /// How long Elasticsearch is warmed up, seconds: a fresh one is many times slower
     #[arg(long, value_name = "S", default_value_t = 60)]
     warm_up: u64,
-    /// Replicas
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    replicas: u16,
+    /// How long nothing is done while idle costs are measured, seconds
+    #[arg(long, value_name = "S", default_value_t = 20)]
+    idle: u64,
+    /// Numbers of replicas, with commas; all is measured with the first
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4")]
+    replicas: Vec<u16>,
     /// Port of the first
     #[arg(long, value_name = "PORT", default_value_t = 3500)]
     port: u16,
@@ -71,6 +74,9 @@ pub struct BenchArgs {
     /// The program [default: `fairlead` beside this one]
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Where the report is written as a document, besides to standard output
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Prints JSON for programs
     #[arg(long)]
     json: bool,
@@ -116,57 +122,20 @@ impl BenchArgs {
         elasticsearch: &str,
         say: &dyn Fn(&str),
     ) -> anyhow::Result<String> {
-        let prefix = format!("bench-{}", std::process::id());
-        let raw = Raw::new(elasticsearch)?;
-        let measured = self.measure(dir, elasticsearch, &prefix, &raw, say).await;
-        raw.forget(&prefix).await?;
-        measured
-    }
-
-    async fn measure(
-        &self,
-        dir: &Path,
-        elasticsearch: &str,
-        prefix: &str,
-        raw: &Raw,
-        say: &dyn Fn(&str),
-    ) -> anyhow::Result<String> {
-        // Its indices are the scheduler's own, made by itself, and nothing else looks at them.
-        let alone = format!("{prefix}-alone");
-        let cluster = self.up(&dir.join("alone"), elasticsearch, &alone).await?;
-        let site = site_of(&cluster)?;
-        let sample = Sample::take(&site, raw, &alone).await?;
-        cluster.down().await?;
-        let cluster = self
-            .up(&dir.join("replicas"), elasticsearch, prefix)
-            .await?;
-        let site = site_of(&cluster)?;
-        let plan = Plan {
-            rounds: self.rounds.into(),
-            waiting: self.waiting.clone(),
-            jobs: self.jobs,
-            agents: self.agents.clone(),
-            receipts: self.receipts,
-            warm_up: Duration::from_secs(self.warm_up),
+        let place = Place {
+            dir,
+            elasticsearch,
+            prefix: format!("bench-{}", std::process::id()),
+            raw: Raw::new(elasticsearch)?,
         };
-        let bench = Bench {
-            plan: &plan,
-            site: &site,
-            raw,
-            sample: &sample,
-            say,
-            runs: Cell::default(),
-        };
-        let measured = bench.run().await;
-        let resident: Vec<f64> = cluster.replicas().iter().map(resident_mb).collect();
-        cluster.down().await?;
-        let mut report = measured?;
-        report
-            .facts
-            .extend(resident.into_iter().enumerate().map(|(n, value)| Fact {
-                what: format!("resident memory of replica {}, MB", n + 1),
-                value,
-            }));
+        let measured = self.measure(&place, say).await;
+        place.raw.forget(&place.prefix).await?;
+        let report = measured?;
+        if let Some(path) = &self.report {
+            let words: Vec<String> = std::env::args().skip(1).collect();
+            let command = format!("fairlead-bench {}", words.join(" "));
+            fs::write(path, report.document(&command))?;
+        }
         Ok(if self.json {
             format!("{:#}\n", report.json())
         } else {
@@ -174,28 +143,79 @@ impl BenchArgs {
         })
     }
 
-    async fn up(&self, dir: &Path, elasticsearch: &str, prefix: &str) -> anyhow::Result<Cluster> {
+    async fn measure(&self, place: &Place<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
+        // The indices of Elasticsearch alone are the scheduler's own, made by itself; then nothing else looks at them.
+        let cluster = self.up(place, "alone", 1).await?;
+        let alone = &cluster.settings().index_prefix;
+        let sample = Sample::take(&site_of(&cluster)?, &place.raw, alone).await?;
+        let binary = cluster.replicas().first().map(|one| one.binary.clone());
+        cluster.down().await?;
+        let mut report = Report::default();
+        for (nth, &replicas) in self.replicas.iter().enumerate() {
+            say(&format!("{replicas} replicas"));
+            let plan = self.plan(replicas, nth == 0);
+            let mut cluster = self.up(place, &format!("at-{replicas}"), replicas).await?;
+            let site = site_of(&cluster)?;
+            let mut bench = Bench {
+                plan: &plan,
+                cluster: &mut cluster,
+                site: &site,
+                raw: &place.raw,
+                sample: &sample,
+                say,
+            };
+            let measured = tokio::select! {
+                measured = bench.run() => measured,
+                _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
+            };
+            cluster.down().await?;
+            report.extend(measured?);
+        }
+        say("the embedded store");
+        let plan = self.plan(1, true);
+        let (dir, binary) = (place.dir.join("solo"), binary.context("no replica")?);
+        let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
+        report.facts.extend(solo.await?);
+        Ok(report)
+    }
+
+    /// Of further numbers of replicas only the least number of waiting jobs is measured.
+    fn plan(&self, replicas: u16, is_first: bool) -> Plan {
+        let most = if is_first { self.waiting.len() } else { 1 };
+        Plan {
+            replicas,
+            rounds: self.rounds.into(),
+            waiting: self.waiting.iter().copied().take(most).collect(),
+            jobs: self.jobs,
+            agents: self.agents.clone(),
+            receipts: self.receipts,
+            warm_up: Duration::from_secs(if is_first { self.warm_up } else { 0 }),
+            idle: Duration::from_secs(self.idle),
+        }
+    }
+
+    async fn up(&self, place: &Place<'_>, name: &str, replicas: u16) -> anyhow::Result<Cluster> {
         let asked = Asked {
-            replicas: Some(self.replicas),
+            replicas: Some(replicas),
             port: Some(self.port),
-            elasticsearch: Some(vec![elasticsearch.to_owned()]),
-            index_prefix: Some(prefix.to_owned()),
+            elasticsearch: Some(vec![place.elasticsearch.to_owned()]),
+            index_prefix: Some(format!("{}-{name}", place.prefix)),
             binary: self.binary.clone(),
             ..Asked::default()
         };
-        Ok(Cluster::up(dir, asked).await?)
+        Ok(Cluster::up(&place.dir.join(name), asked).await?)
     }
+}
+
+/// Where all of it is.
+struct Place<'a> {
+    dir: &'a Path,
+    elasticsearch: &'a str,
+    /// Begins the names of all indices.
+    prefix: String,
+    raw: Raw,
 }
 
 fn site_of(cluster: &Cluster) -> anyhow::Result<Site> {
     Site::new(cluster.replicas().iter().map(Replica::url).collect())
-}
-
-/// Memory of a replica's process now, MB; 0 when it is gone.
-fn resident_mb(replica: &Replica) -> f64 {
-    let pid = replica.process.as_ref().map_or(0, |process| process.pid);
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kb = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    kb.map_or(0.0, |kb: f64| kb / 1_024.0)
 }

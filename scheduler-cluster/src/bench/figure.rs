@@ -48,7 +48,13 @@ impl Series {
         Self(pairs.map(|(ours, limit)| ours / limit).collect())
     }
 
-    fn json(&self) -> Value {
+    /// Median, least and most.
+    pub(super) fn text(&self) -> String {
+        let [median, min, max] = [self.median(), self.min(), self.max()].map(number);
+        format!("{median} ({min}–{max})")
+    }
+
+    pub(super) fn json(&self) -> Value {
         json!({"median": self.median(), "min": self.min(), "max": self.max(), "rounds": self.0})
     }
 }
@@ -59,6 +65,18 @@ pub(super) enum Goal {
     AtLeast(f64),
     AtMost(f64),
     None,
+}
+
+impl Goal {
+    /// In words, and whether `value` reaches it.
+    pub(super) fn told(self, value: f64) -> (String, &'static str) {
+        let (goal, reached) = match self {
+            Self::AtLeast(least) => (format!("≥ {}", number(least)), value >= least),
+            Self::AtMost(most) => (format!("≤ {}", number(most)), value <= most),
+            Self::None => return ("—".to_owned(), ""),
+        };
+        (goal, if reached { "yes" } else { "no" })
+    }
 }
 
 /// One line of the report.
@@ -93,30 +111,14 @@ impl Figure {
     /// A line of the table.
     pub(super) fn row(&self) -> String {
         let ratio = self.ours.over(&self.limit);
-        let (goal, reached) = match self.goal {
-            Goal::AtLeast(least) => (format!("≥ {least}"), ratio.median() >= least),
-            Goal::AtMost(most) => (format!("≤ {most}"), ratio.median() <= most),
-            Goal::None => ("—".to_owned(), true),
-        };
-        let verdict = match (self.goal, reached) {
-            (Goal::None, _) => "",
-            (_, true) => "yes",
-            (_, false) => "no",
-        };
+        let (goal, reached) = self.goal.told(ratio.median());
         format!(
-            "| {} | {} | {} ({}–{}) | {}: {} ({}–{}) | {:.2} ({:.2}–{:.2}) | {verdict} |",
+            "| {} | {goal} | {} | {}: {} | {} | {reached} |",
             self.what,
-            goal,
-            number(self.ours.median()),
-            number(self.ours.min()),
-            number(self.ours.max()),
+            self.ours.text(),
             self.of,
-            number(self.limit.median()),
-            number(self.limit.min()),
-            number(self.limit.max()),
-            ratio.median(),
-            ratio.min(),
-            ratio.max(),
+            self.limit.text(),
+            ratio.text(),
         )
     }
 
@@ -154,7 +156,7 @@ mod tests {
         let row = figure(Goal::AtLeast(0.8)).row();
         assert_eq!(
             row,
-            "| claims/s | ≥ 0.8 | 80.00 (10.00–95.00) | raw: 100 (20.00–100) | 0.80 (0.50–0.95) | yes |"
+            "| claims/s | ≥ 0.80 | 80.00 (10.00–95.00) | raw: 100 (20.00–100) | 0.80 (0.50–0.95) | yes |"
         );
         assert!(figure(Goal::AtMost(0.7)).row().ends_with("| no |"));
         assert!(figure(Goal::None).row().ends_with("|  |"));

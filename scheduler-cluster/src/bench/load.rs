@@ -87,6 +87,13 @@ impl Site {
         ))
     }
 
+    /// Whether the first one takes work.
+    pub(super) async fn is_ready(&self) -> bool {
+        let health = format!("{}/scheduler/v1/health", self.url(0));
+        let answer = self.client.get(health).send().await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    }
+
     async fn submit_body(&self, n: usize, body: String) -> anyhow::Result<Vec<String>> {
         let answer = self.post(n, "/scheduler/v1/jobs/submit", body).await?;
         let items: Vec<SubmitItem> = serde_json::from_slice(&answer)?;
@@ -135,11 +142,11 @@ impl Site {
         &self,
         agents: &mut [Agent],
         count: usize,
-        each: u32,
+        each: usize,
     ) -> anyhow::Result<f64> {
-        let left = Mutex::new(u32::try_from(count).unwrap_or(u32::MAX));
+        let left = Mutex::new(count);
         // Each takes its part before it asks: nobody waits for jobs that another one gets.
-        let take = |back: u32| {
+        let take = |back: usize| {
             let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
             *left += back;
             let part = each.min(*left);
@@ -151,6 +158,10 @@ impl Site {
             let mut part = take(0);
             while part > 0 {
                 let got = agent.ask(self, part, WAIT_S).await?;
+                anyhow::ensure!(
+                    got > 0,
+                    "an agent got nothing for {WAIT_S} s, although jobs wait"
+                );
                 part = take(part.saturating_sub(got));
             }
             anyhow::Ok(now())
@@ -236,15 +247,20 @@ impl Agent {
     }
 
     /// Asks for up to `most` jobs and holds them; how many it got.
-    pub(super) async fn ask(&mut self, site: &Site, most: u32, wait_s: u32) -> anyhow::Result<u32> {
+    pub(super) async fn ask(
+        &mut self,
+        site: &Site,
+        most: usize,
+        wait_s: u32,
+    ) -> anyhow::Result<usize> {
         self.request.request += 1;
-        self.request.jobs_max = most;
+        self.request.jobs_max = u32::try_from(most)?;
         self.request.wait_s = wait_s;
         let path = format!("/scheduler/v1/testboxes/{}/consume", self.host);
         let body = serde_json::to_string(&self.request)?;
         let answer = site.post(self.number, &path, body).await?;
         let answer: ConsumeAnswer = serde_json::from_slice(&answer)?;
-        let got = u32::try_from(answer.jobs.len())?;
+        let got = answer.jobs.len();
         self.request
             .running
             .extend(answer.jobs.iter().map(|grant| HeldJob {

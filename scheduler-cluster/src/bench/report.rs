@@ -1,14 +1,40 @@
 //! What the benchmark says: a table for people, JSON for programs.
 
+use std::{fs, process::Command};
+
 use serde_json::{Value, json};
 
-use super::figure::{Figure, number};
+use super::figure::{Figure, Goal, Series};
 
-/// A figure that has no limit beside it.
+/// A figure that has no limit beside it, but may have a bound.
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
-    pub(super) what: String,
-    pub(super) value: f64,
+    what: String,
+    values: Series,
+    goal: Goal,
+}
+
+impl Fact {
+    pub(super) fn new(what: String, goal: Goal) -> Self {
+        Self {
+            what,
+            values: Series::default(),
+            goal,
+        }
+    }
+
+    pub(super) fn push(&mut self, value: f64) {
+        self.values.push(value);
+    }
+
+    fn row(&self) -> String {
+        let (goal, reached) = self.goal.told(self.values.median());
+        format!(
+            "| {} | {goal} | {} | {reached} |",
+            self.what,
+            self.values.text()
+        )
+    }
 }
 
 /// All that was measured.
@@ -19,18 +45,33 @@ pub(super) struct Report {
 }
 
 impl Report {
+    pub(super) fn extend(&mut self, more: Self) {
+        self.figures.extend(more.figures);
+        self.facts.extend(more.facts);
+    }
+
     /// As Markdown.
     pub(super) fn text(&self) -> String {
         let rows: Vec<String> = self.figures.iter().map(Figure::row).collect();
-        let facts = self.facts.iter();
-        let facts: Vec<String> = facts
-            .map(|fact| format!("| {} | {} |", fact.what, number(fact.value)))
-            .collect();
+        let facts: Vec<String> = self.facts.iter().map(Fact::row).collect();
         format!(
             "| figure | goal | fairlead: median (min–max) | limit: median (min–max) | ratio | reached |\n\
-             |---|---|---|---|---|---|\n{}\n\n| fact | value |\n|---|---|\n{}\n",
+             |---|---|---|---|---|---|\n{}\n\n\
+             | cost | goal | median (min–max) | reached |\n|---|---|---|---|\n{}\n",
             rows.join("\n"),
             facts.join("\n")
+        )
+    }
+
+    /// As the document that the project keeps.
+    pub(super) fn document(&self, command: &str) -> String {
+        format!(
+            "# How fast it is\n\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}",
+            include_str!("how-to-read.md"),
+            env!("CARGO_PKG_VERSION"),
+            commit(),
+            machine(),
+            self.text(),
         )
     }
 
@@ -39,8 +80,49 @@ impl Report {
         let figures: Vec<Value> = self.figures.iter().map(Figure::json).collect();
         let facts = self.facts.iter();
         let facts: Vec<Value> = facts
-            .map(|fact| json!({"what": fact.what, "value": fact.value}))
+            .map(|fact| json!({"what": fact.what, "goal": fact.goal.told(0.0).0, "value": fact.values.json()}))
             .collect();
-        json!({"figures": figures, "facts": facts})
+        json!({"figures": figures, "costs": facts})
+    }
+}
+
+/// The commit of the folder that it is run in.
+fn commit() -> String {
+    let git = Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
+    let said = git.ok().filter(|git| git.status.success());
+    let commit = said.and_then(|git| String::from_utf8(git.stdout).ok());
+    commit.map_or_else(|| "unknown".to_owned(), |commit| commit.trim().to_owned())
+}
+
+/// What the machine says of its processors.
+fn machine() -> String {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let names = about.lines().filter(|line| line.starts_with("model name"));
+    let names: Vec<&str> = names
+        .filter_map(|line| Some(line.split_once(':')?.1.trim()))
+        .collect();
+    format!(
+        "{} cores, {}",
+        names.len(),
+        names.first().unwrap_or(&"unknown")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_held_against_its_bound() {
+        let mut fact = Fact::new("idle, %".to_owned(), Goal::AtMost(2.0));
+        for value in [1.0, 1.5, 4.0] {
+            fact.push(value);
+        }
+        assert_eq!(fact.row(), "| idle, % | ≤ 2.00 | 1.50 (1.00–4.00) | yes |");
+        fact.push(5.0);
+        fact.push(6.0);
+        assert!(fact.row().ends_with("| no |"));
     }
 }

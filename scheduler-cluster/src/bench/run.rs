@@ -1,15 +1,16 @@
 //! The course of a run: for each number of waiting jobs, rounds of Elasticsearch alone and fairlead over it.
 
-use std::{cell::Cell, time::Duration};
+use std::time::Duration;
 
 use super::{
+    cost::Costs,
     figure::{Figure, Goal},
     load::{Agent, Site, finish},
     raw::Raw,
     report::Report,
-    sample::{Run, Sample},
+    sample::Sample,
 };
-use crate::clock::now;
+use crate::{clock::now, launch::Cluster};
 
 /// Of one raw bulk: jobs that are created or claimed.
 const RAW_BATCH: usize = 100;
@@ -17,6 +18,8 @@ const RAW_BATCH: usize = 100;
 const RECEIPT_MORE_MS: f64 = 2.0;
 /// With so many agents the processor time of a claim is looked at.
 const CPU_AGENTS: usize = 64;
+/// Most jobs of one answer.
+const EACH_MAX: usize = 32;
 /// Jobs of one request when the queue is filled.
 const FILL: usize = 1_000;
 const FILLERS: usize = 4;
@@ -24,6 +27,8 @@ const FILLERS: usize = 4;
 /// How much is measured.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
+    /// How many there are.
+    pub(super) replicas: u16,
     pub(super) rounds: usize,
     /// Numbers of jobs that wait all the while, ascending.
     pub(super) waiting: Vec<usize>,
@@ -35,16 +40,28 @@ pub(super) struct Plan {
     pub(super) receipts: usize,
     /// How long Elasticsearch is warmed up.
     pub(super) warm_up: Duration,
+    /// How long nothing is done while idle costs are measured.
+    pub(super) idle: Duration,
 }
 
 fn claims_in_bulk(agents: usize) -> usize {
     if agents == 1 { 1 } else { RAW_BATCH }
 }
 
+impl Plan {
+    /// What is there while something is measured.
+    fn beside(&self, waiting: usize) -> String {
+        match self.replicas {
+            1 => format!("{waiting} wait"),
+            many => format!("{waiting} wait, {many} replicas"),
+        }
+    }
+}
+
 /// Figures of one number of waiting jobs.
 struct Figures {
     submits: Vec<(usize, usize, Figure)>,
-    dispatches: Vec<(usize, u32, Figure)>,
+    dispatches: Vec<(usize, usize, Figure)>,
     receipt: Figure,
     receipt_p99: Figure,
     claim_cpu: Figure,
@@ -52,16 +69,18 @@ struct Figures {
 
 impl Figures {
     fn new(plan: &Plan, waiting: usize) -> Self {
+        let beside = plan.beside(waiting);
         let submit = |clients: usize, each: usize, goal: Goal| {
-            let what = format!("submits/s, {each} a request, {clients} clients, {waiting} wait");
+            let what = format!("submits/s, {each} a request, {clients} clients, {beside}");
             let batch = if each == 1 { clients } else { RAW_BATCH };
             let of = format!("raw creates/s in bulks of {batch}");
             (clients, each, Figure::new(what, of, goal))
         };
         let dispatch = |agents: &usize| {
-            let each = if *agents == 1 { 1 } else { 32 };
-            let what =
-                format!("dispatches/s, {agents} agents, up to {each} an answer, {waiting} wait");
+            // All of them get some.
+            let each = (plan.jobs / (*agents).max(1)).clamp(1, EACH_MAX);
+            let each = if *agents == 1 { 1 } else { each };
+            let what = format!("dispatches/s, {agents} agents, up to {each} an answer, {beside}");
             let goal = if *agents >= 64 {
                 Goal::AtLeast(0.8)
             } else {
@@ -79,17 +98,17 @@ impl Figures {
             ],
             dispatches: plan.agents.iter().map(dispatch).collect(),
             receipt: Figure::new(
-                format!("submit to receipt, p50 ms, {waiting} wait"),
+                format!("submit to receipt, p50 ms, {beside}"),
                 "raw create + raw claim + 2 ms",
                 Goal::AtMost(1.0),
             ),
             receipt_p99: Figure::new(
-                format!("submit to receipt, p99 ms, {waiting} wait"),
+                format!("submit to receipt, p99 ms, {beside}"),
                 "its p50",
                 Goal::AtMost(5.0),
             ),
             claim_cpu: Figure::new(
-                format!("Elasticsearch's processor time a claim, µs, {waiting} wait"),
+                format!("Elasticsearch's processor time a claim, µs, {beside}"),
                 "of a raw claim",
                 Goal::AtMost(1.25),
             ),
@@ -107,53 +126,53 @@ impl Figures {
 /// One benchmark.
 pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
+    pub(super) cluster: &'a mut Cluster,
     pub(super) site: &'a Site,
     pub(super) raw: &'a Raw,
     pub(super) sample: &'a Sample,
     pub(super) say: &'a dyn Fn(&str),
-    /// Runs of Elasticsearch alone so far.
-    pub(super) runs: Cell<u64>,
 }
 
 impl Bench<'_> {
-    fn next_run(&self) -> Run {
-        self.runs.set(self.runs.get() + 1);
-        Run(self.runs.get())
-    }
-
     /// All of it.
-    pub(super) async fn run(&self) -> anyhow::Result<Report> {
-        self.warm_up().await?;
+    pub(super) async fn run(&mut self) -> anyhow::Result<Report> {
         let mut report = Report::default();
         let mut waiting = 0;
-        for &wanted in &self.plan.waiting {
+        for (nth, &wanted) in self.plan.waiting.iter().enumerate() {
             (self.say)(&format!("{wanted} jobs wait"));
             self.fill(waiting, wanted).await?;
             waiting = wanted;
-            let mut figures = Figures::new(self.plan, wanted);
+            if nth == 0 {
+                self.warm_up(wanted).await?;
+            }
+            let (mut figures, mut costs) = (
+                Figures::new(self.plan, wanted),
+                Costs::new(&self.plan.beside(wanted)),
+            );
             for round in 1..=self.plan.rounds {
                 (self.say)(&format!("round {round} of {}", self.plan.rounds));
                 self.round(&mut figures).await?;
+                let idle = self.plan.idle;
+                let measured = costs.measure(self.cluster, self.site, self.raw, idle);
+                measured.await?;
             }
             report.figures.extend(figures.all());
+            report.facts.extend(costs.all());
         }
         Ok(report)
     }
 
     /// Elasticsearch compiles what it does often: until then it is many times slower.
-    async fn warm_up(&self) -> anyhow::Result<()> {
+    async fn warm_up(&self, waiting: usize) -> anyhow::Result<()> {
         (self.say)("warming up");
         let begin = now();
+        let mut unused = Figures::new(self.plan, waiting);
         loop {
-            let run = self.next_run();
-            let created = self.raw.create(self.sample, run, self.plan.jobs, RAW_BATCH);
-            let (_, states) = created.await?;
-            self.raw.claim(self.sample, run, &states, RAW_BATCH).await?;
+            self.round(&mut unused).await?;
             if begin.elapsed() >= self.plan.warm_up {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     async fn fill(&self, there: usize, wanted: usize) -> anyhow::Result<()> {
@@ -197,7 +216,9 @@ impl Bench<'_> {
     ) -> anyhow::Result<usize> {
         let count = self.count(clients);
         let batch = if each == 1 { clients } else { RAW_BATCH };
-        let created = self.raw.create(self.sample, self.next_run(), count, batch);
+        let created = self
+            .raw
+            .create(self.sample, self.sample.next_run(), count, batch);
         let (limit, _) = created.await?;
         let ours = self.site.submit_many(clients, count, each).await?;
         figure.push(ours, limit);
@@ -207,11 +228,11 @@ impl Bench<'_> {
     async fn dispatches(
         &self,
         agents: usize,
-        each: u32,
+        each: usize,
         figure: &mut Figure,
         cpu: Option<&mut Figure>,
     ) -> anyhow::Result<usize> {
-        let (raw, run, count) = (self.raw, self.next_run(), self.count(agents));
+        let (raw, run, count) = (self.raw, self.sample.next_run(), self.count(agents));
         let (_, states) = raw.create(self.sample, run, count, RAW_BATCH).await?;
         let before = raw.cpu_s().await?;
         let batch = claims_in_bulk(agents);
@@ -243,7 +264,7 @@ impl Bench<'_> {
         let count = self.plan.receipts;
         let limit = self
             .raw
-            .one_by_one(self.sample, self.next_run(), count)
+            .one_by_one(self.sample, self.sample.next_run(), count)
             .await?;
         let ours = self.site.receipts(count).await?;
         figures

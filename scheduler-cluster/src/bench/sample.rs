@@ -1,5 +1,7 @@
 //! One job as the scheduler under test stores it: what Elasticsearch is measured alone with.
 
+use std::cell::Cell;
+
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value, json};
 
@@ -14,11 +16,13 @@ pub(super) struct Sample {
     state: String,
     body: String,
     claim: String,
+    /// Runs of Elasticsearch alone so far.
+    runs: Cell<u64>,
 }
 
 /// Which jobs of Elasticsearch alone: those of each run have ids of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run(pub(super) u64);
+pub(super) struct Run(u64);
 
 impl Run {
     /// A number of 19 digits, as the scheduler's ids are, and greater than those.
@@ -57,7 +61,13 @@ impl Sample {
             state: Value::Object(before.clone()).to_string(),
             body: body.to_string(),
             claim: json!({"doc": changed, "detect_noop": false}).to_string(),
+            runs: Cell::default(),
         })
+    }
+
+    pub(super) fn next_run(&self) -> Run {
+        self.runs.set(self.runs.get() + 1);
+        Run(self.runs.get())
     }
 
     /// The lines that create job `n` of a run: two documents.

@@ -494,9 +494,7 @@ async fn stop(process: &Process) -> Result<bool, LaunchError> {
 
 /// Waits until a process is gone.
 async fn gone(process: &Process, limit: Duration) -> bool {
-    let gone = until(LOOK_EVERY, limit, async || {
-        (!process.is_running()).then_some(())
-    });
+    let gone = until(LOOK_EVERY, limit, async || process.is_gone().then_some(()));
     let gone = gone.await.is_some();
     if gone {
         process.reap();

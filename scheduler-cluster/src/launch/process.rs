@@ -53,6 +53,12 @@ impl Process {
             .is_some_and(|state| !matches!(state, 'Z' | 'X'))
     }
 
+    /// Whether all of it has ended: its first thread may be seen to end while others still hold its port.
+    pub(crate) fn is_gone(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid));
+        !self.is_running() && threads.map_or(0, Iterator::count) <= 1
+    }
+
     /// Whether it is stopped by a signal.
     pub fn is_paused(&self) -> bool {
         self.state() == Some('T')

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use fairlead_tests::{scheduler::free_port, settings};
+use fairlead_tests::{scheduler::free_ports, settings};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -28,9 +28,13 @@ fn a_small_run_measures_all_that_a_large_one_does() {
             "2",
             "--warm-up",
             "0",
+            "--idle",
+            "1",
+            "--replicas",
+            "1,2",
             "--json",
         ])
-        .args(["--port", &free_port().to_string()])
+        .args(["--port", &free_ports(2).to_string()])
         .args(["--elasticsearch", &elasticsearch])
         .current_dir(folder.path())
         .output()
@@ -40,8 +44,11 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = report["figures"].as_array().expect("figures");
     // Four ways to submit, one a number of agents, the claims' cost, and two of the receipts; for both numbers
-    // of waiting jobs.
-    assert_eq!(figures.len(), 2 * (4 + 2 + 1 + 2), "{figures:?}");
+    // of waiting jobs, and once more for two replicas.
+    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 2), "{figures:?}");
+    // And what it costs; and three of the embedded store.
+    let costs = report["costs"].as_array().expect("costs");
+    assert_eq!(costs.len(), 3 * 5 + 3, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");

@@ -1,0 +1,148 @@
+//! What it costs to be there while nothing is dispatched: memory, processor time, the counts request, a start.
+
+use std::{fs, time::Duration};
+
+use anyhow::Context;
+use fairlead_store::{ElasticConfig, ElasticStore, JobStore};
+
+use super::{
+    figure::Goal,
+    load::{Agent, Site},
+    raw::Raw,
+    report::Fact,
+};
+use crate::{
+    clock::{now, pause},
+    launch::{Cluster, Replica},
+};
+
+/// Kernel ticks of a second in `/proc`, on every Linux.
+const TICKS_S: f64 = 100.0;
+/// How long a start may take.
+const START_TIME: Duration = Duration::from_mins(1);
+/// Between two tries of an agent whose scheduler is not there yet.
+const TRY_EVERY: Duration = Duration::from_millis(10);
+
+/// Costs of all rounds with so many jobs waiting.
+#[derive(Debug)]
+pub(super) struct Costs {
+    resident: Fact,
+    idle: Fact,
+    idle_elasticsearch: Fact,
+    counts: Fact,
+    start: Fact,
+}
+
+impl Costs {
+    pub(super) fn new(beside: &str) -> Self {
+        let fact = |what: &str, goal: Goal| Fact::new(format!("{what}, {beside}"), goal);
+        Self {
+            resident: fact("resident memory of a replica, MB", Goal::AtMost(150.0)),
+            idle: fact(
+                "processor time of a replica while idle, % of a core",
+                Goal::AtMost(2.0),
+            ),
+            idle_elasticsearch: fact("of Elasticsearch meanwhile, % of a core", Goal::None),
+            counts: fact("the counts request, ms", Goal::AtMost(50.0)),
+            start: fact(
+                "from a replica's start to its first dispatch, ms",
+                Goal::AtMost(3_000.0),
+            ),
+        }
+    }
+
+    pub(super) fn all(self) -> [Fact; 5] {
+        [
+            self.resident,
+            self.idle,
+            self.idle_elasticsearch,
+            self.counts,
+            self.start,
+        ]
+    }
+
+    /// Measures once more. The first replica is killed and started again.
+    pub(super) async fn measure(
+        &mut self,
+        cluster: &mut Cluster,
+        site: &Site,
+        raw: &Raw,
+        idle: Duration,
+    ) -> anyhow::Result<()> {
+        let first = cluster.replicas().first().context("no replica")?;
+        self.resident.push(resident_mb(first));
+        let before = (cpu_s(first), raw.cpu_s().await?, now());
+        pause(idle).await;
+        let seconds = before.2.elapsed().as_secs_f64();
+        self.idle.push((cpu_s(first) - before.0) / seconds * 100.0);
+        let elasticsearch = raw.cpu_s().await? - before.1;
+        self.idle_elasticsearch
+            .push(elasticsearch / seconds * 100.0);
+        self.counts.push(counted_ms(cluster).await?);
+        self.start.push(started_ms(cluster, site).await?);
+        Ok(())
+    }
+}
+
+/// How long the store takes to count what waits.
+async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
+    let settings = cluster.settings();
+    let store = ElasticStore::open(ElasticConfig {
+        urls: settings.elasticsearch.clone(),
+        index_prefix: settings.index_prefix.clone(),
+        ..ElasticConfig::default()
+    })
+    .await?;
+    let begin = now();
+    store.counts().await?;
+    Ok(begin.elapsed().as_secs_f64() * 1_000.0)
+}
+
+/// From the start of the first replica's process until an agent has a job.
+async fn started_ms(cluster: &mut Cluster, site: &Site) -> anyhow::Result<f64> {
+    let number = cluster.replicas().first().context("no replica")?.number;
+    cluster.kill(number).await?;
+    let begin = now();
+    cluster.start(number)?;
+    let mut agent = Agent::new(0);
+    while agent.ask(site, 1, 1).await.unwrap_or(0) == 0 {
+        anyhow::ensure!(
+            begin.elapsed() < START_TIME,
+            "replica {number} dispatches nothing"
+        );
+        pause(TRY_EVERY).await;
+    }
+    let took = begin.elapsed();
+    cluster.wait_ready(number).await?;
+    agent.finish_all(site).await?;
+    Ok(took.as_secs_f64() * 1_000.0)
+}
+
+/// A file of a replica's process; empty when it is gone.
+fn proc_file(replica: &Replica, name: &str) -> String {
+    let pid = replica.process.as_ref().map_or(0, |process| process.pid);
+    fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default()
+}
+
+fn resident_mb(replica: &Replica) -> f64 {
+    let status = proc_file(replica, "status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kb = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    kb.map_or(0.0, |kb: f64| kb / 1_024.0)
+}
+
+/// What it has used so far, all its threads together, seconds.
+fn cpu_s(replica: &Replica) -> f64 {
+    let stat = proc_file(replica, "stat");
+    // The name may hold anything; fields are counted after its closing bracket.
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|text| text.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS_S
+}
