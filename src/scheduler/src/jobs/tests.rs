@@ -1,3 +1,5 @@
+//! How a job's state changes: carried through, confirmed, and told to whoever must know.
+
 use fairlead_api::ErrorCode;
 use futures_util::FutureExt;
 
