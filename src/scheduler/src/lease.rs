@@ -18,8 +18,8 @@ use crate::{
 pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
 /// Most earlier attempts kept in a job's state.
 const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
-/// How long after its submit a job's body may still come, ms: longer than a store is in trouble.
-const BODY_COMES_MS: u64 = 10 * 60_000;
+/// How long after its submit a job's body may still come, ms: longer than a submit may take to be answered.
+const BODY_COMES_MS: u64 = 60_000;
 /// How long until a job without one is handed out again, ms.
 const BODY_AGAIN_MS: u64 = 5_000;
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
