@@ -8,5 +8,6 @@
 pub mod bench;
 mod clock;
 pub mod faults;
+mod http;
 pub mod launch;
 pub mod sim;

@@ -1,6 +1,6 @@
 //! What it costs to be there while nothing is dispatched: memory, processor time, the counts request, a start.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use anyhow::Context;
 use fairlead_store::{ElasticConfig, ElasticStore, JobStore};
@@ -13,11 +13,10 @@ use super::{
 };
 use crate::{
     clock::{now, pause},
-    launch::{Cluster, Replica},
+    launch::Cluster,
 };
 
-/// Kernel ticks of a second in `/proc`, on every Linux.
-const TICKS_S: f64 = 100.0;
+const KIB_OF_MB: f64 = 1_024.0;
 /// How long a start may take.
 const START_TIME: Duration = Duration::from_mins(1);
 /// Between two tries of an agent whose scheduler is not there yet.
@@ -70,11 +69,14 @@ impl Costs {
         idle: Duration,
     ) -> anyhow::Result<()> {
         let first = cluster.replicas().first().context("no replica")?;
-        self.resident.push(resident_mb(first));
-        let before = (cpu_s(first), raw.cpu_s().await?, now());
+        let process = first.process.as_ref().context("a replica does not run")?;
+        let kib = u32::try_from(process.resident() / 1_024)?;
+        self.resident.push(f64::from(kib) / KIB_OF_MB);
+        let before = (process.cpu(), raw.cpu_s().await?, now());
         pause(idle).await;
         let seconds = before.2.elapsed().as_secs_f64();
-        self.idle.push((cpu_s(first) - before.0) / seconds * 100.0);
+        let used = process.cpu().saturating_sub(before.0).as_secs_f64();
+        self.idle.push(used / seconds * 100.0);
         let elasticsearch = raw.cpu_s().await? - before.1;
         self.idle_elasticsearch
             .push(elasticsearch / seconds * 100.0);
@@ -116,33 +118,4 @@ async fn started_ms(cluster: &mut Cluster, site: &Site) -> anyhow::Result<f64> {
     cluster.wait_ready(number).await?;
     agent.finish_all(site).await?;
     Ok(took.as_secs_f64() * 1_000.0)
-}
-
-/// A file of a replica's process; empty when it is gone.
-fn proc_file(replica: &Replica, name: &str) -> String {
-    let pid = replica.process.as_ref().map_or(0, |process| process.pid);
-    fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default()
-}
-
-fn resident_mb(replica: &Replica) -> f64 {
-    let status = proc_file(replica, "status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kb = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    kb.map_or(0.0, |kb: f64| kb / 1_024.0)
-}
-
-/// What it has used so far, all its threads together, seconds.
-fn cpu_s(replica: &Replica) -> f64 {
-    let stat = proc_file(replica, "stat");
-    // The name may hold anything; fields are counted after its closing bracket.
-    let fields = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace();
-    let ticks = fields
-        .skip(11)
-        .take(2)
-        .filter_map(|text| text.parse::<f64>().ok());
-    ticks.sum::<f64>() / TICKS_S
 }

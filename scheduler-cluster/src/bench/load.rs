@@ -14,7 +14,10 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::{figure::Series, raw::rate};
-use crate::clock::{now, until};
+use crate::{
+    clock::{now, until},
+    http,
+};
 
 /// Accounts that submit.
 const ACCOUNTS: usize = 300;
@@ -57,10 +60,7 @@ fn urgent(n: usize) -> Value {
 
 impl Site {
     pub(super) fn new(urls: Vec<String>) -> anyhow::Result<Self> {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(ANSWER_TIME)
-            .build()?;
+        let client = http::client(ANSWER_TIME)?;
         Ok(Self { client, urls })
     }
 

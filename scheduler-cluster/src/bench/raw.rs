@@ -10,7 +10,7 @@ use super::{
     figure::Series,
     sample::{Run, Sample},
 };
-use crate::clock::now;
+use crate::{clock::now, http};
 
 /// What of an answer is needed: as the scheduler asks.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
@@ -32,10 +32,7 @@ pub(super) type Version = (u64, u64);
 
 impl Raw {
     pub(super) fn new(base: &str) -> anyhow::Result<Self> {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(ANSWER_TIME)
-            .build()?;
+        let client = http::client(ANSWER_TIME)?;
         Ok(Self {
             client,
             base: base.to_owned(),

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{agent::Power, fleet::Fleet, history::History};
 use crate::{
     clock::{pause, until},
+    http,
     launch::{Cluster, Elastic, LaunchError, OwnElastic},
     sim::Chance,
 };
@@ -387,11 +388,7 @@ impl Nodes {
         looks: usize,
         is_so: impl Fn(&str) -> bool,
     ) {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(Duration::from_secs(2))
-            .build();
-        let Ok(client) = client else {
+        let Ok(client) = http::client(Duration::from_secs(2)) else {
             return;
         };
         let mut in_a_row = 0;

@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::pause;
+use crate::{clock::pause, http};
 
 /// How often a replica is asked; what it counted since is lost with a kill.
 const EVERY: Duration = Duration::from_secs(1);
@@ -25,11 +25,7 @@ pub(super) struct Meters(Mutex<Totals>);
 impl Meters {
     /// Reads the counters of one replica until `over`, and once more then.
     pub(super) async fn watch(self: Arc<Self>, url: String, over: CancellationToken) {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(ANSWER_TIME)
-            .build();
-        let Ok(client) = client else {
+        let Ok(client) = http::client(ANSWER_TIME) else {
             return;
         };
         let mut last = Totals::new();

@@ -1,11 +1,16 @@
 //! One process of this machine: started apart from the launcher, named by its id and its birth.
 
-use std::{fs, io, os::fd::OwnedFd, os::unix::process::CommandExt, process::Command};
+use std::{
+    fs, io, os::fd::OwnedFd, os::unix::process::CommandExt, process::Command, time::Duration,
+};
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid,
 };
 use serde::{Deserialize, Serialize};
+
+/// Kernel ticks of a second in `/proc`, on every Linux.
+const TICKS_S: u64 = 100;
 
 /// A process that was started, whether or not it still runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +26,8 @@ pub struct Process {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
+    /// What all its threads together have used so far.
+    cpu_ticks: u64,
     start_ticks: u64,
 }
 
@@ -64,9 +71,29 @@ impl Process {
         self.state() == Some('T')
     }
 
+    /// Processor time that it has used so far, all its threads together; none when it does not run.
+    pub(crate) fn cpu(&self) -> Duration {
+        let ticks = self.stat().map_or(0, |stat| stat.cpu_ticks);
+        Duration::from_millis(ticks.saturating_mul(1_000 / TICKS_S))
+    }
+
+    /// Memory that it has in RAM now, bytes; 0 when it does not run.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+        kib.filter(|_| self.is_running())
+            .map_or(0, |kib| kib.saturating_mul(1_024))
+    }
+
     fn state(&self) -> Option<char> {
+        self.stat().map(|stat| stat.state)
+    }
+
+    /// What the system says of this very process.
+    fn stat(&self) -> Option<Stat> {
         let stat = stat(self.pid)?;
-        (birth(&stat).ok()? == self.born).then_some(stat.state)
+        (birth(&stat).ok()? == self.born).then_some(stat)
     }
 
     /// Sends a signal. Returns false when it does not run any more.
@@ -119,8 +146,14 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?.chars().next()?;
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, start_ticks })
+    let user: u64 = fields.nth(10)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start_ticks = fields.nth(6)?.parse().ok()?;
+    Some(Stat {
+        state,
+        cpu_ticks: user.saturating_add(system),
+        start_ticks,
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +167,7 @@ mod tests {
     }
 
     fn wait_for(what: &str, probe: impl Fn() -> bool) {
-        let deadline = crate::clock::now() + std::time::Duration::from_secs(20);
+        let deadline = crate::clock::now() + Duration::from_secs(20);
         while !probe() {
             assert!(crate::clock::now() < deadline, "{what}");
             std::thread::yield_now();
@@ -143,9 +176,10 @@ mod tests {
 
     #[test]
     fn a_line_of_stat_is_read_whatever_the_name() {
-        let line = "7 (a) b) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        let line = "7 (a) b) S 1 7 7 0 -1 4194560 1 0 0 0 30 12 0 0 20 0 1 0 4711 0 0";
         let stat = Stat {
             state: 'S',
+            cpu_ticks: 42,
             start_ticks: 4711,
         };
         assert_eq!(parse_stat(line), Some(stat));

@@ -278,6 +278,9 @@ async fn quiet(world: &Arc<World>) {
             left = world.check().suspects();
         }
         if left.is_empty() {
+            left = world.check().strangers();
+        }
+        if left.is_empty() {
             return;
         }
     }

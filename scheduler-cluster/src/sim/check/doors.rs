@@ -89,6 +89,24 @@ impl Check {
         suspects.collect::<Vec<_>>().join(", ")
     }
 
+    /// Hosts that ask in the calm and are not stored, so that no other replica knows of them; empty when all are.
+    pub(in crate::sim) fn strangers(&self) -> String {
+        let known = |host: &str| {
+            self.doors
+                .hosts
+                .get(host)
+                .is_some_and(|door| door.known_ms.is_some())
+        };
+        let sides = self.plans.iter().zip(&self.hosts);
+        let ask = sides.filter(|(_, side)| {
+            let sent = side.asks.as_ref().map(|(_, sent_ms)| *sent_ms);
+            sent.is_some() && sent >= self.calm_since_ms
+        });
+        let strangers = ask.filter(|(plan, _)| !known(&plan.name));
+        let strangers = strangers.map(|(plan, _)| format!("{}, which is not stored", plan.name));
+        strangers.collect::<Vec<_>>().join(", ")
+    }
+
     /// A small document was written in truth.
     pub(super) fn doc_written(
         &mut self,
