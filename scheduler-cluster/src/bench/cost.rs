@@ -70,7 +70,7 @@ impl Costs {
     ) -> anyhow::Result<()> {
         let first = cluster.replicas().first().context("no replica")?;
         let process = first.process.as_ref().context("a replica does not run")?;
-        let kib = u32::try_from(process.resident() / 1_024)?;
+        let kib = process.resident_kib();
         self.resident.push(f64::from(kib) / KIB_OF_MB);
         let before = (process.cpu(), raw.cpu_s().await?, now());
         pause(idle).await;

@@ -25,8 +25,8 @@ const ACCOUNTS: usize = 300;
 const RECEIPT: &str = "receipt";
 /// Memory of each agent, MB: never full.
 const MEMORY_MB: u32 = 4_000_000;
-/// Jobs that an agent takes at one time, at most.
-const JOBS_MAX: u32 = 256;
+/// Jobs that an agent may take at one time, at most.
+pub(super) const JOBS_MAX: usize = 256;
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(2);
 /// How long agents wait for the jobs that were submitted, seconds.
@@ -239,7 +239,7 @@ impl Agent {
                 tags: Vec::new(),
                 devices: Vec::new(),
                 cache_dirs: Vec::new(),
-                jobs_max: JOBS_MAX,
+                jobs_max: 0,
                 wait_s: 0,
                 running: Vec::new(),
             },
@@ -272,23 +272,22 @@ impl Agent {
         Ok(got)
     }
 
-    /// Ends all that it holds, well. How many those were.
-    pub(super) async fn finish_all(&mut self, site: &Site) -> anyhow::Result<usize> {
+    /// Ends all that it holds, well.
+    pub(super) async fn finish_all(&mut self, site: &Site) -> anyhow::Result<()> {
         self.request.running.clear();
-        let held = std::mem::take(&mut self.held);
-        for grant in &held {
+        for grant in std::mem::take(&mut self.held) {
             let path = format!(
                 "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",
                 grant.job_id, grant.job_token, grant.attempt
             );
             site.post(self.number, &path, "null".to_owned()).await?;
         }
-        Ok(held.len())
+        Ok(())
     }
 }
 
 /// Ends all that these agents hold, all of them at the same time.
-pub(super) async fn finish(agents: &mut [Agent], site: &Site) -> anyhow::Result<usize> {
-    let ended = try_join_all(agents.iter_mut().map(|agent| agent.finish_all(site))).await?;
-    Ok(ended.into_iter().sum())
+pub(super) async fn finish(agents: &mut [Agent], site: &Site) -> anyhow::Result<()> {
+    try_join_all(agents.iter_mut().map(|agent| agent.finish_all(site))).await?;
+    Ok(())
 }

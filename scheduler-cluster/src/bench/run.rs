@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     cost::Costs,
     figure::{Figure, Goal},
-    load::{Agent, Site, finish},
+    load::{Agent, JOBS_MAX, Site, finish},
     raw::Raw,
     report::Report,
     sample::Sample,
@@ -255,9 +255,8 @@ impl Bench<'_> {
 
     async fn take_away(&self, surplus: usize) -> anyhow::Result<()> {
         let mut all: Vec<Agent> = (0..16).map(Agent::new).collect();
-        self.site.dispatch(&mut all, surplus, 256).await?;
-        finish(&mut all, self.site).await?;
-        Ok(())
+        self.site.dispatch(&mut all, surplus, JOBS_MAX).await?;
+        finish(&mut all, self.site).await
     }
 
     async fn receipts(&self, figures: &mut Figures) -> anyhow::Result<()> {

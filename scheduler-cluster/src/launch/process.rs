@@ -77,13 +77,12 @@ impl Process {
         Duration::from_millis(ticks.saturating_mul(1_000 / TICKS_S))
     }
 
-    /// Memory that it has in RAM now, bytes; 0 when it does not run.
-    pub(crate) fn resident(&self) -> u64 {
+    /// Memory that it has in RAM now, KiB; 0 when it does not run.
+    pub(crate) fn resident_kib(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-        kib.filter(|_| self.is_running())
-            .map_or(0, |kib| kib.saturating_mul(1_024))
+        let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        kib.filter(|_| self.is_running()).unwrap_or(0)
     }
 
     fn state(&self) -> Option<char> {

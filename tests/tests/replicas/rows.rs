@@ -183,8 +183,11 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     let http = scheduler.http();
     let elasticsearch = Http::new(&settings::elasticsearch()[0]);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
-    let path = body_path(&elasticsearch, lab.prefix(), &id).await;
-    let body = elasticsearch.get(&path).await.json()["_source"].take();
+    let documents = documents_of(&elasticsearch, lab.prefix(), &id).await;
+    let index = |hit: &Value| hit["_index"].as_str().unwrap_or_default().to_owned();
+    let is_body = |hit: &&Value| index(hit).contains("-bodies-");
+    let found = documents.iter().find(is_body).expect("its body");
+    let (path, body) = (format!("/{}/_doc/{id}", index(found)), &found["_source"]);
     let gone = elasticsearch
         .send(Method::DELETE, &path, "", Vec::new())
         .await;
@@ -193,21 +196,26 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     assert!(host.ask(1).await.is_empty(), "it has no body");
     let job = http.job(&id).await;
     assert_eq!(job["job_stage"], "submit", "{job}");
-    let put = elasticsearch.post(&path, &body).await;
+    let put = elasticsearch.post(&path, body).await;
     assert_eq!(put.status, 201, "{}", put.text);
     assert_eq!(host.ask(30).await[0].job_id, id);
 }
 
-async fn body_path(elasticsearch: &Http, prefix: &str, id: &str) -> String {
-    let list = format!("/_cat/indices/{prefix}-bodies-*?h=index");
-    let indices = elasticsearch.get(&list).await.text;
-    for index in indices.split_whitespace() {
-        let path = format!("/{index}/_doc/{id}");
-        if elasticsearch.get(&path).await.status == 200 {
-            return path;
-        }
-    }
-    panic!("job {id} has no body in {indices}");
+/// The two documents of a job: a state and a body.
+async fn documents_of(elasticsearch: &Http, prefix: &str, id: &str) -> Vec<Value> {
+    elasticsearch
+        .send(Method::POST, &format!("/{prefix}-*/_refresh"), "", vec![])
+        .await
+        .json();
+    let search = format!("/{prefix}-*/_search");
+    let query = json!({"query": {"ids": {"values": [id]}}});
+    let found = elasticsearch.post(&search, &query).await.json();
+    let hits = found["hits"]["hits"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    assert_eq!(hits.len(), 2, "a state and a body: {found}");
+    hits
 }
 
 /// Ids of the same replica for the next seconds of the same minute.
@@ -227,18 +235,7 @@ async fn occupy(elasticsearch: &Http, prefix: &str, id: &str, ids: &[String]) {
     if ids.is_empty() {
         return;
     }
-    elasticsearch
-        .send(Method::POST, &format!("/{prefix}-*/_refresh"), "", vec![])
-        .await
-        .json();
-    let search = format!("/{prefix}-*/_search");
-    let query = json!({"query": {"ids": {"values": [id]}}});
-    let found = elasticsearch.post(&search, &query).await.json();
-    let hits = found["hits"]["hits"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    assert_eq!(hits.len(), 2, "a state and a body: {found}");
+    let hits = documents_of(elasticsearch, prefix, id).await;
     let mut lines = Vec::new();
     for hit in &hits {
         for other in ids {
