@@ -8,8 +8,8 @@ use std::{
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    AT_MS, ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocPage, Find, JobState, Page,
-    Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
+    AT_MS, ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocPage, DueDoc, Find, JobState,
+    Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 
 use serde_json::Value;
@@ -254,10 +254,16 @@ pub(super) fn page_docs(mut docs: Vec<Doc>, find: &DocFind) -> DocPage {
 }
 
 /// Small documents that must be looked at, earliest first.
-pub(super) fn due_docs(mut docs: Vec<Doc>, before_ms: u64, limit: u32) -> Vec<Doc> {
-    let at_ms = |doc: &Doc| doc.body.get(AT_MS).and_then(Value::as_u64).unwrap_or(0);
-    docs.retain(|doc| (1..before_ms).contains(&at_ms(doc)));
-    docs.sort_by_key(|doc| (at_ms(doc), doc.id.clone()));
-    docs.truncate(limit.clamp(1, 10_000) as usize);
-    docs
+pub(super) fn due_docs(docs: Vec<Doc>, before_ms: u64, limit: u32) -> Vec<DueDoc> {
+    let due = docs.into_iter().map(|doc| DueDoc {
+        at_ms: doc.body.get(AT_MS).and_then(Value::as_u64).unwrap_or(0),
+        id: doc.id,
+        version: doc.version,
+    });
+    let mut due: Vec<DueDoc> = due
+        .filter(|doc| (1..before_ms).contains(&doc.at_ms))
+        .collect();
+    due.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
+    due.truncate(limit.clamp(1, 10_000) as usize);
+    due
 }

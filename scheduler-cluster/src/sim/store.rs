@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
-    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
+    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
+    StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 use super::{
@@ -460,7 +460,7 @@ impl JobStore for Handle {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError> {
+    ) -> Result<Vec<DueDoc>, StoreError> {
         let docs = self.list_docs(kind).await?;
         Ok(query::due_docs(docs, before_ms, limit))
     }

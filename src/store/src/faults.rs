@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
-    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
+    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
+    StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// Which calls a fault waits for.
@@ -294,6 +294,15 @@ impl JobStore for FaultStore {
         self.inner.get_docs(kind, ids).await
     }
 
+    async fn doc_versions(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Version>>, StoreError> {
+        self.read_fault()?;
+        self.inner.doc_versions(kind, ids).await
+    }
+
     async fn put_docs(
         &self,
         kind: DocKind,
@@ -324,7 +333,7 @@ impl JobStore for FaultStore {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError> {
+    ) -> Result<Vec<DueDoc>, StoreError> {
         // Stale: nothing of what is new is seen yet.
         if self.search_is_stale()? {
             return Ok(Vec::new());

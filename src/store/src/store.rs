@@ -96,6 +96,17 @@ pub struct Doc {
     pub body: Value,
 }
 
+/// A small document that must be looked at, by what a search knows of it without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueDoc {
+    /// Its id inside its kind.
+    pub id: String,
+    /// Its version.
+    pub version: Version,
+    /// Its [`AT_MS`], UTC epoch ms.
+    pub at_ms: u64,
+}
+
 /// The field of a small document's body that says when somebody must look at it, UTC epoch ms; 0 or absent: never.
 pub const AT_MS: &str = "at_ms";
 
@@ -211,6 +222,16 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         Ok(found.into_iter().next().flatten())
     }
 
+    /// Versions of small documents in real time, in the order asked for. Never dearer than reading them.
+    async fn doc_versions(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Version>>, StoreError> {
+        let docs = self.get_docs(kind, ids).await?;
+        Ok(docs.iter().map(|doc| Some(doc.as_ref()?.version)).collect())
+    }
+
     /// Writes small documents of one kind, each with its own expectation.
     async fn put_docs(
         &self,
@@ -231,7 +252,7 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError>;
+    ) -> Result<Vec<DueDoc>, StoreError>;
 
     /// Appends to the record of events. Best effort: an error loses only the record.
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError>;

@@ -2,7 +2,7 @@
 //! --release --bin timers -- 100000` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch).
 //!
 //! Timers are submitted to all three replicas, each with a period that makes its first run due at its own place in one
-//! minute. Then nobody does anything but the replicas. Each timer must have had one run, and each run must be a job of
+//! minute (or in as many seconds as a second number says). Then nobody does anything but the replicas. Each timer must have had one run, and each run must be a job of
 //! its own. Prints a table; it takes long, so it is no test.
 
 use std::{
@@ -22,8 +22,8 @@ use tokio::task::JoinSet;
 const FEW: usize = 1_000;
 /// Timers of one account: what a scheduler allows by default.
 const OF_ONE: usize = 1_000;
-/// How long the runs are due, ms.
-const MINUTE_MS: usize = 60_000;
+/// Within how many seconds they are due, if no second number is given.
+const SPAN_S: usize = 60;
 /// Timers that are submitted side by side.
 const ABREAST: usize = 64;
 /// So many are surely submitted in a second.
@@ -42,7 +42,7 @@ fn account(n: usize) -> String {
 }
 
 /// Submits all timers; their runs are due from `from_ms` on.
-async fn submit(https: &[Http], count: usize, from_ms: usize) {
+async fn submit(https: &[Http], count: usize, from_ms: usize, span_ms: usize) {
     let next = std::sync::Arc::new(AtomicUsize::new(0));
     let mut submitters = JoinSet::new();
     for number in 0..ABREAST {
@@ -56,7 +56,7 @@ async fn submit(https: &[Http], count: usize, from_ms: usize) {
                 if n >= count {
                     return;
                 }
-                let due_ms = from_ms + MINUTE_MS * n / count;
+                let due_ms = from_ms + span_ms * n / count;
                 let period_s = due_ms.saturating_sub(now_ms()) / 1_000;
                 let more = json!({"timer": format!("timer-{n}"), "every": period_s});
                 let timer = jobs::with(jobs::dc(&account(n)), &more);
@@ -94,19 +94,20 @@ async fn within(https: &[Http], seconds: &str) -> (f64, f64) {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the table is what this program is for")]
 async fn main() {
-    let asked = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let count: usize = asked.unwrap_or(FEW);
+    let asked = |nth| std::env::args().nth(nth).and_then(|text| text.parse().ok());
+    let count: usize = asked(1).unwrap_or(FEW);
+    let span_ms = asked(2).unwrap_or(SPAN_S) * 1_000;
     let lab = Lab::new();
     let replicas = lab.schedulers(3, &[]).await;
     let https: Vec<Http> = replicas.iter().map(Scheduler::http).collect();
     let from_ms = now_ms() + (LEAD_S + count / SUBMITS_A_SECOND) * 1_000;
-    submit(&https, count, from_ms).await;
+    submit(&https, count, from_ms, span_ms).await;
     assert!(
         now_ms() < from_ms,
         "the submits took too long for their lead"
     );
     println!("{count} timers submitted");
-    let wait_s = u64::try_from((from_ms + MINUTE_MS - now_ms()) / 1_000).unwrap_or(0);
+    let wait_s = u64::try_from((from_ms + span_ms - now_ms()) / 1_000).unwrap_or(0);
     until("all runs are made", wait_s + LATEST_S, async || {
         let (_, all) = within(&https, "1.0").await;
         (all >= f64::from(u32::try_from(count).unwrap_or(u32::MAX))).then_some(())

@@ -8,7 +8,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::{JobId, Overlap, Spec, Stage};
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, Version};
+use fairlead_store::{
+    DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, NewJob, StoreError, Version,
+};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
@@ -45,42 +47,38 @@ pub(super) struct Begun {
 }
 
 impl Core {
-    /// Asks the store for the timers of the next seconds.
+    /// Asks the store which timers are due in the next seconds: only which and when, for each is read by the one
+    /// replica that begins its run.
     pub(crate) async fn read_timers(&self) -> Result<(), StoreError> {
         let now_ms = self.clock.wall_ms();
         self.timers.sweep(now_ms);
         let before_ms = now_ms.saturating_add(AHEAD_MS);
-        let docs = self.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
-        for doc in docs.await? {
-            if !self.timers.was_seen_to(&doc.id, doc.version)
-                && let Some(stored) = Stored::of(doc)
-            {
-                self.mind_timer(stored, false);
+        let due = self.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
+        for due in due.await? {
+            if !self.timers.was_seen_to(&due.id, due.version) {
+                self.see_timer(due, now_ms);
             }
         }
         Ok(())
     }
 
-    /// A timer was written or read: remembers it, if it is soon due. Who wrote it comes first for it: the others may
-    /// not have seen it yet.
-    pub(super) fn mind_timer(&self, stored: Stored, written: bool) {
-        let (id, at_ms) = (stored.timer.id(), stored.timer.at_ms);
-        let now_ms = self.clock.wall_ms();
-        if at_ms == 0 || at_ms >= now_ms.saturating_add(AHEAD_MS) {
-            self.timers.book.forget(&id, stored.version);
-            return;
-        }
-        let turn = if written { 0 } else { self.timer_turn(&id) };
-        let later_ms = u64::try_from(turn)
-            .unwrap_or(u64::MAX)
-            .saturating_mul(OTHERS_LATER_MS);
-        let version = stored.version;
-        let known = Known {
-            stored,
-            doubted: turn > 0,
+    /// A search showed a timer that is soon due: remembers it. What is due already may be in the hands of another
+    /// replica, which gets the same time for it as if it were due now.
+    fn see_timer(&self, due: DueDoc, now_ms: u64) {
+        let turn = u64::try_from(self.timer_turn(&due.id)).unwrap_or(u64::MAX);
+        let at_ms = match turn {
+            0 => due.at_ms,
+            _ => due
+                .at_ms
+                .max(now_ms)
+                .saturating_add(turn.saturating_mul(OTHERS_LATER_MS)),
         };
-        let at_ms = at_ms.saturating_add(later_ms);
-        self.timers.book.set(id, version, at_ms, known);
+        let known = Known::Seen {
+            id: due.id.clone(),
+            version: due.version,
+            is_first: turn == 0,
+        };
+        self.timers.book.set(due.id, due.version, at_ms, known);
     }
 
     /// How many replicas come before this one for a timer.
@@ -94,12 +92,18 @@ impl Core {
         self.replicas.rank(key, &self.run, self.clock.now())
     }
 
-    /// Looks at it once more, a little later.
-    fn retry_timer(&self, stored: Stored) {
-        let id = stored.timer.id();
+    /// Looks at it once more, a little later: whatever has become of it, or only if it is still the same.
+    fn retry_timer(&self, stored: &Stored, is_first: bool) {
+        self.retry_known(Known::Seen {
+            id: stored.timer.id(),
+            version: stored.version,
+            is_first,
+        });
+    }
+
+    fn retry_known(&self, known: Known) {
         let at_ms = self.clock.wall_ms().saturating_add(AGAIN_MS);
-        let (version, doubted) = (stored.version, true);
-        let known = Known { stored, doubted };
+        let (id, version) = (known.id(), known.version());
         self.timers.book.set(id, version, at_ms, known);
     }
 
@@ -127,11 +131,16 @@ impl Core {
     }
 
     /// Begins the runs of timers that are due.
-    pub(super) async fn fire(self: &Arc<Self>, batch: Vec<Known>) {
+    pub(super) async fn fire(self: &Arc<Self>, due: Vec<Known>) {
         let now_ms = self.clock.wall_ms();
-        let (doubted, sure): (Vec<_>, Vec<_>) = batch.into_iter().partition(|known| known.doubted);
-        let mut batch: Vec<Stored> = sure.into_iter().map(|known| known.stored).collect();
-        batch.extend(self.read_anew(doubted).await);
+        let (mut batch, mut seen) = (Vec::new(), Vec::new());
+        for known in due {
+            match known {
+                Known::Written(stored) => batch.push(stored),
+                Known::Seen { .. } => seen.push(known),
+            }
+        }
+        batch.extend(self.read_seen(seen).await);
         batch.retain(|stored| (1..=now_ms).contains(&stored.timer.at_ms));
         if batch.is_empty() {
             return;
@@ -145,7 +154,7 @@ impl Core {
             Err(error) => {
                 tracing::warn!(%error, "timers that are due are looked at again");
                 for stored in batch {
-                    self.retry_timer(stored);
+                    self.retry_timer(&stored, true);
                 }
                 return;
             }
@@ -159,21 +168,30 @@ impl Core {
         self.run_begun(begun).await;
     }
 
-    /// Reads timers again for which this replica does not come first.
-    async fn read_anew(&self, doubted: Vec<Known>) -> Vec<Stored> {
-        if doubted.is_empty() {
-            return Vec::new();
-        }
-        let ids: Vec<String> = doubted
-            .iter()
-            .map(|known| known.stored.timer.id())
-            .collect();
-        match self.store.get_docs(DocKind::Timer, &ids).await {
+    /// Reads timers that a search showed. What has changed since then is left to those who changed it: it is seen
+    /// again if they cannot end their work.
+    async fn read_seen(&self, seen: Vec<Known>) -> Vec<Stored> {
+        let read = async {
+            let (first, later): (Vec<&Known>, Vec<&Known>) =
+                seen.iter().partition(|known| known.is_first());
+            let mut ids: Vec<String> = first.into_iter().map(Known::id).collect();
+            let others: Vec<String> = later.iter().map(|known| known.id()).collect();
+            if !others.is_empty() {
+                let versions = self.store.doc_versions(DocKind::Timer, &others).await?;
+                let same = later.iter().zip(others).zip(versions);
+                let same = same.filter(|((known, _), version)| *version == Some(known.version()));
+                ids.extend(same.map(|((_, id), _)| id));
+            }
+            if ids.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.store.get_docs(DocKind::Timer, &ids).await
+        };
+        match read.await {
             Ok(docs) => docs.into_iter().flatten().filter_map(Stored::of).collect(),
             Err(error) => {
                 tracing::warn!(%error, "timers that are due are looked at again");
-                let again = doubted.into_iter().map(|known| known.stored);
-                again.for_each(|stored| self.retry_timer(stored));
+                seen.into_iter().for_each(|known| self.retry_known(known));
                 Vec::new()
             }
         }
@@ -222,22 +240,28 @@ impl Core {
     /// The first write: each run gets its id. A run whose id was read, and not written by this replica, is written
     /// once more, too: what is only read may vanish.
     pub(super) async fn begin(&self, batch: Vec<Stored>, next: Vec<Timer>) -> Vec<Begun> {
+        let now_ms = self.clock.wall_ms();
         let expected = batch.iter().zip(&next);
         let writes = expected.map(|(stored, next)| next.to_write(Expect::Version(stored.version)));
         let outcomes = self.write_timers(writes.collect()).await;
         let mut begun = Vec::new();
         for ((stored, timer), outcome) in batch.into_iter().zip(next).zip(outcomes) {
             match (outcome, timer.pending) {
-                (Ok(version), Some(run)) => begun.push(Begun {
-                    version,
-                    timer,
-                    run,
-                }),
+                (Ok(version), Some(run)) => {
+                    // It stays due until its job is there, and this replica is at it.
+                    self.timers.see_to(&timer.id(), version, now_ms);
+                    begun.push(Begun {
+                        version,
+                        timer,
+                        run,
+                    });
+                }
                 (Ok(version), None) => self.timer_written(version, timer),
-                // Mostly somebody was faster; what is left to do is seen when it is read.
+                // Somebody was faster, and is at it.
+                (Err(ItemError::Conflict { .. }), _) => self.retry_timer(&stored, false),
                 (Err(error), _) => {
                     tracing::debug!(timer = timer.id(), %error, "a timer that is due is looked at again");
-                    self.retry_timer(stored);
+                    self.retry_timer(&stored, true);
                 }
             }
         }
@@ -269,7 +293,7 @@ impl Core {
                         error = refusal.body.message,
                         "a run is tried again"
                     );
-                    self.retry_timer(Stored { version, timer });
+                    self.retry_timer(&Stored { version, timer }, true);
                 }
                 Err(refusal) => {
                     let why = refusal.body.message;
@@ -285,7 +309,7 @@ impl Core {
             match outcome {
                 Ok(version) => self.timer_written(version, timer),
                 // Somebody else wrote the same, or changed it: then its run is still to be noted.
-                Err(_) => self.retry_timer(Stored { version, timer }),
+                Err(_) => self.retry_timer(&Stored { version, timer }, true),
             }
         }
     }
@@ -297,10 +321,17 @@ impl Core {
         self.store.put_docs(DocKind::Timer, writes).await
     }
 
-    /// This replica wrote a timer.
+    /// This replica wrote a timer: it comes first for it, for the others may not have seen it yet.
     pub(super) fn timer_written(&self, version: Version, mut timer: Timer) {
         timer.at_ms = timer.pending.map_or(timer.next_ms, |run| run.due_ms);
-        self.mind_timer(Stored { version, timer }, true);
+        let (id, at_ms) = (timer.id(), timer.at_ms);
+        let soon_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
+        if (1..soon_ms).contains(&at_ms) {
+            let known = Known::Written(Stored { version, timer });
+            self.timers.book.set(id, version, at_ms, known);
+        } else {
+            self.timers.book.forget(&id, version);
+        }
     }
 
     /// The job of a run: what a submit of its owner would make now.

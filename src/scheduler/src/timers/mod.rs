@@ -211,10 +211,38 @@ impl Stored {
 
 /// A timer that is soon due.
 #[derive(Debug, Clone, PartialEq)]
-struct Known {
-    stored: Stored,
-    /// Whether it must be read once more before anything is done: others may have been faster.
-    doubted: bool,
+enum Known {
+    /// This replica wrote it.
+    Written(Stored),
+    /// A search showed it.
+    Seen {
+        id: String,
+        version: Version,
+        /// Whether this replica comes first for it; the others leave it alone if it has changed since.
+        is_first: bool,
+    },
+}
+
+impl Known {
+    fn id(&self) -> String {
+        match self {
+            Self::Written(stored) => stored.timer.id(),
+            Self::Seen { id, .. } => id.clone(),
+        }
+    }
+
+    fn version(&self) -> Version {
+        match self {
+            Self::Written(Stored { version, .. }) | Self::Seen { version, .. } => *version,
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        match self {
+            Self::Written(_) => true,
+            Self::Seen { is_first, .. } => *is_first,
+        }
+    }
 }
 
 /// The timers that are soon due, and what was seen to lately.
@@ -246,7 +274,7 @@ impl Timers {
     fn due(&self, now_ms: u64) -> Vec<Known> {
         let due = self.book.due(now_ms);
         for known in &due {
-            self.see_to(&known.stored.timer.id(), known.stored.version, now_ms);
+            self.see_to(&known.id(), known.version(), now_ms);
         }
         due
     }

@@ -377,8 +377,7 @@ impl Core {
             if !(1..=self.clock.wall_ms()).contains(&stored.timer.at_ms) {
                 return Ok(stored);
             }
-            let doubted = false;
-            self.fire(vec![Known { stored, doubted }]).await;
+            self.fire(vec![Known::Written(stored)]).await;
         }
         Err(Refusal::new(
             ErrorCode::Unavailable,

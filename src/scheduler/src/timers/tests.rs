@@ -208,6 +208,34 @@ async fn what_a_replica_that_died_began_another_one_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_another_replica_is_at_is_left_to_it() {
+    let (_data, a) = replica(START_MS);
+    let b = core_beside(&a);
+    submit(&a, &json!({"every": "10m"})).await;
+    step(10 * MIN_MS).await;
+    let seen_by_b = async || {
+        let version = stored(&b).await.version;
+        let id = "ann/nightly".to_owned();
+        let is_first = false;
+        vec![Known::Seen {
+            id,
+            version,
+            is_first,
+        }]
+    };
+    let early = seen_by_b().await;
+    let before = stored(&a).await;
+    let next = a.next_of(&before.timer, &BTreeMap::new(), a.clock.wall_ms());
+    let begun = a.begin(vec![before], vec![next]).await;
+    b.fire(early).await;
+    assert_eq!(jobs(&b).await, []);
+    // It still is as the other left it: it may have died.
+    b.fire(seen_by_b().await).await;
+    assert_eq!(jobs(&b).await[0].state.job_id, begun[0].run.job_id);
+    assert_eq!(stored(&b).await.timer.runs, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_begins_what_came_due_meanwhile() {
     let (_data, a) = replica(START_MS);
     submit(&a, &json!({"every": "10m", "missed": "skip"})).await;

@@ -2,17 +2,21 @@
 
 use ::elasticsearch::http::Method;
 use fairlead_job::IdMaker;
-use serde::Deserialize;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{Value, json};
 
 use super::{
     bulk::{How, Op},
+    jobs::Part,
     reply::{Found, Got},
     store::ElasticStore,
 };
 use crate::{
-    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, ItemError, StoreError,
-    Version, clock, codec,
+    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, ItemError,
+    StoreError, Version, clock, codec,
 };
 
 /// Documents of one page of a list.
@@ -28,37 +32,56 @@ struct StoredDoc {
 }
 
 impl ElasticStore {
-    /// Documents in real time, in order. An id that no document can have is nobody's.
+    /// Documents in real time, in order.
     pub(super) async fn docs_by_id(
         &self,
         kind: DocKind,
         ids: &[String],
     ) -> Result<Vec<Option<Doc>>, StoreError> {
-        let index = self.docs_index(kind);
-        let good = ids.iter().filter(|id| codec::is_doc_id(id));
-        let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
-        let got: Vec<Got<StoredDoc>> = if names.is_empty() {
-            Vec::new()
-        } else {
-            self.multi_get(&names).await?
-        };
-        let mut read = got.into_iter().map(|got| {
-            let version = Version {
-                primary_term: got.primary_term,
-                seq_no: got.seq_no,
-            };
+        let got: Vec<Option<Got<StoredDoc>>> = self.docs_got(kind, ids, Part::Whole).await?;
+        let read = got.into_iter().map(|got| {
+            let got = got?;
+            let version = got.version();
             got.source.map(|doc| Doc {
                 id: doc.id,
                 version,
                 body: doc.body,
             })
         });
-        let of = |id: &String| {
-            codec::is_doc_id(id)
-                .then(|| read.next())
-                .flatten()
-                .flatten()
+        Ok(read.collect())
+    }
+
+    /// Their versions in real time, in order.
+    pub(super) async fn versions_by_id(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Version>>, StoreError> {
+        let got: Vec<Option<Got<IgnoredAny>>> = self.docs_got(kind, ids, Part::Version).await?;
+        let found = |got: &Got<IgnoredAny>| got.found.then(|| got.version());
+        Ok(got.iter().map(|got| found(got.as_ref()?)).collect())
+    }
+
+    /// What is got of each. An id that no document can have is nobody's.
+    async fn docs_got<S>(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+        part: Part,
+    ) -> Result<Vec<Option<Got<S>>>, StoreError>
+    where
+        S: DeserializeOwned + Send + 'static,
+    {
+        let index = self.docs_index(kind);
+        let good = ids.iter().filter(|id| codec::is_doc_id(id));
+        let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
+        let got = if names.is_empty() {
+            Vec::new()
+        } else {
+            self.multi_get(&names, part).await?
         };
+        let mut got = got.into_iter();
+        let of = |id: &String| codec::is_doc_id(id).then(|| got.next()).flatten();
         Ok(ids.iter().map(of).collect())
     }
 
@@ -169,14 +192,29 @@ impl ElasticStore {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError> {
+    ) -> Result<Vec<DueDoc>, StoreError> {
         let index = self.docs_index(kind);
+        // All from columns: nothing of the documents themselves is read.
         let body = json!({
             "size": limit.clamp(1, 10_000), "track_total_hits": false, "seq_no_primary_term": true,
+            "_source": false, "stored_fields": "_none_", "docvalue_fields": ["id", AT_MS],
             "sort": [{AT_MS: "asc"}, {"id": "asc"}],
             "query": {"bool": {"filter": [{"range": {AT_MS: {"gt": 0, "lt": before_ms}}}]}},
         });
-        docs_of(self.search_one(&index, &body).await?, &index)
+        let found: Found = self.search_one(&index, &body).await?;
+        let due = found.hits.hits.into_iter().filter_map(|hit| {
+            let version = Version {
+                primary_term: hit.primary_term,
+                seq_no: hit.seq_no,
+            };
+            let field = |name| hit.fields.get(name)?.as_array()?.first();
+            Some(DueDoc {
+                id: field("id")?.as_str()?.to_owned(),
+                version,
+                at_ms: field(AT_MS)?.as_u64()?,
+            })
+        });
+        Ok(due.collect())
     }
 
     /// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.

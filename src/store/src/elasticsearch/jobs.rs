@@ -24,6 +24,14 @@ const GET_BODIES: usize = 100;
 /// The result of one item.
 type Item = Result<Version, ItemError>;
 
+/// What is got of documents.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Whole,
+    /// Only whether they are there, and in which version.
+    Version,
+}
+
 /// What a document of a body holds.
 #[derive(Debug, serde::Deserialize)]
 struct StoredBody {
@@ -42,7 +50,7 @@ impl ElasticStore {
                 .iter()
                 .map(|id| (self.jobs_index(*id), id.to_string()))
                 .collect();
-            let got: Vec<Got<Map<String, Value>>> = self.multi_get(&names).await?;
+            let got: Vec<Got<Map<String, Value>>> = self.multi_get(&names, Part::Whole).await?;
             let ids = ids.to_vec();
             let read = reply::aside(move || {
                 let each = ids.into_iter().zip(got);
@@ -65,9 +73,9 @@ impl ElasticStore {
                 .iter()
                 .map(|id| (self.bodies_index(*id), id.to_string()))
                 .collect();
-            let got: Vec<Got<StoredBody>> = self.multi_get(&names).await?;
+            let got: Vec<Got<StoredBody>> = self.multi_get(&names, Part::Whole).await?;
             bodies.extend(got.into_iter().map(|got| {
-                let version = version_of(&got);
+                let version = got.version();
                 got.source.map(|source| (source.body, version))
             }));
         }
@@ -78,6 +86,7 @@ impl ElasticStore {
     pub(super) async fn multi_get<S>(
         &self,
         names: &[(String, String)],
+        part: Part,
     ) -> Result<Vec<Got<S>>, StoreError>
     where
         S: serde::de::DeserializeOwned + Send + 'static,
@@ -86,8 +95,14 @@ impl ElasticStore {
             .iter()
             .map(|(index, id)| json!({"_index": index, "_id": id}))
             .collect();
-        let path =
-            "/_mget?filter_path=docs.found,docs._source,docs._seq_no,docs._primary_term,docs.error";
+        let path = match part {
+            Part::Whole => {
+                "/_mget?filter_path=docs.found,docs._source,docs._seq_no,docs._primary_term,docs.error"
+            }
+            Part::Version => {
+                "/_mget?_source=false&filter_path=docs.found,docs._seq_no,docs._primary_term,docs.error"
+            }
+        };
         let call = Call::read(Method::Post, path).json(&json!({"docs": docs}));
         let body = self
             .cluster
@@ -204,17 +219,10 @@ impl ElasticStore {
 }
 
 fn read_state(id: JobId, got: Got<Map<String, Value>>) -> Result<Option<StoredJob>, StoreError> {
-    let version = version_of(&got);
+    let version = got.version();
     let state = got.source.map(documents::state_of).transpose();
     let state = state.map_err(|reason| StoreError::Refused {
         reason: format!("job {id} cannot be read: {reason}"),
     })?;
     Ok(state.map(|state| StoredJob { state, version }))
-}
-
-fn version_of<S>(got: &Got<S>) -> Version {
-    Version {
-        primary_term: got.primary_term,
-        seq_no: got.seq_no,
-    }
 }

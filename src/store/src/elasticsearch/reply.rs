@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::StoreError;
+use crate::{StoreError, Version};
 
 /// Replies larger than this are parsed on a thread for blocking work, bytes.
 const PARSE_BYTES: usize = 64 << 10;
@@ -133,6 +133,15 @@ pub(super) struct Got<S> {
     pub(super) error: Option<Cause>,
 }
 
+impl<S> Got<S> {
+    pub(super) fn version(&self) -> Version {
+        Version {
+            primary_term: self.primary_term,
+            seq_no: self.seq_no,
+        }
+    }
+}
+
 /// `_search`, and one answer of `_msearch`, with aggregations as asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "A: DeserializeOwned + Default")]
@@ -226,6 +235,8 @@ pub(super) struct Total {
 pub(super) struct Hit {
     #[serde(rename = "_source")]
     pub(super) source: Map<String, Value>,
+    /// From columns, each a list.
+    pub(super) fields: Map<String, Value>,
     #[serde(rename = "_seq_no")]
     pub(super) seq_no: u64,
     #[serde(rename = "_primary_term")]

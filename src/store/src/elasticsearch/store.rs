@@ -7,9 +7,9 @@ use fairlead_job::{JobId, Spec};
 
 use super::{changes::Places, cluster::Cluster, config::ElasticConfig, login, setup};
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
-    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Usage, Version, clock::Chance,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
+    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
+    StoreError, StoreHealth, StoredJob, Usage, Version, clock::Chance,
 };
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
@@ -150,6 +150,14 @@ impl JobStore for ElasticStore {
         self.docs_by_id(kind, ids).await
     }
 
+    async fn doc_versions(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Version>>, StoreError> {
+        self.versions_by_id(kind, ids).await
+    }
+
     async fn put_docs(
         &self,
         kind: DocKind,
@@ -171,7 +179,7 @@ impl JobStore for ElasticStore {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError> {
+    ) -> Result<Vec<DueDoc>, StoreError> {
         self.docs_due(kind, before_ms, limit).await
     }
 

@@ -4,7 +4,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
 use super::apply::{Batch, Item, unsigned, version};
-use crate::{Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord, Expect, ItemError, codec};
+use crate::{
+    Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, ItemError, codec,
+};
 
 impl Batch<'_> {
     /// Writes or deletes one small document.
@@ -120,15 +122,21 @@ pub(super) fn due(
     kind: DocKind,
     before_ms: u64,
     limit: u32,
-) -> rusqlite::Result<Vec<Doc>> {
+) -> rusqlite::Result<Vec<DueDoc>> {
     let before_ms = i64::try_from(before_ms).unwrap_or(i64::MAX);
     conn.prepare_cached(
-        "SELECT id, seq, body FROM docs INDEXED BY docs_at
+        "SELECT id, seq, at_ms FROM docs INDEXED BY docs_at
             WHERE kind = ?1 AND at_ms > 0 AND at_ms < ?2 ORDER BY at_ms, id LIMIT ?3",
     )?
     .query_map(
         params![kind.as_str(), before_ms, limit.clamp(1, 10_000)],
-        read_doc,
+        |row| {
+            Ok(DueDoc {
+                id: row.get(0)?,
+                version: version(unsigned(row, 1)?),
+                at_ms: unsigned(row, 2)?,
+            })
+        },
     )?
     .collect()
 }

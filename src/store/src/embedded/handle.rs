@@ -19,9 +19,9 @@ use super::{
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, EventRecord,
-    Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage, StoreError,
-    StoreHealth, StoredJob, Usage, Version, health::Watch,
+    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
+    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
+    StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -309,7 +309,7 @@ impl JobStore for EmbeddedStore {
         kind: DocKind,
         before_ms: u64,
         limit: u32,
-    ) -> Result<Vec<Doc>, StoreError> {
+    ) -> Result<Vec<DueDoc>, StoreError> {
         self.read(move |conn| docs::due(conn, kind, before_ms, limit))
             .await
     }

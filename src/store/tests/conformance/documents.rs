@@ -1,7 +1,7 @@
 //! Small documents and events.
 
 use fairlead_store::{
-    AT_MS, Doc, DocFind, DocKind, DocWrite, EventRecord, Expect, ItemError, JobStore, Version,
+    AT_MS, DocFind, DocKind, DocWrite, DueDoc, EventRecord, Expect, ItemError, JobStore, Version,
 };
 use serde_json::{Value, json};
 
@@ -139,6 +139,9 @@ pub(crate) async fn documents_are_read_together_and_in_pages(store: &dyn JobStor
     let read = store.get_docs(DocKind::Timer, &asked).await.unwrap();
     let ids: Vec<_> = read.iter().map(|doc| Some(&doc.as_ref()?.id)).collect();
     assert_eq!(ids, [Some(&asked[0]), None, None, Some(&asked[3])]);
+    let versions: Vec<_> = read.iter().map(|doc| Some(doc.as_ref()?.version)).collect();
+    let asked_again = store.doc_versions(DocKind::Timer, &asked).await.unwrap();
+    assert_eq!(asked_again, versions);
     assert!(
         store
             .get_docs(DocKind::Timer, &[])
@@ -178,16 +181,18 @@ pub(crate) async fn documents_come_by_their_time(store: &dyn JobStore) {
     store.put_docs(DocKind::Timer, writes).await;
     let other = vec![at("other", json!({AT_MS: 10}))];
     store.put_docs(DocKind::Queue, other).await;
-    let due = async |before_ms, limit| -> Vec<Doc> {
+    let due = async |before_ms, limit| -> Vec<DueDoc> {
         store.refresh().await.unwrap();
         let due = store.due_docs(DocKind::Timer, before_ms, limit).await;
         due.unwrap()
     };
-    let ids = |docs: &[Doc]| docs.iter().map(|doc| doc.id.clone()).collect::<Vec<_>>();
+    let ids = |docs: &[DueDoc]| docs.iter().map(|doc| doc.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&due(30, 9).await), ["a", "b"]);
     assert_eq!(ids(&due(31, 2).await), ["a", "b"]);
     let found = due(31, 9).await;
     assert_eq!(ids(&found), ["a", "b", "late"]);
+    let times: Vec<u64> = found.iter().map(|doc| doc.at_ms).collect();
+    assert_eq!(times, [10, 10, 30]);
     // It moves on, and its version is one to compare with.
     let moved = DocWrite {
         expect: Expect::Version(found[0].version),
