@@ -7,8 +7,10 @@
 mod cli;
 mod cost;
 mod figure;
+mod history;
 mod load;
 mod pin;
+mod plots;
 mod raw;
 mod report;
 mod run;

@@ -9,11 +9,13 @@ use std::{
 use anyhow::{Context, anyhow};
 
 use super::{
+    figure::{At, Rate},
+    history::History,
     load::Site,
-    pin,
+    pin, plots,
     raw::Raw,
     report::Report,
-    run::{Bench, Plan},
+    run::{Bench, CPU_AGENTS, Plan},
     sample::Sample,
     solo,
 };
@@ -39,6 +41,9 @@ pub struct BenchArgs {
         default_value = "1000,100000"
     )]
     waiting: Vec<usize>,
+    /// How many jobs of the last ten months have ended, with the first number of replicas
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    finished: usize,
     /// Jobs of one measurement
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     jobs: usize,
@@ -74,7 +79,7 @@ pub struct BenchArgs {
     /// The program [default: `fairlead` beside this one]
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// Where the report is written as a document, besides to standard output
+    /// Where the report is written as a document, with its plots beside it, besides to standard output
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Prints JSON for programs
@@ -135,6 +140,8 @@ impl BenchArgs {
             let words: Vec<String> = std::env::args().skip(1).collect();
             let command = format!("fairlead-bench {}", words.join(" "));
             fs::write(path, report.document(&command))?;
+            let folder = path.parent().unwrap_or(Path::new("."));
+            plots::draw_all(folder, &report.figures, self.first())?;
         }
         Ok(if self.json {
             format!("{:#}\n", report.json())
@@ -156,6 +163,8 @@ impl BenchArgs {
             let plan = self.plan(replicas, nth == 0);
             let mut cluster = self.up(place, &format!("at-{replicas}"), replicas).await?;
             let site = site_of(&cluster)?;
+            let finished = if nth == 0 { self.finished } else { 0 };
+            let prefix = cluster.settings().index_prefix.clone();
             let mut bench = Bench {
                 plan: &plan,
                 cluster: &mut cluster,
@@ -164,8 +173,17 @@ impl BenchArgs {
                 sample: &sample,
                 say,
             };
+            let work = async {
+                if finished > 0 {
+                    say(&format!("{finished} jobs have ended"));
+                    let history = History::new(&sample, &prefix)?;
+                    let filled = place.raw.fill(&prefix, finished, |n| history.create(n));
+                    filled.await?;
+                }
+                bench.run().await
+            };
             let measured = tokio::select! {
-                measured = bench.run() => measured,
+                measured = work => measured,
                 _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
             };
             cluster.down().await?;
@@ -177,6 +195,21 @@ impl BenchArgs {
         let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
         report.facts.extend(solo.await?);
         Ok(report)
+    }
+
+    /// What is there while one thing changes.
+    fn first(&self) -> At {
+        let least = |numbers: &[usize]| numbers.first().copied().unwrap_or_default();
+        let agents = if self.agents.contains(&CPU_AGENTS) {
+            CPU_AGENTS
+        } else {
+            least(&self.agents)
+        };
+        At {
+            rate: Rate::Dispatches(agents),
+            waiting: least(&self.waiting),
+            replicas: self.replicas.first().copied().unwrap_or_default(),
+        }
     }
 
     /// Of further numbers of replicas only the least number of waiting jobs is measured.

@@ -17,6 +17,14 @@ use crate::{
 };
 
 const KIB_OF_MB: f64 = 1_024.0;
+/// What people look for: all, one account's, what runs, what went wrong, one suite's oldest.
+const SEARCHES: [&str; 5] = [
+    "limit=100",
+    "limit=100&account=account7",
+    "limit=100&stage=running",
+    "limit=100&health=fail",
+    "limit=100&suite=bench&order=oldest",
+];
 /// How long a start may take.
 const START_TIME: Duration = Duration::from_mins(1);
 /// Between two tries of an agent whose scheduler is not there yet.
@@ -29,6 +37,7 @@ pub(super) struct Costs {
     idle: Fact,
     idle_elasticsearch: Fact,
     counts: Fact,
+    search: Fact,
     start: Fact,
 }
 
@@ -43,6 +52,7 @@ impl Costs {
             ),
             idle_elasticsearch: fact("of Elasticsearch meanwhile, % of a core", Goal::None),
             counts: fact("the counts request, ms", Goal::AtMost(50.0)),
+            search: fact("the slowest search of people, ms", Goal::AtMost(200.0)),
             start: fact(
                 "from a replica's start to its first dispatch, ms",
                 Goal::AtMost(3_000.0),
@@ -50,12 +60,13 @@ impl Costs {
         }
     }
 
-    pub(super) fn all(self) -> [Fact; 5] {
+    pub(super) fn all(self) -> [Fact; 6] {
         [
             self.resident,
             self.idle,
             self.idle_elasticsearch,
             self.counts,
+            self.search,
             self.start,
         ]
     }
@@ -81,6 +92,7 @@ impl Costs {
         self.idle_elasticsearch
             .push(elasticsearch / seconds * 100.0);
         self.counts.push(counted_ms(cluster).await?);
+        self.search.push(searched_ms(site).await?);
         self.start.push(started_ms(cluster, site).await?);
         Ok(())
     }
@@ -98,6 +110,17 @@ async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
     let begin = now();
     store.counts().await?;
     Ok(begin.elapsed().as_secs_f64() * 1_000.0)
+}
+
+/// How long people wait for the slowest of some lists of jobs.
+async fn searched_ms(site: &Site) -> anyhow::Result<f64> {
+    let mut slowest = 0.0_f64;
+    for search in SEARCHES {
+        let begin = now();
+        site.list(search).await?;
+        slowest = slowest.max(begin.elapsed().as_secs_f64() * 1_000.0);
+    }
+    Ok(slowest)
 }
 
 /// From the start of the first replica's process until an agent has a job.

@@ -26,6 +26,10 @@ impl Series {
         sorted.get(place).copied().unwrap_or(0.0)
     }
 
+    pub(super) fn values(&self) -> &[f64] {
+        &self.0
+    }
+
     pub(super) fn median(&self) -> f64 {
         self.at(0.5)
     }
@@ -79,6 +83,23 @@ impl Goal {
     }
 }
 
+/// A rate that is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// Submits, several a request.
+    Submits,
+    /// Dispatches to this many agents.
+    Dispatches(usize),
+}
+
+/// What is drawn, and where its point lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    pub(super) rate: Rate,
+    pub(super) waiting: usize,
+    pub(super) replicas: u16,
+}
+
 /// One line of the report.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
@@ -90,6 +111,8 @@ pub(super) struct Figure {
     pub(super) of: String,
     /// For the ratio of both.
     pub(super) goal: Goal,
+    /// If it is drawn.
+    pub(super) at: Option<At>,
 }
 
 impl Figure {
@@ -100,6 +123,14 @@ impl Figure {
             limit: Series::default(),
             of: of.into(),
             goal,
+            at: None,
+        }
+    }
+
+    pub(super) fn drawn(self, at: At) -> Self {
+        Self {
+            at: Some(at),
+            ..self
         }
     }
 

@@ -94,6 +94,14 @@ impl Site {
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
+    /// Lists jobs as people do.
+    pub(super) async fn list(&self, search: &str) -> anyhow::Result<()> {
+        let url = format!("{}/scheduler/v1/jobs?{search}", self.url(0));
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        answer.bytes().await?;
+        Ok(())
+    }
+
     async fn submit_body(&self, n: usize, body: String) -> anyhow::Result<Vec<String>> {
         let answer = self.post(n, "/scheduler/v1/jobs/submit", body).await?;
         let items: Vec<SubmitItem> = serde_json::from_slice(&answer)?;

@@ -17,6 +17,8 @@ const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
     items.*.error.type,items.*.error.reason,items.*.error.caused_by";
 /// Bulks in flight: as many as the scheduler has.
 const IN_FLIGHT: usize = 4;
+/// Jobs in a bulk when only the end counts.
+const FILL: usize = 500;
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 
@@ -153,6 +155,29 @@ impl Raw {
             "claims are missing"
         );
         Ok(rate(states.len(), seconds))
+    }
+
+    /// Writes `count` jobs by their lines into indices of this prefix, and says nothing of how fast. Then all can be
+    /// searched.
+    pub(super) async fn fill(
+        &self,
+        prefix: &str,
+        count: usize,
+        line: impl Fn(usize) -> String,
+    ) -> anyhow::Result<()> {
+        let line = &line;
+        let bulks = (0..count)
+            .step_by(FILL)
+            .map(|from| (from..count.min(from + FILL)).map(line).collect());
+        let answers = stream::iter(bulks).map(|lines| self.bulk(lines));
+        let mut answers = answers.buffer_unordered(IN_FLIGHT);
+        while let Some(answer) = answers.try_next().await? {
+            versions(vec![answer])?;
+        }
+        let health = format!("{}/_cluster/health/{prefix}*", self.base);
+        let started = format!("{health}?wait_for_status=yellow&timeout=50s");
+        self.client.get(started).send().await?.error_for_status()?;
+        Ok(())
     }
 
     /// One job after the other is created and claimed: how long both bulks take together, ms.

@@ -4,7 +4,10 @@ use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 
-use super::figure::{Figure, Goal, Series};
+use super::{
+    figure::{Figure, Goal, Series},
+    plots::Plot,
+};
 
 /// A figure that has no limit beside it, but may have a bound.
 #[derive(Debug, Clone)]
@@ -65,8 +68,10 @@ impl Report {
 
     /// As the document that the project keeps.
     pub(super) fn document(&self, command: &str) -> String {
+        let plots = Plot::ALL.map(|plot| format!("![by {}]({})\n", plot.along(), plot.file()));
+        let plots = plots.join("\n");
         format!(
-            "# How fast it is\n\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}",
+            "# How fast it is\n\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}\n{plots}",
             include_str!("how-to-read.md"),
             env!("CARGO_PKG_VERSION"),
             commit(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     cost::Costs,
-    figure::{Figure, Goal},
+    figure::{At, Figure, Goal, Rate},
     load::{Agent, JOBS_MAX, Site, finish},
     raw::Raw,
     report::Report,
@@ -16,8 +16,8 @@ use crate::{clock::now, launch::Cluster};
 const RAW_BATCH: usize = 100;
 /// What a submit to its receipt may take beyond the raw writes, ms.
 const RECEIPT_MORE_MS: f64 = 2.0;
-/// With so many agents the processor time of a claim is looked at.
-const CPU_AGENTS: usize = 64;
+/// With so many agents the processor time of a claim is looked at, and rates are compared.
+pub(super) const CPU_AGENTS: usize = 64;
 /// Most jobs of one answer.
 const EACH_MAX: usize = 32;
 /// Jobs of one request when the queue is filled.
@@ -56,6 +56,14 @@ impl Plan {
             many => format!("{waiting} wait, {many} replicas"),
         }
     }
+
+    fn at(&self, rate: Rate, waiting: usize) -> At {
+        At {
+            rate,
+            waiting,
+            replicas: self.replicas,
+        }
+    }
 }
 
 /// Figures of one number of waiting jobs.
@@ -74,7 +82,14 @@ impl Figures {
             let what = format!("submits/s, {each} a request, {clients} clients, {beside}");
             let batch = if each == 1 { clients } else { RAW_BATCH };
             let of = format!("raw creates/s in bulks of {batch}");
-            (clients, each, Figure::new(what, of, goal))
+            let figure = Figure::new(what, of, goal);
+            let is_drawn = each > 1;
+            let figure = if is_drawn {
+                figure.drawn(plan.at(Rate::Submits, waiting))
+            } else {
+                figure
+            };
+            (clients, each, figure)
         };
         let dispatch = |agents: &usize| {
             // All of them get some.
@@ -87,7 +102,8 @@ impl Figures {
                 Goal::None
             };
             let of = format!("raw claims/s in bulks of {}", claims_in_bulk(*agents));
-            (*agents, each, Figure::new(what, of, goal))
+            let at = plan.at(Rate::Dispatches(*agents), waiting);
+            (*agents, each, Figure::new(what, of, goal).drawn(at))
         };
         Self {
             submits: vec![
@@ -159,6 +175,7 @@ impl Bench<'_> {
             report.figures.extend(figures.all());
             report.facts.extend(costs.all());
         }
+        report.figures.extend(growth(&report.figures, self.plan));
         Ok(report)
     }
 
@@ -272,4 +289,22 @@ impl Bench<'_> {
         figures.receipt_p99.push(ours.p99(), ours.median());
         Ok(())
     }
+}
+
+/// Dispatches with the most jobs waiting against those with the least: what it costs must not grow with what waits.
+fn growth(figures: &[Figure], plan: &Plan) -> Option<Figure> {
+    let (least, most) = (*plan.waiting.first()?, *plan.waiting.last()?);
+    let of = |waiting| {
+        let at = plan.at(Rate::Dispatches(CPU_AGENTS), waiting);
+        figures.iter().find(|figure| figure.at == Some(at))
+    };
+    let (few, many) = (of(least)?, of(most).filter(|_| most > least)?);
+    let mut growth = Figure::new(
+        many.what.clone(),
+        format!("with {least} waiting"),
+        Goal::AtLeast(0.9),
+    );
+    let rounds = many.ours.values().iter().zip(few.ours.values());
+    rounds.for_each(|(many, few)| growth.push(*many, *few));
+    Some(growth)
 }

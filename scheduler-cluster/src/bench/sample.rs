@@ -10,11 +10,13 @@ use super::{load, raw::Raw};
 /// The two documents of a waiting job, and what a claim changes of the first.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
-    job_id: String,
+    pub(super) job_id: String,
     jobs_index: String,
     bodies_index: String,
     state: String,
-    body: String,
+    /// Its state when it had ended.
+    pub(super) finished: Map<String, Value>,
+    pub(super) body: String,
     claim: String,
     /// Runs of Elasticsearch alone so far.
     runs: Cell<u64>,
@@ -47,6 +49,7 @@ impl Sample {
         anyhow::ensure!(got == 1, "the sample job was not dispatched");
         let (_, after) = raw.document(&format!("{prefix}-jobs-*"), &job_id).await?;
         agent.finish_all(scheduler).await?;
+        let (_, finished) = raw.document(&format!("{prefix}-jobs-*"), &job_id).await?;
         let (before, after) = (fields(&before)?, fields(&after)?);
         let changed: Map<String, Value> = after
             .iter()
@@ -59,6 +62,7 @@ impl Sample {
             jobs_index,
             bodies_index,
             state: Value::Object(before.clone()).to_string(),
+            finished: fields(&finished)?.clone(),
             body: body.to_string(),
             claim: json!({"doc": changed, "detect_noop": false}).to_string(),
             runs: Cell::default(),

@@ -1,6 +1,6 @@
 //! `fairlead-bench` does its work: how fast that goes is not for a test to say.
 
-use std::process::Command;
+use std::{collections::BTreeSet, process::Command};
 
 use fairlead_tests::{scheduler::free_ports, settings};
 use serde_json::Value;
@@ -36,6 +36,8 @@ fn a_small_run_measures_all_that_a_large_one_does() {
         ])
         .args(["--port", &free_ports(2).to_string()])
         .args(["--elasticsearch", &elasticsearch])
+        .args(["--report", "performance.md"])
+        .args(["--finished", "1200"])
         .current_dir(folder.path())
         .output()
         .expect("the program");
@@ -44,11 +46,11 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = report["figures"].as_array().expect("figures");
     // Four ways to submit, one a number of agents, the claims' cost, and two of the receipts; for both numbers
-    // of waiting jobs, and once more for two replicas.
-    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 2), "{figures:?}");
+    // of waiting jobs, and once more for two replicas. And the growth from one number of waiting jobs to the other.
+    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 2) + 1, "{figures:?}");
     // And what it costs; and three of the embedded store.
     let costs = report["costs"].as_array().expect("costs");
-    assert_eq!(costs.len(), 3 * 5 + 3, "{costs:?}");
+    assert_eq!(costs.len(), 3 * 6 + 3, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
@@ -61,6 +63,12 @@ fn a_small_run_measures_all_that_a_large_one_does() {
             "{what}: {rounds:?}"
         );
     }
-    let left: Vec<_> = folder.path().read_dir().expect("the folder").collect();
-    assert!(left.is_empty(), "it cleans up: {left:?}");
+    let left = folder.path().read_dir().expect("the folder");
+    let left: BTreeSet<String> = left
+        .map(|entry| entry.expect("an entry").file_name().into_string())
+        .map(|name| name.expect("a name"))
+        .collect();
+    let plots = ["agents", "replicas", "waiting"].map(|by| format!("performance-{by}.svg"));
+    let wanted = plots.into_iter().chain(["performance.md".to_owned()]);
+    assert_eq!(left, wanted.collect(), "it cleans up");
 }

@@ -1,0 +1,114 @@
+//! Jobs that ended in the months before, written straight into a scheduler's indices.
+
+use anyhow::Context;
+use serde_json::{Map, Value};
+
+use super::sample::Sample;
+
+/// Months that they are spread over.
+const MONTHS: u32 = 10;
+const DAY_MS: u64 = 86_400_000;
+const DAYS_OF_MONTH: u64 = 31;
+/// Numbers above are times, UTC epoch ms.
+const TIME_MS: u64 = 1_000_000_000_000;
+
+/// A month: the digits that its indices end with and its ids begin with, and a state of then.
+#[derive(Debug)]
+struct Month {
+    digits: String,
+    state: String,
+}
+
+/// What is written.
+#[derive(Debug)]
+pub(super) struct History {
+    prefix: String,
+    /// The id in the documents that they are made from.
+    job_id: String,
+    body: String,
+    months: Vec<Month>,
+}
+
+impl History {
+    /// For the scheduler whose indices begin with `prefix`.
+    pub(super) fn new(sample: &Sample, prefix: &str) -> anyhow::Result<Self> {
+        let job_id = sample.job_id.clone();
+        let now = job_id.get(..4).context("a job's id is too short")?;
+        let months = (1..=MONTHS).map(|back| {
+            let state = earlier(&sample.finished, u64::from(back) * DAYS_OF_MONTH * DAY_MS);
+            Ok(Month {
+                digits: before(now, back)?,
+                state: Value::Object(state).to_string(),
+            })
+        });
+        Ok(Self {
+            prefix: prefix.to_owned(),
+            months: months.collect::<anyhow::Result<_>>()?,
+            body: sample.body.clone(),
+            job_id,
+        })
+    }
+
+    /// The lines that create the nth: two documents.
+    pub(super) fn create(&self, n: usize) -> String {
+        let Some(month) = self.months.get(n % self.months.len().max(1)) else {
+            return String::new();
+        };
+        let (prefix, digits) = (&self.prefix, &month.digits);
+        let id = format!("{digits}{n:015}");
+        format!(
+            "{{\"create\":{{\"_index\":\"{prefix}-jobs-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n\
+             {{\"create\":{{\"_index\":\"{prefix}-bodies-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n",
+            month.state.replace(&self.job_id, &id),
+            self.body.replace(&self.job_id, &id),
+        )
+    }
+}
+
+/// The digits of the month (YYMM) so many months before.
+fn before(digits: &str, back: u32) -> anyhow::Result<String> {
+    let number: u32 = digits.parse()?;
+    let month = (number / 100 * 12 + number % 100 - 1)
+        .checked_sub(back)
+        .context("no such month")?;
+    Ok(format!("{:02}{:02}", month / 12, month % 12 + 1))
+}
+
+/// A state with all its times moved back.
+fn earlier(state: &Map<String, Value>, by_ms: u64) -> Map<String, Value> {
+    let moved = |value: &Value| match value.as_u64() {
+        Some(ms) if ms > TIME_MS => Value::from(ms - by_ms),
+        _ => value.clone(),
+    };
+    let fields = state.iter().map(|(name, value)| {
+        let is_time = name.ends_with("_ms");
+        let value = if is_time { moved(value) } else { value.clone() };
+        (name.clone(), value)
+    });
+    fields.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_months_before_have_their_digits() {
+        assert_eq!(before("2611", 1).unwrap(), "2610");
+        assert_eq!(before("2611", 10).unwrap(), "2601");
+        assert_eq!(before("2602", 2).unwrap(), "2512");
+        assert!(before("0001", 1).is_err() && before("", 1).is_err());
+    }
+
+    #[test]
+    fn only_times_move() {
+        let state =
+            json!({"end_ms": TIME_MS + 9, "attempt": 1, "memory_mb": TIME_MS + 9, "alarm_ms": 0});
+        let moved = earlier(state.as_object().unwrap(), 5);
+        let wanted =
+            json!({"end_ms": TIME_MS + 4, "attempt": 1, "memory_mb": TIME_MS + 9, "alarm_ms": 0});
+        assert_eq!(Value::Object(moved), wanted);
+    }
+}
