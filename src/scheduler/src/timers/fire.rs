@@ -136,7 +136,7 @@ impl Core {
         let (mut batch, mut seen) = (Vec::new(), Vec::new());
         for known in due {
             match known {
-                Known::Written(stored) => batch.push(stored),
+                Known::Written(stored) => batch.push(*stored),
                 Known::Seen { .. } => seen.push(known),
             }
         }
@@ -191,7 +191,9 @@ impl Core {
             Ok(docs) => docs.into_iter().flatten().filter_map(Stored::of).collect(),
             Err(error) => {
                 tracing::warn!(%error, "timers that are due are looked at again");
-                seen.into_iter().for_each(|known| self.retry_known(known));
+                for known in seen {
+                    self.retry_known(known);
+                }
                 Vec::new()
             }
         }
@@ -327,7 +329,7 @@ impl Core {
         let (id, at_ms) = (timer.id(), timer.at_ms);
         let soon_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
         if (1..soon_ms).contains(&at_ms) {
-            let known = Known::Written(Stored { version, timer });
+            let known = Known::Written(Box::new(Stored { version, timer }));
             self.timers.book.set(id, version, at_ms, known);
         } else {
             self.timers.book.forget(&id, version);

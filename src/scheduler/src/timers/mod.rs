@@ -213,7 +213,7 @@ impl Stored {
 #[derive(Debug, Clone, PartialEq)]
 enum Known {
     /// This replica wrote it.
-    Written(Stored),
+    Written(Box<Stored>),
     /// A search showed it.
     Seen {
         id: String,
@@ -233,7 +233,8 @@ impl Known {
 
     fn version(&self) -> Version {
         match self {
-            Self::Written(Stored { version, .. }) | Self::Seen { version, .. } => *version,
+            Self::Written(stored) => stored.version,
+            Self::Seen { version, .. } => *version,
         }
     }
 

@@ -377,7 +377,7 @@ impl Core {
             if !(1..=self.clock.wall_ms()).contains(&stored.timer.at_ms) {
                 return Ok(stored);
             }
-            self.fire(vec![Known::Written(stored)]).await;
+            self.fire(vec![Known::Written(Box::new(stored))]).await;
         }
         Err(Refusal::new(
             ErrorCode::Unavailable,
