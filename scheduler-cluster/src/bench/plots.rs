@@ -183,40 +183,21 @@ mod tests {
 
     #[test]
     fn each_figure_is_drawn_where_it_belongs() {
+        let many = At {
+            waiting: 9_000,
+            ..FIRST
+        };
+        let four = At {
+            replicas: 4,
+            ..FIRST
+        };
+        let of_rate = |rate| At { rate, ..FIRST };
         let figures = [
             figure(FIRST, 8.0, 10.0),
-            figure(
-                At {
-                    waiting: 9_000,
-                    ..FIRST
-                },
-                7.0,
-                11.0,
-            ),
-            figure(
-                At {
-                    replicas: 4,
-                    ..FIRST
-                },
-                6.0,
-                12.0,
-            ),
-            figure(
-                At {
-                    rate: Rate::Dispatches(1),
-                    ..FIRST
-                },
-                1.0,
-                2.0,
-            ),
-            figure(
-                At {
-                    rate: Rate::Submits,
-                    ..FIRST
-                },
-                5.0,
-                9.0,
-            ),
+            figure(many, 7.0, 11.0),
+            figure(four, 6.0, 12.0),
+            figure(of_rate(Rate::Dispatches(1)), 1.0, 2.0),
+            figure(of_rate(Rate::Submits), 5.0, 9.0),
         ];
         let points = |plot: Plot| -> Vec<Vec<(f64, f64)>> {
             let lines = plot.lines(&figures, FIRST);
