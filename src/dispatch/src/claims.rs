@@ -50,6 +50,7 @@ impl Engine {
             serial: self.serial,
             flight: Some(Box::new(Flight {
                 offer,
+                since: self.now,
                 job,
                 shape,
                 news: News::Nothing,
@@ -93,7 +94,8 @@ impl Engine {
             .requeued
             .take()
             .filter(|requeued| requeued.version > run.version);
-        self.ledger.start(key, self.now, self.now);
+        // From the decision, as other replicas charge it: else short jobs would pay too little.
+        self.ledger.start(key, flight.since, self.now);
         self.hosts.settle(offer, host, (serial, key), load, true);
         self.touched.insert(offer);
         if matches!(flight.news, News::Ended) {

@@ -35,6 +35,8 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub offer: OfferKey,
+    /// When it was claimed.
+    pub since: u64,
     pub job: Job,
     pub shape: Arc<Shape>,
     /// What was heard of it meanwhile.

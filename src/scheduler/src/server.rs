@@ -22,8 +22,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// A replica that drains closes its port when nobody has come for so long, and after so long in any case.
 const LEAVE_QUIET: Duration = Duration::from_millis(300);
 const LEAVE_MAX_MS: u64 = 3_000;
-/// How long a client may take to send a request's head.
-const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long a client may take to send a request's head. It bounds the time between two requests of one connection
+/// too, so it is longer than clients keep idle ones (reqwest 90 s, nginx 60 s): else a request could meet the end.
+const HEAD_TIME: Duration = Duration::from_secs(120);
 /// How long to rest when no connection can be accepted (no file descriptor left).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,12 @@ use fairlead_api::{
 };
 use fairlead_scheduler::{Config, Server};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 struct Lab {
     data: TempDir,
@@ -510,4 +515,25 @@ async fn no_grant_that_was_answered_goes_back() {
     };
     let done = tokio::join!(host("a"), host("b"), host("c"), host("d"));
     assert_eq!(done.0 + done.1 + done.2 + done.3, JOBS);
+}
+
+#[tokio::test]
+async fn a_connection_that_a_client_keeps_stays_open_for_longer_than_the_client_keeps_it() {
+    let lab = Lab::start().await;
+    let address = lab.server.as_ref().unwrap().url().replace("http://", "");
+    let mut connection = TcpStream::connect(&address).await.unwrap();
+    let mut answers = Vec::new();
+    // reqwest keeps an idle connection for 90 s, nginx for 60 s.
+    for idle in [0, 31, 91] {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(idle)).await;
+        tokio::time::resume();
+        let request = format!("GET /scheduler/v1/health HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let mut answer = [0; 4_096];
+        let written = connection.write_all(request.as_bytes()).await;
+        let read = connection.read(&mut answer).await.unwrap_or_default();
+        let good = written.is_ok() && answer[..read].starts_with(b"HTTP/1.1 200");
+        answers.push((idle, good));
+    }
+    assert_eq!(answers, [0, 31, 91].map(|idle| (idle, true)));
 }

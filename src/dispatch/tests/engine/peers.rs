@@ -105,3 +105,28 @@ fn what_ran_elsewhere_is_charged_until_it_ended_and_not_until_it_was_heard_of() 
     }
     assert_eq!(lab.serve(vm_host("h")), [2], "b had less");
 }
+
+#[test]
+fn a_claim_is_charged_from_the_decision_as_the_other_replicas_charge_it() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a"), job(10, "a"), job(2, "b")]);
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!(lab.claimed(), [1]);
+    // The store takes 3 s for the claim, and the job runs for 1 s: 4 s in all.
+    lab.pass(3_000);
+    lab.commit(JobKey(1), offer);
+    lab.pass(1_000);
+    lab.end(JobKey(1));
+    // The other account had 3 s elsewhere.
+    let since = Millis(lab.now);
+    lab.on(Event::JobHeld(Box::new(Running {
+        facts: job(20, "b"),
+        host: "elsewhere".to_owned(),
+        group: "group".to_owned(),
+        total_memory_mb: 20_000,
+        since,
+    })));
+    lab.pass(3_000);
+    lab.end(JobKey(20));
+    assert_eq!(lab.serve(vm_host("h")), [2], "b had less");
+}
