@@ -22,6 +22,9 @@ const IN_VAIN_MS: u64 = 10_000;
 /// Time over which begun finds are counted, ms.
 pub(crate) const FINDS_WINDOW_MS: u64 = 1_000;
 
+/// A find for a host with as much free memory, but for one part in so many, is as good.
+const ABOUT: u32 = 8;
+
 /// Jobs that one find brings, of few accounts several each; of many at least the best of each.
 const FIND_JOBS: u32 = 64;
 
@@ -38,6 +41,15 @@ pub(crate) struct Wanted {
     pub total_mb: u32,
 }
 
+impl Wanted {
+    /// Whether a find for the one is good enough to serve the other from memory. An offer for which that brings
+    /// nothing has a find of its own.
+    pub(crate) fn is_about(&self, other: &Self) -> bool {
+        (&self.keys, &self.env, self.total_mb) == (&other.keys, &other.env, other.total_mb)
+            && self.free_mb.abs_diff(other.free_mb) <= other.free_mb / ABOUT
+    }
+}
+
 /// The state of the partial cache.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
@@ -49,6 +61,8 @@ pub(crate) struct Cache {
     pub counts: BTreeMap<Dimension, u64>,
     /// What it had counted when the dimension was pulled last.
     pub pulled_at: BTreeMap<Dimension, u64>,
+    /// The last dimension that was pulled for its news alone: the next ones follow it.
+    pub news_pulled: Option<Dimension>,
     pub pulling: BTreeSet<Dimension>,
     /// To be pulled, and how many jobs: those that are empty here first.
     pub to_pull: BTreeMap<(bool, Dimension), u32>,
@@ -131,6 +145,22 @@ impl Cache {
     /// What the store counted under each of these keys.
     pub(crate) fn under_keys(&self, wanted: &Wanted) -> Vec<u64> {
         wanted.keys.iter().map(|key| self.under_key(key)).collect()
+    }
+
+    /// Whether a find for about this ended so lately that what it brought is still fresh: a host's free memory
+    /// changes with each job, and each find takes its turn.
+    pub(crate) fn is_about_fresh(&self, wanted: &Wanted, now: u64) -> bool {
+        let with = |free_mb, total_mb| Wanted {
+            free_mb,
+            total_mb,
+            ..wanted.clone()
+        };
+        let tolerance = wanted.free_mb / ABOUT;
+        let less = with(wanted.free_mb.saturating_sub(tolerance), 0);
+        let more = with(wanted.free_mb.saturating_add(tolerance), u32::MAX);
+        self.found
+            .range(less..=more)
+            .any(|(found, at)| found.is_about(wanted) && at.saturating_add(FRESH_MS) >= now)
     }
 
     /// Whether a find for this ended so lately that what it brought is still fresh.

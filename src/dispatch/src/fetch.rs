@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Smallest cache that makes sense.
 const CACHE_JOBS_MIN: u32 = 64;
 
+/// Dimensions of which enough is here that are pulled for their news at one count, in turn.
+const NEWS_AT_ONCE: usize = 32;
+
 /// Jobs evicted before the longest queue is looked for again.
 const EVICTED_AT_ONCE: usize = 64;
 
@@ -67,15 +70,38 @@ impl Engine {
             }
             Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
         };
-        let mut to_pull = BTreeMap::new();
+        // Of an account with a queue of its own both are the same jobs.
+        let is_twin = |dimension: &Dimension, count: u64, cached: u64| {
+            let Dimension::Account(name) = dimension else {
+                return false;
+            };
+            let queue = Dimension::Queue(name.clone());
+            self.cache.counts.get(&queue) == Some(&count) && here(&queue) == cached
+        };
+        let low = u64::from(self.cache.fill.div_ceil(2));
+        let (mut to_pull, mut news) = (BTreeMap::new(), Vec::new());
         for (dimension, count) in &self.cache.counts {
             let cached = here(dimension);
-            let news = self.cache.pulled_at.get(dimension) != Some(count);
-            if cached == 0 || (news && cached != *count) {
-                let limit = self.cache.pull_limit(cached);
-                to_pull.insert((cached > 0, dimension.clone()), limit);
+            let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
+            let limit = self.cache.pull_limit(cached);
+            if cached == 0 {
+                to_pull.insert((false, dimension.clone()), limit);
+            } else if is_news && !is_twin(dimension, *count, cached) {
+                if cached < low {
+                    to_pull.insert((true, dimension.clone()), limit);
+                } else {
+                    news.push((dimension, limit));
+                }
             }
         }
+        // What goes and comes all the time would be pulled all the time: finds and changes bring what is best and new.
+        let last = self.cache.news_pulled.take();
+        let after = news.partition_point(|(dimension, _)| Some(*dimension) <= last.as_ref());
+        news.rotate_left(after);
+        news.truncate(NEWS_AT_ONCE);
+        self.cache.news_pulled = news.last().map(|(dimension, _)| (*dimension).clone());
+        let news = news.into_iter();
+        to_pull.extend(news.map(|(dimension, limit)| ((true, dimension.clone()), limit)));
         self.cache.to_pull = to_pull;
     }
 
@@ -160,14 +186,14 @@ impl Engine {
         let Some(wanted) = self.wanted(offer) else {
             return true;
         };
-        if self.cache.is_fresh(&wanted, self.now) || self.found_nothing(&wanted) {
+        if self.cache.is_about_fresh(&wanted, self.now) || self.found_nothing(&wanted) {
             return true;
         }
         let under_way = self
             .cache
             .finding
             .values_mut()
-            .find(|(other, _)| *other == wanted);
+            .find(|(other, _)| other.is_about(&wanted));
         if let Some((_, followers)) = under_way {
             if !followers.contains(&offer) {
                 followers.push(offer);
@@ -198,15 +224,18 @@ impl Engine {
         if self.cache.is_complete() {
             return;
         }
-        let wanted = self
-            .wanted(offer)
-            .filter(|wanted| self.cache.is_fresh(wanted, self.now));
-        if let Some(wanted) = wanted {
+        let Some(wanted) = self.wanted(offer) else {
+            return;
+        };
+        if self.cache.is_fresh(&wanted, self.now) {
             let counted = self.cache.under_keys(&wanted);
             self.cache
                 .in_vain
                 .entry(wanted)
                 .or_insert((self.now, counted));
+        } else if self.cache.is_about_fresh(&wanted, self.now) && !self.found_nothing(&wanted) {
+            // Another's find brought nothing that fits.
+            self.cache.to_find.insert(place);
         }
     }
 

@@ -128,6 +128,49 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     assert_eq!(pulls(&lab), [(account("a"), 8)]);
 }
 
+/// With 300 accounts whose jobs come and go the store was asked 600 times a second.
+#[test]
+fn of_what_is_here_only_some_dimensions_are_pulled_for_their_news_in_turn() {
+    let config = EngineConfig {
+        cache_jobs_max: 1_000,
+        pulls_in_flight_max: 1_000,
+        ..EngineConfig::default()
+    };
+    let mut lab = Lab::with(config, Policy::default());
+    let accounts: Vec<String> = (100..200).map(|n| format!("a{n}")).collect();
+    let each = 10;
+    let here = accounts.iter().zip(0..).flat_map(|(account, n)| {
+        let keys = n * each..(n + 1) * each;
+        keys.map(|key| job(key, account)).collect::<Vec<_>>()
+    });
+    lab.learn(here.collect::<Vec<_>>());
+    let mut pulled = |jobs: u64| {
+        let both = |account: &String| [(self::account(account), jobs), (queue_of(account), jobs)];
+        let by: Vec<_> = accounts.iter().flat_map(both).collect();
+        lab.on(counts(100 * jobs, &by));
+        let pulled: Vec<Dimension> = pulls(&lab).into_iter().map(|(of, _)| of).collect();
+        for dimension in &pulled {
+            let dimension = dimension.clone();
+            let more = true;
+            lab.on(Event::PullEnded { dimension, more });
+        }
+        pulled
+    };
+    let mut all = Vec::new();
+    for second in 0..4 {
+        let some = pulled(100 + second);
+        assert!(some.len() <= 32);
+        all.extend(some);
+    }
+    all.sort_unstable();
+    all.dedup();
+    let queues: Vec<Dimension> = accounts.iter().map(|name| queue_of(name)).collect();
+    assert_eq!(
+        all, queues,
+        "each once, as the queue's, not as the account's too"
+    );
+}
+
 #[test]
 fn the_longest_queue_loses_its_deepest_jobs_and_nobody_the_last() {
     let mut lab = small_cache(64);
@@ -170,6 +213,32 @@ fn an_offer_is_served_after_a_find_when_not_everything_is_here() {
     let third = lab.offer(vm_host("third"));
     assert_eq!(finds(&lab), [third.0]);
     assert!(second < third);
+}
+
+/// Each job that a host takes changes its free memory: it had a find for each.
+#[test]
+fn a_host_with_about_as_much_memory_is_served_without_a_find_of_its_own_unless_nothing_fits() {
+    let mut lab = partial();
+    let with = |host: &str, free_memory_mb| Offer {
+        free_memory_mb,
+        ..vm_host(host)
+    };
+    let first = lab.offer(with("h1", 10_000));
+    let meanwhile = lab.offer(with("h2", 9_500));
+    assert_eq!(finds(&lab), Vec::<u64>::new(), "one is on its way");
+    lab.on(Event::FindEnded(first));
+    assert_eq!(lab.claims(), [(0, first.0), (1, meanwhile.0)]);
+    lab.offer(with("h3", 9_000));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![], vec![2]));
+    let much_less = lab.offer(with("h4", 5_000));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![much_less.0], vec![]));
+    // Nothing that is here fits: what fits a slightly larger host brings nothing either.
+    let small = lab.offer(with("h5", 999));
+    assert_eq!(finds(&lab), [small.0]);
+    lab.on(Event::FindEnded(small));
+    assert!(lab.claims().is_empty());
+    let smaller = lab.offer(with("h6", 990));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![smaller.0], vec![]));
 }
 
 #[test]
