@@ -89,42 +89,30 @@ impl Core {
     }
 
     async fn settle(&self, claim: Claim, offerer: &Offerer) -> Settled {
-        // The state is read beside the write, before or after it.
         let token = uuid::Uuid::new_v4().simple().to_string();
-        let set = self.claim_patch(offerer, &token);
-        let ids = [claim.job];
-        let (outcome, read) = tokio::join!(
-            self.writer.patch(Patch {
-                id: claim.job,
-                expect: claim.expect,
-                set: set.clone()
-            }),
-            self.store.get(&ids),
-        );
+        let patch = Patch {
+            id: claim.job,
+            expect: claim.expect,
+            set: self.claim_patch(offerer, &token),
+        };
+        let outcome = self.writer.claim(patch).await;
         self.metrics.claim(match &outcome {
             Ok(_) => Claimed::Committed,
             Err(ItemError::Conflict { .. }) => Claimed::Conflict,
             Err(ItemError::Unknown { .. }) => Claimed::Unknown,
             Err(_) => Claimed::Refused,
         });
-        let read = read.ok().and_then(|mut found| found.pop().flatten());
-        match (outcome, read) {
-            (Ok(version), Some(read)) if read.version == claim.expect => {
-                match set.apply(&read.state) {
-                    Some(state) => Settled::Ours(Box::new(StoredJob { state, version })),
-                    None => Settled::Not(self.rest()),
-                }
-            }
-            (Ok(version), Some(read)) if read.version == version => Settled::Ours(Box::new(read)),
-            (Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }), _) => {
+        match outcome {
+            Ok(stored) => Settled::Ours(Box::new(stored)),
+            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {
                 self.settle_unknown(claim, &token).await
             }
-            (Err(ItemError::Missing), _) => Settled::Not(ClaimRefusal::Gone),
-            (Err(ItemError::Refused { reason }), _) => {
+            Err(ItemError::Missing) => Settled::Not(ClaimRefusal::Gone),
+            Err(ItemError::Refused { reason }) => {
                 tracing::error!(job_id = %claim.job, reason, "the store refused a claim");
                 Settled::Not(ClaimRefusal::Gone)
             }
-            (Err(ItemError::NotTaken { .. }), _) => Settled::Not(self.rest()),
+            Err(ItemError::NotTaken { .. }) => Settled::Not(self.rest()),
         }
     }
 

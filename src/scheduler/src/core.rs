@@ -101,7 +101,7 @@ impl Core {
         } = parts;
         let run = format!("{}.{run}", config.replica);
         let tasks = TaskTracker::new();
-        let writer = Writer::start(&store, stop, &tasks);
+        let writer = Writer::start(&store, &clock, stop, &tasks);
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),

@@ -1,33 +1,53 @@
 //! Group commit: writes that are ready together go to the store in one batch.
 //!
-//! Nobody waits for company: while batches are in flight the next one collects. At most `IN_FLIGHT_MAX`
-//! batches of one kind are in flight, each of at most `BATCH_MAX` items.
+//! The first goes at once; while a batch is in flight the next one collects. A further one goes beside it when it is
+//! worth a request of its own, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one kind are in
+//! flight, each of at most `BATCH_MAX` items.
 
-use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, Version};
+use fairlead_dispatch::Millis;
+use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
 use parking::Parking;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::clock::Clock;
 
 /// More batches at once gain little (measured on Elasticsearch: 2 to 4 is the knee).
 const IN_FLIGHT_MAX: usize = 4;
 /// Larger batches gain little and wait longer.
 const BATCH_MAX: usize = 500;
+/// What collects goes beside `n` batches in flight when it has `n` times so many items. A request alone costs the store
+/// as much as several items do.
+const COMPANY: usize = 32;
+/// Or when it has collected for so long: the store is slow, not busy.
+const PATIENCE_MS: u64 = 20;
 
-type Outcome = Result<Version, ItemError>;
-type Work<I> =
-    Box<dyn Fn(Vec<I>) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + Send>> + Send + Sync>;
+type Outcome<O = Version> = Result<O, ItemError>;
+type Work<I, O> =
+    Box<dyn Fn(Vec<I>) -> Pin<Box<dyn Future<Output = Vec<Outcome<O>>> + Send>> + Send + Sync>;
 
-/// Collects items of one kind and writes them in batches.
-pub(crate) struct GroupCommit<I> {
-    waiting: Parking<(I, oneshot::Sender<Outcome>)>,
+/// Collects items of one kind and writes them in batches; each is answered with an `O`.
+pub(crate) struct GroupCommit<I, O = Version> {
+    waiting: Parking<(I, oneshot::Sender<Outcome<O>>)>,
+    /// Something waits, or a batch is back.
     ready: Notify,
-    in_flight: Arc<Semaphore>,
-    work: Work<I>,
+    in_flight: AtomicUsize,
+    clock: Clock,
+    work: Work<I, O>,
 }
 
-impl<I> fmt::Debug for GroupCommit<I> {
+impl<I, O> fmt::Debug for GroupCommit<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupCommit")
             .field("waiting", &self.waiting.len())
@@ -35,18 +55,19 @@ impl<I> fmt::Debug for GroupCommit<I> {
     }
 }
 
-impl<I: Send + 'static> GroupCommit<I> {
-    fn new(work: Work<I>) -> Arc<Self> {
+impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
+    fn new(clock: &Clock, work: Work<I, O>) -> Arc<Self> {
         Arc::new(Self {
             waiting: Parking::default(),
             ready: Notify::new(),
-            in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)),
+            in_flight: AtomicUsize::new(0),
+            clock: clock.clone(),
             work,
         })
     }
 
     /// Writes `items` and waits for the outcome of each, in order.
-    pub(crate) async fn write(&self, items: Vec<I>) -> Vec<Outcome> {
+    pub(crate) async fn write(&self, items: Vec<I>) -> Vec<Outcome<O>> {
         let mut answers = Vec::with_capacity(items.len());
         self.waiting.with(|queue| {
             for item in items {
@@ -69,43 +90,70 @@ impl<I: Send + 'static> GroupCommit<I> {
 
     /// Takes batches until `stop`, then writes what still waits.
     async fn run(self: Arc<Self>, stop: CancellationToken, tasks: TaskTracker) {
+        // When what waits has waited long enough.
+        let mut patience = None;
         loop {
-            tokio::select! {
-                biased;
-                () = self.ready.notified() => {}
-                () = stop.cancelled() => {
-                    if self.waiting.len() == 0 {
-                        return;
-                    }
-                }
-            }
-            while self.waiting.len() > 0 {
-                let Ok(permit) = Arc::clone(&self.in_flight).acquire_owned().await else {
-                    return;
-                };
+            let (waiting, busy) = (self.waiting.len(), self.in_flight.load(Ordering::Relaxed));
+            let is_late = patience.is_some_and(|until| until <= self.clock.now());
+            if waiting > 0 && busy < IN_FLIGHT_MAX && (waiting >= busy * COMPANY || is_late) {
+                patience = None;
+                self.in_flight.fetch_add(1, Ordering::Relaxed);
                 let batch = self.waiting.with(|queue| {
                     let take = queue.len().min(BATCH_MAX);
                     queue.drain(..take).collect::<Vec<_>>()
                 });
-                let this = Arc::clone(&self);
-                tasks.spawn(async move {
-                    let (items, tells): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-                    let outcomes = (this.work)(items).await;
-                    warn_of(&outcomes);
-                    for (tell, outcome) in tells.into_iter().zip(outcomes) {
-                        // Whoever asked may have hung up; the write is in all the same.
-                        let _ = tell.send(outcome);
-                    }
-                    drop(permit);
-                });
+                tasks.spawn(Arc::clone(&self).send(batch));
+                continue;
             }
+            if waiting == 0 && stop.is_cancelled() {
+                return;
+            }
+            if waiting == 0 {
+                patience = None;
+            } else if patience.is_none() {
+                patience = Some(Millis(self.clock.now().0.saturating_add(PATIENCE_MS)));
+            }
+            let late = async {
+                match patience {
+                    Some(until) if busy < IN_FLIGHT_MAX => self.clock.sleep_until(until).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.ready.notified() => {}
+                () = stop.cancelled(), if waiting == 0 => {}
+                () = late => {}
+            }
+        }
+    }
+
+    /// Writes a batch of what waits.
+    async fn send(self: Arc<Self>, batch: Vec<(I, oneshot::Sender<Outcome<O>>)>) {
+        let _back = Back(&self.in_flight, &self.ready);
+        let (items, tells): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        let outcomes = (self.work)(items).await;
+        warn_of(&outcomes);
+        for (tell, outcome) in tells.into_iter().zip(outcomes) {
+            // Whoever asked may have hung up; the write is in all the same.
+            let _ = tell.send(outcome);
         }
     }
 }
 
+/// A batch in flight; back when this is dropped.
+struct Back<'a>(&'a AtomicUsize, &'a Notify);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.1.notify_one();
+    }
+}
+
 /// One line for all that a batch lost to a store in trouble.
-fn warn_of(outcomes: &[Outcome]) {
-    let in_trouble = |outcome: &&Outcome| {
+fn warn_of<O>(outcomes: &[Outcome<O>]) {
+    let in_trouble = |outcome: &&Outcome<O>| {
         matches!(
             outcome,
             Err(ItemError::NotTaken { .. } | ItemError::Unknown { .. })
@@ -121,34 +169,55 @@ fn warn_of(outcomes: &[Outcome]) {
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     submits: Arc<GroupCommit<NewJob>>,
+    claims: Arc<GroupCommit<Patch, StoredJob>>,
     patches: Arc<GroupCommit<Patch>>,
     sessions: Arc<GroupCommit<DocWrite>>,
     leases: Arc<GroupCommit<DocWrite>>,
 }
 
 impl Writer {
-    /// Starts both writers; they end when `stop` is cancelled and nothing waits.
+    /// Starts all writers; they end when `stop` is cancelled and nothing waits.
     pub(crate) fn start(
         store: &Arc<dyn JobStore>,
+        clock: &Clock,
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let (for_submits, for_patches) = (Arc::clone(store), Arc::clone(store));
-        let submits = GroupCommit::new(Box::new(move |jobs| {
-            let store = Arc::clone(&for_submits);
-            Box::pin(async move { store.submit(jobs).await })
-        }));
-        let patches = GroupCommit::new(Box::new(move |patches| {
-            let store = Arc::clone(&for_patches);
-            Box::pin(async move { store.patch(patches).await })
-        }));
-        let (sessions, leases) = (docs(store, DocKind::Session), docs(store, DocKind::Lease));
+        let (for_submits, for_claims) = (Arc::clone(store), Arc::clone(store));
+        let for_patches = Arc::clone(store);
+        let submits = GroupCommit::new(
+            clock,
+            Box::new(move |jobs| {
+                let store = Arc::clone(&for_submits);
+                Box::pin(async move { store.submit(jobs).await })
+            }),
+        );
+        let claims = GroupCommit::new(
+            clock,
+            Box::new(move |patches| {
+                let store = Arc::clone(&for_claims);
+                Box::pin(async move { store.patch_and_get(patches).await })
+            }),
+        );
+        let patches = GroupCommit::new(
+            clock,
+            Box::new(move |patches| {
+                let store = Arc::clone(&for_patches);
+                Box::pin(async move { store.patch(patches).await })
+            }),
+        );
+        let (sessions, leases) = (
+            docs(store, clock, DocKind::Session),
+            docs(store, clock, DocKind::Lease),
+        );
         tasks.spawn(Arc::clone(&submits).run(stop.clone(), tasks.clone()));
+        tasks.spawn(Arc::clone(&claims).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&patches).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&sessions).run(stop.clone(), tasks.clone()));
         tasks.spawn(Arc::clone(&leases).run(stop.clone(), tasks.clone()));
         Self {
             submits,
+            claims,
             patches,
             sessions,
             leases,
@@ -158,6 +227,11 @@ impl Writer {
     /// Creates jobs.
     pub(crate) async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome> {
         self.submits.write(jobs).await
+    }
+
+    /// Compare-and-set of one state by a claim, answered with the job as it is then.
+    pub(crate) async fn claim(&self, patch: Patch) -> Outcome<StoredJob> {
+        only(self.claims.write(vec![patch]).await)
     }
 
     /// Compare-and-set of one state.
@@ -176,16 +250,19 @@ impl Writer {
     }
 }
 
-fn docs(store: &Arc<dyn JobStore>, kind: DocKind) -> Arc<GroupCommit<DocWrite>> {
+fn docs(store: &Arc<dyn JobStore>, clock: &Clock, kind: DocKind) -> Arc<GroupCommit<DocWrite>> {
     let store = Arc::clone(store);
-    GroupCommit::new(Box::new(move |writes| {
-        let store = Arc::clone(&store);
-        Box::pin(async move { store.put_docs(kind, writes).await })
-    }))
+    GroupCommit::new(
+        clock,
+        Box::new(move |writes| {
+            let store = Arc::clone(&store);
+            Box::pin(async move { store.put_docs(kind, writes).await })
+        }),
+    )
 }
 
 /// The outcome of a batch of one.
-pub(crate) fn only(outcomes: Vec<Outcome>) -> Outcome {
+pub(crate) fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
     outcomes.into_iter().next().unwrap_or_else(|| {
         Err(ItemError::Unknown {
             reason: "the store gave no outcome".to_owned(),

@@ -186,6 +186,37 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Compare-and-set of states. `Ok` holds the new version.
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>>;
 
+    /// Compare-and-set of states, each answered with the job as it left it. `Unknown` also when that could not be
+    /// read, or when the job had changed again by then.
+    async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
+        let ids: Vec<JobId> = patches.iter().map(|patch| patch.id).collect();
+        let outcomes = self.patch(patches).await;
+        let is_in = |(outcome, id): (&Result<Version, ItemError>, &JobId)| {
+            outcome.as_ref().ok().map(|version| (*id, *version))
+        };
+        let (written, versions): (Vec<JobId>, Vec<Version>) =
+            outcomes.iter().zip(&ids).filter_map(is_in).unzip();
+        let unknown = |reason: String| ItemError::Unknown { reason };
+        let mut read = match self.get(&written).await {
+            Ok(read) => {
+                let pairs = read.into_iter().zip(versions);
+                pairs
+                    .map(|(job, version)| {
+                        job.filter(|job| job.version == version)
+                            .ok_or_else(|| unknown("it changed again at once".to_owned()))
+                    })
+                    .collect()
+            }
+            Err(error) => vec![Err(unknown(error.to_string())); written.len()],
+        }
+        .into_iter();
+        let lost = || Err(unknown("it was not read".to_owned()));
+        outcomes
+            .into_iter()
+            .map(|outcome| outcome.and_then(|_| read.next().unwrap_or_else(lost)))
+            .collect()
+    }
+
     /// Counts the waiting jobs by account, queue and host key, exact.
     async fn counts(&self) -> Result<Counts, StoreError>;
 

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ::elasticsearch::http::Method;
 use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value};
 
 use super::{
     cluster::{Answered, Call, Failure, Kind},
@@ -26,7 +27,7 @@ const ROUNDS: u32 = 4;
 const ROUND_WAIT: Duration = Duration::from_millis(50);
 /// What of the answer is needed.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
-    items.*.error.type,items.*.error.reason,items.*.error.caused_by";
+    items.*.error.type,items.*.error.reason,items.*.error.caused_by,items.*.get._source";
 
 /// One write.
 #[derive(Debug, Clone)]
@@ -46,10 +47,18 @@ pub(super) struct How {
     pub(super) in_flight: usize,
 }
 
+/// What an update left behind.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    pub(super) version: Version,
+    /// The whole document, if the update asked for it.
+    pub(super) source: Option<Map<String, Value>>,
+}
+
 /// What became of one item in one round.
 #[derive(Debug)]
 enum Got {
-    Done(Result<Version, ItemError>),
+    Done(Result<Written, ItemError>),
     Busy(String),
     NoIndex,
 }
@@ -57,12 +66,22 @@ enum Got {
 impl ElasticStore {
     /// Sends all; the results are in the order of `ops`.
     pub(super) async fn bulk(&self, ops: &[Op], how: How) -> Vec<Result<Version, ItemError>> {
+        let written = self.bulk_written(ops, how).await.into_iter();
+        written.map(|item| Ok(item?.version)).collect()
+    }
+
+    /// Sends all, and answers with what they left behind.
+    pub(super) async fn bulk_written(
+        &self,
+        ops: &[Op],
+        how: How,
+    ) -> Vec<Result<Written, ItemError>> {
         let lost = || {
             Err(ItemError::Unknown {
                 reason: "the bulk was not sent".to_owned(),
             })
         };
-        let mut results: Vec<Result<Version, ItemError>> = ops.iter().map(|_| lost()).collect();
+        let mut results: Vec<Result<Written, ItemError>> = ops.iter().map(|_| lost()).collect();
         let mut open: Vec<usize> = (0..ops.len()).collect();
         for round in 1..=ROUNDS {
             let got = self.round(ops, &open, how).await;
@@ -238,9 +257,12 @@ fn judge(item: BulkItem) -> Got {
         // it lasts, and to try again is vain.
         (_, reply::BLOCK) | (401 | 403, _) => Err(ItemError::NotTaken { reason }),
         (200..300, _) => match (item.seq_no, item.primary_term) {
-            (Some(seq_no), Some(primary_term)) => Ok(Version {
-                primary_term,
-                seq_no,
+            (Some(seq_no), Some(primary_term)) => Ok(Written {
+                version: Version {
+                    primary_term,
+                    seq_no,
+                },
+                source: item.get.and_then(|get| get.source),
             }),
             _ => Err(ItemError::Unknown {
                 reason: "a write was answered without its version".to_owned(),

@@ -5,7 +5,7 @@ use fairlead_job::{JobId, Spec};
 use serde_json::{Map, Value, json};
 
 use super::{
-    bulk::{How, Op},
+    bulk::{How, Op, Written},
     cluster::Call,
     documents,
     reply::{self, Got, Multi},
@@ -21,10 +21,7 @@ const GET_STATES: usize = 1_000;
 /// Bodies asked for in one request; they are larger.
 const GET_BODIES: usize = 100;
 
-/// The result of one item.
-type Item = Result<Version, ItemError>;
-
-/// What is got of documents.
+/// What is answered of documents.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Whole,
@@ -134,12 +131,16 @@ impl ElasticStore {
     }
 
     /// Compare-and-set of states: bulks of updates, each with the version that it expects.
-    pub(super) async fn patch_jobs(&self, patches: Vec<Patch>) -> Vec<Item> {
-        let cells = self.cells_of(&patches).await;
+    pub(super) async fn patch_jobs(
+        &self,
+        patches: &[Patch],
+        part: Part,
+    ) -> Vec<Result<Written, ItemError>> {
+        let cells = self.cells_of(patches).await;
         let (mut sent, mut ops) = (Vec::new(), Vec::new());
         let mut results = Vec::with_capacity(patches.len());
         for (number, (patch, cell)) in patches.iter().zip(cells).enumerate() {
-            match cell.and_then(|cell| self.update(patch, cell)) {
+            match cell.and_then(|cell| self.update(patch, cell, part)) {
                 Err(error) => results.push(Err(error)),
                 Ok(op) => {
                     sent.push(number);
@@ -152,7 +153,8 @@ impl ElasticStore {
             is_repeatable: false,
             in_flight: 3,
         };
-        for (number, result) in sent.into_iter().zip(self.bulk(&ops, how).await) {
+        let written = self.bulk_written(&ops, how).await;
+        for (number, result) in sent.into_iter().zip(written) {
             if let Some(slot) = results.get_mut(number) {
                 *slot = result;
             }
@@ -160,7 +162,34 @@ impl ElasticStore {
         results
     }
 
-    fn update(&self, patch: &Patch, cell: Option<Value>) -> Result<Op, ItemError> {
+    /// The same, with the states that it left behind.
+    pub(super) async fn patch_and_read(
+        &self,
+        patches: &[Patch],
+    ) -> Vec<Result<StoredJob, ItemError>> {
+        let written = self.patch_jobs(patches, Part::Whole).await;
+        let unread = |reason: String| ItemError::Unknown { reason };
+        let read = move || {
+            let read = |written: Written| {
+                let source = written.source;
+                let source = source.ok_or_else(|| unread("no state was answered".to_owned()))?;
+                let state = documents::state_of(source).map_err(unread)?;
+                let version = written.version;
+                Ok(StoredJob { state, version })
+            };
+            let each = written.into_iter();
+            each.map(|written| read(written?)).collect()
+        };
+        match reply::aside(read).await {
+            Ok(jobs) => jobs,
+            Err(error) => patches
+                .iter()
+                .map(|_| Err(unread(error.to_string())))
+                .collect(),
+        }
+    }
+
+    fn update(&self, patch: &Patch, cell: Option<Value>, part: Part) -> Result<Op, ItemError> {
         let id = patch.id;
         codec::check_id(id).map_err(|_| ItemError::Missing)?;
         let mut fields = documents::to_stored(patch.set.fields().clone());
@@ -174,13 +203,16 @@ impl ElasticStore {
         }
         let index = self.jobs_index(id);
         // Without `detect_noop` an update that changes nothing is a write too, acknowledged by all copies.
+        let mut body = json!({"doc": fields, "detect_noop": false});
+        if let Part::Whole = part {
+            body["_source"] = json!(true);
+        }
         let lines = format!(
-            "{}\n{}\n",
+            "{}\n{body}\n",
             json!({"update": {
                 "_index": index, "_id": id.to_string(),
                 "if_seq_no": patch.expect.seq_no, "if_primary_term": patch.expect.primary_term.max(1),
             }}),
-            json!({"doc": fields, "detect_noop": false})
         );
         Ok(Op { index, lines })
     }

@@ -108,6 +108,16 @@ pub(super) struct BulkItem {
     #[serde(rename = "_primary_term")]
     pub(super) primary_term: Option<u64>,
     pub(super) error: Option<Cause>,
+    /// The document after an update that asked for it.
+    pub(super) get: Option<ItemGet>,
+}
+
+/// The document of an item.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ItemGet {
+    #[serde(rename = "_source")]
+    pub(super) source: Option<Map<String, Value>>,
 }
 
 /// `_mget`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{changes::Places, cluster::Cluster, config::ElasticConfig, login, setup};
+use super::{changes::Places, cluster::Cluster, config::ElasticConfig, jobs::Part, login, setup};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
     EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
@@ -107,7 +107,12 @@ impl JobStore for ElasticStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        self.patch_jobs(patches).await
+        let written = self.patch_jobs(&patches, Part::Version).await.into_iter();
+        written.map(|item| Ok(item?.version)).collect()
+    }
+
+    async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
+        self.patch_and_read(&patches).await
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {

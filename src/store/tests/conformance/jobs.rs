@@ -167,7 +167,7 @@ pub(crate) async fn a_patch_names_fields_and_nulls_clear(store: &dyn JobStore) {
 }
 
 pub(crate) async fn a_stale_or_unknown_patch_is_told_apart(store: &dyn JobStore) {
-    let version = submit_all(store, vec![state(1), state(2), state(3)]).await;
+    let version = submit_all(store, (1..=5).map(state).collect()).await;
     change(store, id(2), |s| s.stage = Stage::Dispatch)
         .await
         .unwrap();
@@ -176,15 +176,27 @@ pub(crate) async fn a_stale_or_unknown_patch_is_told_apart(store: &dyn JobStore)
         expect,
         set: claim(&state(n), "t"),
     };
-    let results = store
-        .patch(vec![
-            patch(1, version[0]),
-            patch(2, version[1]),
-            patch(9, version[0]),
-            patch(3, version[2]),
-        ])
-        .await;
+    let patches = |first: u64, last: u64| {
+        let of = |n: u64| version[usize::try_from(n).unwrap() - 1];
+        vec![
+            patch(first, of(first)),
+            patch(2, of(2)),
+            patch(9, of(1)),
+            patch(last, of(last)),
+        ]
+    };
+    let results = store.patch(patches(1, 3)).await;
     assert!(results[0].is_ok() && results[3].is_ok(), "{results:?}");
+    assert!(
+        matches!(results[1], Err(ItemError::Conflict { .. })),
+        "{results:?}"
+    );
+    assert_eq!(results[2], Err(ItemError::Missing));
+    // The same, answered with what is there then.
+    let results = store.patch_and_get(patches(4, 5)).await;
+    for (result, n) in [(&results[0], 4), (&results[3], 5)] {
+        assert_eq!(result.as_ref(), Ok(&read_one(store, id(n)).await));
+    }
     assert!(
         matches!(results[1], Err(ItemError::Conflict { .. })),
         "{results:?}"
