@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_job::{ClusterNode, JobId, PlanError, Spec, Stage, cluster_nodes, plan::limit_s};
-use fairlead_store::{ClusterPlace, NewJob, StoredJob};
+use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
 use crate::{
@@ -128,31 +128,41 @@ impl Core {
 
     /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if the submit has
     /// a key: sent again, it makes those that are missing, and until then they wait for them.
+    ///
+    /// That nothing is in is only said when it is so of each node: else somebody would submit the others twice.
     pub(crate) async fn all_or_none(
         self: &Arc<Self>,
         outcomes: &mut [Result<StoredJob, Refusal>],
         clusters: &[Range<usize>],
         has_key: bool,
     ) {
+        let unknown = |refusal: &Refusal| refusal.body.code == ErrorCode::Unknown;
         for range in clusters {
             let Some(nodes) = outcomes.get_mut(range.clone()) else {
                 continue;
             };
-            let Some(refusal) = nodes.iter().find_map(|node| node.as_ref().err()).cloned() else {
+            let refusals = nodes.iter().filter_map(|node| node.as_ref().err());
+            let Some(mut refusal) = refusals.min_by_key(|refusal| !unknown(refusal)).cloned()
+            else {
                 continue;
             };
-            for node in nodes {
+            for node in nodes.iter_mut() {
                 let outcome = std::mem::replace(node, Err(refusal.clone()));
-                if let (Ok(stored), false) = (outcome, has_key) {
-                    self.take_back(stored).await;
+                if let (Ok(stored), false) = (outcome, has_key)
+                    && !self.take_back(stored).await
+                    && !unknown(&refusal)
+                {
+                    let reason = "a node of a cluster could not be taken back".to_owned();
+                    refusal = ItemError::Unknown { reason }.into();
                 }
             }
+            nodes.fill_with(|| Err(refusal.clone()));
         }
     }
 
-    /// Cancels a node's job that was stored without its peers. One that runs already waits for them, and ends when
-    /// they do not come.
-    async fn take_back(self: &Arc<Self>, stored: StoredJob) {
+    /// Cancels a node's job that was stored without its peers; `false`: it stays. One that runs already waits for
+    /// them, and ends when they do not come.
+    async fn take_back(self: &Arc<Self>, stored: StoredJob) -> bool {
         let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
         let reason = "another node of its cluster could not be stored";
         let taken = self
@@ -161,9 +171,13 @@ impl Core {
                 Ok(waits.then(|| cancelled(state, now_ms, reason)))
             })
             .await;
-        if let Err(refusal) = taken {
-            let error = refusal.body.message;
-            tracing::warn!(job_id = %id, error, "it ends when its peers are missed");
+        match taken {
+            Ok(changed) => changed.after.state.stage.is_terminal(),
+            Err(refusal) => {
+                let error = refusal.body.message;
+                tracing::warn!(job_id = %id, error, "it ends when its peers are missed");
+                false
+            }
         }
     }
 }

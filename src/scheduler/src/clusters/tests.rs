@@ -550,7 +550,11 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
         lab.core
             .all_or_none(&mut outcomes, std::slice::from_ref(&both), has_key)
             .await;
-        assert!(outcomes.iter().all(Result::is_err));
+        let codes = outcomes
+            .iter()
+            .map(|outcome| outcome.as_ref().unwrap_err().body.code);
+        let nothing_is_in = [ErrorCode::Unavailable; 3];
+        assert_eq!(codes.collect::<Vec<_>>(), nothing_is_in);
         let stage = lab.job(1).await.stage;
         let expected = if has_key {
             Stage::Submit
@@ -559,4 +563,30 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
         };
         assert_eq!(stage, expected);
     }
+}
+
+/// Seed 5131: of a cluster's nodes one was certainly not stored and one perhaps; "nothing was written" was said of both.
+#[tokio::test(start_paused = true)]
+async fn that_nothing_was_written_is_not_said_while_a_node_may_be_in() {
+    let lab = lab(1).await;
+    let both = 0..2;
+    let refused = async |nodes: [Result<StoredJob, Refusal>; 2]| {
+        let mut outcomes = Vec::from(nodes);
+        lab.core
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), false)
+            .await;
+        let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body.code;
+        outcomes.iter().map(code).collect::<Vec<_>>()
+    };
+    let not_taken = || Err(Refusal::stopping());
+    let unknown = || {
+        let reason = "no answer".to_owned();
+        Err(Refusal::from(fairlead_store::ItemError::Unknown { reason }))
+    };
+    let perhaps = [ErrorCode::Unknown; 2];
+    assert_eq!(refused([not_taken(), unknown()]).await, perhaps);
+    assert_eq!(refused([unknown(), not_taken()]).await, perhaps);
+    lab.dispatch(1, Stage::Running).await;
+    let runs = lab.core.stored_job(lab.jobs[0]).await.unwrap();
+    assert_eq!(refused([Ok(runs), not_taken()]).await, perhaps);
 }
