@@ -308,6 +308,12 @@ fn shown(op: &Op) -> String {
                 said("pending").unwrap_or_default()
             )
         }
+        Op::Put(kind @ DocKind::Lease, write) => {
+            let body = write.body.as_ref();
+            let jobs = body.and_then(|body| body.get("jobs")).cloned();
+            let jobs = jobs.unwrap_or_default();
+            format!("put {}/{} of {jobs}", kind.as_str(), write.id)
+        }
         Op::Put(kind, write) => format!("put {}/{}", kind.as_str(), write.id),
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Live {
     pub(crate) stored: StoredJob,
     /// When its agent was last heard to have it, on this replica's own clock.
     pub(crate) renewed: Millis,
+    /// Since when it is known here that it was told to stop, on the same clock.
+    pub(crate) stop_seen: Option<Millis>,
 }
 
 /// All jobs that testboxes hold, also by host.
@@ -49,13 +51,13 @@ impl LiveJobs {
                 self.unlink(&known.stored.state.host, id);
             }
         }
-        self.jobs.insert(
-            id,
-            Live {
-                stored,
-                renewed: now,
-            },
-        );
+        let stop_seen = known.and_then(|known| known.stop_seen).unwrap_or(now);
+        let live = Live {
+            stop_seen: stored.state.stop_asked.then_some(stop_seen),
+            renewed: now,
+            stored,
+        };
+        self.jobs.insert(id, live);
         self.by_host.entry(host).or_default().insert(id);
     }
 

@@ -41,13 +41,17 @@ fn stage_until_ms(state: &JobState) -> Option<u64> {
     (began_ms > 0).then(|| began_ms.saturating_add(limit_s.saturating_mul(1000)))
 }
 
+/// How long a job that was told to stop may take to say that it did, ms.
+pub(crate) fn stop_patience_ms(state: &JobState) -> u64 {
+    let grace_ms = u64::from(state.stop_grace_s.unwrap_or(0)).saturating_mul(1000);
+    STOPPING_MS.saturating_add(grace_ms)
+}
+
 /// When something must be done about a job that a testbox holds, UTC epoch ms: its stage or all of it takes too
 /// long, or it was told to stop and does not. `None`: never.
 pub(crate) fn due_ms(state: &JobState) -> Option<u64> {
     if state.stop_asked && state.stop_ms > 0 {
-        let grace_ms = u64::from(state.stop_grace_s.unwrap_or(0)).saturating_mul(1000);
-        let patience_ms = STOPPING_MS.saturating_add(grace_ms);
-        let told_ms = state.stop_ms.saturating_add(patience_ms);
+        let told_ms = state.stop_ms.saturating_add(stop_patience_ms(state));
         let home_ms = stage_until_ms(state).filter(|_| state.stage == Stage::PostRun);
         return Some(home_ms.map_or(told_ms, |home_ms| told_ms.max(home_ms)));
     }
@@ -80,12 +84,14 @@ fn overdue(state: &JobState, now_ms: u64) -> JobState {
 }
 
 impl Core {
-    /// Looks after a job of which something is due.
-    pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str) {
+    /// Looks after a job of which something is due. `had_time`: if it was told to stop, so long ago on this replica's own
+    /// clock that it should have. Whoever told it may have another wall clock.
+    pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str, had_time: bool) {
         let now_ms = self.clock.wall_ms();
         let outcome = self
             .change(id, |state| {
                 let is_due = due_ms(state).is_some_and(|due_ms| due_ms < now_ms);
+                let is_due = is_due && (had_time || !state.stop_asked);
                 if !is_due || !state.stage.is_held() || state.claim_token != claim_token {
                     return Ok(None);
                 }
@@ -110,7 +116,10 @@ mod tests {
     use fairlead_job::Health;
 
     use super::*;
-    use crate::{lease::lost, testing::held};
+    use crate::{
+        lease::lost,
+        testing::{core, held, store_job},
+    };
 
     #[test]
     fn a_stage_that_takes_too_long_is_told_to_stop_and_then_ends_so() {
@@ -129,6 +138,28 @@ mod tests {
             assert_eq!((next.stage, next.attempt), (Stage::Submit, 2));
             assert_eq!(next.attempts[0].health, Health::TimeoutSetup);
         }
+    }
+
+    /// The clock of the one was minutes ahead of the clock of the other, which had told the job to stop. Seed 8965.
+    #[tokio::test]
+    async fn a_job_that_was_told_to_stop_has_its_time_on_the_clock_of_whoever_waits() {
+        let (_data, core) = core().await;
+        let told = JobState {
+            stage: Stage::Running,
+            stop_asked: true,
+            stop_ms: core.clock.wall_ms() - 10 * STOPPING_MS,
+            ..held()
+        };
+        let job = store_job(&core, told).await;
+        let (id, token) = (job.state.job_id, job.state.claim_token.clone());
+        core.observe(&job);
+        let stage = async || core.stored_job(id).await.unwrap().state.stage;
+        core.look_after(id).await;
+        assert_eq!(stage().await, Stage::Running, "it was just heard of");
+        core.time_out(id, &token, false).await;
+        assert_eq!(stage().await, Stage::Running);
+        core.time_out(id, &token, true).await;
+        assert_eq!(stage().await, Stage::Finish);
     }
 
     #[test]

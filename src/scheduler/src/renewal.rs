@@ -15,7 +15,13 @@ use fairlead_job::JobId;
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::{core::Core, jobs::Live, lease::BOOT_SESSION, overdue::due_ms, refusal::Refusal};
+use crate::{
+    core::Core,
+    jobs::Live,
+    lease::BOOT_SESSION,
+    overdue::{due_ms, stop_patience_ms},
+    refusal::Refusal,
+};
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;
@@ -214,9 +220,12 @@ impl Core {
         }
     }
 
-    async fn look_after(self: &Arc<Self>, id: JobId) {
+    pub(crate) async fn look_after(self: &Arc<Self>, id: JobId) {
         // As it is now: looking after another job of the same host may have renewed it.
-        let Some(Live { stored, .. }) = self.live.get(id) else {
+        let Some(Live {
+            stored, stop_seen, ..
+        }) = self.live.get(id)
+        else {
             return;
         };
         let state = &stored.state;
@@ -234,7 +243,11 @@ impl Core {
                 Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
             }
         } else if due_ms(state).is_some_and(|due_ms| due_ms < self.clock.wall_ms()) {
-            self.time_out(state.job_id, &state.claim_token).await;
+            let stopping_ms =
+                stop_seen.map_or(0, |since| self.clock.now().0.saturating_sub(since.0));
+            let had_time = stopping_ms >= stop_patience_ms(state);
+            self.time_out(state.job_id, &state.claim_token, had_time)
+                .await;
         }
     }
 

@@ -199,6 +199,13 @@ impl Check {
         }
     }
 
+    /// A host sends a heartbeat that names these jobs and no others: it has given up those that it had before, even if
+    /// it never hears the answer (seed 4201).
+    pub(super) fn named(&mut self, host: usize, tokens: &[&str]) {
+        self.renewed
+            .retain(|token, (its, _)| *its != host || tokens.contains(&token.as_str()));
+    }
+
     /// A request in which a host named these jobs, and no others, was answered well.
     pub(super) fn renewed(&mut self, host: usize, tokens: &[&str], sent_ms: u64) {
         // What it names no more it need not be told of.

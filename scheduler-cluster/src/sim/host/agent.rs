@@ -340,6 +340,7 @@ impl Agent {
         let message = Message::new(format!("{} heartbeat", plan.name), path, &request);
         let (client, shared) = (Arc::clone(&self.beater), Arc::clone(&self.shared));
         let sent_ms = self.now_ms();
+        self.shared.says(&request.running);
         self.beat = Some(Beat {
             sent_ms,
             answer: Box::pin(async move {
@@ -437,6 +438,13 @@ impl Agent {
 }
 
 impl Shared {
+    /// It says to some replica that it has these jobs and no others, whether or not it hears an answer.
+    fn says(&self, running: &[fairlead_api::HeldJob]) {
+        let tokens = running.iter().map(|held| held.claim_token.as_str());
+        let tokens: Vec<&str> = tokens.collect();
+        self.world.check().named(self.host, &tokens);
+    }
+
     /// A request that named these jobs was answered well.
     fn heard_with(&self, sent_ms: u64, running: &[fairlead_api::HeldJob]) {
         let tokens = running.iter().map(|held| held.claim_token.as_str());
