@@ -30,6 +30,8 @@ const JOBS_MAX: u32 = 256;
 pub(crate) const HELD_MAX: usize = 10_000;
 /// Most tags, devices or cache directories of a host.
 const LIST_MAX: usize = 1_000;
+/// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
+const SOON_MS: u64 = 1_000;
 /// An answer that the engine owes is waited for this much longer than asked, ms.
 const OWED_MS: u64 = 30_000;
 
@@ -284,11 +286,17 @@ impl Core {
             let jobs = self.hand_out(&turn, again).await?;
             return Ok(self.consume_answer(jobs, stop));
         }
+        let told = self.clock.now();
         let mut waited = self.wait_for_jobs(&ask).await?;
         let jobs = self
             .hand_out(&turn, std::mem::take(&mut waited.jobs))
             .await?;
-        let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
+        let is_soon = self.clock.now().0.saturating_sub(told.0) < SOON_MS;
+        let stop = if is_soon && !jobs.is_empty() {
+            Vec::new()
+        } else {
+            self.stop_orders(&ask.offerer.host, &ask.running).await?
+        };
         waited.withdraw.answered = waited.settled;
         Ok(self.consume_answer(jobs, stop))
     }

@@ -24,7 +24,7 @@ const LEAVE_QUIET: Duration = Duration::from_millis(300);
 const LEAVE_MAX_MS: u64 = 3_000;
 /// How long a client may take to send a request's head. It bounds the time between two requests of one connection
 /// too, so it is longer than clients keep idle ones (reqwest 90 s, nginx 60 s): else a request could meet the end.
-const HEAD_TIME: Duration = Duration::from_secs(120);
+const HEAD_TIME: Duration = Duration::from_mins(2);
 /// How long to rest when no connection can be accepted (no file descriptor left).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 

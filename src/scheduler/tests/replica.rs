@@ -537,3 +537,25 @@ async fn a_connection_that_a_client_keeps_stays_open_for_longer_than_the_client_
     }
     assert_eq!(answers, [0, 31, 91].map(|idle| (idle, true)));
 }
+
+/// Clients that send head and body apart, as Python's do, met a broken connection now and then.
+#[tokio::test]
+async fn a_body_that_nobody_wants_does_not_break_the_connection() {
+    let lab = Lab::start().await;
+    let address = lab.server.as_ref().unwrap().url().replace("http://", "");
+    let mut connection = TcpStream::connect(&address).await.unwrap();
+    for _ in 0..2 {
+        let head = format!(
+            "POST /scheduler/v1/health HTTP/1.1\r\nhost: {address}\r\ncontent-length: 4\r\n\r\n"
+        );
+        connection.write_all(head.as_bytes()).await.unwrap();
+        // Long enough for an answer that does not wait for the body.
+        for _ in 0..20_000 {
+            tokio::task::yield_now().await;
+        }
+        connection.write_all(b"null").await.unwrap();
+        let mut answer = [0; 4_096];
+        let read = connection.read(&mut answer).await.unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 405"));
+    }
+}

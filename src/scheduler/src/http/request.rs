@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bytes::{Buf, Bytes};
@@ -20,6 +20,8 @@ pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error
 
 /// Longest path, bytes.
 const PATH_MAX: usize = 4096;
+/// So much of a body is read although no handler wants it, bytes.
+const UNREAD_MAX: usize = 64 << 10;
 
 /// One request.
 pub(super) struct Request {
@@ -28,8 +30,32 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
-    /// Behind a lock only so that a request may be looked at from several places; taken once.
-    body: Mutex<Option<BodyStream>>,
+    body: Unread,
+}
+
+/// The body while nobody has begun to read it.
+#[derive(Clone)]
+pub(super) struct Unread(Arc<Mutex<Option<BodyStream>>>);
+
+impl Unread {
+    fn take(&self) -> Option<BodyStream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Reads a small body that no handler wanted. HTTP/1 breaks a connection with a body that was not read, and its
+    /// client may be writing the next request by then.
+    pub(super) async fn read_out(self) {
+        let Some(mut stream) = self.take() else {
+            return;
+        };
+        let mut left = UNREAD_MAX;
+        while let Some(Ok(piece)) = stream.next().await {
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                return;
+            }
+        }
+    }
 }
 
 impl Request {
@@ -57,7 +83,7 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
-            body: Mutex::new(Some(body)),
+            body: Unread(Arc::new(Mutex::new(Some(body)))),
         })
     }
 
@@ -86,10 +112,12 @@ impl Request {
 
     /// The body, once.
     pub(super) fn take_body(&mut self) -> Option<BodyStream> {
-        self.body
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.body.take()
+    }
+
+    /// The body, as long as nobody takes it.
+    pub(super) fn unread(&self) -> Unread {
+        self.body.clone()
     }
 
     /// The whole body, if it is not larger than `limit`.

@@ -1,6 +1,6 @@
 //! Which handler answers which method and path.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use fairlead_api::{ENDPOINTS, ErrorCode};
@@ -24,6 +24,9 @@ mod files;
 mod jobs;
 mod testboxes;
 mod timers;
+
+/// How long a body that no handler wants may take.
+const READ_OUT: Duration = Duration::from_secs(1);
 
 /// Everything that the replica answers.
 pub(crate) fn filter(core: Arc<Core>) -> BoxedFilter<(Response,)> {
@@ -54,7 +57,13 @@ where
         Ok(request) => request,
         Err(refusal) => return refuse(refusal),
     };
-    match AssertUnwindSafe(route(core, request)).catch_unwind().await {
+    let (unread, clock) = (request.unread(), core.clock.clone());
+    let answered = AssertUnwindSafe(route(core, request)).catch_unwind().await;
+    tokio::select! {
+        () = unread.read_out() => {}
+        () = clock.sleep(READ_OUT) => {}
+    }
+    match answered {
         Ok(Ok(response)) => response,
         Ok(Err(refusal)) => refuse(refusal),
         Err(_) => {
