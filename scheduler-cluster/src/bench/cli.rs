@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use super::{
     figure::{At, Rate},
     history::History,
-    load::Site,
+    load::{Agent, Site},
     pin, plots,
     raw::Raw,
     report::Report,
@@ -134,8 +134,9 @@ impl BenchArgs {
             raw: Raw::new(elasticsearch)?,
         };
         let measured = self.measure(&place, say).await;
-        place.raw.forget(&place.prefix).await?;
+        let forgotten = place.raw.forget(&place.prefix).await;
         let report = measured?;
+        forgotten?;
         if let Some(path) = &self.report {
             let words: Vec<String> = std::env::args().skip(1).collect();
             let command = format!("fairlead-bench {}", words.join(" "));
@@ -165,7 +166,10 @@ impl BenchArgs {
             let site = site_of(&cluster)?;
             let finished = if nth == 0 { self.finished } else { 0 };
             let prefix = cluster.settings().index_prefix.clone();
+            let most = self.agents.iter().copied().max().unwrap_or(1);
             let mut bench = Bench {
+                agents: (0..most).map(Agent::new).collect(),
+                elasticsearch: place.raw.processes().await?,
                 plan: &plan,
                 cluster: &mut cluster,
                 site: &site,

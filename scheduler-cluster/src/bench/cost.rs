@@ -8,12 +8,12 @@ use fairlead_store::{ElasticConfig, ElasticStore, JobStore};
 use super::{
     figure::Goal,
     load::{Agent, Site},
-    raw::Raw,
     report::Fact,
+    run::cpu_s,
 };
 use crate::{
     clock::{now, pause},
-    launch::Cluster,
+    launch::{Cluster, Process},
 };
 
 const KIB_OF_MB: f64 = 1_024.0;
@@ -74,26 +74,25 @@ impl Costs {
     /// Measures once more. The first replica is killed and started again.
     pub(super) async fn measure(
         &mut self,
-        cluster: &mut Cluster,
-        site: &Site,
-        raw: &Raw,
+        (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),
+        elasticsearch: &[Process],
         idle: Duration,
     ) -> anyhow::Result<()> {
         let first = cluster.replicas().first().context("no replica")?;
         let process = first.process.as_ref().context("a replica does not run")?;
         let kib = process.resident_kib();
         self.resident.push(f64::from(kib) / KIB_OF_MB);
-        let before = (process.cpu(), raw.cpu_s().await?, now());
+        let before = (process.cpu(), cpu_s(elasticsearch), now());
         pause(idle).await;
         let seconds = before.2.elapsed().as_secs_f64();
         let used = process.cpu().saturating_sub(before.0).as_secs_f64();
         self.idle.push(used / seconds * 100.0);
-        let elasticsearch = raw.cpu_s().await? - before.1;
+        let elasticsearch = cpu_s(elasticsearch) - before.1;
         self.idle_elasticsearch
             .push(elasticsearch / seconds * 100.0);
         self.counts.push(counted_ms(cluster).await?);
         self.search.push(searched_ms(site).await?);
-        self.start.push(started_ms(cluster, site).await?);
+        self.start.push(started_ms(cluster, site, agent).await?);
         Ok(())
     }
 }
@@ -124,12 +123,11 @@ async fn searched_ms(site: &Site) -> anyhow::Result<f64> {
 }
 
 /// From the start of the first replica's process until an agent has a job.
-async fn started_ms(cluster: &mut Cluster, site: &Site) -> anyhow::Result<f64> {
+async fn started_ms(cluster: &mut Cluster, site: &Site, agent: &mut Agent) -> anyhow::Result<f64> {
     let number = cluster.replicas().first().context("no replica")?.number;
     cluster.kill(number).await?;
     let begin = now();
     cluster.start(number)?;
-    let mut agent = Agent::new(0);
     while agent.ask(site, 1, 1).await.unwrap_or(0) == 0 {
         anyhow::ensure!(
             begin.elapsed() < START_TIME,

@@ -27,6 +27,8 @@ const RECEIPT: &str = "receipt";
 const MEMORY_MB: u32 = 4_000_000;
 /// Jobs that an agent may take at one time, at most.
 pub(super) const JOBS_MAX: usize = 256;
+/// Jobs that an agent has at a time at most, unless one answer brings more: it names them whenever it asks.
+const HELD_MAX: usize = 64;
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(2);
 /// How long agents wait for the jobs that were submitted, seconds.
@@ -145,8 +147,29 @@ impl Site {
         Ok(rate(count, begin.elapsed().as_secs_f64()))
     }
 
-    /// Agents ask until `count` of the jobs that wait were handed out, at most `each` a request. Jobs a second.
+    /// Agents take `count` of the jobs that wait, at most `each` a request, and end them. How many seconds it took to
+    /// hand them out, and how much `used` grew in these: that they end is not measured.
     pub(super) async fn dispatch(
+        &self,
+        agents: &mut [Agent],
+        count: usize,
+        each: usize,
+        used: impl Fn() -> f64,
+    ) -> anyhow::Result<(f64, f64)> {
+        let (mut left, mut seconds, mut use_then) = (count, 0.0, 0.0);
+        while left > 0 {
+            let part = left.min(agents.len().max(1) * each.max(HELD_MAX));
+            let before = used();
+            seconds += self.hand_out(agents, part, each).await?;
+            use_then += used() - before;
+            try_join_all(agents.iter_mut().map(|agent| agent.finish_all(self))).await?;
+            left -= part;
+        }
+        Ok((seconds, use_then))
+    }
+
+    /// Agents ask until `count` jobs were handed out. Seconds.
+    async fn hand_out(
         &self,
         agents: &mut [Agent],
         count: usize,
@@ -176,7 +199,7 @@ impl Site {
         };
         let ended = try_join_all(agents.iter_mut().map(ask)).await?;
         let last = ended.into_iter().max().context("no agent")?;
-        Ok(rate(count, last.duration_since(begin).as_secs_f64()))
+        Ok(last.duration_since(begin).as_secs_f64())
     }
 
     /// One job after the other is submitted while an agent waits: how long from the submit to the receipt, ms.
@@ -292,10 +315,4 @@ impl Agent {
         }
         Ok(())
     }
-}
-
-/// Ends all that these agents hold, all of them at the same time.
-pub(super) async fn finish(agents: &mut [Agent], site: &Site) -> anyhow::Result<()> {
-    try_join_all(agents.iter_mut().map(|agent| agent.finish_all(site))).await?;
-    Ok(())
 }

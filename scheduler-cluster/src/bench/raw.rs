@@ -10,7 +10,7 @@ use super::{
     figure::Series,
     sample::{Run, Sample},
 };
-use crate::{clock::now, http};
+use crate::{clock::now, http, launch::Process};
 
 /// What of an answer is needed: as the scheduler asks.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
@@ -84,19 +84,20 @@ impl Raw {
         Ok(())
     }
 
-    /// Processor time of Elasticsearch so far, seconds.
-    pub(super) async fn cpu_s(&self) -> anyhow::Result<f64> {
+    /// Processes of Elasticsearch: its own figures of them are as old as a second.
+    pub(super) async fn processes(&self) -> anyhow::Result<Vec<Process>> {
         let url = format!(
-            "{}/_nodes/stats/process?filter_path=nodes.*.process.cpu.total_in_millis",
+            "{}/_nodes/process?filter_path=nodes.*.process.id",
             self.base
         );
         let answer = self.client.get(url).send().await?.error_for_status()?;
-        let stats: Value = serde_json::from_slice(&answer.bytes().await?)?;
-        let nodes = stats["nodes"].as_object().context("no nodes")?;
-        let ms = nodes
-            .values()
-            .filter_map(|node| node["process"]["cpu"]["total_in_millis"].as_f64());
-        Ok(ms.sum::<f64>() / 1_000.0)
+        let nodes: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let nodes = nodes["nodes"].as_object().context("no nodes")?;
+        let found = nodes.values().map(|node| {
+            let pid = node["process"]["id"].as_i64().context("a node has no id")?;
+            Process::find(i32::try_from(pid)?).context("Elasticsearch runs on another machine")
+        });
+        found.collect()
     }
 
     async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {

@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
+
 use super::{
     cost::Costs,
     figure::{At, Figure, Goal, Rate},
-    load::{Agent, JOBS_MAX, Site, finish},
-    raw::Raw,
+    load::{Agent, JOBS_MAX, Site},
+    raw::{Raw, rate},
     report::Report,
     sample::Sample,
 };
-use crate::{clock::now, launch::Cluster};
+use crate::{
+    clock::now,
+    launch::{Cluster, Process},
+};
 
 /// Of one raw bulk: jobs that are created or claimed.
 const RAW_BATCH: usize = 100;
@@ -141,6 +146,10 @@ impl Figures {
 
 /// One benchmark.
 pub(super) struct Bench<'a> {
+    /// They stay for all of it, as machines of a lab do.
+    pub(super) agents: Vec<Agent>,
+    /// Processes of Elasticsearch.
+    pub(super) elasticsearch: Vec<Process>,
     pub(super) plan: &'a Plan,
     pub(super) cluster: &'a mut Cluster,
     pub(super) site: &'a Site,
@@ -167,10 +176,11 @@ impl Bench<'_> {
             );
             for round in 1..=self.plan.rounds {
                 (self.say)(&format!("round {round} of {}", self.plan.rounds));
-                self.round(&mut figures).await?;
+                self.round(&mut figures, wanted).await?;
                 let idle = self.plan.idle;
-                let measured = costs.measure(self.cluster, self.site, self.raw, idle);
-                measured.await?;
+                let agent = self.agents.first_mut().context("no agents")?;
+                let lab = (&mut *self.cluster, self.site, agent);
+                costs.measure(lab, &self.elasticsearch, idle).await?;
             }
             report.figures.extend(figures.all());
             report.facts.extend(costs.all());
@@ -180,12 +190,12 @@ impl Bench<'_> {
     }
 
     /// Elasticsearch compiles what it does often: until then it is many times slower.
-    async fn warm_up(&self, waiting: usize) -> anyhow::Result<()> {
+    async fn warm_up(&mut self, waiting: usize) -> anyhow::Result<()> {
         (self.say)("warming up");
         let begin = now();
         let mut unused = Figures::new(self.plan, waiting);
         loop {
-            self.round(&mut unused).await?;
+            self.round(&mut unused, waiting).await?;
             if begin.elapsed() >= self.plan.warm_up {
                 return Ok(());
             }
@@ -200,20 +210,26 @@ impl Bench<'_> {
         Ok(())
     }
 
-    async fn round(&self, figures: &mut Figures) -> anyhow::Result<()> {
-        let mut submitted = 0;
-        for (clients, each, figure) in &mut figures.submits {
-            submitted += self.submits(*clients, *each, figure).await?;
-        }
-        let mut dispatched = 0;
-        for (agents, each, figure) in &mut figures.dispatches {
-            let cpu = (*agents == CPU_AGENTS).then_some(&mut figures.claim_cpu);
-            dispatched += self.dispatches(*agents, *each, figure, cpu).await?;
+    /// Submits and dispatches by turns, so that never many more wait than should.
+    async fn round(&mut self, figures: &mut Figures, waiting: usize) -> anyhow::Result<()> {
+        let mut there = waiting;
+        let turns = figures.submits.len().max(figures.dispatches.len());
+        for turn in 0..turns {
+            if let Some((clients, each, figure)) = figures.submits.get_mut(turn) {
+                there += self.submits(*clients, *each, figure).await?;
+            }
+            if let Some((agents, each, figure)) = figures.dispatches.get_mut(turn) {
+                let count = self.count(*agents);
+                self.fill(there, waiting.max(count)).await?;
+                there = there.max(waiting.max(count));
+                let cpu = (*agents == CPU_AGENTS).then_some(&mut figures.claim_cpu);
+                there -= self.dispatches(*agents, *each, figure, cpu).await?;
+            }
         }
         self.receipts(figures).await?;
         // Each round has as many that wait.
-        self.fill(submitted, dispatched).await?;
-        self.take_away(submitted.saturating_sub(dispatched)).await
+        self.fill(there, waiting).await?;
+        self.take_away(there.saturating_sub(waiting)).await
     }
 
     /// Of one client or agent alone fewer are measured: it waits for each.
@@ -243,7 +259,7 @@ impl Bench<'_> {
     }
 
     async fn dispatches(
-        &self,
+        &mut self,
         agents: usize,
         each: usize,
         figure: &mut Figure,
@@ -251,29 +267,26 @@ impl Bench<'_> {
     ) -> anyhow::Result<usize> {
         let (raw, run, count) = (self.raw, self.sample.next_run(), self.count(agents));
         let (_, states) = raw.create(self.sample, run, count, RAW_BATCH).await?;
-        let before = raw.cpu_s().await?;
+        let before = cpu_s(&self.elasticsearch);
         let batch = claims_in_bulk(agents);
         let limit = raw.claim(self.sample, run, &states, batch).await?;
-        let between = raw.cpu_s().await?;
-        let mut all: Vec<Agent> = (0..agents).map(Agent::new).collect();
-        let ours = self.site.dispatch(&mut all, count, each).await?;
-        let after = raw.cpu_s().await?;
-        figure.push(ours, limit);
+        let raw_cpu_s = cpu_s(&self.elasticsearch) - before;
+        let all = self.agents.get_mut(..agents).context("too few agents")?;
+        let used = || cpu_s(&self.elasticsearch);
+        let (seconds, our_cpu_s) = self.site.dispatch(all, count, each, used).await?;
+        figure.push(rate(count, seconds), limit);
         if let Some(cpu) = cpu {
             let micros_each = 1e6 / f64::from(u32::try_from(count)?);
-            cpu.push(
-                (after - between) * micros_each,
-                (between - before) * micros_each,
-            );
+            cpu.push(our_cpu_s * micros_each, raw_cpu_s * micros_each);
         }
-        finish(&mut all, self.site).await?;
         Ok(count)
     }
 
-    async fn take_away(&self, surplus: usize) -> anyhow::Result<()> {
-        let mut all: Vec<Agent> = (0..16).map(Agent::new).collect();
-        self.site.dispatch(&mut all, surplus, JOBS_MAX).await?;
-        finish(&mut all, self.site).await
+    async fn take_away(&mut self, surplus: usize) -> anyhow::Result<()> {
+        let count = self.agents.len().min(16);
+        let some = self.agents.get_mut(..count).context("no agents")?;
+        self.site.dispatch(some, surplus, JOBS_MAX, || 0.0).await?;
+        Ok(())
     }
 
     async fn receipts(&self, figures: &mut Figures) -> anyhow::Result<()> {
@@ -289,6 +302,12 @@ impl Bench<'_> {
         figures.receipt_p99.push(ours.p99(), ours.median());
         Ok(())
     }
+}
+
+/// Processor time so far, seconds.
+pub(super) fn cpu_s(processes: &[Process]) -> f64 {
+    let used: Duration = processes.iter().map(Process::cpu).sum();
+    used.as_secs_f64()
 }
 
 /// Dispatches with the most jobs waiting against those with the least: what it costs must not grow with what waits.

@@ -12,7 +12,8 @@ use rustix::process::Signal;
 
 use super::{
     figure::Goal,
-    load::{Agent, Site, finish},
+    load::{Agent, Site},
+    raw::rate,
     report::Fact,
 };
 use crate::{clock::until, launch::Process};
@@ -56,16 +57,15 @@ pub(super) async fn measure(
     let mut alone = fact("submits/s, 1 a request, 64 clients", None);
     let mut together = fact("submits/s, 100 a request, 8 clients", Some(10_000.0));
     let mut dispatched = fact("dispatches/s, 64 agents, up to 32 an answer", Some(5_000.0));
+    let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
     for _ in 0..rounds {
         alone.push(site.submit_many(64, jobs, 1).await?);
         together.push(site.submit_many(8, jobs, 100).await?);
         for timed in [true, false] {
-            let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
-            let rate = site.dispatch(&mut agents, jobs, 32).await?;
+            let (seconds, _) = site.dispatch(&mut agents, jobs, 32, || 0.0).await?;
             if timed {
-                dispatched.push(rate);
+                dispatched.push(rate(jobs, seconds));
             }
-            finish(&mut agents, &site).await?;
         }
     }
     drop(solo);
