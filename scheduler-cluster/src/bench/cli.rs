@@ -183,6 +183,7 @@ impl BenchArgs {
                     let history = History::new(&sample, &prefix)?;
                     let filled = place.raw.fill(&prefix, finished, |n| history.create(n));
                     filled.await?;
+                    site.searches_again().await?;
                 }
                 bench.run().await
             };
