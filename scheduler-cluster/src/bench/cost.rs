@@ -8,8 +8,8 @@ use fairlead_store::{ElasticConfig, ElasticStore, JobStore};
 use super::{
     figure::Goal,
     load::{Agent, Site},
+    raw::cpu_s,
     report::Fact,
-    run::cpu_s,
 };
 use crate::{
     clock::{now, pause},

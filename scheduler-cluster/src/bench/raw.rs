@@ -209,6 +209,12 @@ impl Raw {
     }
 }
 
+/// Processor time so far, seconds.
+pub(super) fn cpu_s(processes: &[Process]) -> f64 {
+    let used: Duration = processes.iter().map(Process::cpu).sum();
+    used.as_secs_f64()
+}
+
 pub(super) fn rate(count: usize, seconds: f64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds
 }

@@ -8,7 +8,7 @@ use super::{
     cost::Costs,
     figure::{At, Figure, Goal, Rate},
     load::{Agent, JOBS_MAX, Site},
-    raw::{Raw, rate},
+    raw::{Raw, cpu_s, rate},
     report::Report,
     sample::Sample,
 };
@@ -309,12 +309,6 @@ impl Bench<'_> {
         figures.raw_p99.push(limit.p99(), limit.median());
         Ok(())
     }
-}
-
-/// Processor time so far, seconds.
-pub(super) fn cpu_s(processes: &[Process]) -> f64 {
-    let used: Duration = processes.iter().map(Process::cpu).sum();
-    used.as_secs_f64()
 }
 
 /// Dispatches with the most jobs waiting against those with the least: what it costs must not grow with what waits.

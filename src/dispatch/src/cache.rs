@@ -150,16 +150,8 @@ impl Cache {
     /// Whether a find for about this ended so lately that what it brought is still fresh: a host's free memory
     /// changes with each job, and each find takes its turn.
     pub(crate) fn is_about_fresh(&self, wanted: &Wanted, now: u64) -> bool {
-        let with = |free_mb, total_mb| Wanted {
-            free_mb,
-            total_mb,
-            ..wanted.clone()
-        };
-        let tolerance = wanted.free_mb / ABOUT;
-        let less = with(wanted.free_mb.saturating_sub(tolerance), 0);
-        let more = with(wanted.free_mb.saturating_add(tolerance), u32::MAX);
         self.found
-            .range(less..=more)
+            .iter()
             .any(|(found, at)| found.is_about(wanted) && at.saturating_add(FRESH_MS) >= now)
     }
 

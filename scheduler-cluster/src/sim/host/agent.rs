@@ -440,17 +440,19 @@ impl Agent {
 impl Shared {
     /// It says to some replica that it has these jobs and no others, whether or not it hears an answer.
     fn says(&self, running: &[fairlead_api::HeldJob]) {
-        let tokens = running.iter().map(|held| held.claim_token.as_str());
-        let tokens: Vec<&str> = tokens.collect();
-        self.world.check().named(self.host, &tokens);
+        self.world.check().named(self.host, &tokens(running));
     }
 
     /// A request that named these jobs was answered well.
     fn heard_with(&self, sent_ms: u64, running: &[fairlead_api::HeldJob]) {
-        let tokens = running.iter().map(|held| held.claim_token.as_str());
-        let tokens: Vec<&str> = tokens.collect();
+        let tokens = tokens(running);
         self.world.check().renewed(self.host, &tokens, sent_ms);
     }
+}
+
+fn tokens(running: &[fairlead_api::HeldJob]) -> Vec<&str> {
+    let tokens = running.iter().map(|held| held.claim_token.as_str());
+    tokens.collect()
 }
 
 /// The answer of what is open; never, when nothing is.
