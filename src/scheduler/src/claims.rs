@@ -22,7 +22,7 @@ use crate::{
 /// How often one claim is settled by another write before the job is left alone for a while.
 const SETTLE_TRIES_MAX: usize = 5;
 /// How long a job rests when the store could not say, ms.
-const REST_MS: u64 = 2_000;
+const REST_MS: u64 = 500;
 
 /// A claim that the engine wants.
 #[derive(Debug, Clone, Copy)]

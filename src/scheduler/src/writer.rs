@@ -2,18 +2,9 @@
 //!
 //! The first goes at once; while a batch is in flight the next one collects. A further one goes beside it when it is
 //! worth a request of its own, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one kind are in
-//! flight, each of at most `BATCH_MAX` items.
+//! flight, each of at most `BATCH_MAX` items; one that is stuck is not counted.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
 
 use fairlead_dispatch::Millis;
 use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
@@ -32,6 +23,9 @@ const BATCH_MAX: usize = 500;
 const COMPANY: usize = 32;
 /// Or when it has collected for so long: the store is slow, not busy.
 const PATIENCE_MS: u64 = 20;
+/// A batch that is in flight for so long is stuck, ms. Where a node of Elasticsearch hangs, the others hold on to writes
+/// that went on to it until the request times out, also when they do without it by then; what comes later is written.
+const STUCK_MS: u64 = 2_000;
 
 type Outcome<O = Version> = Result<O, ItemError>;
 type Work<I, O> =
@@ -42,7 +36,8 @@ pub(crate) struct GroupCommit<I, O = Version> {
     waiting: Parking<(I, oneshot::Sender<Outcome<O>>)>,
     /// Something waits, or a batch is back.
     ready: Notify,
-    in_flight: AtomicUsize,
+    /// When each batch in flight was sent.
+    in_flight: Parking<Millis>,
     clock: Clock,
     work: Work<I, O>,
 }
@@ -60,7 +55,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         Arc::new(Self {
             waiting: Parking::default(),
             ready: Notify::new(),
-            in_flight: AtomicUsize::new(0),
+            in_flight: Parking::default(),
             clock: clock.clone(),
             work,
         })
@@ -93,16 +88,17 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         // When what waits has waited long enough.
         let mut patience = None;
         loop {
-            let (waiting, busy) = (self.waiting.len(), self.in_flight.load(Ordering::Relaxed));
-            let is_late = patience.is_some_and(|until| until <= self.clock.now());
+            let (waiting, now) = (self.waiting.len(), self.clock.now());
+            let (busy, stuck_at) = self.busy(now);
+            let is_late = patience.is_some_and(|until| until <= now);
             if waiting > 0 && busy < IN_FLIGHT_MAX && (waiting >= busy * COMPANY || is_late) {
                 patience = None;
-                self.in_flight.fetch_add(1, Ordering::Relaxed);
+                self.in_flight.with(|sent| sent.push_back(now));
                 let batch = self.waiting.with(|queue| {
                     let take = queue.len().min(BATCH_MAX);
                     queue.drain(..take).collect::<Vec<_>>()
                 });
-                tasks.spawn(Arc::clone(&self).send(batch));
+                tasks.spawn(Arc::clone(&self).send(batch, now));
                 continue;
             }
             if waiting == 0 && stop.is_cancelled() {
@@ -111,11 +107,16 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
             if waiting == 0 {
                 patience = None;
             } else if patience.is_none() {
-                patience = Some(Millis(self.clock.now().0.saturating_add(PATIENCE_MS)));
+                patience = Some(Millis(now.0.saturating_add(PATIENCE_MS)));
             }
+            let wake = if busy < IN_FLIGHT_MAX {
+                patience
+            } else {
+                stuck_at
+            };
             let late = async {
-                match patience {
-                    Some(until) if busy < IN_FLIGHT_MAX => self.clock.sleep_until(until).await,
+                match wake {
+                    Some(at) if waiting > 0 => self.clock.sleep_until(at).await,
                     _ => std::future::pending().await,
                 }
             };
@@ -128,9 +129,18 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         }
     }
 
+    /// How many batches are in flight and not stuck, and when the first of these is.
+    fn busy(&self, now: Millis) -> (usize, Option<Millis>) {
+        self.in_flight.with(|sent| {
+            let stuck_at = sent.iter().map(|at| Millis(at.0.saturating_add(STUCK_MS)));
+            let moving = stuck_at.filter(|at| *at > now);
+            (moving.clone().count(), moving.min())
+        })
+    }
+
     /// Writes a batch of what waits.
-    async fn send(self: Arc<Self>, batch: Vec<(I, oneshot::Sender<Outcome<O>>)>) {
-        let _back = Back(&self.in_flight, &self.ready);
+    async fn send(self: Arc<Self>, batch: Vec<(I, oneshot::Sender<Outcome<O>>)>, sent: Millis) {
+        let _back = Back(&self.in_flight, sent, &self.ready);
         let (items, tells): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let outcomes = (self.work)(items).await;
         warn_of(&outcomes);
@@ -142,12 +152,16 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
 }
 
 /// A batch in flight; back when this is dropped.
-struct Back<'a>(&'a AtomicUsize, &'a Notify);
+struct Back<'a>(&'a Parking<Millis>, Millis, &'a Notify);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-        self.1.notify_one();
+        self.0.with(|sent| {
+            if let Some(mine) = sent.iter().position(|at| *at == self.1) {
+                sent.remove(mine);
+            }
+        });
+        self.2.notify_one();
     }
 }
 
@@ -293,5 +307,41 @@ mod parking {
         pub(super) fn len(&self) -> usize {
             self.with(|queue| queue.len())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Batches that a hung node held kept all others from a store that was well again.
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_after_batches_that_are_stuck_is_written() {
+        let stuck = u32::try_from(IN_FLIGHT_MAX).unwrap();
+        let work = move |items: Vec<u32>| -> Pin<Box<dyn Future<Output = _> + Send>> {
+            Box::pin(async move {
+                if items[0] < stuck {
+                    std::future::pending::<()>().await;
+                }
+                items.into_iter().map(Ok).collect()
+            })
+        };
+        let clock = Clock::system();
+        let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&clock, Box::new(work));
+        let tasks = TaskTracker::new();
+        tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
+        for n in 0..stuck {
+            // Each in a batch of its own.
+            let held = commit.write(vec![n]);
+            let held = tokio::time::timeout(Duration::from_millis(2 * PATIENCE_MS), held);
+            assert!(held.await.is_err(), "it is stuck");
+        }
+        assert_eq!(commit.in_flight.len(), IN_FLIGHT_MAX);
+        // Before requests time out.
+        let next = tokio::time::timeout(Duration::from_secs(9), commit.write(vec![stuck]));
+        assert_eq!(next.await.unwrap(), [Ok(stuck)]);
+        assert_eq!(commit.in_flight.len(), IN_FLIGHT_MAX);
     }
 }
