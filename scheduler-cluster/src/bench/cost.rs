@@ -71,7 +71,7 @@ impl Costs {
         ]
     }
 
-    /// Measures once more. The first replica is killed and started again.
+    /// Measures once more. The first replica is killed and started again, and one job taken.
     pub(super) async fn measure(
         &mut self,
         (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),

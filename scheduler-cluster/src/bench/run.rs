@@ -187,6 +187,8 @@ impl Bench<'_> {
                 let agent = self.agents.first_mut().context("no agents")?;
                 let lab = (&mut *self.cluster, self.site, agent);
                 costs.measure(lab, &self.elasticsearch, idle).await?;
+                // It took one.
+                self.fill(wanted - 1, wanted).await?;
             }
             report.figures.extend(figures.all());
             report.facts.extend(costs.all());
