@@ -151,7 +151,10 @@ pub(super) fn changes(views: &[Arc<View>], request: &Changes) -> ChangePage {
         if let Some(last) = jobs.last() {
             found.mark.0.insert(name, last.version.seq_no);
         }
-        found.jobs.extend(jobs.into_iter().map(Entry::stored));
+        let jobs = jobs.into_iter();
+        found
+            .jobs
+            .extend(jobs.map(|entry| (entry.state.job_id, entry.version)));
     }
     found
 }

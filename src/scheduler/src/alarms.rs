@@ -111,7 +111,10 @@ impl Core {
     pub(crate) async fn read_alarms(&self) -> Result<(), StoreError> {
         let before_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
         let page = self.store.alarms(before_ms, LOOK_MAX).await?;
-        let newest = page.jobs.iter().filter(|job| self.weigh(job));
+        let newest = page
+            .jobs
+            .iter()
+            .filter(|job| self.weigh(job.state.job_id, job.version));
         newest.for_each(|job| self.mind_alarm(job));
         Ok(())
     }

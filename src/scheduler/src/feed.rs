@@ -143,7 +143,7 @@ impl Core {
         let others = pages.next().unwrap_or_default();
         let waiting = pages.next().unwrap_or_default();
         at.others.moved_to(self.read_on(others).await?);
-        waiting.jobs.iter().for_each(|job| self.observe(job));
+        self.take_in(&waiting).await?;
         // A flood of new jobs is not read through: counts and pulls choose among them.
         let missed = waiting.more;
         let mark = if missed {
@@ -168,16 +168,34 @@ impl Core {
 
     /// Takes in a page of changes and those behind it. Answers how far that went.
     async fn read_on(&self, mut page: ChangePage) -> Result<ChangeMark, StoreError> {
-        page.jobs.iter().for_each(|job| self.observe(job));
+        self.take_in(&page).await?;
         for _ in 1..PAGES_MAX {
             if !page.more {
                 break;
             }
             let next = self.store.changes(&[behind(&page.mark, false)]).await?;
             page = next.into_iter().next().unwrap_or_default();
-            page.jobs.iter().for_each(|job| self.observe(job));
+            self.take_in(&page).await?;
         }
         Ok(page.mark)
+    }
+
+    /// Of what changed, reads what is newer than all that was seen: that is seldom much, since this replica knows its
+    /// own writes and is told of those of others.
+    async fn take_in(&self, page: &ChangePage) -> Result<(), StoreError> {
+        let mut news = Vec::new();
+        for &(id, version) in &page.jobs {
+            self.weigh(id, version);
+            if self.newest(id) < Some(version) {
+                news.push(id);
+            }
+        }
+        if news.is_empty() {
+            return Ok(());
+        }
+        let found = self.store.get_readable(&news).await?;
+        found.iter().for_each(|job| self.observe(job));
+        Ok(())
     }
 
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
@@ -206,7 +224,7 @@ impl Core {
 
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
-        self.weigh(stored);
+        self.weigh(id, stored.version);
         match self.live.get(id) {
             Some(live) if live.stored.version >= stored.version => {}
             Some(live) => self.changed(&Changed {
@@ -218,15 +236,18 @@ impl Core {
     }
 
     /// A job was read at this version; says whether that is as new as what was seen.
-    pub(crate) fn weigh(&self, stored: &StoredJob) -> bool {
-        let id = stored.state.job_id;
-        let held = self.live.get(id).map(|live| live.stored.version);
-        let newest = held.max(self.seen.newest(id));
+    pub(crate) fn weigh(&self, id: JobId, version: Version) -> bool {
+        let newest = self.newest(id);
         if let Some(newest) = newest {
-            self.doubts
-                .weigh(id, stored.version, newest, self.clock.now());
+            self.doubts.weigh(id, version, newest, self.clock.now());
         }
-        newest <= Some(stored.version)
+        newest <= Some(version)
+    }
+
+    /// The newest version of a job that was seen lately.
+    fn newest(&self, id: JobId) -> Option<Version> {
+        let held = self.live.get(id).map(|live| live.stored.version);
+        held.max(self.seen.newest(id))
     }
 
     /// The same for a job that no testbox holds, as far as is known.

@@ -286,13 +286,19 @@ impl Core {
             .submitted
             .inc_by(u64::try_from(accepted).unwrap_or(u64::MAX));
         // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
-        let wait = |job: &&StoredJob| job.state.stage == Stage::Submit && self.weigh(job);
+        let wait = |job: &&StoredJob| {
+            job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
+        };
         let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
         for job in waiting.iter().take(SUBMITTED_MAX) {
             self.outbox.job(job);
         }
         let (ready, parked): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|job| job.state.ready);
+        let now = self.clock.now();
+        for job in ready.iter().chain(&parked) {
+            self.seen.note(job, now);
+        }
         if !ready.is_empty() {
             self.engine
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));

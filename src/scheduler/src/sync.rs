@@ -266,7 +266,10 @@ impl Core {
         let more = pages.iter().any(|page| page.more);
         let found = pages.iter().flat_map(|page| &page.jobs);
         // One that has ended meanwhile would stay in memory until somebody tries to claim it.
-        let jobs: Vec<_> = found.filter(|job| self.weigh(job)).map(facts).collect();
+        let jobs: Vec<_> = found
+            .filter(|job| self.weigh(job.state.job_id, job.version))
+            .map(facts)
+            .collect();
         if !jobs.is_empty() {
             self.engine.tell(Event::JobsLearned(jobs));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairlead_job::{Health, JobId, Stage};
 
-use crate::StoredJob;
+use crate::{StoredJob, Version};
 
 /// How many jobs wait (`stage == submit && ready`), exact. Zero counts are left out; sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,8 +96,8 @@ pub struct Changes {
 /// What changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangePage {
-    /// The jobs, oldest change first within each place.
-    pub jobs: Vec<StoredJob>,
+    /// The jobs and the versions of their states, oldest change first within each place.
+    pub jobs: Vec<(JobId, Version)>,
     /// Where to go on: not behind the last job that was read.
     pub mark: ChangeMark,
     /// Whether more changed than is here.

@@ -204,6 +204,8 @@ async fn unknown_fields_stay_and_unknown_formats_are_passed_over() {
     assert_eq!(kept, 7);
     let error = store.get(&[id(2)]).await.unwrap_err();
     assert!(error.to_string().contains("format 3"), "{error}");
+    let readable = store.get_readable(&[1, 2, 3].map(id)).await.unwrap();
+    assert_eq!(conformance::numbers(&readable), [1, 3]);
     let all = fairlead_store::Pull {
         by: fairlead_store::PullBy::All,
         limit: 9,

@@ -7,17 +7,17 @@ use std::{
 };
 
 use ::elasticsearch::http::Method;
+use fairlead_job::JobId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     cluster::{Call, Failure},
     query,
-    reads::first_of,
-    reply::{self, Found},
+    reply::{self, Found, Hit},
     store::ElasticStore,
 };
-use crate::{ChangeMark, ChangePage, Changes, StoreError, clock};
+use crate::{ChangeMark, ChangePage, Changes, StoreError, Version, clock};
 
 /// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
 /// place of another (from a backup) after this time.
@@ -92,13 +92,12 @@ impl ElasticStore {
                 ..ChangePage::default()
             };
             for (place, found) in places.iter().zip(found.by_ref()) {
-                let read = found.hits.hits.iter().take(limit as usize);
-                if let Some(last) = read.max_by_key(|hit| hit.seq_no) {
-                    page.mark.0.insert(place.name.clone(), last.seq_no);
+                let hits = &found.hits.hits;
+                page.more |= hits.len() > limit as usize;
+                for hit in hits.iter().take(limit as usize) {
+                    page.mark.0.insert(place.name.clone(), hit.seq_no);
+                    page.jobs.extend(job_of(hit));
                 }
-                let (jobs, more) = first_of(found, limit);
-                page.jobs.extend(jobs);
-                page.more |= more;
             }
             page
         });
@@ -181,6 +180,12 @@ impl ElasticStore {
         });
         Ok(places.collect())
     }
+}
+
+/// Which job it is, at which version.
+fn job_of(hit: &Hit) -> Option<(JobId, Version)> {
+    let id = hit.fields.get("job_id")?.as_array()?.first()?;
+    Some((id.as_str()?.parse().ok()?, hit.version()))
 }
 
 fn limit(request: &Changes) -> u32 {

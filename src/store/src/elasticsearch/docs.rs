@@ -203,14 +203,10 @@ impl ElasticStore {
         });
         let found: Found = self.search_one(&index, &body).await?;
         let due = found.hits.hits.into_iter().filter_map(|hit| {
-            let version = Version {
-                primary_term: hit.primary_term,
-                seq_no: hit.seq_no,
-            };
             let field = |name| hit.fields.get(name)?.as_array()?.first();
             Some(DueDoc {
                 id: field("id")?.as_str()?.to_owned(),
-                version,
+                version: hit.version(),
                 at_ms: field(AT_MS)?.as_u64()?,
             })
         });
@@ -278,6 +274,7 @@ impl ElasticStore {
 fn docs_of(found: Found, index: &str) -> Result<Vec<Doc>, StoreError> {
     let hits = found.hits.hits.into_iter();
     hits.map(|hit| {
+        let version = hit.version();
         let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {
             StoreError::Refused {
                 reason: format!("a document of {index} cannot be read: {error}"),
@@ -285,10 +282,7 @@ fn docs_of(found: Found, index: &str) -> Result<Vec<Doc>, StoreError> {
         })?;
         Ok(Doc {
             id: doc.id,
-            version: Version {
-                primary_term: hit.primary_term,
-                seq_no: hit.seq_no,
-            },
+            version,
             body: doc.body,
         })
     })

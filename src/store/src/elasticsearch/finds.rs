@@ -1,12 +1,15 @@
 //! What offers could take: of each pair of queue and account the best jobs, in one request.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
     query,
-    reads::read_hit,
+    reads::{keep, read_hit},
     reply::{self, Found, Hits},
+    sources::Sources,
     store::ElasticStore,
 };
 use crate::{Find, Page, StoreError};
@@ -67,7 +70,12 @@ impl ElasticStore {
                 self.find_by_pages(offer).await?
             });
         }
-        reply::aside(|| cells.into_iter().map(page_of).collect()).await
+        let sources = Arc::clone(&self.sources);
+        let pages = move || {
+            let cells = cells.into_iter();
+            cells.map(|cells| page_of(cells, &sources)).collect()
+        };
+        reply::aside(pages).await
     }
 
     async fn find_by_pages(&self, offer: &Find) -> Result<Vec<Cell>, StoreError> {
@@ -91,10 +99,11 @@ fn limit(offer: &Find) -> u32 {
 }
 
 /// Best first over all pairs.
-fn page_of(cells: Vec<Cell>) -> Page {
+fn page_of(cells: Vec<Cell>, sources: &Sources) -> Page {
     let mut page = Page::default();
     for cell in cells {
         let hits = cell.best.hits.hits;
+        keep(sources, &hits);
         page.more |= cell.doc_count > hits.len() as u64;
         page.jobs.extend(hits.into_iter().filter_map(read_hit));
     }

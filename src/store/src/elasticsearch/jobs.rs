@@ -136,11 +136,23 @@ impl ElasticStore {
         patches: &[Patch],
         part: Part,
     ) -> Vec<Result<Written, ItemError>> {
-        let cells = self.cells_of(patches).await;
+        let mut ops = Vec::with_capacity(patches.len());
+        for patch in patches {
+            let cell = self.cell_of(patch).await;
+            ops.push(cell.and_then(|cell| self.update(patch, cell, part)));
+        }
+        self.send_patches(ops).await
+    }
+
+    /// Sends those that could be made.
+    async fn send_patches(
+        &self,
+        made: Vec<Result<Op, ItemError>>,
+    ) -> Vec<Result<Written, ItemError>> {
         let (mut sent, mut ops) = (Vec::new(), Vec::new());
-        let mut results = Vec::with_capacity(patches.len());
-        for (number, (patch, cell)) in patches.iter().zip(cells).enumerate() {
-            match cell.and_then(|cell| self.update(patch, cell, part)) {
+        let mut results = Vec::with_capacity(made.len());
+        for (number, op) in made.into_iter().enumerate() {
+            match op {
                 Err(error) => results.push(Err(error)),
                 Ok(op) => {
                     sent.push(number);
@@ -162,23 +174,37 @@ impl ElasticStore {
         results
     }
 
-    /// The same, with the states that it left behind.
+    /// The same, with the states that it left behind. A document that is known is written whole.
     pub(super) async fn patch_and_read(
         &self,
         patches: &[Patch],
     ) -> Vec<Result<StoredJob, ItemError>> {
-        let written = self.patch_jobs(patches, Part::Whole).await;
+        let known: Vec<_> = patches
+            .iter()
+            .map(|patch| self.sources.patched(patch))
+            .collect();
+        let mut ops = Vec::with_capacity(patches.len());
+        for (patch, known) in patches.iter().zip(&known) {
+            ops.push(match known {
+                Some(whole) => Ok(self.replace(patch, whole)),
+                None => {
+                    let cell = self.cell_of(patch).await;
+                    cell.and_then(|cell| self.update(patch, cell, Part::Whole))
+                }
+            });
+        }
+        let written = self.send_patches(ops).await;
         let unread = |reason: String| ItemError::Unknown { reason };
         let read = move || {
-            let read = |written: Written| {
-                let source = written.source;
+            let read = |written: Written, known: Option<Map<_, _>>| {
+                let source = known.or(written.source);
                 let source = source.ok_or_else(|| unread("no state was answered".to_owned()))?;
                 let state = documents::state_of(source).map_err(unread)?;
                 let version = written.version;
                 Ok(StoredJob { state, version })
             };
-            let each = written.into_iter();
-            each.map(|written| read(written?)).collect()
+            let each = written.into_iter().zip(known);
+            each.map(|(written, known)| read(written?, known)).collect()
         };
         match reply::aside(read).await {
             Ok(jobs) => jobs,
@@ -187,6 +213,14 @@ impl ElasticStore {
                 .map(|_| Err(unread(error.to_string())))
                 .collect(),
         }
+    }
+
+    /// The whole document over the version that is expected.
+    fn replace(&self, patch: &Patch, whole: &Map<String, Value>) -> Op {
+        let index = self.jobs_index(patch.id);
+        let document = serde_json::to_string(whole).unwrap_or_default();
+        let lines = format!("{}\n{document}\n", json!({"index": at(&index, patch)}));
+        Op { index, lines }
     }
 
     fn update(&self, patch: &Patch, cell: Option<Value>, part: Part) -> Result<Op, ItemError> {
@@ -207,47 +241,38 @@ impl ElasticStore {
         if let Part::Whole = part {
             body["_source"] = json!(true);
         }
-        let lines = format!(
-            "{}\n{body}\n",
-            json!({"update": {
-                "_index": index, "_id": id.to_string(),
-                "if_seq_no": patch.expect.seq_no, "if_primary_term": patch.expect.primary_term.max(1),
-            }}),
-        );
+        let lines = format!("{}\n{body}\n", json!({"update": at(&index, patch)}));
         Ok(Op { index, lines })
     }
 
-    /// The new `cell` of patches that change queue or account; a patch that names only one of them (a
-    /// move by a person: rare) needs the other one read.
-    async fn cells_of(&self, patches: &[Patch]) -> Vec<Result<Option<Value>, ItemError>> {
-        let named = |patch: &Patch, field: &str| {
-            patch
-                .set
-                .fields()
-                .get(field)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
-        let mut cells = Vec::with_capacity(patches.len());
-        for patch in patches {
-            let cell = match (named(patch, "queue"), named(patch, "account")) {
-                (None, None) => Ok(None),
-                (Some(queue), Some(account)) => Ok(Some(documents::cell(&queue, &account))),
-                (queue, account) => match self.get_states(&[patch.id]).await {
-                    Ok(mut read) => read.pop().flatten().map_or(Err(ItemError::Missing), |job| {
-                        let queue = queue.unwrap_or(job.state.queue);
-                        let account = account.unwrap_or(job.state.account);
-                        Ok(Some(documents::cell(&queue, &account)))
-                    }),
-                    Err(error) => Err(ItemError::NotTaken {
-                        reason: error.to_string(),
-                    }),
-                },
-            };
-            cells.push(cell);
+    /// The new `cell` of a patch that changes queue or account; one that names only one of them (a move by a
+    /// person: rare) needs the other one read.
+    async fn cell_of(&self, patch: &Patch) -> Result<Option<Value>, ItemError> {
+        let fields = patch.set.fields();
+        let named = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+        match (named("queue"), named("account")) {
+            (None, None) => Ok(None),
+            (Some(queue), Some(account)) => Ok(Some(documents::cell(&queue, &account))),
+            (queue, account) => match self.get_states(&[patch.id]).await {
+                Ok(mut read) => read.pop().flatten().map_or(Err(ItemError::Missing), |job| {
+                    let queue = queue.unwrap_or(job.state.queue);
+                    let account = account.unwrap_or(job.state.account);
+                    Ok(Some(documents::cell(&queue, &account)))
+                }),
+                Err(error) => Err(ItemError::NotTaken {
+                    reason: error.to_string(),
+                }),
+            },
         }
-        cells
     }
+}
+
+/// Where a patch goes, and what must be there.
+fn at(index: &str, patch: &Patch) -> Value {
+    json!({
+        "_index": index, "_id": patch.id.to_string(),
+        "if_seq_no": patch.expect.seq_no, "if_primary_term": patch.expect.primary_term.max(1),
+    })
 }
 
 fn read_state(id: JobId, got: Got<Map<String, Value>>) -> Result<Option<StoredJob>, StoreError> {

@@ -21,6 +21,7 @@ mod query;
 mod reads;
 mod reply;
 mod setup;
+mod sources;
 mod store;
 mod submit;
 mod templates;

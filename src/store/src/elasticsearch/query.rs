@@ -73,6 +73,8 @@ pub(super) fn changes(since: Option<u64>, waiting_only: bool, limit: u32) -> Val
     query["bool"][if waiting_only { "must" } else { "must_not" }] = json!([waiting]);
     json!({
         "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        // All from columns: nothing of the documents themselves is read.
+        "_source": false, "stored_fields": "_none_", "docvalue_fields": ["job_id"],
         "query": query, "sort": [{"_seq_no": "asc"}],
     })
 }

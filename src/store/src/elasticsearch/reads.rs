@@ -1,5 +1,7 @@
 //! Pulls and searches. A search that is not whole is an error.
 
+use std::sync::Arc;
+
 use ::elasticsearch::http::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -8,9 +10,10 @@ use super::{
     cluster::{BUSY_TRIES, Call, Failure},
     documents, query,
     reply::{self, Found, Hit, MultiFound},
+    sources::Sources,
     store::ElasticStore,
 };
-use crate::{Page, Pull, Search, SearchPage, StoreError, StoredJob, Version};
+use crate::{Page, Pull, Search, SearchPage, StoreError, StoredJob};
 
 /// Searches in one request.
 const SEARCHES: usize = 50;
@@ -22,10 +25,12 @@ impl ElasticStore {
         let bodies = requests.iter().map(|r| query::pull(r, limit(r))).collect();
         let found = self.search_many(&self.all_jobs(), bodies).await?;
         let limits: Vec<u32> = requests.iter().map(limit).collect();
+        let sources = Arc::clone(&self.sources);
         reply::aside(move || {
             let pages = limits.into_iter().zip(found);
             pages
                 .map(|(limit, found)| {
+                    keep(&sources, &found.hits.hits);
                     let (jobs, more) = first_of(found, limit);
                     Page { jobs, more }
                 })
@@ -154,6 +159,17 @@ impl ElasticStore {
     }
 }
 
+/// Keeps documents of jobs that wait, for when they are claimed.
+pub(super) fn keep(sources: &Sources, hits: &[Hit]) {
+    for hit in hits {
+        let id = hit.source.get("job_id").and_then(Value::as_str);
+        if let Some(id) = id.and_then(|id| id.parse().ok()) {
+            let document = serde_json::to_string(&hit.source).unwrap_or_default();
+            sources.keep(id, hit.version(), &document);
+        }
+    }
+}
+
 /// The first `limit` jobs, and whether there was one more.
 pub(super) fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -165,14 +181,9 @@ pub(super) fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
 /// A job, or a warning when this version cannot read it: one document of tomorrow must not hide all others.
 pub(super) fn read_hit(hit: Hit) -> Option<StoredJob> {
     let id = hit.source.get("job_id").cloned();
+    let version = hit.version();
     match documents::state_of(hit.source) {
-        Ok(state) => Some(StoredJob {
-            state,
-            version: Version {
-                primary_term: hit.primary_term,
-                seq_no: hit.seq_no,
-            },
-        }),
+        Ok(state) => Some(StoredJob { state, version }),
         Err(reason) => {
             tracing::warn!(job_id = ?id, %reason, "a stored job is passed over");
             None

@@ -253,6 +253,15 @@ pub(super) struct Hit {
     pub(super) primary_term: u64,
 }
 
+impl Hit {
+    pub(super) fn version(&self) -> Version {
+        Version {
+            primary_term: self.primary_term,
+            seq_no: self.seq_no,
+        }
+    }
+}
+
 /// `_msearch`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "A: DeserializeOwned + Default")]

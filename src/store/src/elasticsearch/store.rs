@@ -1,11 +1,14 @@
 //! [`ElasticStore`]: the trait over the parts, and the names of indices.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{changes::Places, cluster::Cluster, config::ElasticConfig, jobs::Part, login, setup};
+use super::{
+    changes::Places, cluster::Cluster, config::ElasticConfig, jobs::Part, login, setup,
+    sources::Sources,
+};
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
     EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
@@ -23,6 +26,8 @@ pub struct ElasticStore {
     pub(super) request_timeout: Duration,
     pub(super) chance: Chance,
     pub(super) places: Places,
+    /// Of jobs that wait.
+    pub(super) sources: Arc<Sources>,
     /// Most names in one answer of counts and finds; more are read by pages.
     pub(super) page_names: usize,
     /// The lowest version among the nodes, as it was at start.
@@ -45,6 +50,7 @@ impl ElasticStore {
             request_timeout: config.request_timeout,
             chance: Chance::new(),
             places: Places::default(),
+            sources: Arc::default(),
             page_names: PAGE_NAMES,
             version: String::new(),
         };

@@ -72,7 +72,11 @@ impl ElasticStore {
                     body,
                 });
             } else {
-                let result = self.join_halves(job.state.job_id, state, body).await;
+                let id = job.state.job_id;
+                let result = self.join_halves(id, state, body).await;
+                if let (Ok(version), true) = (&result, job.state.ready) {
+                    self.sources.keep(id, *version, document(state_op));
+                }
                 set(&mut results, number, result);
             }
         }
@@ -228,14 +232,20 @@ fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
 
 /// The same document again, over the version that was read.
 fn rewrite(op: &Op, id: JobId, at: Version) -> Op {
-    let document = op.lines.split_once('\n').map_or("", |(_, rest)| rest);
+    let document = document(op);
     Op {
         index: op.index.clone(),
         lines: format!(
-            "{{\"index\":{{\"_index\":\"{}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n{document}",
+            "{{\"index\":{{\"_index\":\"{}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n{document}\n",
             op.index, at.seq_no, at.primary_term
         ),
     }
+}
+
+/// What is written, without the line that says where.
+fn document(op: &Op) -> &str {
+    let rest = op.lines.split_once('\n').map_or("", |(_, rest)| rest);
+    rest.trim_end()
 }
 
 /// For each job the number of the first one with its id.

@@ -172,7 +172,7 @@ pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<
     let limit = request.limit.clamp(1, 10_000);
     let since = request.since.0.get(PLACE).copied().unwrap_or(0);
     let mut statement = conn.prepare_cached(
-        "SELECT s.job_id, s.seq, s.state FROM states s INDEXED BY states_seq
+        "SELECT s.job_id, s.seq FROM states s INDEXED BY states_seq
          CROSS JOIN jobs j ON j.job_id = s.job_id
          WHERE s.seq > ?1 AND j.waiting = ?2 ORDER BY s.seq LIMIT ?3",
     )?;
@@ -189,8 +189,9 @@ pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<
             break;
         }
         seen += 1;
-        page.mark.0.insert(PLACE.to_owned(), unsigned(row, 1)?);
-        page.jobs.extend(read_job(row)?);
+        let (id, seq) = (unsigned(row, 0)?, unsigned(row, 1)?);
+        page.mark.0.insert(PLACE.to_owned(), seq);
+        page.jobs.push((JobId::new(id), version(seq)));
     }
     Ok(page)
 }

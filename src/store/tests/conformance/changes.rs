@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{ChangeMark, ChangePage, Changes, JobStore, StoredJob};
+use fairlead_store::{ChangeMark, ChangePage, Changes, JobStore, Version};
 
-use super::{change, id, numbers, read_one, state, state_with, submit_all};
+use super::{change, changed, id, read_one, state, state_with, submit_all};
 
 /// The changes of waiting jobs, then those of the others, behind one mark.
 async fn both(store: &dyn JobStore, since: &ChangeMark) -> [ChangePage; 2] {
@@ -43,7 +43,10 @@ pub(crate) async fn an_empty_store_has_no_changes(store: &dyn JobStore) {
     assert!(store.changes(&[]).await.unwrap().is_empty());
     submit_all(store, vec![state(1)]).await;
     let [waiting, others] = both(store, &never).await;
-    assert_eq!(waiting.jobs, [read_one(store, id(1)).await]);
+    assert_eq!(
+        waiting.jobs,
+        [(id(1), read_one(store, id(1)).await.version)]
+    );
     assert!(others.jobs.is_empty());
     assert_eq!(waiting.mark, mark(store).await);
 }
@@ -67,11 +70,11 @@ pub(crate) async fn changes_come_once_as_they_are_now(store: &dyn JobStore) {
     }
     submit_all(store, vec![state(7)]).await;
     let [waiting, others] = both(store, &since).await;
-    assert_eq!(numbers(&waiting.jobs), [2, 1, 7]);
-    assert_eq!(numbers(&others.jobs), [3, 4]);
+    assert_eq!(changed(&waiting), [2, 1, 7]);
+    assert_eq!(changed(&others), [3, 4]);
     assert!(!waiting.more && !others.more);
-    for job in waiting.jobs.iter().chain(&others.jobs) {
-        assert_eq!(job, &read_one(store, job.state.job_id).await);
+    for (id, version) in waiting.jobs.iter().chain(&others.jobs) {
+        assert_eq!(*version, read_one(store, *id).await.version);
     }
 
     // Each goes on where it stands, the one before what the other has read.
@@ -81,8 +84,8 @@ pub(crate) async fn changes_come_once_as_they_are_now(store: &dyn JobStore) {
         .changes(&[behind(&others.mark, true, 9), behind(&since, false, 9)])
         .await
         .unwrap();
-    assert_eq!(numbers(&again[0].jobs), [1, 7]);
-    assert_eq!(numbers(&again[1].jobs), [3, 4]);
+    assert_eq!(changed(&again[0]), [1, 7]);
+    assert_eq!(changed(&again[1]), [3, 4]);
 }
 
 pub(crate) async fn changes_are_read_in_pages(store: &dyn JobStore) {
@@ -103,7 +106,7 @@ pub(crate) async fn changes_are_read_in_pages(store: &dyn JobStore) {
             .unwrap()
             .remove(0);
         assert!(page.jobs.len() <= 6);
-        read.extend(numbers(&page.jobs));
+        read.extend(changed(&page));
         at = page.mark;
         if !page.more {
             break;
@@ -114,7 +117,7 @@ pub(crate) async fn changes_are_read_in_pages(store: &dyn JobStore) {
     let exact = store.changes(&[behind(&since, true, 20)]).await.unwrap();
     assert_eq!((exact[0].jobs.len(), exact[0].more), (20, false));
     let least = store.changes(&[behind(&since, true, 0)]).await.unwrap();
-    assert_eq!((numbers(&least[0].jobs), least[0].more), (vec![8], true));
+    assert_eq!((changed(&least[0]), least[0].more), (vec![8], true));
 }
 
 pub(crate) async fn changes_of_several_months_are_read_together(store: &dyn JobStore) {
@@ -130,9 +133,8 @@ pub(crate) async fn changes_of_several_months_are_read_together(store: &dyn JobS
     change(store, of_month(2611, 2).job_id, |s| s.ready = false)
         .await
         .unwrap();
-    let ids = |jobs: &[StoredJob]| -> BTreeSet<JobId> {
-        jobs.iter().map(|job| job.state.job_id).collect()
-    };
+    let ids =
+        |jobs: &[(JobId, Version)]| -> BTreeSet<JobId> { jobs.iter().map(|(id, _)| *id).collect() };
     let [waiting, others] = both(store, &since).await;
     let wanted: BTreeSet<JobId> = states.iter().map(|state| state.job_id).collect();
     assert_eq!(ids(&waiting.jobs), wanted);

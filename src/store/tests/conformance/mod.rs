@@ -12,7 +12,7 @@ pub(crate) mod searches;
 
 use fairlead_job::{JobId, Spec, Stage, TboxType};
 use fairlead_store::{
-    ItemError, JobState, JobStore, NewJob, Patch, StatePatch, StoredJob, Version,
+    ChangePage, ItemError, JobState, JobStore, NewJob, Patch, StatePatch, StoredJob, Version,
 };
 use serde_json::json;
 
@@ -124,6 +124,12 @@ pub(crate) fn numbers(jobs: &[StoredJob]) -> Vec<u64> {
     jobs.iter()
         .map(|j| j.state.job_id.get() - id(0).get())
         .collect()
+}
+
+/// The same of what changed.
+pub(crate) fn changed(page: &ChangePage) -> Vec<u64> {
+    let jobs = page.jobs.iter();
+    jobs.map(|(job, _)| job.get() - id(0).get()).collect()
 }
 
 /// The change that a claim makes.

@@ -228,3 +228,20 @@ async fn credentials_that_are_good_no_more_refuse_no_job() {
     store.counts().await.unwrap();
     assert!(store.health().is_well());
 }
+
+#[tokio::test]
+async fn a_job_that_is_known_is_claimed_without_reading_it() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    stub.answer(|_| None);
+    store.submit(vec![job(state(1))]).await.remove(0).unwrap();
+    let claimed = async || store.patch_and_get(vec![patch(1)]).await.remove(0);
+    let got = claimed().await.unwrap();
+    assert_eq!(got.state, patch(1).set.apply(&state(1)).unwrap());
+    // What became of it since is not known, so it is read again.
+    assert!(claimed().await.is_err(), "this server answers no document");
+    let bulks = stub.bulks();
+    let of = |bulk: usize, action: &str| bulks[bulk].contains(&format!("{{\"{action}\":"));
+    assert!(of(1, "index") && !of(1, "update") && bulks[1].contains("\"suite\":\"hackbench\""));
+    assert!(of(2, "update") && !of(2, "index"));
+}
