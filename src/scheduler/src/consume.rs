@@ -445,7 +445,7 @@ impl Core {
 
     /// What the host gets for each of these jobs.
     async fn grants(self: &Arc<Self>, ids: &[JobId]) -> Result<Vec<Grant>, Refusal> {
-        let held: Vec<StoredJob> = ids
+        let held: Vec<Arc<StoredJob>> = ids
             .iter()
             .filter_map(|id| self.live.get(*id))
             .map(|live| live.stored)

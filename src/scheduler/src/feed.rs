@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use fairlead_dispatch::{Event, JobFacts, JobKey, Millis};
@@ -228,7 +228,7 @@ impl Core {
         match self.live.get(id) {
             Some(live) if live.stored.version >= stored.version => {}
             Some(live) => self.changed(&Changed {
-                before: live.stored,
+                before: Arc::unwrap_or_clone(live.stored),
                 after: stored.clone(),
             }),
             None => self.observe_unheld(stored, not_before),

@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(core.live.len(), 0);
         let token = core.sealer.peer_token();
         core.take_hints(Some(&token), &body).await.unwrap();
-        assert_eq!(core.live.of_host("h")[0].stored, held);
+        assert_eq!(*core.live.of_host("h")[0].stored, held);
         assert_eq!(core.replicas.peers(core.clock.now()), [peer()]);
         let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
         assert_eq!(nonsense.body.code, ErrorCode::BadBody);

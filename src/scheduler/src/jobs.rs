@@ -20,7 +20,7 @@ const CHANGE_TRIES_MAX: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
     /// Its state, as last known.
-    pub(crate) stored: StoredJob,
+    pub(crate) stored: Arc<StoredJob>,
     /// When its agent was last heard to have it, on this replica's own clock.
     pub(crate) renewed: Millis,
     /// Since when it is known here that it was told to stop, on the same clock.
@@ -55,7 +55,7 @@ impl LiveJobs {
         let live = Live {
             stop_seen: stored.state.stop_asked.then_some(stop_seen),
             renewed: now,
-            stored,
+            stored: Arc::new(stored),
         };
         self.jobs.insert(id, live);
         self.by_host.entry(host).or_default().insert(id);
@@ -167,7 +167,7 @@ impl Core {
                 self.observe(&stored);
                 Ok(stored)
             }
-            (Err(_), Some(live)) => Ok(live.stored),
+            (Err(_), Some(live)) => Ok(Arc::unwrap_or_clone(live.stored)),
             (Err(error), None) => Err(error.into()),
         }
     }
@@ -189,7 +189,8 @@ impl Core {
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
         if let Some(live) = self.live.get(id) {
-            return Box::pin(self.change_from(live.stored, true, compute)).await;
+            let known = Arc::unwrap_or_clone(live.stored);
+            return Box::pin(self.change_from(known, true, compute)).await;
         }
         let stored = self.stored_job(id).await?;
         Box::pin(self.change_from(stored, false, compute)).await
@@ -334,14 +335,14 @@ impl Core {
             self.changes.announce(id);
             return;
         }
-        let known = self.live.get(id).map(|live| live.stored.state);
+        let known = self.live.get(id).map(|live| live.stored);
         let is_held = after.stage.is_held();
         if is_held {
             self.live.put(changed.after.clone(), self.clock.now());
         } else {
             self.live.remove(id);
         }
-        let is_same = |known: &JobState| known.claim_token == after.claim_token;
+        let is_same = |known: &Arc<StoredJob>| known.state.claim_token == after.claim_token;
         let stays = is_held && known.as_ref().is_some_and(is_same);
         let waits = after.stage == Stage::Submit && after.ready;
         if waits {

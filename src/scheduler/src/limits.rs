@@ -186,12 +186,14 @@ impl Core {
         let sums = self.store.usage(&usage).await?;
         let mut used_ms: BTreeMap<Whose, u64> = whose.into_iter().zip(sums).collect();
         for id in self.live.ids() {
-            let Some(state) = self.live.get(id).map(|live| live.stored.state) else {
+            let Some(live) = self.live.get(id) else {
                 continue;
             };
+            let state = &live.stored.state;
             // Earlier attempts of a job that runs are summed up already, if they are of this day.
             let present_ms = now_ms.saturating_sub(state.dispatch_ms).min(DAY_MS);
-            for whose in [Whose::Account(state.account), Whose::Queue(state.queue)] {
+            let (account, queue) = (state.account.clone(), state.queue.clone());
+            for whose in [Whose::Account(account), Whose::Queue(queue)] {
                 if let Some(sum) = used_ms.get_mut(&whose) {
                     *sum = sum.saturating_add(present_ms);
                 }

@@ -114,13 +114,12 @@ impl Core {
         }
         // They may be at the end of their lease. What it names is renewed with them, since each renewal takes the
         // place of the one before.
-        let has = self.live.of_host(host).into_iter();
-        let has = has
-            .map(|live| live.stored.state)
-            .filter(|state| ask.names(state));
+        let has = self.live.of_host(host);
+        let has = has.iter().map(|live| &live.stored.state);
         let alive: Vec<_> = has
-            .chain(again.iter().cloned())
-            .map(|state| (state.job_id, state.claim_token))
+            .filter(|state| ask.names(state))
+            .chain(&again)
+            .map(|state| (state.job_id, state.claim_token.clone()))
             .collect();
         let lost = self.renew(host, &alive).await?;
         let kept = again
@@ -268,7 +267,7 @@ impl Core {
             state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
         };
         if let Some(live) = self.live.get(id).filter(|live| right(&live.stored.state)) {
-            return Ok(Some(live.stored.state));
+            return Ok(Some(live.stored.state.clone()));
         }
         let found = self.store.get(&[id]).await?.pop().flatten();
         Ok(found.and_then(|stored| {
