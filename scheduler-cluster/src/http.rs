@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-/// A client that asks no proxy, and waits so long for a whole answer.
+/// A client that asks no proxy and for nothing packed, and waits so long for a whole answer.
 pub(crate) fn client(answer_time: Duration) -> reqwest::Result<reqwest::Client> {
     reqwest::Client::builder()
         .no_proxy()
+        .no_gzip()
         .timeout(answer_time)
         .build()
 }

@@ -10,7 +10,7 @@ use ::elasticsearch::{
     cert::{Certificate, CertificateValidation},
     http::{
         Method, Url,
-        headers::{CONTENT_TYPE, HeaderMap, HeaderValue},
+        headers::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue},
         transport::{SingleNodeConnectionPool, Transport, TransportBuilder},
     },
 };
@@ -79,8 +79,11 @@ impl Node {
             hint: "give URLs as http://HOST:PORT, and certificates as PEM".to_owned(),
         };
         let parsed = Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-        let mut builder =
-            TransportBuilder::new(SingleNodeConnectionPool::new(parsed)).disable_proxy();
+        // Else every answer is packed, which costs Elasticsearch as much as a write.
+        let plain = HeaderValue::from_static("identity");
+        let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(parsed))
+            .disable_proxy()
+            .header(ACCEPT_ENCODING, plain);
         if let Some(credentials) = credentials(config) {
             builder = builder.auth(credentials);
         }

@@ -138,6 +138,11 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<As
     loop {
         if let Some(head) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
             let text = String::from_utf8_lossy(&buffer[..head]).into_owned();
+            let is_plain = |line: &str| line.eq_ignore_ascii_case("accept-encoding: identity");
+            assert!(
+                text.lines().any(is_plain),
+                "asks for a packed answer: {text}"
+            );
             let length = text
                 .lines()
                 .filter_map(|line| line.split_once(": "))
