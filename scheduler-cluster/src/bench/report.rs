@@ -71,8 +71,9 @@ impl Report {
         let plots = Plot::ALL.map(|plot| format!("![by {}]({})\n", plot.along(), plot.file()));
         let plots = plots.join("\n");
         format!(
-            "# How fast it is\n\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}\n{plots}",
+            "# How fast it is\n\n{}\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}\n{plots}",
             include_str!("how-to-read.md"),
+            include_str!("what-limits.md"),
             env!("CARGO_PKG_VERSION"),
             commit(),
             machine(),

@@ -193,8 +193,9 @@ impl Core {
         if news.is_empty() {
             return Ok(());
         }
-        let found = self.store.get_readable(&news).await?;
-        found.iter().for_each(|job| self.observe(job));
+        for job in self.store.get_readable(&news).await? {
+            self.observe(&job);
+        }
         Ok(())
     }
 

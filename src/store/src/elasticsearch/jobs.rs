@@ -185,12 +185,11 @@ impl ElasticStore {
             .collect();
         let mut ops = Vec::with_capacity(patches.len());
         for (patch, known) in patches.iter().zip(&known) {
-            ops.push(match known {
-                Some(whole) => Ok(self.replace(patch, whole)),
-                None => {
-                    let cell = self.cell_of(patch).await;
-                    cell.and_then(|cell| self.update(patch, cell, Part::Whole))
-                }
+            ops.push(if let Some(whole) = known {
+                Ok(self.replace(patch, whole))
+            } else {
+                let cell = self.cell_of(patch).await;
+                cell.and_then(|cell| self.update(patch, cell, Part::Whole))
             });
         }
         let written = self.send_patches(ops).await;
