@@ -36,26 +36,66 @@ pub(crate) struct Claim {
 #[derive(Debug)]
 enum Settled {
     /// Ours, acknowledged.
-    Ours(Box<StoredJob>),
+    Ours(Arc<StoredJob>),
     /// Not ours, or not now.
     Not(ClaimRefusal),
 }
 
 impl Core {
-    /// Tries one claim and tells the engine what came of it.
-    pub(crate) async fn claim(self: Arc<Self>, claim: Claim) {
-        let offerer = self
-            .waiters
-            .get(claim.offer)
-            .map(|waiter| waiter.offerer.clone());
-        let Some(offerer) = offerer else {
-            // Nobody waits any more: the job stays where it is.
-            self.refuse(claim, ClaimRefusal::Moved(engine_version(claim.expect)));
-            return;
-        };
-        match self.settle(claim, &offerer).await {
-            Settled::Ours(stored) => self.claimed(claim, *stored).await,
-            Settled::Not(refusal) => self.refuse(claim, refusal),
+    /// Tries claims, all in one batch of writes, and tells the engine what came of each.
+    pub(crate) async fn claim(self: Arc<Self>, claims: Vec<Claim>) {
+        let (mut sent, mut patches) = (Vec::new(), Vec::new());
+        for claim in claims {
+            let token = uuid::Uuid::new_v4().simple().to_string();
+            let waiter = self.waiters.get(claim.offer);
+            let set = waiter.map(|waiter| self.claim_patch(&waiter.offerer, &token));
+            let Some(set) = set else {
+                // Nobody waits any more: the job stays where it is.
+                self.refuse(claim, ClaimRefusal::Moved(engine_version(claim.expect)));
+                continue;
+            };
+            sent.push((claim, token));
+            patches.push(Patch {
+                id: claim.job,
+                expect: claim.expect,
+                set,
+            });
+        }
+        let outcomes = self.writer.claim(patches).await;
+        for ((claim, token), outcome) in sent.into_iter().zip(outcomes) {
+            self.claim_ended(claim, token, outcome);
+        }
+    }
+
+    fn claim_ended(
+        self: &Arc<Self>,
+        claim: Claim,
+        token: String,
+        outcome: Result<Arc<StoredJob>, ItemError>,
+    ) {
+        self.metrics.claim(match &outcome {
+            Ok(_) => Claimed::Committed,
+            Err(ItemError::Conflict { .. }) => Claimed::Conflict,
+            Err(ItemError::Unknown { .. }) => Claimed::Unknown,
+            Err(_) => Claimed::Refused,
+        });
+        match outcome {
+            Ok(stored) => self.claimed(claim, &stored),
+            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {
+                let core = Arc::clone(self);
+                self.tasks.spawn(async move {
+                    match core.settle_unknown(claim, &token).await {
+                        Settled::Ours(stored) => core.claimed(claim, &stored),
+                        Settled::Not(refusal) => core.refuse(claim, refusal),
+                    }
+                });
+            }
+            Err(ItemError::Missing) => self.refuse(claim, ClaimRefusal::Gone),
+            Err(ItemError::Refused { reason }) => {
+                tracing::error!(job_id = %claim.job, reason, "the store refused a claim");
+                self.refuse(claim, ClaimRefusal::Gone);
+            }
+            Err(ItemError::NotTaken { .. }) => self.refuse(claim, self.rest()),
         }
     }
 
@@ -67,11 +107,11 @@ impl Core {
         });
     }
 
-    async fn claimed(self: &Arc<Self>, claim: Claim, stored: StoredJob) {
+    fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
         let version = engine_version(stored.version);
-        self.seen.note(&stored, self.clock.now());
-        self.live.put(stored.clone(), self.clock.now());
-        self.outbox.job(&stored);
+        self.seen.note(stored, self.clock.now());
+        self.live.put(Arc::clone(stored), self.clock.now());
+        self.outbox.job(Arc::clone(stored));
         self.changes.announce(claim.job);
         // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
         // finds the job among its claimed ones and puts it back itself.
@@ -83,36 +123,10 @@ impl Core {
         });
         // The asker hung up while the store was busy: it was never delivered.
         if !waits {
-            let claim = KnownClaim::of(&stored.state);
-            self.give_back(&claim, "nobody took the answer").await;
-        }
-    }
-
-    async fn settle(&self, claim: Claim, offerer: &Offerer) -> Settled {
-        let token = uuid::Uuid::new_v4().simple().to_string();
-        let patch = Patch {
-            id: claim.job,
-            expect: claim.expect,
-            set: self.claim_patch(offerer, &token),
-        };
-        let outcome = self.writer.claim(patch).await;
-        self.metrics.claim(match &outcome {
-            Ok(_) => Claimed::Committed,
-            Err(ItemError::Conflict { .. }) => Claimed::Conflict,
-            Err(ItemError::Unknown { .. }) => Claimed::Unknown,
-            Err(_) => Claimed::Refused,
-        });
-        match outcome {
-            Ok(stored) => Settled::Ours(Box::new(stored)),
-            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {
-                self.settle_unknown(claim, &token).await
-            }
-            Err(ItemError::Missing) => Settled::Not(ClaimRefusal::Gone),
-            Err(ItemError::Refused { reason }) => {
-                tracing::error!(job_id = %claim.job, reason, "the store refused a claim");
-                Settled::Not(ClaimRefusal::Gone)
-            }
-            Err(ItemError::NotTaken { .. }) => Settled::Not(self.rest()),
+            let (core, claim) = (Arc::clone(self), KnownClaim::of(&stored.state));
+            self.tasks.spawn(async move {
+                core.give_back(&claim, "nobody took the answer").await;
+            });
         }
     }
 
@@ -139,7 +153,7 @@ impl Core {
             let (wanted, patch) = touch(&stored);
             match self.writer.patch(patch).await {
                 Ok(version) if ours => {
-                    return Settled::Ours(Box::new(StoredJob {
+                    return Settled::Ours(Arc::new(StoredJob {
                         state: wanted,
                         version,
                     }));
@@ -279,7 +293,7 @@ mod tests {
                 expect: job.version,
                 offer,
             };
-            core.claimed(claim, job).await;
+            core.claimed(claim, &Arc::new(job));
             assert_eq!(told.await.unwrap(), [claim.job]);
             assert!(core.live.get(claim.job).is_some(), "job {n} was put back");
         }

@@ -82,7 +82,7 @@ impl Core {
                 version,
             };
             self.observe(&stored);
-            self.outbox.job(&stored);
+            self.outbox.job(Arc::new(stored));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The task that owns the engine: feeds it events, carries out its decisions.
 //!
-//! It never waits for IO: claims, pulls and finds run in tasks of their own and report back as events.
+//! It never waits for IO: claims, pulls and finds run in tasks beside it and report back as events.
 
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use crate::{claims::Claim, core::Core, jobs::store_version, mailbox::Message};
 
 /// Longest time without a tick, ms.
 const TICK_MS: u64 = 1_000;
+/// Claims that are written together, at most.
+const CLAIMS_MAX: usize = 100;
 
 /// Runs until `stop`; what has arrived by then is still worked off.
 pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
@@ -38,29 +40,34 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
                 Message::Question(question) => question(&engine, core.clock.now()),
             }
         }
+        let mut claims = Vec::new();
         for decision in decisions.drain(..) {
-            if let Some(earlier) = carry_out(&core, decision) {
+            if let Some(earlier) = carry_out(&core, decision, &mut claims) {
                 wake = wake.min(earlier);
             }
+        }
+        // Those that were decided together are written together.
+        while !claims.is_empty() {
+            let rest = claims.split_off(claims.len().min(CLAIMS_MAX));
+            core.tasks.spawn(Arc::clone(&core).claim(claims));
+            claims = rest;
         }
     }
 }
 
-/// Carries out one decision; returns when the engine wants to be woken, if it says so.
-fn carry_out(core: &Arc<Core>, decision: Decision) -> Option<Millis> {
+/// Carries out one decision, but for claims, which it collects; returns when the engine wants to be woken, if it
+/// says so.
+fn carry_out(core: &Arc<Core>, decision: Decision, claims: &mut Vec<Claim>) -> Option<Millis> {
     match decision {
         Decision::Claim {
             job,
             version,
             offer,
-        } => {
-            let claim = Claim {
-                job: JobId::new(job.0),
-                expect: store_version(version),
-                offer,
-            };
-            core.tasks.spawn(Arc::clone(core).claim(claim));
-        }
+        } => claims.push(Claim {
+            job: JobId::new(job.0),
+            expect: store_version(version),
+            offer,
+        }),
         Decision::Answer { offer, jobs } => {
             let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
             core.answer_waiter(offer, jobs);

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fairlead_api::ErrorCode;
 use fairlead_store::{JobState, StoredJob, Version, codec};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 
 use crate::{core::Core, refusal::Refusal, replicas::Peer};
@@ -46,11 +46,34 @@ struct Message {
     hosts: Vec<HintedHost>,
 }
 
+impl Message {
+    fn of(next: Waiting, from: Peer) -> Self {
+        let jobs = next.jobs.iter().filter_map(|job| HintedJob::of(job));
+        Self {
+            format: FORMAT,
+            from,
+            jobs: jobs.collect(),
+            queues: next.queues,
+            hosts: next.hosts.into(),
+        }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct HintedJob {
     primary_term: u64,
     seq_no: u64,
-    state: Map<String, Value>,
+    state: Box<RawValue>,
+}
+
+impl HintedJob {
+    fn of(job: &StoredJob) -> Option<Self> {
+        Some(Self {
+            primary_term: job.version.primary_term,
+            seq_no: job.version.seq_no,
+            state: to_raw_value(&job.state).ok()?,
+        })
+    }
 }
 
 /// A host that asks another replica now.
@@ -88,17 +111,17 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    jobs: VecDeque<StoredJob>,
+    jobs: VecDeque<Arc<StoredJob>>,
     queues: Vec<String>,
     hosts: VecDeque<HintedHost>,
 }
 
 impl Outbox {
     /// A job was written.
-    pub(crate) fn job(&self, job: &StoredJob) {
+    pub(crate) fn job(&self, job: Arc<StoredJob>) {
         self.with(|waiting| {
             if waiting.jobs.len() < WAITING_MAX {
-                waiting.jobs.push_back(job.clone());
+                waiting.jobs.push_back(job);
             }
         });
     }
@@ -126,60 +149,34 @@ impl Outbox {
         self.ready.notify_one();
     }
 
-    /// The next message, if there is anything to tell.
-    fn take(&self, from: &Peer) -> Option<Message> {
+    /// What goes into the next message, if there is anything to tell.
+    fn take(&self) -> Option<Waiting> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let jobs = waiting.jobs.len().min(BATCH_MAX);
-        let jobs = waiting
-            .jobs
-            .drain(..jobs)
-            .filter_map(|job| hinted(&job))
-            .collect();
         let hosts = waiting.hosts.len().min(BATCH_MAX);
-        let message = Message {
-            format: FORMAT,
-            from: from.clone(),
-            jobs,
+        let next = Waiting {
+            jobs: waiting.jobs.drain(..jobs).collect(),
             queues: std::mem::take(&mut waiting.queues),
             hosts: waiting.hosts.drain(..hosts).collect(),
         };
-        let empty =
-            message.jobs.is_empty() && message.queues.is_empty() && message.hosts.is_empty();
-        (!empty).then_some(message)
+        let empty = next.jobs.is_empty() && next.queues.is_empty() && next.hosts.is_empty();
+        (!empty).then_some(next)
     }
-}
-
-fn hinted(job: &StoredJob) -> Option<HintedJob> {
-    let Ok(Value::Object(state)) = serde_json::to_value(&job.state) else {
-        return None;
-    };
-    Some(HintedJob {
-        primary_term: job.version.primary_term,
-        seq_no: job.version.seq_no,
-        state,
-    })
 }
 
 impl Core {
     /// Tells the other replicas that this one is there, and what was written here, until the replica stops.
     /// While one message is on its way the next collects.
     pub(crate) async fn send_hints(self: Arc<Self>) {
-        let hello = Message {
-            format: FORMAT,
-            from: self.as_peer(),
-            jobs: Vec::new(),
-            queues: Vec::new(),
-            hosts: Vec::new(),
-        };
-        self.tell_all(&hello).await;
+        self.tell_all(Waiting::default()).await;
         loop {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
                 () = self.outbox.ready.notified() => {}
             }
-            while let Some(message) = self.outbox.take(&self.as_peer()) {
-                self.tell_all(&message).await;
+            while let Some(next) = self.outbox.take() {
+                self.tell_all(next).await;
             }
         }
     }
@@ -192,14 +189,15 @@ impl Core {
         }
     }
 
-    async fn tell_all(&self, message: &Message) {
+    async fn tell_all(&self, next: Waiting) {
         let mut peers = self.replicas.peers(self.clock.now());
         // Whoever had this address before is gone.
         peers.retain(|peer| peer.url != self.url);
         if peers.is_empty() {
             return;
         }
-        let body = match serde_json::to_vec(message) {
+        let message = Message::of(next, self.as_peer());
+        let body = match serde_json::to_vec(&message) {
             Ok(body) => Bytes::from(body),
             Err(error) => {
                 tracing::error!(%error, "a hint could not be written");
@@ -237,7 +235,7 @@ impl Core {
         self.replicas.heard(&message.from, self.clock.now());
         self.tell_peers();
         for job in message.jobs {
-            match codec::decode_state(job.state) {
+            match codec::decode_text(job.state.get()) {
                 Ok(state) => self.observe_hinted(&stored(state, job.primary_term, job.seq_no)),
                 Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
             }
@@ -282,14 +280,14 @@ mod tests {
     #[test]
     fn what_waits_is_told_in_batches_and_has_a_limit() {
         let outbox = Outbox::default();
-        assert!(outbox.take(&peer()).is_none());
+        assert!(outbox.take().is_none());
         for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
-            outbox.job(&job(n));
+            outbox.job(Arc::new(job(n)));
         }
         let mut told = 0;
-        while let Some(message) = outbox.take(&peer()) {
-            assert!(message.jobs.len() <= BATCH_MAX);
-            told += message.jobs.len();
+        while let Some(next) = outbox.take() {
+            assert!(next.jobs.len() <= BATCH_MAX);
+            told += next.jobs.len();
         }
         assert_eq!(told, WAITING_MAX);
     }
@@ -301,8 +299,9 @@ mod tests {
         let mut held = job(5);
         held.state.stage = fairlead_job::Stage::Running;
         held.state.host = "h".to_owned();
-        outbox.job(&held);
-        let body = serde_json::to_vec(&outbox.take(&peer()).unwrap()).unwrap();
+        outbox.job(Arc::new(held.clone()));
+        let message = Message::of(outbox.take().unwrap(), peer());
+        let body = serde_json::to_vec(&message).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Forbidden);
         assert_eq!(core.live.len(), 0);

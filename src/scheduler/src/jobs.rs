@@ -40,7 +40,8 @@ impl LiveJobs {
     }
 
     /// Adds it or brings it up to date; an older state than the known one is ignored.
-    pub(crate) fn put(&self, stored: StoredJob, now: Millis) {
+    pub(crate) fn put(&self, stored: impl Into<Arc<StoredJob>>, now: Millis) {
+        let stored = stored.into();
         let (id, host) = (stored.state.job_id, stored.state.host.clone());
         let known = self.get(id);
         if let Some(known) = &known {
@@ -55,7 +56,7 @@ impl LiveJobs {
         let live = Live {
             stop_seen: stored.state.stop_asked.then_some(stop_seen),
             renewed: now,
-            stored: Arc::new(stored),
+            stored,
         };
         self.jobs.insert(id, live);
         self.by_host.entry(host).or_default().insert(id);
@@ -308,7 +309,7 @@ impl Core {
                 core.sequences.stirred(&changed.after.state);
             }
             core.clusters.stirred(&changed.after.state);
-            core.outbox.job(&changed.after);
+            core.outbox.job(Arc::new(changed.after.clone()));
             Ok(changed)
         });
         writing.await.unwrap_or_else(|error| {

@@ -225,7 +225,7 @@ impl Core {
         let lost = self.renew(host, &named).await?;
         let is_lost = |(_, token): &&(JobId, String)| lost.contains(token);
         for (id, token) in named.iter().filter(is_lost) {
-            self.lose_known(*id, token).await?;
+            Box::pin(self.lose_known(*id, token)).await?;
         }
         let orders = running.iter().zip(its).filter_map(|(held, state)| {
             match state.filter(|state| !lost.contains(&state.claim_token)) {

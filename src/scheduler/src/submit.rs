@@ -291,7 +291,7 @@ impl Core {
         };
         let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
         for job in waiting.iter().take(SUBMITTED_MAX) {
-            self.outbox.job(job);
+            self.outbox.job(Arc::new(StoredJob::clone(job)));
         }
         let (ready, parked): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|job| job.state.ready);

@@ -2,13 +2,19 @@
 //!
 //! The first goes at once; while a batch is in flight the next one collects. A further one goes beside it when it is
 //! worth a request of its own, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one kind are in
-//! flight, each of at most `BATCH_MAX` items; one that is stuck is not counted.
+//! flight, each of at most `BATCH_MAX` items; one that is stuck is not counted. Items that were given together are in one
+//! batch.
 
-use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use fairlead_dispatch::Millis;
 use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
-use parking::Parking;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -33,19 +39,53 @@ type Work<I, O> =
 
 /// Collects items of one kind and writes them in batches; each is answered with an `O`.
 pub(crate) struct GroupCommit<I, O = Version> {
-    waiting: Parking<(I, oneshot::Sender<Outcome<O>>)>,
+    waiting: Mutex<Line<I, O>>,
     /// Something waits, or a batch is back.
     ready: Notify,
     /// When each batch in flight was sent.
-    in_flight: Parking<Millis>,
+    in_flight: Mutex<Vec<Millis>>,
     clock: Clock,
     work: Work<I, O>,
+}
+
+/// Items that were given together.
+struct Group<I, O> {
+    items: Vec<I>,
+    tell: oneshot::Sender<Vec<Outcome<O>>>,
+}
+
+/// Groups that wait, first come first.
+struct Line<I, O> {
+    groups: VecDeque<Group<I, O>>,
+    /// Items of all of them.
+    items: usize,
+}
+
+impl<I, O> Line<I, O> {
+    fn push(&mut self, group: Group<I, O>) {
+        self.items += group.items.len();
+        self.groups.push_back(group);
+    }
+
+    /// The next batch: whole groups, and at least one.
+    fn take(&mut self) -> Vec<Group<I, O>> {
+        let mut batch = Vec::new();
+        let mut size = 0;
+        while let Some(group) = self.groups.pop_front_if(|group| {
+            size += group.items.len();
+            size <= BATCH_MAX
+        }) {
+            self.items -= group.items.len();
+            batch.push(group);
+        }
+        batch
+    }
 }
 
 impl<I, O> fmt::Debug for GroupCommit<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupCommit")
-            .field("waiting", &self.waiting.len())
+            .field("waiting", &lock(&self.waiting).items)
             .finish_non_exhaustive()
     }
 }
@@ -53,9 +93,12 @@ impl<I, O> fmt::Debug for GroupCommit<I, O> {
 impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
     fn new(clock: &Clock, work: Work<I, O>) -> Arc<Self> {
         Arc::new(Self {
-            waiting: Parking::default(),
+            waiting: Mutex::new(Line {
+                groups: VecDeque::new(),
+                items: 0,
+            }),
             ready: Notify::new(),
-            in_flight: Parking::default(),
+            in_flight: Mutex::default(),
             clock: clock.clone(),
             work,
         })
@@ -63,22 +106,25 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
 
     /// Writes `items` and waits for the outcome of each, in order.
     pub(crate) async fn write(&self, items: Vec<I>) -> Vec<Outcome<O>> {
-        let mut answers = Vec::with_capacity(items.len());
-        self.waiting.with(|queue| {
-            for item in items {
-                let (tell, told) = oneshot::channel();
-                queue.push_back((item, tell));
-                answers.push(told);
-            }
-        });
+        let mut outcomes = Vec::with_capacity(items.len());
+        let mut answers = Vec::new();
+        let mut rest = items;
+        while !rest.is_empty() {
+            let after = rest.split_off(rest.len().min(BATCH_MAX));
+            let items = std::mem::replace(&mut rest, after);
+            let (tell, told) = oneshot::channel();
+            answers.push((items.len(), told));
+            lock(&self.waiting).push(Group { items, tell });
+        }
         self.ready.notify_one();
-        let mut outcomes = Vec::with_capacity(answers.len());
-        for told in answers {
-            outcomes.push(told.await.unwrap_or_else(|_| {
+        for (many, told) in answers {
+            let mut told = told.await.unwrap_or_default();
+            told.resize_with(many, || {
                 Err(ItemError::Unknown {
-                    reason: "the writer stopped before it had an answer".to_owned(),
+                    reason: "the writer gave no outcome".to_owned(),
                 })
-            }));
+            });
+            outcomes.append(&mut told);
         }
         outcomes
     }
@@ -88,16 +134,13 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         // When what waits has waited long enough.
         let mut patience = None;
         loop {
-            let (waiting, now) = (self.waiting.len(), self.clock.now());
+            let (waiting, now) = (lock(&self.waiting).items, self.clock.now());
             let (busy, stuck_at) = self.busy(now);
             let is_late = patience.is_some_and(|until| until <= now);
             if waiting > 0 && busy < IN_FLIGHT_MAX && (waiting >= busy * COMPANY || is_late) {
                 patience = None;
-                self.in_flight.with(|sent| sent.push_back(now));
-                let batch = self.waiting.with(|queue| {
-                    let take = queue.len().min(BATCH_MAX);
-                    queue.drain(..take).collect::<Vec<_>>()
-                });
+                lock(&self.in_flight).push(now);
+                let batch = lock(&self.waiting).take();
                 tasks.spawn(Arc::clone(&self).send(batch, now));
                 continue;
             }
@@ -131,36 +174,40 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
 
     /// How many batches are in flight and not stuck, and when the first of these is.
     fn busy(&self, now: Millis) -> (usize, Option<Millis>) {
-        self.in_flight.with(|sent| {
-            let stuck_at = sent.iter().map(|at| Millis(at.0.saturating_add(STUCK_MS)));
-            let moving = stuck_at.filter(|at| *at > now);
-            (moving.clone().count(), moving.min())
-        })
+        let sent = lock(&self.in_flight);
+        let stuck_at = sent.iter().map(|at| Millis(at.0.saturating_add(STUCK_MS)));
+        let moving = stuck_at.filter(|at| *at > now);
+        (moving.clone().count(), moving.min())
     }
 
     /// Writes a batch of what waits.
-    async fn send(self: Arc<Self>, batch: Vec<(I, oneshot::Sender<Outcome<O>>)>, sent: Millis) {
+    async fn send(self: Arc<Self>, batch: Vec<Group<I, O>>, sent: Millis) {
         let _back = Back(&self.in_flight, sent, &self.ready);
-        let (items, tells): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        let (mut items, mut tells) = (Vec::new(), Vec::with_capacity(batch.len()));
+        for mut group in batch {
+            tells.push((group.items.len(), group.tell));
+            items.append(&mut group.items);
+        }
         let outcomes = (self.work)(items).await;
         warn_of(&outcomes);
-        for (tell, outcome) in tells.into_iter().zip(outcomes) {
+        let mut outcomes = outcomes.into_iter();
+        for (many, tell) in tells {
             // Whoever asked may have hung up; the write is in all the same.
-            let _ = tell.send(outcome);
+            let _ = tell.send(outcomes.by_ref().take(many).collect());
         }
     }
 }
 
 /// A batch in flight; back when this is dropped.
-struct Back<'a>(&'a Parking<Millis>, Millis, &'a Notify);
+struct Back<'a>(&'a Mutex<Vec<Millis>>, Millis, &'a Notify);
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        self.0.with(|sent| {
-            if let Some(mine) = sent.iter().position(|at| *at == self.1) {
-                sent.remove(mine);
-            }
-        });
+        let mut sent = lock(self.0);
+        if let Some(mine) = sent.iter().position(|at| *at == self.1) {
+            sent.remove(mine);
+        }
+        drop(sent);
         self.2.notify_one();
     }
 }
@@ -183,7 +230,7 @@ fn warn_of<O>(outcomes: &[Outcome<O>]) {
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     submits: Arc<GroupCommit<NewJob>>,
-    claims: Arc<GroupCommit<Patch, StoredJob>>,
+    claims: Arc<GroupCommit<Patch, Arc<StoredJob>>>,
     patches: Arc<GroupCommit<Patch>>,
     sessions: Arc<GroupCommit<DocWrite>>,
     leases: Arc<GroupCommit<DocWrite>>,
@@ -210,7 +257,10 @@ impl Writer {
             clock,
             Box::new(move |patches| {
                 let store = Arc::clone(&for_claims);
-                Box::pin(async move { store.patch_and_get(patches).await })
+                Box::pin(async move {
+                    let written = store.patch_and_get(patches).await.into_iter();
+                    written.map(|job| job.map(Arc::new)).collect()
+                })
             }),
         );
         let patches = GroupCommit::new(
@@ -243,9 +293,9 @@ impl Writer {
         self.submits.write(jobs).await
     }
 
-    /// Compare-and-set of one state by a claim, answered with the job as it is then.
-    pub(crate) async fn claim(&self, patch: Patch) -> Outcome<StoredJob> {
-        only(self.claims.write(vec![patch]).await)
+    /// Compare-and-set of states by claims, answered with the jobs as they are then.
+    pub(crate) async fn claim(&self, patches: Vec<Patch>) -> Vec<Outcome<Arc<StoredJob>>> {
+        self.claims.write(patches).await
     }
 
     /// Compare-and-set of one state.
@@ -284,30 +334,9 @@ pub(crate) fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
     })
 }
 
-mod parking {
-    //! A queue behind a lock that is only ever held for a few pushes or one drain.
-
-    use std::sync::{Mutex, PoisonError};
-
-    use super::VecDeque;
-
-    pub(super) struct Parking<T>(Mutex<VecDeque<T>>);
-
-    impl<T> Default for Parking<T> {
-        fn default() -> Self {
-            Self(Mutex::new(VecDeque::new()))
-        }
-    }
-
-    impl<T> Parking<T> {
-        pub(super) fn with<R>(&self, work: impl FnOnce(&mut VecDeque<T>) -> R) -> R {
-            work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-        }
-
-        pub(super) fn len(&self) -> usize {
-            self.with(|queue| queue.len())
-        }
-    }
+/// Only ever held for a few pushes or one batch.
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -315,6 +344,31 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_given_together_is_written_together_up_to_a_batch() {
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sizes);
+        let work = move |items: Vec<u32>| -> Pin<Box<dyn Future<Output = _> + Send>> {
+            lock(&seen).push(items.len());
+            Box::pin(async move { items.into_iter().map(Ok).collect() })
+        };
+        let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&Clock::system(), Box::new(work));
+        let tasks = TaskTracker::new();
+        tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
+        let many = |count: u32| (0..count).collect::<Vec<_>>();
+        let all = |count: u32| (0..count).map(Ok).collect::<Vec<_>>();
+        let (a, b, c, none) = tokio::join!(
+            commit.write(many(300)),
+            commit.write(many(300)),
+            commit.write(many(1_100)),
+            commit.write(Vec::new()),
+        );
+        assert_eq!((a, b, c), (all(300), all(300), all(1_100)));
+        assert_eq!(none, []);
+        assert_eq!(*lock(&sizes), [300, 300, 500, 500, 100]);
+        assert_eq!(lock(&commit.waiting).items, 0);
+    }
 
     /// Batches that a hung node held kept all others from a store that was well again.
     #[tokio::test(start_paused = true)]
@@ -338,10 +392,10 @@ mod tests {
             let held = tokio::time::timeout(Duration::from_millis(2 * PATIENCE_MS), held);
             assert!(held.await.is_err(), "it is stuck");
         }
-        assert_eq!(commit.in_flight.len(), IN_FLIGHT_MAX);
+        assert_eq!(lock(&commit.in_flight).len(), IN_FLIGHT_MAX);
         // Before requests time out.
         let next = tokio::time::timeout(Duration::from_secs(9), commit.write(vec![stuck]));
         assert_eq!(next.await.unwrap(), [Ok(stuck)]);
-        assert_eq!(commit.in_flight.len(), IN_FLIGHT_MAX);
+        assert_eq!(lock(&commit.in_flight).len(), IN_FLIGHT_MAX);
     }
 }

@@ -4,7 +4,10 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use fairlead_api::{ENDPOINTS, ErrorCode};
-use futures_util::{FutureExt, Stream};
+use futures_util::{
+    FutureExt, Stream,
+    future::{BoxFuture, ready},
+};
 use warp::{
     Filter,
     filters::BoxedFilter,
@@ -24,6 +27,9 @@ mod files;
 mod jobs;
 mod testboxes;
 mod timers;
+
+/// Boxed: one handler needs twenty times the memory of another, and thousands of requests wait.
+type Answer<'a> = BoxFuture<'a, Result<Response, Refusal>>;
 
 /// How long a body that no handler wants may take.
 const READ_OUT: Duration = Duration::from_secs(1);
@@ -89,86 +95,96 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     if core.draining.is_cancelled() && !is_look {
         return Err(Refusal::stopping());
     }
-    match (method.as_str(), segments.as_slice()) {
-        (_, ["scheduler", "v1", rest @ ..]) => {
-            let answer = match rest {
-                ["jobs", rest @ ..] => route_jobs(core, request, &method, rest).await,
-                _ => route_v1(core, request, &method, rest).await,
-            };
-            answer.unwrap_or_else(|| Err(no_route(&method, &segments)))
-        }
-        ("GET" | "HEAD", []) => Ok(admin::health(&core)),
-        ("GET", ["metrics"]) => Ok(admin::metrics(&core).await),
-        ("POST", ["submit_job"]) => jobs::submit(core, request).await,
-        ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
-            testboxes::dispatch(core, request, Some((boot, parameter, value))).await
-        }
-        ("GET" | "POST", ["~lkp", "cgi-bin", name]) => {
-            testboxes::old_report(core, request, name).await
-        }
-        ("GET", ["srv", "scheduler", "pending-jobs", id, "job.cgz"]) => {
-            files::job_initrd(core, request, id).await
-        }
-        ("GET", ["srv", "boot", ..]) => files::boot_file(core, &segments).await,
-        ("GET", ["result", ..]) => files::download(core, request).await,
-        ("POST" | "PUT", ["result", ..]) => files::upload(core, request).await,
-        _ => Err(no_route(&method, &segments)),
+    match handler(core, request, &method, &segments) {
+        Some(answer) => answer.await,
+        None => Err(no_route(&method, &segments)),
     }
 }
 
-/// Below `/scheduler/v1/jobs`; `None`: nothing there.
-async fn route_jobs(
+/// Who answers; `None`: nobody.
+fn handler<'a>(
     core: Arc<Core>,
     request: Request,
     method: &str,
-    rest: &[&str],
-) -> Option<Result<Response, Refusal>> {
+    segments: &'a [&'a str],
+) -> Option<Answer<'a>> {
+    Some(match (method, segments) {
+        (_, ["scheduler", "v1", "jobs", rest @ ..]) => {
+            return route_jobs(core, request, method, rest);
+        }
+        (_, ["scheduler", "v1", rest @ ..]) => return route_v1(core, request, method, rest),
+        ("GET" | "HEAD", []) => ready(Ok(admin::health(&core))).boxed(),
+        ("GET", ["metrics"]) => async move { Ok(admin::metrics(&core).await) }.boxed(),
+        ("POST", ["submit_job"]) => jobs::submit(core, request).boxed(),
+        ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
+            testboxes::dispatch(core, request, Some((boot, parameter, value))).boxed()
+        }
+        ("GET" | "POST", ["~lkp", "cgi-bin", name]) => {
+            testboxes::old_report(core, request, name).boxed()
+        }
+        ("GET", ["srv", "scheduler", "pending-jobs", id, "job.cgz"]) => {
+            files::job_initrd(core, request, id).boxed()
+        }
+        ("GET", ["srv", "boot", ..]) => files::boot_file(core, segments).boxed(),
+        ("GET", ["result", ..]) => files::download(core, request).boxed(),
+        ("POST" | "PUT", ["result", ..]) => files::upload(core, request).boxed(),
+        _ => return None,
+    })
+}
+
+/// Below `/scheduler/v1/jobs`; `None`: nothing there.
+fn route_jobs<'a>(
+    core: Arc<Core>,
+    request: Request,
+    method: &str,
+    rest: &'a [&'a str],
+) -> Option<Answer<'a>> {
     Some(match (method, rest) {
-        ("GET", []) => jobs::list(core, request).await,
-        ("POST", ["submit"]) => jobs::submit(core, request).await,
-        ("GET", ["dispatch"]) => testboxes::dispatch(core, request, None).await,
-        ("POST", ["wait"]) => jobs::wait(core, request).await,
-        ("POST", ["cancel"]) => jobs::cancel_many(core, request).await,
-        ("GET", [id]) if !is_verb(id) => jobs::show(core, request, id).await,
-        ("GET", [id, "explain"]) => jobs::explain(core, request, id).await,
-        ("GET", [id, "log"]) => files::read_log(core, request, id).await,
-        ("POST", [id, "log"]) => files::append_log(core, request, id).await,
-        ("POST", [id, "update"]) => testboxes::update(core, request, id).await,
-        ("POST", [id, "wait_peer"]) => testboxes::wait_peer(core, request, id).await,
-        ("POST", [id, "cancel"]) => jobs::cancel(core, request, id).await,
-        ("POST", [id, "terminate"]) => jobs::terminate(core, request, id).await,
+        ("GET", []) => jobs::list(core, request).boxed(),
+        ("POST", ["submit"]) => jobs::submit(core, request).boxed(),
+        ("GET", ["dispatch"]) => testboxes::dispatch(core, request, None).boxed(),
+        ("POST", ["wait"]) => jobs::wait(core, request).boxed(),
+        ("POST", ["cancel"]) => jobs::cancel_many(core, request).boxed(),
+        ("GET", [id]) if !is_verb(id) => jobs::show(core, request, id).boxed(),
+        ("GET", [id, "explain"]) => jobs::explain(core, request, id).boxed(),
+        ("GET", [id, "log"]) => files::read_log(core, request, id).boxed(),
+        ("POST", [id, "log"]) => files::append_log(core, request, id).boxed(),
+        ("POST", [id, "update"]) => testboxes::update(core, request, id).boxed(),
+        ("POST", [id, "wait_peer"]) => testboxes::wait_peer(core, request, id).boxed(),
+        ("POST", [id, "cancel"]) => jobs::cancel(core, request, id).boxed(),
+        ("POST", [id, "terminate"]) => jobs::terminate(core, request, id).boxed(),
         _ => return None,
     })
 }
 
 /// Everything else below `/scheduler/v1`; `None`: nothing there.
-async fn route_v1(
+fn route_v1<'a>(
     core: Arc<Core>,
     request: Request,
     method: &str,
-    rest: &[&str],
-) -> Option<Result<Response, Refusal>> {
+    rest: &'a [&'a str],
+) -> Option<Answer<'a>> {
     Some(match (method, rest) {
-        ("GET" | "HEAD", ["health"]) => Ok(admin::health(&core)),
-        ("GET", ["version"]) => Ok(admin::version(&core)),
-        (_, ["timers", rest @ ..]) => return timers::route(core, request, method, rest).await,
-        ("GET", ["queues"]) => admin::queues(core, request).await,
-        ("POST" | "PUT", ["queues", name]) => admin::set_queue(core, request, name).await,
-        ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).await,
-        ("GET", ["hosts"]) => admin::hosts(core, request).await,
-        ("GET", ["hosts", name]) => admin::host(core, request, name).await,
-        ("POST", ["hosts", name, "cordon"]) => admin::cordon(core, request, name).await,
-        ("POST", ["hosts", name, "uncordon"]) => admin::uncordon(core, request, name).await,
-        ("POST", ["hosts", name, "reserve"]) => admin::reserve(core, request, name).await,
-        ("POST", ["hosts", name, "unreserve"]) => admin::unreserve(core, request, name).await,
-        ("POST", ["hosts", name]) => admin::register_host(core, request, name).await,
-        ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).await,
+        ("GET" | "HEAD", ["health"]) => ready(Ok(admin::health(&core))).boxed(),
+        ("GET", ["version"]) => ready(Ok(admin::version(&core))).boxed(),
+        (_, ["timers", rest @ ..]) => return timers::route(core, request, method, rest),
+        ("GET", ["queues"]) => admin::queues(core, request).boxed(),
+        ("POST" | "PUT", ["queues", name]) => admin::set_queue(core, request, name).boxed(),
+        ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).boxed(),
+        ("GET", ["hosts"]) => admin::hosts(core, request).boxed(),
+        ("GET", ["hosts", name]) => admin::host(core, request, name).boxed(),
+        ("POST", ["hosts", name, "cordon"]) => admin::cordon(core, request, name).boxed(),
+        ("POST", ["hosts", name, "uncordon"]) => admin::uncordon(core, request, name).boxed(),
+        ("POST", ["hosts", name, "reserve"]) => admin::reserve(core, request, name).boxed(),
+        ("POST", ["hosts", name, "unreserve"]) => admin::unreserve(core, request, name).boxed(),
+        ("POST", ["hosts", name]) => admin::register_host(core, request, name).boxed(),
+        ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).boxed(),
         ("POST", ["testboxes", host, "heartbeat"]) => {
-            testboxes::heartbeat(core, request, host).await
+            testboxes::heartbeat(core, request, host).boxed()
         }
-        ("POST", ["peers", "hints"]) => admin::hints(core, request).await,
-        ("GET", ["accounts"]) => admin::accounts(core, request).await,
-        ("POST", ["accounts", name]) => admin::set_account(core, request, name).await,
+        ("POST", ["peers", "hints"]) => admin::hints(core, request).boxed(),
+        ("GET", ["accounts"]) => admin::accounts(core, request).boxed(),
+        ("POST", ["accounts", name]) => admin::set_account(core, request, name).boxed(),
         _ => return None,
     })
 }

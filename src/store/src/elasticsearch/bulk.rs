@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ::elasticsearch::http::Method;
 use futures_util::{StreamExt, stream};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::{
     cluster::{Answered, Call, Failure, Kind},
@@ -52,7 +52,7 @@ pub(super) struct How {
 pub(super) struct Written {
     pub(super) version: Version,
     /// The whole document, if the update asked for it.
-    pub(super) source: Option<Map<String, Value>>,
+    pub(super) source: Option<Box<RawValue>>,
 }
 
 /// What became of one item in one round.
@@ -196,8 +196,7 @@ impl ElasticStore {
         }
         let items = reply.items.into_iter();
         let got: Vec<Got> = items
-            .map(|item| item.into_values().next().unwrap_or_default())
-            .map(judge)
+            .map(|item| judge(item.into_item()))
             .map(|got| if after_unknown { got.doubted() } else { got })
             .collect();
         match got.iter().find_map(Got::trouble) {
@@ -251,7 +250,10 @@ fn split(ops: &[Op], open: &[usize]) -> Vec<Vec<usize>> {
 
 fn judge(item: BulkItem) -> Got {
     let cause = item.error.unwrap_or_default();
-    let reason = cause.in_words();
+    let reason = match item.status {
+        200..300 => String::new(),
+        _ => cause.in_words(),
+    };
     let result = match (item.status, cause.kind.as_str()) {
         // A block, set by an operator or when a disk is nearly full, or credentials that are good no more:
         // it lasts, and to try again is vain.

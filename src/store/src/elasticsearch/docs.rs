@@ -275,7 +275,7 @@ fn docs_of(found: Found, index: &str) -> Result<Vec<Doc>, StoreError> {
     let hits = found.hits.hits.into_iter();
     hits.map(|hit| {
         let version = hit.version();
-        let doc = StoredDoc::deserialize(Value::Object(hit.source)).map_err(|error| {
+        let doc = serde_json::from_str::<StoredDoc>(hit.source.get()).map_err(|error| {
             StoreError::Refused {
                 reason: format!("a document of {index} cannot be read: {error}"),
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     query,
-    reads::{keep, read_hit},
+    reads::read_waiting,
     reply::{self, Found, Hits},
     sources::Sources,
     store::ElasticStore,
@@ -102,10 +102,10 @@ fn limit(offer: &Find) -> u32 {
 fn page_of(cells: Vec<Cell>, sources: &Sources) -> Page {
     let mut page = Page::default();
     for cell in cells {
-        let hits = cell.best.hits.hits;
-        keep(sources, &hits);
+        let hits = &cell.best.hits.hits;
         page.more |= cell.doc_count > hits.len() as u64;
-        page.jobs.extend(hits.into_iter().filter_map(read_hit));
+        let jobs = hits.iter().filter_map(|hit| read_waiting(hit, sources));
+        page.jobs.extend(jobs);
     }
     page.jobs.sort_by_key(|job| {
         let state = &job.state;

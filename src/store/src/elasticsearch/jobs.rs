@@ -2,7 +2,7 @@
 
 use ::elasticsearch::http::Method;
 use fairlead_job::{JobId, Spec};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     bulk::{How, Op, Written},
@@ -47,7 +47,7 @@ impl ElasticStore {
                 .iter()
                 .map(|id| (self.jobs_index(*id), id.to_string()))
                 .collect();
-            let got: Vec<Got<Map<String, Value>>> = self.multi_get(&names, Part::Whole).await?;
+            let got: Vec<Got<Box<RawValue>>> = self.multi_get(&names, Part::Whole).await?;
             let ids = ids.to_vec();
             let read = reply::aside(move || {
                 let each = ids.into_iter().zip(got);
@@ -195,9 +195,12 @@ impl ElasticStore {
         let written = self.send_patches(ops).await;
         let unread = |reason: String| ItemError::Unknown { reason };
         let read = move || {
-            let read = |written: Written, known: Option<Map<_, _>>| {
-                let source = known.or(written.source);
-                let source = source.ok_or_else(|| unread("no state was answered".to_owned()))?;
+            let read = |written: Written, known: Option<String>| {
+                let source = match (&known, &written.source) {
+                    (Some(known), _) => known,
+                    (None, Some(source)) => source.get(),
+                    (None, None) => return Err(unread("no state was answered".to_owned())),
+                };
                 let state = documents::state_of(source).map_err(unread)?;
                 let version = written.version;
                 Ok(StoredJob { state, version })
@@ -215,9 +218,8 @@ impl ElasticStore {
     }
 
     /// The whole document over the version that is expected.
-    fn replace(&self, patch: &Patch, whole: &Map<String, Value>) -> Op {
+    fn replace(&self, patch: &Patch, document: &str) -> Op {
         let index = self.jobs_index(patch.id);
-        let document = serde_json::to_string(whole).unwrap_or_default();
         let lines = format!("{}\n{document}\n", json!({"index": at(&index, patch)}));
         Op { index, lines }
     }
@@ -274,10 +276,10 @@ fn at(index: &str, patch: &Patch) -> Value {
     })
 }
 
-fn read_state(id: JobId, got: Got<Map<String, Value>>) -> Result<Option<StoredJob>, StoreError> {
+fn read_state(id: JobId, got: Got<Box<RawValue>>) -> Result<Option<StoredJob>, StoreError> {
     let version = got.version();
-    let state = got.source.map(documents::state_of).transpose();
-    let state = state.map_err(|reason| StoreError::Refused {
+    let state = got.source.map(|source| documents::state_of(source.get()));
+    let state = state.transpose().map_err(|reason| StoreError::Refused {
         reason: format!("job {id} cannot be read: {reason}"),
     })?;
     Ok(state.map(|state| StoredJob { state, version }))

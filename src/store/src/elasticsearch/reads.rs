@@ -30,8 +30,7 @@ impl ElasticStore {
             let pages = limits.into_iter().zip(found);
             pages
                 .map(|(limit, found)| {
-                    keep(&sources, &found.hits.hits);
-                    let (jobs, more) = first_of(found, limit);
+                    let (jobs, more) = first_of(&found, limit, |hit| read_waiting(hit, &sources));
                     Page { jobs, more }
                 })
                 .collect()
@@ -50,7 +49,7 @@ impl ElasticStore {
             .search_one(&self.all_jobs(), &query::alarms(before_ms, limit))
             .await?;
         reply::aside(move || {
-            let (jobs, more) = first_of(found, limit);
+            let (jobs, more) = first_of(&found, limit, read_hit);
             Page { jobs, more }
         })
         .await
@@ -63,7 +62,7 @@ impl ElasticStore {
         let found = self.search_one(&self.all_jobs(), &body).await?;
         let total = found.hits.total.as_ref().map_or(0, |total| total.value);
         reply::aside(move || {
-            let (jobs, more) = first_of(found, limit);
+            let (jobs, more) = first_of(&found, limit, read_hit);
             SearchPage { jobs, total, more }
         })
         .await
@@ -159,32 +158,33 @@ impl ElasticStore {
     }
 }
 
-/// Keeps documents of jobs that wait, for when they are claimed.
-pub(super) fn keep(sources: &Sources, hits: &[Hit]) {
-    for hit in hits {
-        let id = hit.source.get("job_id").and_then(Value::as_str);
-        if let Some(id) = id.and_then(|id| id.parse().ok()) {
-            let document = serde_json::to_string(&hit.source).unwrap_or_default();
-            sources.keep(id, hit.version(), &document);
-        }
-    }
+/// The first `limit` jobs, and whether there was one more.
+fn first_of(
+    found: &Found,
+    limit: u32,
+    read: impl FnMut(&Hit) -> Option<StoredJob>,
+) -> (Vec<StoredJob>, bool) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let hits = &found.hits.hits;
+    let jobs = hits.iter().take(limit).filter_map(read).collect();
+    (jobs, hits.len() > limit)
 }
 
-/// The first `limit` jobs, and whether there was one more.
-pub(super) fn first_of(found: Found, limit: u32) -> (Vec<StoredJob>, bool) {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = found.hits.hits.len() > limit;
-    let hits = found.hits.hits.into_iter().take(limit);
-    (hits.filter_map(read_hit).collect(), more)
+/// A job that waits, whose document is kept for when it is claimed.
+pub(super) fn read_waiting(hit: &Hit, sources: &Sources) -> Option<StoredJob> {
+    let job = read_hit(hit)?;
+    sources.keep(job.state.job_id, job.version, hit.source.get());
+    Some(job)
 }
 
 /// A job, or a warning when this version cannot read it: one document of tomorrow must not hide all others.
-pub(super) fn read_hit(hit: Hit) -> Option<StoredJob> {
-    let id = hit.source.get("job_id").cloned();
+fn read_hit(hit: &Hit) -> Option<StoredJob> {
     let version = hit.version();
-    match documents::state_of(hit.source) {
+    match documents::state_of(hit.source.get()) {
         Ok(state) => Some(StoredJob { state, version }),
         Err(reason) => {
+            let fields = serde_json::from_str::<Value>(hit.source.get()).unwrap_or_default();
+            let id = fields.get("job_id");
             tracing::warn!(job_id = ?id, %reason, "a stored job is passed over");
             None
         }

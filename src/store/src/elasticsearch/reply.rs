@@ -1,9 +1,7 @@
 //! Replies, typed. Every field has a default: `filter_path` leaves out what is empty.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::{StoreError, Version};
 
@@ -95,7 +93,27 @@ impl Cause {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Bulk {
-    pub(super) items: Vec<BTreeMap<String, BulkItem>>,
+    pub(super) items: Vec<BulkEntry>,
+}
+
+/// One item of a `_bulk` under the name of what was done.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum BulkEntry {
+    Create(BulkItem),
+    Delete(BulkItem),
+    Index(BulkItem),
+    Update(BulkItem),
+}
+
+impl BulkEntry {
+    pub(super) fn into_item(self) -> BulkItem {
+        match self {
+            Self::Create(item) | Self::Delete(item) | Self::Index(item) | Self::Update(item) => {
+                item
+            }
+        }
+    }
 }
 
 /// One item of a `_bulk`.
@@ -117,7 +135,7 @@ pub(super) struct BulkItem {
 #[serde(default)]
 pub(super) struct ItemGet {
     #[serde(rename = "_source")]
-    pub(super) source: Option<Map<String, Value>>,
+    pub(super) source: Option<Box<RawValue>>,
 }
 
 /// `_mget`.
@@ -243,8 +261,9 @@ pub(super) struct Total {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Hit {
+    /// As text: a document read into a tree takes ten times its memory.
     #[serde(rename = "_source")]
-    pub(super) source: Map<String, Value>,
+    pub(super) source: Box<RawValue>,
     /// From columns, each a list.
     pub(super) fields: Map<String, Value>,
     #[serde(rename = "_seq_no")]

@@ -5,12 +5,12 @@
 //! later version wrote stay.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, PoisonError},
 };
 
 use fairlead_job::JobId;
-use serde_json::{Map, Value};
+use serde_json::{Value, value::RawValue};
 
 use super::documents;
 use crate::{Patch, Version};
@@ -50,7 +50,7 @@ impl Sources {
 
     /// The whole document after this patch, if it is known at the version that the patch expects. Known once: what
     /// the write comes to is not known yet.
-    pub(super) fn patched(&self, patch: &Patch) -> Option<Map<String, Value>> {
+    pub(super) fn patched(&self, patch: &Patch) -> Option<String> {
         let (version, document) = self.take(patch.id)?;
         let fields = documents::to_stored(patch.set.fields().clone());
         // Objects are merged, not replaced; and which pair of queue and account it is depends on both.
@@ -60,9 +60,10 @@ impl Sources {
         if version != patch.expect || !fields.iter().all(is_plain) {
             return None;
         }
-        let mut whole: Map<String, Value> = serde_json::from_str(&document).ok()?;
-        whole.extend(fields);
-        Some(whole)
+        let set = serde_json::to_string(&fields).ok()?;
+        let mut whole: BTreeMap<&str, &RawValue> = serde_json::from_str(&document).ok()?;
+        whole.extend(serde_json::from_str::<BTreeMap<&str, &RawValue>>(&set).ok()?);
+        serde_json::to_string(&whole).ok()
     }
 
     fn take(&self, id: JobId) -> Option<(Version, Box<str>)> {
@@ -107,8 +108,9 @@ mod tests {
             sources.keep(JobId::new(id), at(5), &document);
         };
         keep(1);
-        let after = sources.patched(&stage(1, 5)).map(Value::Object);
-        assert_eq!(after, Some(json!({"stage": "dispatch", "tomorrow": [7]})));
+        let after = sources.patched(&stage(1, 5));
+        let expected = r#"{"stage":"dispatch","tomorrow":[7]}"#;
+        assert_eq!(after.as_deref(), Some(expected));
         assert_eq!(sources.patched(&stage(1, 5)), None);
         keep(2);
         assert_eq!(sources.patched(&stage(2, 6)), None, "another version");

@@ -28,6 +28,8 @@ pub(super) async fn consume(
         .require_testbox()?;
     let body: ConsumeRequest = request.read_json(core.config.limits.body_bytes_max).await?;
     let ask = Ask::of(host, body)?;
+    // What it was read into is not kept while the host waits.
+    drop(request);
     Ok(ok(&core.consume(ask).await?))
 }
 

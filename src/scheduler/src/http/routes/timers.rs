@@ -4,29 +4,30 @@ use std::sync::Arc;
 
 use fairlead_api::ErrorCode;
 use fairlead_job::Spec;
+use futures_util::FutureExt;
 use warp::reply::Response;
 
-use super::{done, jobs::read_items, ok};
+use super::{Answer, done, jobs::read_items, ok};
 use crate::{accounts::Who, core::Core, http::request::Request, refusal::Refusal};
 
 /// Most timers on a page.
 const PAGE_MAX: u64 = 1_000;
 
 /// Below `/scheduler/v1/timers`; `None`: nothing there.
-pub(super) async fn route(
+pub(super) fn route<'a>(
     core: Arc<Core>,
     request: Request,
     method: &str,
-    rest: &[&str],
-) -> Option<Result<Response, Refusal>> {
+    rest: &'a [&'a str],
+) -> Option<Answer<'a>> {
     Some(match (method, rest) {
-        ("POST", []) => submit(core, request).await,
-        ("GET", []) => list(core, request).await,
-        ("GET", [name]) => show(core, request, name).await,
-        ("POST", [name]) => update(core, request, name).await,
-        ("POST", [name, "pause"]) => pause(core, request, name, true).await,
-        ("POST", [name, "resume"]) => pause(core, request, name, false).await,
-        ("DELETE", [name]) => delete(core, request, name).await,
+        ("POST", []) => submit(core, request).boxed(),
+        ("GET", []) => list(core, request).boxed(),
+        ("GET", [name]) => show(core, request, name).boxed(),
+        ("POST", [name]) => update(core, request, name).boxed(),
+        ("POST", [name, "pause"]) => pause(core, request, name, true).boxed(),
+        ("POST", [name, "resume"]) => pause(core, request, name, false).boxed(),
+        ("DELETE", [name]) => delete(core, request, name).boxed(),
         _ => return None,
     })
 }
