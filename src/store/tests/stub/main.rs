@@ -182,11 +182,11 @@ fn error(kind: &str) -> String {
 }
 
 fn taken(n: usize) -> String {
-    format!(r#"{{"x":{{"status":201,"_seq_no":{n},"_primary_term":1}}}}"#)
+    format!(r#"{{"create":{{"status":201,"_seq_no":{n},"_primary_term":1}}}}"#)
 }
 
 fn item(status: u16, kind: &str) -> String {
-    format!(r#"{{"x":{{"status":{status},"error":{{"type":"{kind}","reason":"because"}}}}}}"#)
+    format!(r#"{{"create":{{"status":{status},"error":{{"type":"{kind}","reason":"because"}}}}}}"#)
 }
 
 /// An answer to each action of a bulk; documents are the lines that begin otherwise.

@@ -48,7 +48,7 @@ async fn items_have_outcomes_of_their_own() {
         item(400, "strict_dynamic_mapping_exception"),
         item(503, "unavailable_shards_exception"),
         item(403, "cluster_block_exception"),
-        r#"{"x":{"status":200}}"#.to_owned(),
+        r#"{"create":{"status":200}}"#.to_owned(),
         taken(8),
     ];
     let count = kinds.len() as u64;
@@ -183,7 +183,7 @@ async fn a_submit_is_ok_only_with_both_halves() {
 async fn a_full_disk_takes_nothing_and_is_not_asked_in_vain() {
     let stub = Stub::start().await;
     let store = opened(&stub).await;
-    let full = r#"{"x":{"status":429,"error":{"type":"cluster_block_exception","reason":"index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block];"}}}"#;
+    let full = r#"{"create":{"status":429,"error":{"type":"cluster_block_exception","reason":"index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block];"}}}"#;
     stub.answer(move |(_, path, body)| {
         let reply = || bulk_reply(body, |_, _| full.to_owned());
         path.starts_with("/_bulk")
