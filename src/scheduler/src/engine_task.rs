@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
+use fairlead_dispatch::{Decision, Dimension, Engine, EngineConfig, Event, Millis};
 use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
@@ -40,30 +40,45 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
                 Message::Question(question) => question(&engine, core.clock.now()),
             }
         }
-        let mut claims = Vec::new();
+        let mut together = Together::default();
         for decision in decisions.drain(..) {
-            if let Some(earlier) = carry_out(&core, decision, &mut claims) {
+            if let Some(earlier) = carry_out(&core, decision, &mut together) {
                 wake = wake.min(earlier);
             }
         }
-        // Those that were decided together are written together.
-        while !claims.is_empty() {
-            let rest = claims.split_off(claims.len().min(CLAIMS_MAX));
-            core.tasks.spawn(Arc::clone(&core).claim(claims));
-            claims = rest;
+        together.carry_out(&core);
+    }
+}
+
+/// What was decided in one turn and goes to the store together.
+#[derive(Default)]
+struct Together {
+    claims: Vec<Claim>,
+    pulls: Vec<(Dimension, u32)>,
+}
+
+impl Together {
+    fn carry_out(mut self, core: &Arc<Core>) {
+        if !self.pulls.is_empty() {
+            core.tasks.spawn(Arc::clone(core).pull(self.pulls));
+        }
+        while !self.claims.is_empty() {
+            let rest = self.claims.split_off(self.claims.len().min(CLAIMS_MAX));
+            core.tasks.spawn(Arc::clone(core).claim(self.claims));
+            self.claims = rest;
         }
     }
 }
 
-/// Carries out one decision, but for claims, which it collects; returns when the engine wants to be woken, if it
+/// Carries out one decision, but for those that go together; returns when the engine wants to be woken, if it
 /// says so.
-fn carry_out(core: &Arc<Core>, decision: Decision, claims: &mut Vec<Claim>) -> Option<Millis> {
+fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> Option<Millis> {
     match decision {
         Decision::Claim {
             job,
             version,
             offer,
-        } => claims.push(Claim {
+        } => together.claims.push(Claim {
             job: JobId::new(job.0),
             expect: store_version(version),
             offer,
@@ -72,9 +87,7 @@ fn carry_out(core: &Arc<Core>, decision: Decision, claims: &mut Vec<Claim>) -> O
             let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
             core.answer_waiter(offer, jobs);
         }
-        Decision::Pull { dimension, limit } => {
-            core.tasks.spawn(Arc::clone(core).pull(dimension, limit));
-        }
+        Decision::Pull { dimension, limit } => together.pulls.push((dimension, limit)),
         Decision::Find { offer, limit } => {
             core.tasks.spawn(Arc::clone(core).find(offer, limit));
         }

@@ -215,24 +215,28 @@ impl Core {
         Ok(())
     }
 
-    /// Pulls a page for the engine.
-    pub(crate) async fn pull(self: Arc<Self>, dimension: Dimension, limit: u32) {
-        let by = match &dimension {
-            Dimension::All => PullBy::All,
-            Dimension::Account(name) => PullBy::Account(name.clone()),
-            Dimension::Queue(name) => PullBy::Queue(name.clone()),
-            Dimension::HostKey(name) => PullBy::HostKey(name.clone()),
-        };
-        let pages = self
-            .store
-            .pull(&[Pull {
-                by,
-                limit,
+    /// Pulls pages for the engine, all in one request.
+    pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<(Dimension, u32)>) {
+        let pulls: Vec<Pull> = wanted
+            .iter()
+            .map(|(dimension, limit)| Pull {
+                by: match dimension {
+                    Dimension::All => PullBy::All,
+                    Dimension::Account(name) => PullBy::Account(name.clone()),
+                    Dimension::Queue(name) => PullBy::Queue(name.clone()),
+                    Dimension::HostKey(name) => PullBy::HostKey(name.clone()),
+                },
+                limit: *limit,
                 after: None,
-            }])
-            .await;
-        let more = self.learn(pages);
-        self.engine.tell(Event::PullEnded { dimension, more });
+            })
+            .collect();
+        let mut pages = read(self.store.pull(&pulls).await).into_iter();
+        for (dimension, _) in wanted {
+            let page = pages.next().unwrap_or_default();
+            self.learn(&page);
+            let more = page.more;
+            self.engine.tell(Event::PullEnded { dimension, more });
+        }
     }
 
     /// Finds jobs for an offer, for the engine.
@@ -251,30 +255,30 @@ impl Core {
             }
         });
         if let Some(find) = requirement {
-            let pages = self.store.find(&[find]).await;
-            self.learn(pages);
+            for page in read(self.store.find(&[find]).await) {
+                self.learn(&page);
+            }
         }
         self.engine.tell(Event::FindEnded(offer));
     }
 
-    /// Tells the engine what was read; says whether the store holds more.
-    fn learn(&self, pages: Result<Vec<Page>, StoreError>) -> bool {
-        let pages = pages.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the store could not be asked for waiting jobs");
-            Vec::new()
-        });
-        let more = pages.iter().any(|page| page.more);
-        let found = pages.iter().flat_map(|page| &page.jobs);
+    /// Tells the engine what was read.
+    fn learn(&self, page: &Page) {
         // One that has ended meanwhile would stay in memory until somebody tries to claim it.
-        let jobs: Vec<_> = found
-            .filter(|job| self.weigh(job.state.job_id, job.version))
-            .map(facts)
-            .collect();
+        let is_news = |job: &&StoredJob| self.weigh(job.state.job_id, job.version);
+        let jobs: Vec<_> = page.jobs.iter().filter(is_news).map(facts).collect();
         if !jobs.is_empty() {
             self.engine.tell(Event::JobsLearned(jobs));
         }
-        more
     }
+}
+
+/// Pages that were asked for; none if the store could not be asked.
+fn read(pages: Result<Vec<Page>, StoreError>) -> Vec<Page> {
+    pages.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the store could not be asked for waiting jobs");
+        Vec::new()
+    })
 }
 
 /// When the waiting jobs are counted: at the same times by all replicas, so that the store, which keeps the last
