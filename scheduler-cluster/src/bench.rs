@@ -8,6 +8,7 @@ mod cli;
 mod cost;
 mod figure;
 mod history;
+mod layouts;
 mod load;
 mod pin;
 mod plots;

@@ -185,7 +185,11 @@ impl BenchArgs {
                     filled.await?;
                     site.searches_again().await?;
                 }
-                bench.run().await
+                let mut measured = bench.run().await?;
+                if nth == 0 {
+                    measured.figures.extend(bench.layouts().await?);
+                }
+                Ok(measured)
             };
             let measured = tokio::select! {
                 measured = work => measured,

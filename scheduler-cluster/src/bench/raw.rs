@@ -49,12 +49,7 @@ impl Raw {
     ) -> anyhow::Result<(String, Value)> {
         let url = format!("{}/{indices}/_search?ignore_unavailable=true", self.base);
         let query = serde_json::json!({"query": {"ids": {"values": [id]}}});
-        let refreshed = self
-            .client
-            .post(format!("{}/{indices}/_refresh", self.base))
-            .send()
-            .await?;
-        refreshed.error_for_status()?;
+        self.refresh(indices).await?;
         let answer = self
             .client
             .post(url)
@@ -100,6 +95,59 @@ impl Raw {
         found.collect()
     }
 
+    /// Makes an index as another one is, with further fields.
+    pub(super) async fn copy_index(
+        &self,
+        from: &str,
+        to: &str,
+        fields: &[(&str, Value)],
+    ) -> anyhow::Result<()> {
+        let like = self.client.get(format!("{}/{from}", self.base));
+        let like = like.send().await?.error_for_status()?;
+        let mut like: Value = serde_json::from_slice(&like.bytes().await?)?;
+        let mut settings = like[from]["settings"]["index"].take();
+        let mut mappings = like[from]["mappings"].take();
+        let own = settings
+            .as_object_mut()
+            .context("an index has no settings")?;
+        for name in ["uuid", "creation_date", "provided_name", "version"] {
+            own.remove(name);
+        }
+        for (name, mapping) in fields {
+            mappings["properties"][*name] = mapping.clone();
+        }
+        let body = serde_json::json!({"settings": {"index": settings}, "mappings": mappings});
+        let make = self.client.put(format!("{}/{to}", self.base));
+        let make = make.header("content-type", "application/json");
+        let made = make.body(body.to_string()).send().await?;
+        made.error_for_status()?;
+        Ok(())
+    }
+
+    /// Makes all that was written to an index findable.
+    pub(super) async fn refresh(&self, index: &str) -> anyhow::Result<()> {
+        let refresh = self.client.post(format!("{}/{index}/_refresh", self.base));
+        refresh.send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// How long a search takes that finds something, ms.
+    pub(super) async fn search_ms(&self, index: &str, query: &Value) -> anyhow::Result<f64> {
+        let search = self.client.post(format!("{}/{index}/_search", self.base));
+        let search = search.header("content-type", "application/json");
+        let begin = now();
+        let found = search.body(query.to_string()).send().await?;
+        let found = found.error_for_status()?.bytes().await?;
+        let took_ms = begin.elapsed().as_secs_f64() * 1_000.0;
+        let found: Value = serde_json::from_slice(&found)?;
+        let hits = found["hits"]["hits"].as_array();
+        anyhow::ensure!(
+            hits.is_some_and(|hits| !hits.is_empty()),
+            "nothing is found"
+        );
+        Ok(took_ms)
+    }
+
     async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {
         let answer = self
             .client
@@ -131,11 +179,21 @@ impl Raw {
         count: usize,
         batch: usize,
     ) -> anyhow::Result<(f64, Vec<Version>)> {
-        let bulks = in_batches(count, batch, |n| sample.create(run, n));
-        let (seconds, answers) = self.send(bulks).await?;
-        // Every other item is a state.
-        let states = versions(answers)?.into_iter().step_by(2).collect();
-        Ok((rate(count, seconds), states))
+        let line = |n: usize| sample.create(run, n);
+        self.create_by(count, batch, 2, &line).await
+    }
+
+    /// Creates jobs by these lines, each of so many documents: the first is its state.
+    pub(super) async fn create_by(
+        &self,
+        count: usize,
+        batch: usize,
+        documents: usize,
+        line: &dyn Fn(usize) -> String,
+    ) -> anyhow::Result<(f64, Vec<Version>)> {
+        let (seconds, answers) = self.send(in_batches(count, batch, line)).await?;
+        let states = versions(answers)?.into_iter().step_by(documents);
+        Ok((rate(count, seconds), states.collect()))
     }
 
     /// Claims jobs that were created by the same run, `batch` in a bulk. Claims a second.
@@ -146,10 +204,18 @@ impl Raw {
         states: &[Version],
         batch: usize,
     ) -> anyhow::Result<f64> {
-        let line = |n: usize| {
-            let (seq_no, term) = states.get(n).copied().unwrap_or_default();
-            sample.claim(run, n, seq_no, term)
-        };
+        self.claim_by(states, batch, |n, at| sample.claim(run, n, at))
+            .await
+    }
+
+    /// Claims jobs by these lines.
+    pub(super) async fn claim_by(
+        &self,
+        states: &[Version],
+        batch: usize,
+        line: impl Fn(usize, Version) -> String,
+    ) -> anyhow::Result<f64> {
+        let line = |n: usize| line(n, states.get(n).copied().unwrap_or_default());
         let (seconds, answers) = self.send(in_batches(states.len(), batch, line)).await?;
         anyhow::ensure!(
             versions(answers)?.len() == states.len(),
@@ -194,11 +260,8 @@ impl Raw {
             let begin = now();
             let answer = self.bulk(create).await?;
             let created = begin.elapsed();
-            let (seq_no, term) = versions(vec![answer])?
-                .first()
-                .copied()
-                .context("no answer")?;
-            let claim = sample.claim(run, n, seq_no, term);
+            let created_at = versions(vec![answer])?.first().copied();
+            let claim = sample.claim(run, n, created_at.context("no answer")?);
             let begin = now();
             let answer = self.bulk(claim).await?;
             let claimed = begin.elapsed();

@@ -7,6 +7,7 @@ use anyhow::Context;
 use super::{
     cost::Costs,
     figure::{At, Figure, Goal, Rate},
+    layouts::Layouts,
     load::{Agent, JOBS_MAX, Site},
     raw::{Raw, cpu_s, rate},
     report::Report,
@@ -195,6 +196,19 @@ impl Bench<'_> {
         }
         report.figures.extend(growth(&report.figures, self.plan));
         Ok(report)
+    }
+
+    /// Jobs of two documents beside jobs of one.
+    pub(super) async fn layouts(&mut self) -> anyhow::Result<[Figure; 4]> {
+        (self.say)("jobs of two documents and of one");
+        let mut layouts = Layouts::new(self.raw, self.sample).await?;
+        for _ in 0..self.plan.rounds {
+            let (raw, jobs) = (self.raw, self.plan.jobs);
+            layouts
+                .measure(raw, self.sample, &self.elasticsearch, jobs)
+                .await?;
+        }
+        Ok(layouts.all())
     }
 
     /// Elasticsearch compiles what it does often: until then it is many times slower.

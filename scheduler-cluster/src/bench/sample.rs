@@ -5,13 +5,16 @@ use std::cell::Cell;
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value, json};
 
-use super::{load, raw::Raw};
+use super::{
+    load,
+    raw::{Raw, Version},
+};
 
 /// The two documents of a waiting job, and what a claim changes of the first.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) job_id: String,
-    jobs_index: String,
+    pub(super) jobs_index: String,
     bodies_index: String,
     state: String,
     /// Its state when it had ended.
@@ -28,7 +31,7 @@ pub(super) struct Run(u64);
 
 impl Run {
     /// A number of 19 digits, as the scheduler's ids are, and greater than those.
-    fn id(self, n: usize) -> String {
+    pub(super) fn id(self, n: usize) -> String {
         format!("8{:09}{n:09}", self.0)
     }
 }
@@ -76,26 +79,64 @@ impl Sample {
 
     /// The lines that create job `n` of a run: two documents.
     pub(super) fn create(&self, run: Run, n: usize) -> String {
-        let id = run.id(n);
-        let line = |index: &str| format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#);
-        format!(
-            "{}\n{}\n{}\n{}\n",
-            line(&self.jobs_index),
-            self.state.replace(&self.job_id, &id),
-            line(&self.bodies_index),
-            self.body.replace(&self.job_id, &id)
+        self.create_two(&run.id(n), &self.body)
+    }
+
+    /// The same with a body that is filled up.
+    pub(super) fn create_filled(&self, run: Run, n: usize, filling: &str) -> String {
+        self.create_two(
+            &run.id(n),
+            &with_field(&self.body, "body", &filled(filling)),
         )
     }
 
-    /// The lines that claim job `n`, whose state has this version.
-    pub(super) fn claim(&self, run: Run, n: usize, seq_no: u64, primary_term: u64) -> String {
+    fn create_two(&self, id: &str, body: &str) -> String {
         format!(
-            "{{\"update\":{{\"_index\":\"{}\",\"_id\":\"{}\",\"if_seq_no\":{seq_no},\"if_primary_term\":{primary_term}}}}}\n{}\n",
-            self.jobs_index,
+            "{}\n{}\n{}\n{}\n",
+            create_line(&self.jobs_index, id),
+            self.state.replace(&self.job_id, id),
+            create_line(&self.bodies_index, id),
+            body.replace(&self.job_id, id)
+        )
+    }
+
+    /// The lines that create it as one document, with a body that is filled up.
+    pub(super) fn create_whole(&self, run: Run, n: usize, index: &str, filling: &str) -> String {
+        let id = run.id(n);
+        let whole = with_field(&self.state, "body", &filled(filling));
+        let whole = whole.replace(&self.job_id, &id);
+        format!("{}\n{whole}\n", create_line(index, &id))
+    }
+
+    /// The lines that claim job `n`, whose state has this version.
+    pub(super) fn claim(&self, run: Run, n: usize, at: Version) -> String {
+        self.claim_in(&self.jobs_index, run, n, at)
+    }
+
+    /// The same in another index.
+    pub(super) fn claim_in(&self, index: &str, run: Run, n: usize, at: Version) -> String {
+        let (seq_no, primary_term) = at;
+        format!(
+            "{{\"update\":{{\"_index\":\"{index}\",\"_id\":\"{}\",\"if_seq_no\":{seq_no},\"if_primary_term\":{primary_term}}}}}\n{}\n",
             run.id(n),
             self.claim
         )
     }
+}
+
+fn create_line(index: &str, id: &str) -> String {
+    format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#)
+}
+
+fn filled(filling: &str) -> Value {
+    json!({"filling": filling})
+}
+
+/// A document's text with one field set.
+fn with_field(document: &str, name: &str, value: &Value) -> String {
+    let mut document: Value = serde_json::from_str(document).unwrap_or_default();
+    document[name] = value.clone();
+    document.to_string()
 }
 
 fn fields(document: &Value) -> anyhow::Result<&Map<String, Value>> {

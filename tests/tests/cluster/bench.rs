@@ -47,8 +47,8 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let figures = report["figures"].as_array().expect("figures");
     // Four ways to submit, one a number of agents, the claims' cost, two of the receipts and one of Elasticsearch
     // beside them; for both numbers of waiting jobs, and once more for two replicas. And the growth from one number
-    // of waiting jobs to the other.
-    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 3) + 1, "{figures:?}");
+    // of waiting jobs to the other, and four of jobs of one document.
+    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 3) + 1 + 4, "{figures:?}");
     // And what it costs; and three of the embedded store.
     let costs = report["costs"].as_array().expect("costs");
     assert_eq!(costs.len(), 3 * 6 + 3, "{costs:?}");
