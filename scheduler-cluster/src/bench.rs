@@ -6,6 +6,7 @@
 
 mod cli;
 mod cost;
+mod engine;
 mod figure;
 mod history;
 mod layouts;

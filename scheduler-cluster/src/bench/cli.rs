@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, anyhow};
 
 use super::{
+    engine::EngineArgs,
     figure::{At, Rate},
     history::History,
     load::{Agent, Site},
@@ -82,6 +83,11 @@ pub struct BenchArgs {
     /// Where the report is written as a document, with its plots beside it, besides to standard output
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Measures the engine alone, without schedulers and Elasticsearch
+    #[arg(long)]
+    engine_only: bool,
     /// Prints JSON for programs
     #[arg(long)]
     json: bool,
@@ -93,6 +99,12 @@ impl BenchArgs {
     /// # Errors
     /// Something could not be started, or did not do the work.
     pub async fn run(&self, say: &dyn Fn(&str)) -> anyhow::Result<String> {
+        if let Some(line) = self.engine.asked_line() {
+            return line;
+        }
+        if self.engine_only {
+            return Ok(self.printed(&self.engine.measure(self.rounds, say)?));
+        }
         let dir = std::path::absolute(&self.dir)?;
         fs::create_dir(&dir).with_context(|| format!("--dir {}", dir.display()))?;
         let measured = match &self.elasticsearch {
@@ -144,11 +156,15 @@ impl BenchArgs {
             let folder = path.parent().unwrap_or(Path::new("."));
             plots::draw_all(folder, &report.figures, self.first())?;
         }
-        Ok(if self.json {
+        Ok(self.printed(&report))
+    }
+
+    fn printed(&self, report: &Report) -> String {
+        if self.json {
             format!("{:#}\n", report.json())
         } else {
             report.text()
-        })
+        }
     }
 
     async fn measure(&self, place: &Place<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
@@ -203,6 +219,7 @@ impl BenchArgs {
         let (dir, binary) = (place.dir.join("solo"), binary.context("no replica")?);
         let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
         report.facts.extend(solo.await?);
+        report.extend(self.engine.measure(self.rounds, say)?);
         Ok(report)
     }
 

@@ -38,6 +38,7 @@ fn a_small_run_measures_all_that_a_large_one_does() {
         .args(["--elasticsearch", &elasticsearch])
         .args(["--report", "performance.md"])
         .args(["--finished", "1200"])
+        .args(["--engine-jobs", "300,600", "--engine-hosts", "10"])
         .current_dir(folder.path())
         .output()
         .expect("the program");
@@ -47,11 +48,16 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let figures = report["figures"].as_array().expect("figures");
     // Four ways to submit, one a number of agents, the claims' cost, two of the receipts and one of Elasticsearch
     // beside them; for both numbers of waiting jobs, and once more for two replicas. And the growth from one number
-    // of waiting jobs to the other, and four of jobs of one document.
-    assert_eq!(figures.len(), 3 * (4 + 2 + 1 + 3) + 1 + 4, "{figures:?}");
-    // And what it costs; and three of the embedded store.
+    // of waiting jobs to the other, four of jobs of one document, and of the engine two a mix of jobs.
+    let engine = 3 * 2;
+    assert_eq!(
+        figures.len(),
+        3 * (4 + 2 + 1 + 3) + 1 + 4 + engine,
+        "{figures:?}"
+    );
+    // And what it costs; three of the embedded store; and the engine alone.
     let costs = report["costs"].as_array().expect("costs");
-    assert_eq!(costs.len(), 3 * 6 + 3, "{costs:?}");
+    assert_eq!(costs.len(), 3 * 6 + 3 + 3 * 3 + 1, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
