@@ -42,11 +42,27 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a find for the one is good enough to serve the other from memory. An offer for which that brings
-    /// nothing has a find of its own.
-    pub(crate) fn is_about(&self, other: &Self) -> bool {
+    /// Whether a find for this, which brought jobs that need `needs_mb` at most, is good enough to serve the other
+    /// from memory: what is best for a host is best for one with less memory, too, if it fits there. An offer for
+    /// which that brings nothing has a find of its own.
+    pub(crate) fn serves(&self, other: &Self, needs_mb: u32) -> bool {
+        let is_about = self.free_mb.abs_diff(other.free_mb) <= other.free_mb / ABOUT;
         (&self.keys, &self.env, self.total_mb) == (&other.keys, &other.env, other.total_mb)
-            && self.free_mb.abs_diff(other.free_mb) <= other.free_mb / ABOUT
+            && (is_about || (needs_mb..self.free_mb).contains(&other.free_mb))
+    }
+}
+
+/// A find that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub at: u64,
+    /// The most that a job that it brought needs, MB.
+    pub needs_mb: u32,
+}
+
+impl Ended {
+    fn is_fresh(&self, now: u64) -> bool {
+        self.at.saturating_add(FRESH_MS) >= now
     }
 }
 
@@ -74,8 +90,8 @@ pub(crate) struct Cache {
     pub finding: BTreeMap<OfferKey, (Wanted, Vec<OfferKey>)>,
     /// Offers that wait for a find to begin, longest waiting first.
     pub to_find: BTreeSet<(u64, OfferKey)>,
-    /// When finds ended, by what was wanted.
-    pub found: BTreeMap<Wanted, u64>,
+    /// Finds that ended, by what was wanted.
+    pub found: BTreeMap<Wanted, Ended>,
     /// Finds that brought their offers nothing: when, and what was counted under their keys.
     pub in_vain: BTreeMap<Wanted, (u64, Vec<u64>)>,
     /// Offers that are not served before a find ends, or takes too long.
@@ -98,9 +114,21 @@ impl Cache {
             .into_iter()
             .filter(|(_, jobs)| *jobs > 0)
             .collect();
-        let dimensions = u32::try_from(self.counts.len()).unwrap_or(u32::MAX).max(1);
-        self.page = (cache_jobs_max / dimensions.saturating_mul(2)).max(PAGE_MIN);
-        self.fill = level(self.counts.values().copied(), cache_jobs_max).max(self.page);
+        // Each job is one of an account, of a queue and of a host key: what is here of the ones is here of the others.
+        let of = |is: fn(&Dimension) -> bool| {
+            let counts = self.counts.iter().filter(move |(of, _)| is(of));
+            counts.map(|(_, jobs)| *jobs).collect::<Vec<u64>>()
+        };
+        let kinds = [
+            of(|d| matches!(d, Dimension::Account(_))),
+            of(|d| matches!(d, Dimension::Queue(_))),
+            of(|d| matches!(d, Dimension::HostKey(_))),
+        ];
+        let most = kinds.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        self.page = (cache_jobs_max / most.saturating_mul(2)).max(PAGE_MIN);
+        let levels = kinds.into_iter().map(|kind| level(kind, cache_jobs_max));
+        self.fill = levels.min().unwrap_or(0).max(self.page);
         let Self {
             pulled_at, counts, ..
         } = self;
@@ -147,19 +175,18 @@ impl Cache {
         wanted.keys.iter().map(|key| self.under_key(key)).collect()
     }
 
-    /// Whether a find for about this ended so lately that what it brought is still fresh: a host's free memory
-    /// changes with each job, and each find takes its turn.
-    pub(crate) fn is_about_fresh(&self, wanted: &Wanted, now: u64) -> bool {
-        self.found
-            .iter()
-            .any(|(found, at)| found.is_about(wanted) && at.saturating_add(FRESH_MS) >= now)
+    /// Whether a find that is good enough for this ended so lately that what it brought is still fresh: a host's
+    /// free memory changes with each job, and each find takes its turn.
+    pub(crate) fn is_served(&self, wanted: &Wanted, now: u64) -> bool {
+        let mut fresh = self.found.iter().filter(|(_, ended)| ended.is_fresh(now));
+        fresh.any(|(found, ended)| found.serves(wanted, ended.needs_mb))
     }
 
-    /// Whether a find for this ended so lately that what it brought is still fresh.
+    /// Whether a find for this very one ended so lately.
     pub(crate) fn is_fresh(&self, wanted: &Wanted, now: u64) -> bool {
         self.found
             .get(wanted)
-            .is_some_and(|at| at.saturating_add(FRESH_MS) >= now)
+            .is_some_and(|ended| ended.is_fresh(now))
     }
 
     /// What was pulled and found is as good as never asked for.
@@ -170,8 +197,7 @@ impl Cache {
 
     /// Forgets finds that are of no use any more.
     pub(crate) fn tidy(&mut self, now: u64) {
-        self.found
-            .retain(|_, at| at.saturating_add(FRESH_MS) >= now);
+        self.found.retain(|_, ended| ended.is_fresh(now));
         let Self {
             in_vain, counts, ..
         } = self;
@@ -189,8 +215,7 @@ impl Cache {
 }
 
 /// How much each may have at most, so that together they have what there is, and who wants less has all it wants.
-fn level(wanted: impl Iterator<Item = u64>, room: u32) -> u32 {
-    let mut more: Vec<u64> = wanted.collect();
+fn level(mut more: Vec<u64>, room: u32) -> u32 {
     let mut room = u64::from(room);
     loop {
         let level = room / (more.len() as u64).max(1);
@@ -212,7 +237,7 @@ mod tests {
 
     #[test]
     fn who_wants_less_leaves_the_rest_to_the_others() {
-        let of = |wanted: &[u64], room| level(wanted.iter().copied(), room);
+        let of = |wanted: &[u64], room| level(wanted.to_vec(), room);
         assert_eq!(of(&[100, 100], 50), 25);
         assert_eq!(of(&[100, 100, 10, 1], 51), 20);
         assert_eq!(of(&[10, 5], 50), 25, "there is room for all");

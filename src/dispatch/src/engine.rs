@@ -164,7 +164,7 @@ impl Engine {
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
             Event::PullEnded { dimension, more } => self.pull_ended(&dimension, more, decisions),
-            Event::FindEnded(offer) => self.find_ended(offer),
+            Event::FindEnded { offer, needs_mb } => self.find_ended(offer, needs_mb),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
             Event::NewsMissed => self.cache.forget_finds(),
             Event::Tick => {}

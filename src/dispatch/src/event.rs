@@ -182,7 +182,13 @@ pub enum Event {
         more: bool,
     },
     /// A find for this offer has ended; its jobs came in `JobsLearned` before it.
-    FindEnded(OfferKey),
+    FindEnded {
+        /// Whom it was for.
+        offer: OfferKey,
+        /// The most memory that a job that was found needs, MB: what was found is best for hosts with less than this
+        /// offer, too, down to that. `u32::MAX` if that is not known, as when the store could not be asked.
+        needs_mb: u32,
+    },
     /// At this version, a job does not wait to be dispatched (it has ended, or waits for something else). Older than
     /// what is known: ignored.
     JobGone(JobKey, Version),

@@ -3,7 +3,7 @@
 //! While everything is in memory nothing here does anything. Else counts cause pulls, and an offer is served only
 //! after a find for its keys, or when that takes too long.
 
-use crate::cache::{FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
+use crate::cache::{Ended, FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
 use crate::event::{Decision, Dimension, DimensionCounts, JobKey, OfferKey};
 use crate::hosts::{OpenOffer, Standing};
@@ -84,9 +84,12 @@ impl Engine {
             let cached = here(dimension);
             let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
             let limit = self.cache.pull_limit(cached);
+            if is_twin(dimension, *count, cached) {
+                continue;
+            }
             if cached == 0 {
                 to_pull.insert((false, dimension.clone()), limit);
-            } else if is_news && !is_twin(dimension, *count, cached) {
+            } else if is_news {
                 if cached < low {
                     to_pull.insert((true, dimension.clone()), limit);
                 } else {
@@ -186,14 +189,14 @@ impl Engine {
         let Some(wanted) = self.wanted(offer) else {
             return true;
         };
-        if self.cache.is_about_fresh(&wanted, self.now) || self.found_nothing(&wanted) {
+        if self.cache.is_served(&wanted, self.now) || self.found_nothing(&wanted) {
             return true;
         }
         let under_way = self
             .cache
             .finding
             .values_mut()
-            .find(|(other, _)| other.is_about(&wanted));
+            .find(|(other, _)| other.serves(&wanted, 0));
         if let Some((_, followers)) = under_way {
             if !followers.contains(&offer) {
                 followers.push(offer);
@@ -233,7 +236,7 @@ impl Engine {
                 .in_vain
                 .entry(wanted)
                 .or_insert((self.now, counted));
-        } else if self.cache.is_about_fresh(&wanted, self.now) && !self.found_nothing(&wanted) {
+        } else if self.cache.is_served(&wanted, self.now) && !self.found_nothing(&wanted) {
             // Another's find brought nothing that fits.
             self.cache.to_find.insert(place);
         }
@@ -299,11 +302,13 @@ impl Engine {
     }
 
     /// A find is over: who waited for it is served.
-    pub(crate) fn find_ended(&mut self, leader: OfferKey) {
+    pub(crate) fn find_ended(&mut self, leader: OfferKey, needs_mb: u32) {
         let Some((wanted, followers)) = self.cache.finding.remove(&leader) else {
             return;
         };
-        self.cache.found.insert(wanted.clone(), self.now);
+        let at = self.now;
+        let ended = Ended { at, needs_mb };
+        self.cache.found.insert(wanted.clone(), ended);
         self.cache.in_vain.remove(&wanted);
         for offer in std::iter::once(leader).chain(followers) {
             let Some(open) = self.hosts.offers.get(&offer) else {

@@ -254,12 +254,15 @@ impl Core {
                 limit,
             }
         });
-        if let Some(find) = requirement {
-            for page in read(self.store.find(&[find]).await) {
-                self.learn(&page);
-            }
+        let mut needs_mb = u32::MAX;
+        if let Some(find) = requirement
+            && let Some(page) = read(self.store.find(&[find]).await).first()
+        {
+            self.learn(page);
+            let needs = page.jobs.iter().map(|job| job.state.memory_mb);
+            needs_mb = needs.max().unwrap_or(0);
         }
-        self.engine.tell(Event::FindEnded(offer));
+        self.engine.tell(Event::FindEnded { offer, needs_mb });
     }
 
     /// Tells the engine what was read.

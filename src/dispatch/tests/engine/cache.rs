@@ -95,8 +95,8 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
         (queue_of("a"), 10),
     ];
     lab.on(counts(1_000, &by));
-    // 64 less 10 and 10 are 22 for each of the others.
-    assert_eq!(pulls(&lab), [(account("b"), 22), (account("c"), 22)]);
+    // 64 less 10 are 27 for each of the other accounts; of queues the same jobs have room again.
+    assert_eq!(pulls(&lab), [(account("b"), 27), (account("c"), 27)]);
     lab.learn([job(100, "b")]);
     lab.on(Event::PullEnded {
         dimension: account("b"),
@@ -104,7 +104,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     });
     assert_eq!(
         pulls(&lab),
-        [(account("a"), 8)],
+        [(account("a"), 10)],
         "the queue has what was counted"
     );
     lab.learn([job(101, "c")]);
@@ -125,7 +125,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
             (queue_of("a"), 10),
         ],
     ));
-    assert_eq!(pulls(&lab), [(account("a"), 8)]);
+    assert_eq!(pulls(&lab), [(account("a"), 10)]);
 }
 
 /// With 300 accounts whose jobs come and go the store was asked 600 times a second.
@@ -201,7 +201,7 @@ fn an_offer_is_served_after_a_find_when_not_everything_is_here() {
     assert_eq!((finds(&lab), lab.claims()), (vec![offer.0], vec![]));
     lab.learn([queued("vip", job(900, "late"))]);
     assert!(lab.claims().is_empty(), "before the find has ended");
-    lab.on(Event::FindEnded(offer));
+    lab.on(find_ended(offer));
     assert_eq!(lab.claims(), [(900, offer.0)]);
     let second = lab.offer(vm_host("other"));
     assert_eq!(
@@ -226,19 +226,49 @@ fn a_host_with_about_as_much_memory_is_served_without_a_find_of_its_own_unless_n
     let first = lab.offer(with("h1", 10_000));
     let meanwhile = lab.offer(with("h2", 9_500));
     assert_eq!(finds(&lab), Vec::<u64>::new(), "one is on its way");
-    lab.on(Event::FindEnded(first));
+    lab.on(find_ended(first));
     assert_eq!(lab.claims(), [(0, first.0), (1, meanwhile.0)]);
     lab.offer(with("h3", 9_000));
     assert_eq!((finds(&lab), lab.claimed()), (vec![], vec![2]));
     let much_less = lab.offer(with("h4", 5_000));
     assert_eq!((finds(&lab), lab.claimed()), (vec![much_less.0], vec![]));
+    lab.on(find_ended(much_less));
+    assert_eq!(lab.claims(), [(3, much_less.0)]);
     // Nothing that is here fits: what fits a slightly larger host brings nothing either.
     let small = lab.offer(with("h5", 999));
     assert_eq!(finds(&lab), [small.0]);
-    lab.on(Event::FindEnded(small));
+    lab.on(find_ended(small));
     assert!(lab.claims().is_empty());
     let smaller = lab.offer(with("h6", 990));
     assert_eq!((finds(&lab), lab.claimed()), (vec![smaller.0], vec![]));
+}
+
+/// Sixty hosts that held some jobs each had a find of their own: each reads all that waits.
+#[test]
+fn what_is_best_for_a_host_is_best_for_a_smaller_one_that_it_fits() {
+    let mut lab = partial();
+    let with = |host: &str, free_memory_mb| Offer {
+        free_memory_mb,
+        ..vm_host(host)
+    };
+    let first = lab.offer(with("h1", 10_000));
+    let small = lab.offer(with("h2", 2_000));
+    assert_eq!(
+        finds(&lab),
+        Vec::<u64>::new(),
+        "it may be served by the first one's"
+    );
+    lab.on(Event::FindEnded {
+        offer: first,
+        needs_mb: 1_500,
+    });
+    assert_eq!(lab.claims(), [(0, first.0), (1, small.0)]);
+    lab.offer(with("h3", 1_500));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![], vec![2]));
+    let smaller = lab.offer(with("h4", 1_200));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![smaller.0], vec![]));
+    let larger = lab.offer(with("h5", 12_000));
+    assert_eq!((finds(&lab), lab.claimed()), (vec![larger.0], vec![]));
 }
 
 #[test]
@@ -266,7 +296,7 @@ fn equal_offers_share_a_find_and_finds_are_capped() {
         host_keys: names("k0"),
         ..job(n, "a")
     }));
-    lab.on(Event::FindEnded(offers[0]));
+    lab.on(find_ended(offers[0]));
     assert_eq!(
         lab.claims(),
         [(0, offers[0].0), (1, offers[4].0)],
@@ -307,7 +337,7 @@ fn a_find_in_vain_is_remembered_until_news() {
     lab.on(tagged(1_000));
     let offer = lab.offer(vm_host("h"));
     assert_eq!(finds(&lab), [offer.0]);
-    lab.on(Event::FindEnded(offer));
+    lab.on(find_ended(offer));
     assert!(lab.claims().is_empty() && lab.answers().is_empty());
     lab.now += 1_500;
     lab.on(tagged(1_000));
@@ -319,7 +349,7 @@ fn a_find_in_vain_is_remembered_until_news() {
         [offer.0],
         "equal counts may hide what was missed"
     );
-    lab.on(Event::FindEnded(offer));
+    lab.on(find_ended(offer));
     lab.now += 1_500;
     lab.on(tagged(1_000));
     assert!(finds(&lab).is_empty(), "nothing new again");
@@ -365,6 +395,6 @@ fn what_a_find_brings_is_not_evicted_before_it_is_given() {
         tags: names("rare"),
         ..job(999, "a")
     }]);
-    lab.on(Event::FindEnded(offer));
+    lab.on(find_ended(offer));
     assert_eq!(lab.claims(), [(999, offer.0)]);
 }

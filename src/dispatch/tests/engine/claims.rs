@@ -410,7 +410,7 @@ fn events_about_the_unknown_change_nothing() {
         },
         Event::OfferWithdrawn(offer),
         Event::HostLeft("nobody".to_owned()),
-        Event::FindEnded(offer),
+        find_ended(offer),
         Event::JobsLearned(vec![]),
     ] {
         assert!(lab.on(event).is_empty());

@@ -288,3 +288,11 @@ pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
                 host.free_memory_mb
             }
 }
+
+/// A find for this offer has ended, and nobody knows what its jobs need.
+pub(crate) fn find_ended(offer: OfferKey) -> Event {
+    Event::FindEnded {
+        offer,
+        needs_mb: u32::MAX,
+    }
+}

@@ -203,7 +203,7 @@ impl World {
             Step::Counts(more) => self.counts(u64::from(more % 300)),
             Step::FindsEnd => {
                 for offer in std::mem::take(&mut self.finds) {
-                    self.event(Event::FindEnded(offer));
+                    self.event(find_ended(offer));
                 }
             }
             Step::PullsEnd => {
