@@ -396,8 +396,8 @@ impl Check {
             .position(|plan| plan.name == before.host)
             .and_then(|host| self.hosts.get(host))
             .is_some_and(|host| {
-                let asks = host.asks.as_ref();
-                let has = asks.is_none_or(|(request, _)| may_have(request, before));
+                let asked = host.asked.as_ref();
+                let has = asked.is_none_or(|request| may_have(request, before));
                 host.session == before.session && has
             });
         let Some((_, renewed_ms)) = self

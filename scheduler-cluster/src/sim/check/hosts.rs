@@ -16,6 +16,8 @@ pub(super) struct HostSide {
     offers: BTreeMap<u64, (u32, u32)>,
     /// The request that waits for an answer, and when it was sent.
     pub(super) asks: Option<(ConsumeRequest, u64)>,
+    /// The session's last one, answered or not: a copy of it may still be on its way.
+    pub(super) asked: Option<ConsumeRequest>,
 }
 
 impl HostSide {
@@ -58,6 +60,7 @@ impl Check {
             let offer = (request.free_memory_mb, request.jobs_max);
             side.offers.insert(request.request, offer);
             side.asks = Some((request.clone(), now_ms));
+            side.asked = Some(request.clone());
         }
     }
 
