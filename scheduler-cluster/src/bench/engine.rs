@@ -138,8 +138,13 @@ impl EngineArgs {
             p99.push(many.p99_us);
             bytes.push(many.bytes_per_job);
         }
+        // Where nothing fits, that is remembered: how much is looked at depends on how often each host has asked.
+        let figures = match mix {
+            Mix::Nothing => vec![growth],
+            Mix::Common | Mix::Own => vec![growth, looks],
+        };
         Ok(Report {
-            figures: vec![growth, looks],
+            figures,
             facts: vec![median, p99, bytes],
         })
     }
