@@ -47,6 +47,7 @@ fn waiting(views: &[Arc<View>]) -> impl Iterator<Item = &Entry> {
 pub(super) fn counts(views: &[Arc<View>]) -> Counts {
     let mut total = 0;
     let (mut accounts, mut queues, mut keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut pairs: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     let count = |counts: &mut BTreeMap<String, u64>, name: &String| {
         *counts.entry(name.clone()).or_default() += 1;
     };
@@ -54,6 +55,8 @@ pub(super) fn counts(views: &[Arc<View>]) -> Counts {
         total += 1;
         count(&mut accounts, &entry.state.account);
         count(&mut queues, &entry.state.queue);
+        let pair = (&*entry.state.queue, &*entry.state.account);
+        *pairs.entry(pair).or_default() += 1;
         for key in entry.state.host_keys.iter().collect::<BTreeSet<_>>() {
             count(&mut keys, key);
         }
@@ -62,6 +65,10 @@ pub(super) fn counts(views: &[Arc<View>]) -> Counts {
         total,
         accounts: accounts.into_iter().collect(),
         queues: queues.into_iter().collect(),
+        pairs: pairs
+            .into_iter()
+            .map(|((queue, account), n)| (queue.to_owned(), account.to_owned(), n))
+            .collect(),
         host_keys: keys.into_iter().collect(),
     }
 }

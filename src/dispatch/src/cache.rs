@@ -5,6 +5,8 @@
 
 use crate::atoms::Atom;
 use crate::event::{Dimension, DimensionCounts, OfferKey};
+use crate::known::Begun;
+use crate::ledger::MemberId;
 use crate::shape::Env;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,6 +29,9 @@ const ABOUT: u32 = 8;
 
 /// Jobs that one find brings, of few accounts several each; of many at least the best of each.
 const FIND_JOBS: u32 = 64;
+
+/// An account of which one part in so many of what there is room for is left is pulled before the next count.
+const LOW_PART: u32 = 4;
 
 /// Fewest jobs that a pull asks for.
 const PAGE_MIN: u32 = 4;
@@ -52,6 +57,16 @@ impl Wanted {
     }
 }
 
+/// A find that is under way.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub wanted: Wanted,
+    /// Who else waits for it.
+    pub followers: Vec<OfferKey>,
+    /// The most that the best jobs of accounts that it leaves out need, MB.
+    pub needs_mb: u32,
+}
+
 /// A find that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
@@ -73,21 +88,29 @@ pub(crate) struct Cache {
     pub missing: u64,
     /// Evicted since the last pull of everything began.
     pub evicted: u64,
+    /// How many counts in a row were not what is here although all is here.
+    pub differed: u32,
+    /// What had come and gone at the last count.
+    pub at_count: (u64, usize),
     /// What the store counted last.
     pub counts: BTreeMap<Dimension, u64>,
+    /// The same by queue and account.
+    pub pairs: Vec<(String, String, u64)>,
     /// What it had counted when the dimension was pulled last.
     pub pulled_at: BTreeMap<Dimension, u64>,
     /// The last dimension that was pulled for its news alone: the next ones follow it.
     pub news_pulled: Option<Dimension>,
-    pub pulling: BTreeSet<Dimension>,
+    pub pulling: BTreeMap<Dimension, Begun>,
+    /// Accounts in queues of which little is left here.
+    pub low: BTreeSet<MemberId>,
     /// To be pulled, and how many jobs: those that are empty here first.
     pub to_pull: BTreeMap<(bool, Dimension), u32>,
     /// How many jobs of a dimension are pulled when its count has changed.
     pub page: u32,
     /// The same for a dimension of which less than a page is here: as many as there is room for if all have as many.
     pub fill: u32,
-    /// Finds under way, and who else waits for each.
-    pub finding: BTreeMap<OfferKey, (Wanted, Vec<OfferKey>)>,
+    /// Finds under way.
+    pub finding: BTreeMap<OfferKey, Finding>,
     /// Offers that wait for a find to begin, longest waiting first.
     pub to_find: BTreeSet<(u64, OfferKey)>,
     /// Finds that ended, by what was wanted.
@@ -109,6 +132,7 @@ impl Cache {
     /// New counts; `held` jobs of theirs are here.
     pub(crate) fn count(&mut self, counts: DimensionCounts, held: u64, cache_jobs_max: u32) {
         self.missing = counts.total.saturating_sub(held);
+        self.pairs = counts.pairs;
         self.counts = counts
             .by
             .into_iter()
@@ -142,6 +166,27 @@ impl Cache {
         } else {
             self.page
         }
+    }
+
+    /// How many jobs of an account to pull behind those that are here, while there is room for so many: not all
+    /// accounts are low at the same time.
+    pub(crate) fn refill_limit(&self, cached: u64, room: usize) -> u32 {
+        let cached = u32::try_from(cached).unwrap_or(u32::MAX);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let most = self.fill.saturating_mul(2).saturating_sub(cached);
+        let least = self.fill.saturating_sub(cached).max(PAGE_MIN);
+        room.clamp(least, most.max(least))
+    }
+
+    /// How few jobs of an account in a queue are so few that more are pulled at once.
+    pub(crate) fn low_mark(&self) -> u64 {
+        u64::from(self.fill / LOW_PART)
+    }
+
+    /// Whether jobs of this account wait in the store.
+    pub(crate) fn is_counted(&self, account: &str) -> bool {
+        let account = Dimension::Account(account.to_owned());
+        self.counts.contains_key(&account)
     }
 
     /// How many jobs of each account in a queue a find asks for.

@@ -31,6 +31,7 @@ impl Engine {
         };
         let charge = self.charge(owner, load, total_mb, &job.suite, &group);
         self.ledger.job_waits_no_more(owner, self.now);
+        self.note_low(owner.member);
         self.ledger.begin(key, &charge, self.now);
         self.hosts.claim(offer, key, load);
         decisions.push(Decision::Claim {

@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
 use crate::index::{BucketId, Index, Job, KeyId};
+use crate::known::Known;
 use crate::ledger::{Ledger, MemberId};
 use crate::peers::Peers;
 use crate::pick::Work;
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) reservations: Reservations,
     pub(crate) peers: Peers,
     pub(crate) cache: Cache,
+    pub(crate) known: Known,
     /// Claims that are not settled.
     pub(crate) in_flight: u64,
     /// Offers to look for jobs for, longest waiting first.
@@ -104,6 +106,7 @@ impl Engine {
             reservations: Reservations::new(),
             peers: Peers::default(),
             cache: Cache::default(),
+            known: Known::default(),
             in_flight: 0,
             dirty: BTreeSet::new(),
             fresh: BTreeSet::new(),
@@ -129,12 +132,17 @@ impl Engine {
         self.begin_finds(decisions);
         self.serve_dirty(decisions);
         self.place_fresh(decisions);
+        self.refill(decisions);
         self.evict();
         self.answer_settled(decisions);
         if self.now.saturating_sub(self.tidied) >= TIDY_EVERY_MS {
             self.tidied = self.now;
             self.ledger.tidy(self.now);
             self.cache.tidy(self.now);
+            self.known.tidy(
+                |account| self.cache.is_counted(account),
+                |member| self.ledger.members.contains_key(member),
+            );
         }
         self.wake_up(decisions);
         self.decisions_made = self
@@ -163,10 +171,14 @@ impl Engine {
             Event::JobEnded { job, ran, at } => self.job_ended(job, ran, at.0),
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
-            Event::PullEnded { dimension, more } => self.pull_ended(&dimension, more, decisions),
+            Event::PullEnded { dimension, page } => self.pull_ended(&dimension, page, decisions),
             Event::FindEnded { offer, needs_mb } => self.find_ended(offer, needs_mb),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
-            Event::NewsMissed => self.cache.forget_finds(),
+            Event::NewsRead => self.known.news_read(self.now),
+            Event::NewsMissed => {
+                self.cache.forget_finds();
+                self.known.forget();
+            }
             Event::Tick => {}
         }
     }

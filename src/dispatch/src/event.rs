@@ -166,20 +166,59 @@ pub struct DimensionCounts {
     pub total: u64,
     /// (dimension, jobs), in any order, zero counts left out; never [`Dimension::All`].
     pub by: Vec<(Dimension, u64)>,
+    /// (queue, account, jobs), in any order, zero counts left out. Empty: not counted.
+    pub pairs: Vec<(String, String, u64)>,
+}
+
+/// A job's place in the order of pages: class (high first), priority (high first), id (old first).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// Class of its queue, as the store has it.
+    pub class: u8,
+    /// Priority inside the account.
+    pub priority: i16,
+    /// The job.
+    pub key: JobKey,
+}
+
+/// How far a page went in one pair of queue and account: nothing of the pair that the store had before this job,
+/// and behind where the page began, is missing from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The queue.
+    pub queue: String,
+    /// The account.
+    pub account: String,
+    /// Priority of the last job of the pair.
+    pub priority: i16,
+    /// The last job of the pair.
+    pub key: JobKey,
+}
+
+/// A page that was pulled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PulledPage {
+    /// Its jobs, without those of which something newer is known.
+    pub jobs: Vec<JobFacts>,
+    /// How far it went, of each pair in it.
+    pub reached: Vec<Reached>,
+    /// Its last job; none: it is empty.
+    pub last: Option<Cursor>,
+    /// The page was full, the store holds more.
+    pub more: bool,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Jobs that wait: submitted here, hinted by a peer, pulled or found.
+    /// Jobs that wait: submitted here, hinted by a peer, or found.
     JobsLearned(Vec<JobFacts>),
-    /// A pull (or find) of this dimension has ended; its jobs came in `JobsLearned` before it.
-    /// `more`: the page was full, the store holds more.
+    /// A pull of this dimension has ended.
     PullEnded {
         /// What was asked for.
         dimension: Dimension,
-        /// Whether the store holds more of it.
-        more: bool,
+        /// What it brought; none: the store could not be asked.
+        page: Option<PulledPage>,
     },
     /// A find for this offer has ended; its jobs came in `JobsLearned` before it.
     FindEnded {
@@ -196,6 +235,8 @@ pub enum Event {
     JobHeld(Box<Running>),
     /// What the store counts.
     CountsRefreshed(DimensionCounts),
+    /// All jobs that changed in the store until a moment ago were told of.
+    NewsRead,
     /// More jobs changed in the store than were told of: counts that stayed equal may hide news.
     NewsMissed,
     /// A host asks for work.
@@ -260,12 +301,14 @@ pub enum Decision {
         /// The committed jobs, in the order of their dispatch.
         jobs: Vec<JobKey>,
     },
-    /// Pull a page of this dimension from the store; report `JobsLearned` and `PullEnded`.
+    /// Pull a page of this dimension from the store; report `PullEnded`.
     Pull {
         /// What to pull.
         dimension: Dimension,
         /// How many jobs at most.
         limit: u32,
+        /// Only what comes behind this.
+        after: Option<Cursor>,
     },
     /// Search the store with this offer's whole requirement; report `JobsLearned` and `FindEnded`.
     Find {
@@ -273,6 +316,8 @@ pub enum Decision {
         offer: OfferKey,
         /// How many jobs of each account in a queue at most.
         limit: u32,
+        /// Only jobs of these accounts, all of which the offer serves; empty: of all that it serves.
+        accounts: Vec<String>,
     },
     /// Send `Tick` at this time, if nothing comes before. Replaces earlier wake-ups.
     WakeAt(Millis),

@@ -1,21 +1,17 @@
-//! The partial cache: when to pull, when to find, whom to evict (C1, C2, C3).
+//! The partial cache: when to find, whom to evict (C2, C3).
 //!
-//! While everything is in memory nothing here does anything. Else counts cause pulls, and an offer is served only
-//! after a find for its keys, or when that takes too long.
+//! While everything is in memory nothing here does anything. Else an offer is served only after a find for its keys,
+//! unless what is best for it is known, or when that takes too long.
 
-use crate::cache::{Ended, FINDS_WINDOW_MS, PATIENCE_MS, Wanted};
+use crate::cache::{Ended, FINDS_WINDOW_MS, Finding, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
-use crate::event::{Decision, Dimension, DimensionCounts, JobKey, OfferKey};
+use crate::event::{Cursor, Decision, JobKey, OfferKey};
 use crate::hosts::{OpenOffer, Standing};
 use crate::ledger::MemberId;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Smallest cache that makes sense.
 const CACHE_JOBS_MIN: u32 = 64;
-
-/// Dimensions of which enough is here that are pulled for their news at one count, in turn.
-const NEWS_AT_ONCE: usize = 32;
 
 /// Jobs evicted before the longest queue is looked for again.
 const EVICTED_AT_ONCE: usize = 64;
@@ -24,131 +20,8 @@ const EVICTED_AT_ONCE: usize = 64;
 const OVERFULL: usize = 2;
 
 impl Engine {
-    /// The store has counted.
-    pub(crate) fn counts_refreshed(
-        &mut self,
-        counts: DimensionCounts,
-        decisions: &mut Vec<Decision>,
-    ) {
-        let total = counts.total;
-        let held = (self.index.jobs.len() as u64).saturating_add(self.in_flight);
-        self.cache.count(counts, held, self.config.cache_jobs_max);
-        if total <= u64::from(self.config.cache_jobs_max) {
-            self.cache.to_pull.clear();
-            if total != held {
-                let limit = self.config.cache_jobs_max;
-                self.cache.to_pull.insert((false, Dimension::All), limit);
-            }
-        } else {
-            self.choose_pulls();
-        }
-        self.begin_pulls(decisions);
-        if self.cache.is_complete() {
-            self.release_all();
-        } else {
-            self.find_for_the_idle();
-        }
-    }
-
-    /// Dimensions with news, and those that are empty here.
-    fn choose_pulls(&mut self) {
-        let mut accounts: BTreeMap<&str, u64> = BTreeMap::new();
-        for member in self.ledger.members.values() {
-            let waiting = accounts.entry(&*member.account).or_default();
-            *waiting = waiting.saturating_add(member.tally.waiting);
-        }
-        let here = |dimension: &Dimension| match dimension {
-            Dimension::All => self.index.jobs.len() as u64,
-            Dimension::Account(name) => accounts.get(&**name).copied().unwrap_or(0),
-            Dimension::Queue(name) => {
-                let queue = self
-                    .ledger
-                    .by_name
-                    .get(&**name)
-                    .and_then(|id| self.ledger.queues.get(*id));
-                queue.map_or(0, |queue| queue.tally.waiting)
-            }
-            Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
-        };
-        // Of an account with a queue of its own both are the same jobs.
-        let is_twin = |dimension: &Dimension, count: u64, cached: u64| {
-            let Dimension::Account(name) = dimension else {
-                return false;
-            };
-            let queue = Dimension::Queue(name.clone());
-            self.cache.counts.get(&queue) == Some(&count) && here(&queue) == cached
-        };
-        let low = u64::from(self.cache.fill.div_ceil(2));
-        let (mut to_pull, mut news) = (BTreeMap::new(), Vec::new());
-        for (dimension, count) in &self.cache.counts {
-            let cached = here(dimension);
-            let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
-            let limit = self.cache.pull_limit(cached);
-            if is_twin(dimension, *count, cached) {
-                continue;
-            }
-            if cached == 0 {
-                to_pull.insert((false, dimension.clone()), limit);
-            } else if is_news {
-                if cached < low {
-                    to_pull.insert((true, dimension.clone()), limit);
-                } else {
-                    news.push((dimension, limit));
-                }
-            }
-        }
-        // What goes and comes all the time would be pulled all the time: finds and changes bring what is best and new.
-        let last = self.cache.news_pulled.take();
-        let after = news.partition_point(|(dimension, _)| Some(*dimension) <= last.as_ref());
-        news.rotate_left(after);
-        news.truncate(NEWS_AT_ONCE);
-        self.cache.news_pulled = news.last().map(|(dimension, _)| (*dimension).clone());
-        let news = news.into_iter();
-        to_pull.extend(news.map(|(dimension, limit)| ((true, dimension.clone()), limit)));
-        self.cache.to_pull = to_pull;
-    }
-
-    fn begin_pulls(&mut self, decisions: &mut Vec<Decision>) {
-        let most = usize::try_from(self.config.pulls_in_flight_max.max(1)).unwrap_or(usize::MAX);
-        let mut later = Vec::new();
-        while self.cache.pulling.len() < most {
-            let Some(((known, dimension), limit)) = self.cache.to_pull.pop_first() else {
-                break;
-            };
-            if self.cache.pulling.contains(&dimension) {
-                later.push(((known, dimension), limit));
-                continue;
-            }
-            if dimension == Dimension::All {
-                self.cache.evicted = 0;
-            } else if let Some(count) = self.cache.counts.get(&dimension) {
-                self.cache.pulled_at.insert(dimension.clone(), *count);
-            }
-            self.cache.pulling.insert(dimension.clone());
-            decisions.push(Decision::Pull { dimension, limit });
-        }
-        self.cache.to_pull.extend(later);
-    }
-
-    /// A pull is over.
-    pub(crate) fn pull_ended(
-        &mut self,
-        dimension: &Dimension,
-        more: bool,
-        decisions: &mut Vec<Decision>,
-    ) {
-        self.cache.pulling.remove(dimension);
-        if *dimension == Dimension::All && !more {
-            self.cache.missing = self.cache.evicted;
-            if self.cache.is_complete() {
-                self.release_all();
-            }
-        }
-        self.begin_pulls(decisions);
-    }
-
     /// Everything is here: offers that waited for finds are served.
-    fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         self.cache.to_find.clear();
         let mut gated = std::mem::take(&mut self.cache.gated);
         self.dirty.append(&mut gated);
@@ -196,10 +69,10 @@ impl Engine {
             .cache
             .finding
             .values_mut()
-            .find(|(other, _)| other.serves(&wanted, 0));
-        if let Some((_, followers)) = under_way {
-            if !followers.contains(&offer) {
-                followers.push(offer);
+            .find(|finding| finding.wanted.serves(&wanted, 0));
+        if let Some(finding) = under_way {
+            if !finding.followers.contains(&offer) {
+                finding.followers.push(offer);
             }
         } else {
             self.cache.to_find.insert((since, offer));
@@ -278,22 +151,46 @@ impl Engine {
             };
             if self.cache.is_fresh(&wanted, self.now) {
                 self.dirty.insert((since, offer));
-            } else if let Some((_, followers)) = self
+            } else if let Some(finding) = self
                 .cache
                 .finding
                 .values_mut()
-                .find(|(other, _)| *other == wanted)
+                .find(|finding| finding.wanted == wanted)
             {
-                followers.push(offer);
+                finding.followers.push(offer);
             } else {
-                self.cache.begun.push_back(self.now);
-                self.cache.finding.insert(offer, (wanted, Vec::new()));
-                decisions.push(Decision::Find {
-                    offer,
-                    limit: self.cache.find_limit(),
-                });
+                self.begin_find((since, offer), wanted, decisions);
             }
         }
+    }
+
+    /// Asks the store for what could be better than what is here, if anything could.
+    fn begin_find(
+        &mut self,
+        (since, offer): (u64, OfferKey),
+        wanted: Wanted,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let unknown = self.unknown_to(offer);
+        let (at, needs_mb) = (self.now, unknown.needs_mb);
+        if unknown.is_nothing() {
+            self.cache.found.insert(wanted, Ended { at, needs_mb });
+            self.dirty.insert((since, offer));
+            return;
+        }
+        self.cache.begun.push_back(at);
+        let followers = Vec::new();
+        let finding = Finding {
+            wanted,
+            followers,
+            needs_mb,
+        };
+        self.cache.finding.insert(offer, finding);
+        decisions.push(Decision::Find {
+            offer,
+            limit: self.cache.find_limit(),
+            accounts: unknown.names(),
+        });
     }
 
     fn finds_left(&self) -> usize {
@@ -303,10 +200,13 @@ impl Engine {
 
     /// A find is over: who waited for it is served.
     pub(crate) fn find_ended(&mut self, leader: OfferKey, needs_mb: u32) {
-        let Some((wanted, followers)) = self.cache.finding.remove(&leader) else {
+        let Some(finding) = self.cache.finding.remove(&leader) else {
             return;
         };
-        let at = self.now;
+        let Finding {
+            wanted, followers, ..
+        } = finding;
+        let (at, needs_mb) = (self.now, needs_mb.max(finding.needs_mb));
         let ended = Ended { at, needs_mb };
         self.cache.found.insert(wanted.clone(), ended);
         self.cache.in_vain.remove(&wanted);
@@ -321,7 +221,7 @@ impl Engine {
     }
 
     /// Offers that wait although the store has jobs under their keys, of which nothing was asked yet.
-    fn find_for_the_idle(&mut self) {
+    pub(crate) fn find_for_the_idle(&mut self) {
         let waiting = self
             .hosts
             .offers
@@ -337,7 +237,7 @@ impl Engine {
                     .cache
                     .finding
                     .values()
-                    .any(|(other, _)| *other == wanted)
+                    .any(|finding| finding.wanted == wanted)
             {
                 self.cache.to_find.insert((since, offer));
             }
@@ -448,12 +348,31 @@ impl Engine {
             let may_go = |key: &JobKey| !reserved(*key) && (!spare_last || self.is_spare(*key));
             let victim = last.into_iter().map(|(_, key)| key).find(may_go);
             let Some(victim) = victim else { return evicted };
+            self.note_eviction(member, victim);
             self.drop_waiting(victim);
             self.cache.missing = self.cache.missing.saturating_add(1);
             self.cache.evicted = self.cache.evicted.saturating_add(1);
             evicted += 1;
         }
         evicted
+    }
+
+    /// A job that waits is about to go: what is known of its account ends there.
+    fn note_eviction(&mut self, member: MemberId, key: JobKey) {
+        let Some(job) = self.index.jobs.get(&key) else {
+            return;
+        };
+        let Some((_, owner)) = self.index.shape_of(job) else {
+            return;
+        };
+        let queue = self.ledger.queues.get(owner.queue);
+        let evicted = Cursor {
+            class: queue.map_or(0, crate::ledger::Queue::class),
+            priority: job.priority,
+            key,
+        };
+        let account = self.ledger.account(owner);
+        self.known.evicted(member, account, evicted);
     }
 
     /// Whether no dimension would be empty without this job.

@@ -199,6 +199,13 @@ impl Ledger {
         }
     }
 
+    /// The queue and account of these names, if they are known.
+    pub(crate) fn known_owner(&self, queue: &str, account: &str) -> Option<Owner> {
+        let queue = *self.by_name.get(queue)?;
+        let member = *self.queues.get(queue)?.members.get(account)?;
+        Some(Owner { queue, member })
+    }
+
     /// The account that is charged.
     pub(crate) fn account(&self, owner: Owner) -> &str {
         let member = self.members.get(owner.member);

@@ -23,6 +23,7 @@ mod explaining;
 mod fetch;
 mod hosts;
 mod index;
+mod known;
 mod learned;
 mod ledger;
 mod limits;
@@ -32,6 +33,7 @@ mod order;
 pub mod peers;
 mod pick;
 pub mod policy;
+mod pulls;
 mod report;
 mod reserve;
 mod runs;
@@ -42,8 +44,8 @@ mod waiting;
 pub use engine::Engine;
 
 pub use event::{
-    About, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis, NOT_ON_MAX,
-    Offer, OfferKey, Refusal, Running, Version,
+    About, Cursor, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis,
+    NOT_ON_MAX, Offer, OfferKey, PulledPage, Reached, Refusal, Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use fairlead_dispatch::{Decision, Dimension, Engine, EngineConfig, Event, Millis};
+use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
 use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
-use crate::{claims::Claim, core::Core, jobs::store_version, mailbox::Message};
+use crate::{claims::Claim, core::Core, jobs::store_version, mailbox::Message, sync::Wanted};
 
 /// Longest time without a tick, ms.
 const TICK_MS: u64 = 1_000;
@@ -54,7 +54,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
 #[derive(Default)]
 struct Together {
     claims: Vec<Claim>,
-    pulls: Vec<(Dimension, u32)>,
+    pulls: Vec<Wanted>,
 }
 
 impl Together {
@@ -87,9 +87,22 @@ fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> O
             let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
             core.answer_waiter(offer, jobs);
         }
-        Decision::Pull { dimension, limit } => together.pulls.push((dimension, limit)),
-        Decision::Find { offer, limit } => {
-            core.tasks.spawn(Arc::clone(core).find(offer, limit));
+        Decision::Pull {
+            dimension,
+            limit,
+            after,
+        } => together.pulls.push(Wanted {
+            dimension,
+            limit,
+            after,
+        }),
+        Decision::Find {
+            offer,
+            limit,
+            accounts,
+        } => {
+            core.tasks
+                .spawn(Arc::clone(core).find(offer, limit, accounts));
         }
         Decision::WakeAt(then) => return Some(then),
     }

@@ -22,6 +22,12 @@ use crate::{
 const PAGE: u32 = 1_000;
 /// Most pages of changes read in one round; what is left comes in the next.
 const PAGES_MAX: usize = 20;
+/// Jobs of each further page of new jobs.
+const LONG_PAGE: u32 = 5_000;
+/// Most pages of new jobs read in one round.
+const WAITING_PAGES_MAX: usize = 5;
+/// New jobs of others that are so many in one round are not all read.
+const NEWS_MAX: usize = 1_000;
 /// How long a hinted job is left to a replica that comes before this one, ms for each: time for it to claim
 /// the job and to tell so.
 const RANK_MS: u64 = 30;
@@ -143,17 +149,36 @@ impl Core {
         let others = pages.next().unwrap_or_default();
         let waiting = pages.next().unwrap_or_default();
         at.others.moved_to(self.read_on(others).await?);
-        self.take_in(&waiting).await?;
-        // A flood of new jobs is not read through: counts and pulls choose among them.
+        let waiting = self.read_waiting(waiting).await?;
         let missed = waiting.more;
         let mark = if missed {
             self.engine.tell(Event::NewsMissed);
             self.store.change_mark().await?
         } else {
+            self.engine.tell(Event::NewsRead);
             waiting.mark
         };
         at.waiting.moved_to(mark);
         Ok(missed)
+    }
+
+    /// Takes in new jobs, but not a flood of others': counts and pulls choose among them. Those submitted here are
+    /// known. Answers the last page: there is more if not all was read.
+    async fn read_waiting(&self, mut page: ChangePage) -> Result<ChangePage, StoreError> {
+        let mut news = self.take_in(&page).await?;
+        for _ in 1..WAITING_PAGES_MAX {
+            if !page.more || news >= NEWS_MAX {
+                break;
+            }
+            let next = Changes {
+                limit: LONG_PAGE,
+                ..behind(&page.mark, true)
+            };
+            let next = self.store.changes(&[next]).await?;
+            page = next.into_iter().next().unwrap_or_default();
+            news += self.take_in(&page).await?;
+        }
+        Ok(page)
     }
 
     /// Reads once more what changed, from a mark that is many looks old: a write that nobody has acknowledged yet may be
@@ -182,7 +207,8 @@ impl Core {
 
     /// Of what changed, reads what is newer than all that was seen: that is seldom much, since this replica knows its
     /// own writes and is told of those of others.
-    async fn take_in(&self, page: &ChangePage) -> Result<(), StoreError> {
+    /// Answers how much that was.
+    async fn take_in(&self, page: &ChangePage) -> Result<usize, StoreError> {
         let mut news = Vec::new();
         for &(id, version) in &page.jobs {
             self.weigh(id, version);
@@ -191,12 +217,12 @@ impl Core {
             }
         }
         if news.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         for job in self.store.get_readable(&news).await? {
             self.observe(&job);
         }
-        Ok(())
+        Ok(news.len())
     }
 
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has

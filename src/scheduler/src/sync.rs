@@ -1,8 +1,14 @@
 //! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use fairlead_dispatch::{Dimension, DimensionCounts, Event, OfferKey};
+use fairlead_dispatch::{
+    Cursor, Dimension, DimensionCounts, Event, JobFacts, JobKey, OfferKey, PulledPage, Reached,
+};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
@@ -216,31 +222,22 @@ impl Core {
     }
 
     /// Pulls pages for the engine, all in one request.
-    pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<(Dimension, u32)>) {
-        let pulls: Vec<Pull> = wanted
-            .iter()
-            .map(|(dimension, limit)| Pull {
-                by: match dimension {
-                    Dimension::All => PullBy::All,
-                    Dimension::Account(name) => PullBy::Account(name.clone()),
-                    Dimension::Queue(name) => PullBy::Queue(name.clone()),
-                    Dimension::HostKey(name) => PullBy::HostKey(name.clone()),
-                },
-                limit: *limit,
-                after: None,
-            })
-            .collect();
+    pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<Wanted>) {
+        let pulls: Vec<Pull> = wanted.iter().map(Wanted::request).collect();
         let mut pages = read(self.store.pull(&pulls).await).into_iter();
-        for (dimension, _) in wanted {
-            let page = pages.next().unwrap_or_default();
-            self.learn(&page);
-            let more = page.more;
-            self.engine.tell(Event::PullEnded { dimension, more });
+        for Wanted { dimension, .. } in wanted {
+            let page = pages.next().map(|page| PulledPage {
+                jobs: self.news_of(&page),
+                reached: reached(&page),
+                last: page.jobs.last().map(cursor),
+                more: page.more,
+            });
+            self.engine.tell(Event::PullEnded { dimension, page });
         }
     }
 
-    /// Finds jobs for an offer, for the engine.
-    pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32) {
+    /// Finds jobs for an offer, for the engine: of these accounts, or of all that it serves.
+    pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32, accounts: Vec<String>) {
         let requirement = self.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
@@ -250,7 +247,11 @@ impl Core {
                 free_memory_mb: offer.free_memory_mb,
                 tags: about.tags.clone(),
                 devices: about.devices.clone(),
-                accounts: about.accounts.clone(),
+                accounts: if accounts.is_empty() {
+                    about.accounts.clone()
+                } else {
+                    accounts
+                },
                 limit,
             }
         });
@@ -258,22 +259,69 @@ impl Core {
         if let Some(find) = requirement
             && let Some(page) = read(self.store.find(&[find]).await).first()
         {
-            self.learn(page);
+            let news = self.news_of(page);
+            if !news.is_empty() {
+                self.engine.tell(Event::JobsLearned(news));
+            }
             let needs = page.jobs.iter().map(|job| job.state.memory_mb);
             needs_mb = needs.max().unwrap_or(0);
         }
         self.engine.tell(Event::FindEnded { offer, needs_mb });
     }
 
-    /// Tells the engine what was read.
-    fn learn(&self, page: &Page) {
+    /// What the engine is told of what was read.
+    fn news_of(&self, page: &Page) -> Vec<JobFacts> {
         // One that has ended meanwhile would stay in memory until somebody tries to claim it.
         let is_news = |job: &&StoredJob| self.weigh(job.state.job_id, job.version);
-        let jobs: Vec<_> = page.jobs.iter().filter(is_news).map(facts).collect();
-        if !jobs.is_empty() {
-            self.engine.tell(Event::JobsLearned(jobs));
+        page.jobs.iter().filter(is_news).map(facts).collect()
+    }
+}
+
+/// A page that the engine wants.
+pub(crate) struct Wanted {
+    pub(crate) dimension: Dimension,
+    pub(crate) limit: u32,
+    pub(crate) after: Option<Cursor>,
+}
+
+impl Wanted {
+    fn request(&self) -> Pull {
+        let after = self.after;
+        Pull {
+            by: match &self.dimension {
+                Dimension::All => PullBy::All,
+                Dimension::Account(name) => PullBy::Account(name.clone()),
+                Dimension::Queue(name) => PullBy::Queue(name.clone()),
+                Dimension::HostKey(name) => PullBy::HostKey(name.clone()),
+            },
+            limit: self.limit,
+            after: after.map(|last| (last.class, last.priority, JobId::new(last.key.0))),
         }
     }
+}
+
+/// A job's place in a page.
+fn cursor(job: &StoredJob) -> Cursor {
+    Cursor {
+        class: job.state.class,
+        priority: job.state.priority,
+        key: JobKey(job.state.job_id.get()),
+    }
+}
+
+/// How far a page goes in each pair of queue and account.
+fn reached(page: &Page) -> Vec<Reached> {
+    let mut last: BTreeMap<(&str, &str), &StoredJob> = BTreeMap::new();
+    for job in &page.jobs {
+        last.insert((&job.state.queue, &job.state.account), job);
+    }
+    let reached = last.into_iter().map(|((queue, account), job)| Reached {
+        queue: queue.to_owned(),
+        account: account.to_owned(),
+        priority: job.state.priority,
+        key: JobKey(job.state.job_id.get()),
+    });
+    reached.collect()
 }
 
 /// Pages that were asked for; none if the store could not be asked.
@@ -344,6 +392,7 @@ fn dimension_counts(counts: Counts) -> DimensionCounts {
     DimensionCounts {
         total: counts.total,
         by: accounts.chain(queues).chain(keys).collect(),
+        pairs: counts.pairs,
     }
 }
 

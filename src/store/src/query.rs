@@ -15,6 +15,8 @@ pub struct Counts {
     pub accounts: Vec<(String, u64)>,
     /// By queue.
     pub queues: Vec<(String, u64)>,
+    /// By queue and account.
+    pub pairs: Vec<(String, String, u64)>,
     /// By host key. A job with several keys counts under each.
     pub host_keys: Vec<(String, u64)>,
 }

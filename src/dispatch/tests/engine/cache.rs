@@ -17,7 +17,20 @@ fn counts(total: u64, by: &[(Dimension, u64)]) -> Event {
     Event::CountsRefreshed(DimensionCounts {
         total,
         by: by.to_vec(),
+        pairs: Vec::new(),
     })
+}
+
+/// A pull that brought nothing new.
+fn ended(dimension: Dimension, more: bool) -> Event {
+    let page = PulledPage {
+        more,
+        ..PulledPage::default()
+    };
+    Event::PullEnded {
+        dimension,
+        page: Some(page),
+    }
 }
 
 fn account(name: &str) -> Dimension {
@@ -34,7 +47,9 @@ fn host_key(name: &str) -> Dimension {
 
 fn pulls(lab: &Lab) -> Vec<(Dimension, u32)> {
     let pull = |decision: &Decision| match decision {
-        Decision::Pull { dimension, limit } => Some((dimension.clone(), *limit)),
+        Decision::Pull {
+            dimension, limit, ..
+        } => Some((dimension.clone(), *limit)),
         _ => None,
     };
     lab.out.iter().filter_map(pull).collect()
@@ -71,10 +86,7 @@ fn everything_is_pulled_at_once_if_it_fits() {
     lab.on(counts(5, &[(account("a"), 5)]));
     assert!(pulls(&lab).is_empty(), "one in flight a dimension");
     lab.learn((0..5).map(|n| job(n, "a")));
-    lab.on(Event::PullEnded {
-        dimension: Dimension::All,
-        more: false,
-    });
+    lab.on(ended(Dimension::All, false));
     lab.on(counts(5, &[(account("a"), 5)]));
     assert!(pulls(&lab).is_empty());
 }
@@ -98,10 +110,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     // 64 less 10 are 27 for each of the other accounts; of queues the same jobs have room again.
     assert_eq!(pulls(&lab), [(account("b"), 27), (account("c"), 27)]);
     lab.learn([job(100, "b")]);
-    lab.on(Event::PullEnded {
-        dimension: account("b"),
-        more: true,
-    });
+    lab.on(ended(account("b"), true));
     assert_eq!(
         pulls(&lab),
         [(account("a"), 10)],
@@ -109,10 +118,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     );
     lab.learn([job(101, "c")]);
     for dimension in [account("a"), account("c")] {
-        lab.on(Event::PullEnded {
-            dimension,
-            more: true,
-        });
+        lab.on(ended(dimension, true));
     }
     lab.on(counts(1_000, &by));
     assert!(pulls(&lab).is_empty(), "no news");
@@ -151,8 +157,7 @@ fn of_what_is_here_only_some_dimensions_are_pulled_for_their_news_in_turn() {
         let pulled: Vec<Dimension> = pulls(&lab).into_iter().map(|(of, _)| of).collect();
         for dimension in &pulled {
             let dimension = dimension.clone();
-            let more = true;
-            lab.on(Event::PullEnded { dimension, more });
+            lab.on(ended(dimension, true));
         }
         pulled
     };
@@ -164,10 +169,10 @@ fn of_what_is_here_only_some_dimensions_are_pulled_for_their_news_in_turn() {
     }
     all.sort_unstable();
     all.dedup();
-    let queues: Vec<Dimension> = accounts.iter().map(|name| queue_of(name)).collect();
+    let each: Vec<Dimension> = accounts.iter().map(|name| account(name)).collect();
     assert_eq!(
-        all, queues,
-        "each once, as the queue's, not as the account's too"
+        all, each,
+        "each once, as the account's, not as the queue's too"
     );
 }
 

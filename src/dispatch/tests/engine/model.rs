@@ -208,9 +208,13 @@ impl World {
             }
             Step::PullsEnd => {
                 for dimension in std::mem::take(&mut self.pulls) {
+                    let page = PulledPage {
+                        more: true,
+                        ..PulledPage::default()
+                    };
                     self.event(Event::PullEnded {
                         dimension,
-                        more: true,
+                        page: Some(page),
                     });
                 }
             }
@@ -267,6 +271,7 @@ impl World {
         self.event(Event::CountsRefreshed(DimensionCounts {
             total: waiting + more,
             by: by.to_vec(),
+            pairs: Vec::new(),
         }));
     }
 

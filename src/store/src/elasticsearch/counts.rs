@@ -109,17 +109,21 @@ impl ElasticStore {
         let cells = self.whole(CELL, cells).await?;
         let host_keys = self.whole("host_keys", host_keys).await?;
         let (mut total, mut accounts, mut queues) = (0, Tally::new(), Tally::new());
+        let mut pairs = Vec::with_capacity(cells.len());
         for (cell, count) in cells {
             let (queue, account) = documents::of_cell(&cell)?;
             total += count;
-            *queues.entry(queue).or_default() += count;
-            *accounts.entry(account).or_default() += count;
+            *queues.entry(queue.clone()).or_default() += count;
+            *accounts.entry(account.clone()).or_default() += count;
+            pairs.push((queue, account, count));
         }
+        pairs.sort_unstable();
         let list = |tally: Tally| tally.into_iter().collect();
         Ok(Counts {
             total,
             accounts: list(accounts),
             queues: list(queues),
+            pairs,
             host_keys: list(host_keys),
         })
     }

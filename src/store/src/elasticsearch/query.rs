@@ -15,7 +15,7 @@ pub(super) fn waiting() -> [Value; 2] {
 
 /// Best first.
 fn best_first() -> Value {
-    json!([{"class": "desc"}, {"priority": "desc"}, {"job_id": "asc"}])
+    json!([{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}])
 }
 
 fn all_of(filters: &[Value]) -> Value {
@@ -93,7 +93,7 @@ pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
         "query": all_of(&filters), "sort": best_first(),
     });
     if let Some((class, priority, id)) = &pull.after {
-        body["search_after"] = json!([class, priority, id]);
+        body["search_after"] = json!([class, priority, id.get()]);
     }
     body
 }
@@ -114,7 +114,7 @@ pub(super) fn find_page(offer: &Find, size: usize, limit: u32, after: Option<&Va
 fn best_by(offer: &Find, name: &str, mut by: Value, limit: u32) -> Value {
     by["aggs"] = json!({"best": {"top_hits": {
         "size": limit, "seq_no_primary_term": true,
-        "sort": [{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}],
+        "sort": best_first(),
     }}});
     json!({
         "size": 0, "track_total_hits": false, "query": takeable(offer), "aggs": {name: by},

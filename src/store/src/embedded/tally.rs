@@ -3,7 +3,7 @@
 //! Invariant: after each commit they equal what counting the tables would give. After a commit whose
 //! outcome is unknown they are dropped and counted anew.
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use rusqlite::Connection;
 
@@ -16,6 +16,8 @@ pub(super) struct Tally {
     total: u64,
     accounts: BTreeMap<String, u64>,
     queues: BTreeMap<String, u64>,
+    /// By queue and account.
+    pairs: BTreeMap<(String, String), u64>,
     host_keys: BTreeMap<String, u64>,
 }
 
@@ -45,6 +47,14 @@ impl Tally {
                 "SELECT account, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY account",
             )?,
             queues: group("SELECT queue, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY queue")?,
+            pairs: conn
+                .prepare(
+                    "SELECT queue, account, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY queue, account",
+                )?
+                .query_map([], |row| {
+                    Ok(((row.get(0)?, row.get(1)?), unsigned(row, 2)?))
+                })?
+                .collect::<rusqlite::Result<_>>()?,
             host_keys: group("SELECT host_key, COUNT(*) FROM wait_keys GROUP BY host_key")?,
         })
     }
@@ -53,23 +63,29 @@ impl Tally {
     pub(super) fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Came(row) => {
-                    self.total += 1;
-                    self.each_name(row, raise);
-                }
-                Change::Left(row) => {
-                    self.total = self.total.saturating_sub(1);
-                    self.each_name(row, lower);
-                }
+                Change::Came(row) => self.came(row),
+                Change::Left(row) => self.left(row),
             }
         }
     }
 
-    fn each_name(&mut self, row: &WaitRow, step: fn(&mut BTreeMap<String, u64>, &str)) {
-        step(&mut self.accounts, &row.account);
-        step(&mut self.queues, &row.queue);
+    fn came(&mut self, row: &WaitRow) {
+        self.total += 1;
+        raise(&mut self.accounts, row.account.clone());
+        raise(&mut self.queues, row.queue.clone());
+        raise(&mut self.pairs, (row.queue.clone(), row.account.clone()));
         for key in &row.host_keys {
-            step(&mut self.host_keys, key);
+            raise(&mut self.host_keys, key.clone());
+        }
+    }
+
+    fn left(&mut self, row: &WaitRow) {
+        self.total = self.total.saturating_sub(1);
+        lower(&mut self.accounts, &row.account);
+        lower(&mut self.queues, &row.queue);
+        lower(&mut self.pairs, &(row.queue.clone(), row.account.clone()));
+        for key in &row.host_keys {
+            lower(&mut self.host_keys, key);
         }
     }
 
@@ -80,16 +96,21 @@ impl Tally {
             total: self.total,
             accounts: list(&self.accounts),
             queues: list(&self.queues),
+            pairs: self
+                .pairs
+                .iter()
+                .map(|((queue, account), n)| (queue.clone(), account.clone(), *n))
+                .collect(),
             host_keys: list(&self.host_keys),
         }
     }
 }
 
-fn raise(map: &mut BTreeMap<String, u64>, name: &str) {
-    *map.entry(name.to_owned()).or_insert(0) += 1;
+fn raise<K: Ord>(map: &mut BTreeMap<K, u64>, name: K) {
+    *map.entry(name).or_insert(0) += 1;
 }
 
-fn lower(map: &mut BTreeMap<String, u64>, name: &str) {
+fn lower<K: Ord + Borrow<Q>, Q: Ord + ?Sized>(map: &mut BTreeMap<K, u64>, name: &Q) {
     if let Some(n) = map.get_mut(name) {
         *n -= 1;
         if *n == 0 {

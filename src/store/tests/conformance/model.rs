@@ -123,7 +123,10 @@ impl Model {
 
     fn counts(&self) -> Counts {
         let mut by = [const { BTreeMap::<String, u64>::new() }; 3];
+        let mut pairs = BTreeMap::<(String, String), u64>::new();
         for state in self.waiting() {
+            let pair = (state.queue.clone(), state.account.clone());
+            *pairs.entry(pair).or_default() += 1;
             *by[0].entry(state.account.clone()).or_default() += 1;
             *by[1].entry(state.queue.clone()).or_default() += 1;
             for key in &state.host_keys {
@@ -135,6 +138,10 @@ impl Model {
             total: self.waiting().len() as u64,
             accounts,
             queues,
+            pairs: pairs
+                .into_iter()
+                .map(|((queue, account), n)| (queue, account, n))
+                .collect(),
             host_keys,
         }
     }

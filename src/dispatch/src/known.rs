@@ -1,0 +1,304 @@
+//! What is known without asking: how far each account's best jobs are all here.
+//!
+//! A pull brings the best jobs of an account. From then on the replica hears of each change of what waits, so it
+//! knows the account's best jobs until they are used up, and goes on behind them; a find could bring nothing
+//! better. What is evicted, or a change that was missed, ends that.
+
+use crate::engine::Engine;
+use crate::event::{Cursor, Dimension, JobKey, OfferKey, PulledPage, Reached};
+use crate::hosts::Host;
+use crate::index::{KeyCells, Place};
+use crate::ledger::{MemberId, Owner};
+use crate::shape::{Lack, lacks_of};
+use slotmap::SecondaryMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// After this long an account is pulled from its beginning again, when its count changes, ms.
+const ANEW_MS: u64 = 30_000;
+
+/// What was known is worth nothing while no news was read for this long, ms: a look at the store is due each second.
+const NEWS_MS: u64 = 5_000;
+
+/// Accounts that are named in one find; of more it asks for all.
+const NAMED_MAX: usize = 1_000;
+
+/// How far an account was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// The last job that was read.
+    pub last: Cursor,
+    /// Whether the store had more behind it.
+    pub more: bool,
+    /// When it was read from its beginning.
+    since: u64,
+}
+
+/// A pull under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Begun {
+    /// Behind which job.
+    after: Option<Cursor>,
+    /// How often everything had been forgotten.
+    forgotten: u64,
+}
+
+/// What is known of the accounts.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// How far each account was read, by name.
+    reach: BTreeMap<String, Reach>,
+    /// Of each account in a queue: all that waits before this place is here.
+    bounds: SecondaryMap<MemberId, Place>,
+    forgotten: u64,
+    /// When the news were read last.
+    news_read: u64,
+    /// All that waits was here, and nothing was evicted since.
+    all_here: bool,
+}
+
+impl Known {
+    /// Changes were missed: nothing is known any more.
+    pub(crate) fn forget(&mut self) {
+        self.reach.clear();
+        self.bounds.clear();
+        self.all_here = false;
+        self.forgotten = self.forgotten.saturating_add(1);
+    }
+
+    /// All changes until now were told of.
+    pub(crate) fn news_read(&mut self, now: u64) {
+        self.news_read = now;
+    }
+
+    fn hears_news(&self, now: u64) -> bool {
+        self.news_read.saturating_add(NEWS_MS) > now
+    }
+
+    /// How far an account was read, unless that began so long ago that it is to be read anew.
+    pub(crate) fn fresh_reach(&self, dimension: &Dimension, now: u64) -> Option<Reach> {
+        let Dimension::Account(account) = dimension else {
+            return None;
+        };
+        let reach = self.reach.get(account)?;
+        (reach.since.saturating_add(ANEW_MS) > now).then_some(*reach)
+    }
+
+    /// Whether all that waits of an account is here.
+    fn is_whole(&self, account: &str) -> bool {
+        self.reach.get(account).is_some_and(|reach| !reach.more)
+    }
+
+    /// A pull begins.
+    pub(crate) fn begin(&self, after: Option<Cursor>) -> Begun {
+        let forgotten = self.forgotten;
+        Begun { after, forgotten }
+    }
+
+    /// A page of this account was pulled at `now`. Whether that is of use: nothing was forgotten meanwhile.
+    fn read(&mut self, account: &str, begun: Begun, page: &PulledPage, now: u64) -> bool {
+        if begun.forgotten != self.forgotten {
+            return false;
+        }
+        let before = self.reach.get(account).copied();
+        if begun.after.is_some() && begun.after != before.map(|reach| reach.last) {
+            return false;
+        }
+        let anew = begun.after.is_none();
+        let reach = match (before, page.last) {
+            // What was read before goes further.
+            (Some(before), Some(last)) if anew && page.more && rank(before.last) > rank(last) => {
+                Some(before)
+            }
+            (before, last) => {
+                let last = last.or(before.map(|reach| reach.last));
+                let since = before.map_or(now, |reach| reach.since);
+                let more = page.more;
+                last.map(|last| Reach { last, more, since })
+            }
+        };
+        if let Some(mut reach) = reach {
+            reach.since = if anew { now } else { reach.since };
+            self.reach.insert(account.to_owned(), reach);
+        }
+        true
+    }
+
+    /// All of a pair is here up to and with this place.
+    fn reached(&mut self, member: MemberId, (priority, key): Place) {
+        let bound = (priority, JobKey(key.0.saturating_add(1)));
+        let known = self.bounds.get(member).copied();
+        let bound = known.map_or(bound, |known| known.max(bound));
+        self.bounds.insert(member, bound);
+    }
+
+    /// Everything was pulled.
+    pub(crate) fn all_here(&mut self, begun: Option<Begun>) {
+        self.all_here = begun.is_some_and(|begun| begun.forgotten == self.forgotten);
+    }
+
+    /// Whether all that waits is here, as far as news tell.
+    pub(crate) fn is_all_here(&self, now: u64) -> bool {
+        self.all_here && self.hears_news(now)
+    }
+
+    /// A job that waits is not here any more.
+    pub(crate) fn evicted(&mut self, member: MemberId, account: &str, job: Cursor) {
+        self.all_here = false;
+        let place = (Reverse(job.priority), job.key);
+        if let Some(bound) = self.bounds.get_mut(member) {
+            *bound = place.min(*bound);
+        }
+        // It is the first one that is read next. Of what was read behind it nothing is here: the deepest go first.
+        let Some(reach) = self.reach.get_mut(account) else {
+            return;
+        };
+        reach.more = true;
+        if rank(job) <= rank(reach.last) {
+            let before = JobKey(job.key.0.saturating_sub(1));
+            reach.last = Cursor { key: before, ..job };
+        }
+    }
+
+    /// Whether everything before this place is here.
+    fn covers(&self, member: MemberId, place: Place) -> bool {
+        self.bounds.get(member).is_some_and(|bound| place < *bound)
+    }
+
+    /// Forgets what is of no use any more.
+    pub(crate) fn tidy(
+        &mut self,
+        is_counted: impl Fn(&str) -> bool,
+        is_known: impl Fn(MemberId) -> bool,
+    ) {
+        self.reach.retain(|account, _| is_counted(account));
+        self.bounds.retain(|member, _| is_known(member));
+    }
+}
+
+/// In the order of pages.
+fn rank(job: Cursor) -> (Reverse<u8>, Reverse<i16>, JobKey) {
+    (Reverse(job.class), Reverse(job.priority), job.key)
+}
+
+/// What a find would be for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    /// Accounts of which it could bring something better than what is here; none given: all.
+    pub accounts: Option<BTreeSet<String>>,
+    /// The most memory that the best known job of another account needs, MB.
+    pub needs_mb: u32,
+}
+
+impl Unknown {
+    /// Whether a find could bring nothing better.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.accounts.as_ref().is_some_and(BTreeSet::is_empty)
+    }
+
+    /// As a find names them: nobody for all.
+    pub(crate) fn names(self) -> Vec<String> {
+        let accounts = self.accounts.filter(|names| names.len() <= NAMED_MAX);
+        accounts.unwrap_or_default().into_iter().collect()
+    }
+}
+
+impl Engine {
+    /// A page was pulled: its jobs are here, and how far it went is known.
+    pub(crate) fn take_page(
+        &mut self,
+        dimension: &Dimension,
+        begun: Option<Begun>,
+        page: PulledPage,
+    ) {
+        let is_of_use = match (dimension, begun) {
+            (Dimension::Account(name), Some(begun)) => {
+                self.known.read(name, begun, &page, self.now)
+            }
+            _ => false,
+        };
+        let PulledPage { jobs, reached, .. } = page;
+        jobs.into_iter().for_each(|facts| self.learn(facts));
+        if !is_of_use {
+            return;
+        }
+        for Reached {
+            queue,
+            account,
+            priority,
+            key,
+        } in reached
+        {
+            let (queue, account) = (self.atoms.get(&queue), self.atoms.get(&account));
+            let owner = self.ledger.owner(&queue, &account, self.now);
+            self.known.reached(owner.member, (Reverse(priority), key));
+        }
+    }
+
+    /// What a find for this offer could bring that is better than what is here.
+    pub(crate) fn unknown_to(&self, offer: OfferKey) -> Unknown {
+        let mut unknown = Unknown::default();
+        let Some((_, host)) = self.hosts.host_of(offer) else {
+            return unknown;
+        };
+        if self.cache.pairs.is_empty() || !self.known.hears_news(self.now) {
+            return unknown;
+        }
+        let keys = host.view.keys.iter();
+        let cells: Vec<&KeyCells> = keys.filter_map(|key| self.index.under(key)).collect();
+        let mut accounts = BTreeSet::new();
+        for (queue, account, jobs) in &self.cache.pairs {
+            if !host.view.env.serves(account) {
+                continue;
+            }
+            if self.known.is_whole(account) {
+                continue;
+            }
+            match self.best_known((queue, account), *jobs, host, &cells) {
+                Best::Known(needs_mb) => unknown.needs_mb = unknown.needs_mb.max(needs_mb),
+                Best::Unknown => {
+                    accounts.insert(account.clone());
+                }
+            }
+        }
+        unknown.accounts = Some(accounts);
+        unknown
+    }
+
+    /// The best job of a pair for a host, of which the store counted so many.
+    fn best_known(
+        &self,
+        (queue, account): (&str, &str),
+        jobs: u64,
+        host: &Host,
+        cells: &[&KeyCells],
+    ) -> Best {
+        let Some(owner) = self.ledger.known_owner(queue, account) else {
+            return Best::Unknown;
+        };
+        let Owner { member, .. } = owner;
+        let tally = self.ledger.members.get(member).map(|member| member.tally);
+        let here = tally.map_or(0, |tally| tally.waiting.saturating_add(tally.in_flight));
+        if here >= jobs || !self.ledger.may_begin(owner) {
+            return Best::Known(0);
+        }
+        // A find does not look at what else a host does, and who keeps a job back.
+        let passes = |lack| matches!(lack, Lack::Busy | Lack::Caches | Lack::Blocked);
+        let cells = cells.iter().filter_map(|cells| cells.cells.get(&member));
+        let heads = cells.flat_map(|cell| cell.heads.iter());
+        let mut known = heads.filter(|head| self.known.covers(member, head.place));
+        let best = known.find(|head| {
+            let shape = self.index.buckets.get(head.bucket);
+            let shape = shape.and_then(|bucket| self.index.shapes.get(bucket.shape));
+            shape.is_some_and(|entry| lacks_of(account, &entry.shape, &host.view).all(passes))
+        });
+        best.map_or(Best::Unknown, |head| Best::Known(head.memory_mb))
+    }
+}
+
+/// The best job of a pair for a host.
+enum Best {
+    /// It is here and needs so much memory, MB; or there is none.
+    Known(u32),
+    Unknown,
+}

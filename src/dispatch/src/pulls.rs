@@ -1,0 +1,238 @@
+//! The partial cache: what to pull (C1).
+//!
+//! While everything is in memory nothing here does anything. Else counts cause pulls of what is empty or has news
+//! here, and claims cause pulls of accounts of which little is left.
+
+use crate::engine::Engine;
+use crate::event::{Decision, Dimension, DimensionCounts, PulledPage};
+use crate::ledger::MemberId;
+use std::collections::BTreeMap;
+
+/// Dimensions of which enough is here that are pulled for their news at one count, in turn.
+const NEWS_AT_ONCE: usize = 32;
+
+/// Counts in a row that may differ from what is here while jobs come and go.
+const DIFFERED_MAX: u32 = 5;
+
+impl Engine {
+    /// The store has counted.
+    pub(crate) fn counts_refreshed(
+        &mut self,
+        counts: DimensionCounts,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let total = counts.total;
+        let held = (self.index.jobs.len() as u64).saturating_add(self.in_flight);
+        self.cache.count(counts, held, self.config.cache_jobs_max);
+        if total <= u64::from(self.config.cache_jobs_max) {
+            self.cache.to_pull.clear();
+            if total == held {
+                self.cache.differed = 0;
+            } else if self.differs_in_passing() {
+                self.cache.missing = 0;
+            } else {
+                let limit = self.config.cache_jobs_max;
+                self.cache.to_pull.insert((false, Dimension::All), limit);
+            }
+            self.cache.at_count = self.activity();
+        } else {
+            self.choose_pulls();
+        }
+        self.begin_pulls(decisions);
+        if self.cache.is_complete() {
+            self.release_all();
+        } else {
+            self.find_for_the_idle();
+        }
+    }
+
+    /// Whether counts that are not what is here are so only since jobs come and go: all was here, news of all changes
+    /// came, and it has not been so for long.
+    fn differs_in_passing(&mut self) -> bool {
+        let is_passing = self.known.is_all_here(self.now)
+            && self.cache.at_count != self.activity()
+            && self.cache.differed < DIFFERED_MAX;
+        self.cache.differed = if is_passing {
+            self.cache.differed + 1
+        } else {
+            0
+        };
+        is_passing
+    }
+
+    /// What changes when jobs come or go.
+    fn activity(&self) -> (u64, usize) {
+        (self.serial, self.index.jobs.len())
+    }
+
+    /// Dimensions with news, and those that are empty here.
+    fn choose_pulls(&mut self) {
+        let accounts = self.cached_by_account();
+        let here = |dimension: &Dimension| self.cached_of(dimension, &accounts);
+        // Of an account with a queue of its own both are the same jobs.
+        let is_twin = |dimension: &Dimension, count: u64, cached: u64| {
+            let Dimension::Queue(name) = dimension else {
+                return false;
+            };
+            let account = Dimension::Account(name.clone());
+            self.cache.counts.get(&account) == Some(&count) && here(&account) == cached
+        };
+        let low = u64::from(self.cache.fill.div_ceil(2));
+        let mut counted = self.cache.counts.keys();
+        let all_known = counted.all(|dimension| {
+            let is_account = matches!(dimension, Dimension::Account(_));
+            !is_account || self.known.fresh_reach(dimension, self.now).is_some()
+        });
+        let (mut to_pull, mut news) = (BTreeMap::new(), Vec::new());
+        for (dimension, count) in &self.cache.counts {
+            let cached = here(dimension);
+            if is_twin(dimension, *count, cached) {
+                continue;
+            }
+            let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
+            let reach = self.known.fresh_reach(dimension, self.now);
+            let limit = match reach {
+                Some(reach) if reach.more => self.cache.refill_limit(cached, self.room()),
+                _ => self.cache.pull_limit(cached),
+            };
+            if cached == 0 {
+                to_pull.insert((false, dimension.clone()), limit);
+            } else if let Some(reach) = reach {
+                if reach.more && cached <= self.cache.low_mark() {
+                    to_pull.insert((true, dimension.clone()), limit);
+                }
+            } else if is_news && !all_known {
+                if cached < low {
+                    to_pull.insert((true, dimension.clone()), limit);
+                } else {
+                    news.push((dimension, limit));
+                }
+            }
+        }
+        // What goes and comes all the time would be pulled all the time: finds and changes bring what is best and new.
+        let last = self.cache.news_pulled.take();
+        let after = news.partition_point(|(dimension, _)| Some(*dimension) <= last.as_ref());
+        news.rotate_left(after);
+        news.truncate(NEWS_AT_ONCE);
+        self.cache.news_pulled = news.last().map(|(dimension, _)| (*dimension).clone());
+        let news = news.into_iter();
+        to_pull.extend(news.map(|(dimension, limit)| ((true, dimension.clone()), limit)));
+        self.cache.to_pull = to_pull;
+    }
+
+    fn cached_by_account(&self) -> BTreeMap<&str, u64> {
+        let mut accounts: BTreeMap<&str, u64> = BTreeMap::new();
+        for member in self.ledger.members.values() {
+            let waiting = accounts.entry(&*member.account).or_default();
+            *waiting = waiting.saturating_add(member.tally.waiting);
+        }
+        accounts
+    }
+
+    /// How many jobs of a dimension are here.
+    fn cached_of(&self, dimension: &Dimension, accounts: &BTreeMap<&str, u64>) -> u64 {
+        match dimension {
+            Dimension::All => self.index.jobs.len() as u64,
+            Dimension::Account(name) => accounts.get(&**name).copied().unwrap_or(0),
+            Dimension::Queue(name) => {
+                let queue = self
+                    .ledger
+                    .by_name
+                    .get(&**name)
+                    .and_then(|id| self.ledger.queues.get(*id));
+                queue.map_or(0, |queue| queue.tally.waiting)
+            }
+            Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
+        }
+    }
+
+    /// How many more jobs may be here.
+    fn room(&self) -> usize {
+        let most = usize::try_from(self.config.cache_jobs_max).unwrap_or(usize::MAX);
+        most.saturating_sub(self.index.jobs.len())
+    }
+
+    /// A job of this account in a queue was claimed: few may be left.
+    pub(crate) fn note_low(&mut self, member: MemberId) {
+        let waiting = self.ledger.members.get(member);
+        let waiting = waiting.map_or(0, |member| member.tally.waiting);
+        if !self.cache.is_complete() && waiting <= self.cache.low_mark() {
+            self.cache.low.insert(member);
+        }
+    }
+
+    /// Pulls more of the accounts of which little is left and whose place in the store is known.
+    pub(crate) fn refill(&mut self, decisions: &mut Vec<Decision>) {
+        if self.cache.low.is_empty() {
+            return;
+        }
+        for member in std::mem::take(&mut self.cache.low) {
+            let Some(member) = self.ledger.members.get(member) else {
+                continue;
+            };
+            let dimension = Dimension::Account(member.account.to_string());
+            let reach = self.known.fresh_reach(&dimension, self.now);
+            if reach.is_some_and(|reach| reach.more) && !self.cache.pulling.contains_key(&dimension)
+            {
+                let limit = self.cache.refill_limit(member.tally.waiting, self.room());
+                self.cache.to_pull.insert((true, dimension), limit);
+            }
+        }
+        self.begin_pulls(decisions);
+    }
+
+    fn begin_pulls(&mut self, decisions: &mut Vec<Decision>) {
+        let most = usize::try_from(self.config.pulls_in_flight_max.max(1)).unwrap_or(usize::MAX);
+        let mut later = Vec::new();
+        while self.cache.pulling.len() < most {
+            let Some(((known, dimension), limit)) = self.cache.to_pull.pop_first() else {
+                break;
+            };
+            if self.cache.pulling.contains_key(&dimension) {
+                later.push(((known, dimension), limit));
+                continue;
+            }
+            if dimension == Dimension::All {
+                self.cache.evicted = 0;
+            } else if let Some(count) = self.cache.counts.get(&dimension) {
+                self.cache.pulled_at.insert(dimension.clone(), *count);
+            }
+            let reach = self.known.fresh_reach(&dimension, self.now);
+            let after = reach.filter(|reach| reach.more).map(|reach| reach.last);
+            let begun = self.known.begin(after);
+            self.cache.pulling.insert(dimension.clone(), begun);
+            decisions.push(Decision::Pull {
+                dimension,
+                limit,
+                after,
+            });
+        }
+        self.cache.to_pull.extend(later);
+    }
+
+    /// A pull is over.
+    pub(crate) fn pull_ended(
+        &mut self,
+        dimension: &Dimension,
+        page: Option<PulledPage>,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let begun = self.cache.pulling.remove(dimension);
+        if let Some(page) = page {
+            let is_all = *dimension == Dimension::All && !page.more;
+            self.take_page(dimension, begun, page);
+            if is_all {
+                self.cache.missing = self.cache.evicted;
+                if self.cache.evicted == 0 {
+                    self.known.all_here(begun);
+                }
+                if self.cache.is_complete() {
+                    self.release_all();
+                }
+            }
+        } else {
+            self.cache.pulled_at.remove(dimension);
+        }
+        self.begin_pulls(decisions);
+    }
+}
