@@ -218,7 +218,9 @@ impl Engine {
             _ => false,
         };
         let PulledPage { jobs, reached, .. } = page;
-        jobs.into_iter().for_each(|facts| self.learn(facts));
+        for facts in jobs {
+            self.learn(facts);
+        }
         if !is_of_use {
             return;
         }
