@@ -3,7 +3,7 @@
 use anyhow::Context;
 use serde_json::{Map, Value};
 
-use super::sample::Sample;
+use super::{raw::FILL, sample::Sample};
 
 /// Months that they are spread over.
 const MONTHS: u32 = 10;
@@ -49,9 +49,11 @@ impl History {
         })
     }
 
-    /// The lines that create the nth: two documents.
+    /// The lines that create the nth: two documents. Those that are written together are of one month, since each
+    /// index that a bulk has documents of is synced for itself.
     pub(super) fn create(&self, n: usize) -> String {
-        let Some(month) = self.months.get(n % self.months.len().max(1)) else {
+        let month = n / FILL % self.months.len().max(1);
+        let Some(month) = self.months.get(month) else {
             return String::new();
         };
         let (prefix, digits) = (&self.prefix, &month.digits);

@@ -18,7 +18,7 @@ const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
 /// Bulks in flight: as many as the scheduler has.
 const IN_FLIGHT: usize = 4;
 /// Jobs in a bulk when only the end counts.
-const FILL: usize = 500;
+pub(super) const FILL: usize = 2_000;
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 
