@@ -196,8 +196,9 @@ impl BenchArgs {
             let work = async {
                 if finished > 0 {
                     say(&format!("{finished} jobs have ended"));
-                    let history = History::new(&sample, &prefix)?;
-                    let filled = place.raw.fill(&prefix, finished, |n| history.create(n));
+                    let history = History::new(&sample, &prefix, finished)?;
+                    let indices = history.indices();
+                    let filled = place.raw.fill(&indices, finished, |n| history.create(n));
                     filled.await?;
                     site.searches_again().await?;
                 }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use serde_json::{Map, Value};
 
-use super::{raw::FILL, sample::Sample};
+use super::sample::Sample;
 
 /// Months that they are spread over.
 const MONTHS: u32 = 10;
@@ -23,6 +23,8 @@ struct Month {
 #[derive(Debug)]
 pub(super) struct History {
     prefix: String,
+    /// How many they are.
+    count: usize,
     /// The id in the documents that they are made from.
     job_id: String,
     body: String,
@@ -30,8 +32,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// For the scheduler whose indices begin with `prefix`.
-    pub(super) fn new(sample: &Sample, prefix: &str) -> anyhow::Result<Self> {
+    /// So many for the scheduler whose indices begin with `prefix`.
+    pub(super) fn new(sample: &Sample, prefix: &str, count: usize) -> anyhow::Result<Self> {
         let job_id = sample.job_id.clone();
         let now = job_id.get(..4).context("a job's id is too short")?;
         let months = (1..=MONTHS).map(|back| {
@@ -43,16 +45,29 @@ impl History {
         });
         Ok(Self {
             prefix: prefix.to_owned(),
+            count,
             months: months.collect::<anyhow::Result<_>>()?,
             body: sample.body.clone(),
             job_id,
         })
     }
 
-    /// The lines that create the nth: two documents. Those that are written together are of one month, since each
-    /// index that a bulk has documents of is synced for itself.
+    /// The indices that they are in.
+    pub(super) fn indices(&self) -> Vec<String> {
+        let both = |month: &Month| {
+            let (prefix, digits) = (&self.prefix, &month.digits);
+            [
+                format!("{prefix}-jobs-{digits}"),
+                format!("{prefix}-bodies-{digits}"),
+            ]
+        };
+        self.months.iter().flat_map(both).collect()
+    }
+
+    /// The lines that create the nth: two documents. One month comes after the other, since each index that a bulk has
+    /// documents of is synced for itself.
     pub(super) fn create(&self, n: usize) -> String {
-        let month = n / FILL % self.months.len().max(1);
+        let month = n * self.months.len() / self.count.max(1);
         let Some(month) = self.months.get(month) else {
             return String::new();
         };

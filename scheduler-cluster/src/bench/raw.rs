@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     figure::Series,
@@ -18,7 +18,7 @@ const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
 /// Bulks in flight: as many as the scheduler has.
 const IN_FLIGHT: usize = 4;
 /// Jobs in a bulk when only the end counts.
-pub(super) const FILL: usize = 2_000;
+const FILL: usize = 2_000;
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 
@@ -116,11 +116,16 @@ impl Raw {
         for (name, mapping) in fields {
             mappings["properties"][*name] = mapping.clone();
         }
-        let body = serde_json::json!({"settings": {"index": settings}, "mappings": mappings});
-        let make = self.client.put(format!("{}/{to}", self.base));
-        let make = make.header("content-type", "application/json");
-        let made = make.body(body.to_string()).send().await?;
-        made.error_for_status()?;
+        let body = json!({"settings": {"index": settings}, "mappings": mappings});
+        self.set(to, &body).await
+    }
+
+    /// Makes an index, or sets what it has.
+    async fn set(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+        let put = self.client.put(format!("{}/{path}", self.base));
+        let put = put.header("content-type", "application/json");
+        let done = put.body(body.to_string()).send().await?;
+        done.error_for_status()?;
         Ok(())
     }
 
@@ -224,15 +229,23 @@ impl Raw {
         Ok(rate(states.len(), seconds))
     }
 
-    /// Writes `count` jobs by their lines into indices of this prefix, and says nothing of how fast. Then all can be
-    /// searched.
+    /// Writes `count` jobs by their lines into new indices of these names, and says nothing of how fast. Then all can
+    /// be searched.
     pub(super) async fn fill(
         &self,
-        prefix: &str,
+        indices: &[String],
         count: usize,
         line: impl Fn(usize) -> String,
     ) -> anyhow::Result<()> {
         let line = &line;
+        // What is searched each second is refreshed each second: most of the work would be that.
+        for index in indices {
+            self.set(
+                index,
+                &json!({"settings": {"index.refresh_interval": "-1"}}),
+            )
+            .await?;
+        }
         let bulks = (0..count)
             .step_by(FILL)
             .map(|from| (from..count.min(from + FILL)).map(line).collect());
@@ -241,7 +254,14 @@ impl Raw {
         while let Some(answer) = answers.try_next().await? {
             versions(vec![answer])?;
         }
-        let health = format!("{}/_cluster/health/{prefix}*", self.base);
+        let indices = indices.join(",");
+        self.set(
+            &format!("{indices}/_settings"),
+            &json!({"index.refresh_interval": "1s"}),
+        )
+        .await?;
+        self.refresh(&indices).await?;
+        let health = format!("{}/_cluster/health/{indices}", self.base);
         let started = format!("{health}?wait_for_status=yellow&timeout=50s");
         self.client.get(started).send().await?.error_for_status()?;
         Ok(())
