@@ -21,18 +21,6 @@ fn counts(total: u64, by: &[(Dimension, u64)]) -> Event {
     })
 }
 
-/// A pull that brought nothing new.
-fn ended(dimension: Dimension, more: bool) -> Event {
-    let page = PulledPage {
-        more,
-        ..PulledPage::default()
-    };
-    Event::PullEnded {
-        dimension,
-        page: Some(page),
-    }
-}
-
 fn account(name: &str) -> Dimension {
     Dimension::Account(name.to_owned())
 }
@@ -86,7 +74,7 @@ fn everything_is_pulled_at_once_if_it_fits() {
     lab.on(counts(5, &[(account("a"), 5)]));
     assert!(pulls(&lab).is_empty(), "one in flight a dimension");
     lab.learn((0..5).map(|n| job(n, "a")));
-    lab.on(ended(Dimension::All, false));
+    lab.on(pull_ended(Dimension::All, false));
     lab.on(counts(5, &[(account("a"), 5)]));
     assert!(pulls(&lab).is_empty());
 }
@@ -110,7 +98,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     // 64 less 10 are 27 for each of the other accounts; of queues the same jobs have room again.
     assert_eq!(pulls(&lab), [(account("b"), 27), (account("c"), 27)]);
     lab.learn([job(100, "b")]);
-    lab.on(ended(account("b"), true));
+    lab.on(pull_ended(account("b"), true));
     assert_eq!(
         pulls(&lab),
         [(account("a"), 10)],
@@ -118,7 +106,7 @@ fn else_dimensions_are_pulled_empty_ones_first_and_boundedly() {
     );
     lab.learn([job(101, "c")]);
     for dimension in [account("a"), account("c")] {
-        lab.on(ended(dimension, true));
+        lab.on(pull_ended(dimension, true));
     }
     lab.on(counts(1_000, &by));
     assert!(pulls(&lab).is_empty(), "no news");
@@ -157,7 +145,7 @@ fn of_what_is_here_only_some_dimensions_are_pulled_for_their_news_in_turn() {
         let pulled: Vec<Dimension> = pulls(&lab).into_iter().map(|(of, _)| of).collect();
         for dimension in &pulled {
             let dimension = dimension.clone();
-            lab.on(ended(dimension, true));
+            lab.on(pull_ended(dimension, true));
         }
         pulled
     };

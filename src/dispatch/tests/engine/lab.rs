@@ -289,6 +289,18 @@ pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
             }
 }
 
+/// A pull that brought nothing new.
+pub(crate) fn pull_ended(dimension: Dimension, more: bool) -> Event {
+    let page = PulledPage {
+        more,
+        ..PulledPage::default()
+    };
+    Event::PullEnded {
+        dimension,
+        page: Some(page),
+    }
+}
+
 /// A find for this offer has ended, and nobody knows what its jobs need.
 pub(crate) fn find_ended(offer: OfferKey) -> Event {
     Event::FindEnded {

@@ -208,14 +208,7 @@ impl World {
             }
             Step::PullsEnd => {
                 for dimension in std::mem::take(&mut self.pulls) {
-                    let page = PulledPage {
-                        more: true,
-                        ..PulledPage::default()
-                    };
-                    self.event(Event::PullEnded {
-                        dimension,
-                        page: Some(page),
-                    });
+                    self.event(pull_ended(dimension, true));
                 }
             }
             Step::Pass(ms) => {
