@@ -5,7 +5,7 @@
 
 use crate::cache::{Ended, FINDS_WINDOW_MS, Finding, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
-use crate::event::{Cursor, Decision, JobKey, OfferKey};
+use crate::event::{Cursor, Decision, Dimension, JobKey, OfferKey};
 use crate::hosts::{OpenOffer, Standing};
 use crate::ledger::MemberId;
 use std::sync::Arc;
@@ -373,6 +373,10 @@ impl Engine {
         };
         let account = self.ledger.account(owner);
         self.known.evicted(member, account, evicted);
+        let account = Dimension::Account(account.to_owned());
+        if let Some(begun) = self.cache.pulling.get_mut(&account) {
+            begun.is_spoiled = true;
+        }
     }
 
     /// Whether no dimension would be empty without this job.

@@ -41,6 +41,8 @@ pub(crate) struct Begun {
     after: Option<Cursor>,
     /// How often everything had been forgotten.
     forgotten: u64,
+    /// A job of what is pulled was evicted meanwhile: it may be one that the store does not show yet.
+    pub is_spoiled: bool,
 }
 
 /// What is known of the accounts.
@@ -91,13 +93,16 @@ impl Known {
 
     /// A pull begins.
     pub(crate) fn begin(&self, after: Option<Cursor>) -> Begun {
-        let forgotten = self.forgotten;
-        Begun { after, forgotten }
+        Begun {
+            after,
+            forgotten: self.forgotten,
+            is_spoiled: false,
+        }
     }
 
     /// A page of this account was pulled at `now`. Whether that is of use: nothing was forgotten meanwhile.
     fn read(&mut self, account: &str, begun: Begun, page: &PulledPage, now: u64) -> bool {
-        if begun.forgotten != self.forgotten {
+        if begun.forgotten != self.forgotten || begun.is_spoiled {
             return false;
         }
         let before = self.reach.get(account).copied();

@@ -180,6 +180,17 @@ fn a_pull_that_was_under_way_when_news_were_missed_proves_nothing() {
 }
 
 #[test]
+fn a_pull_of_an_account_that_lost_jobs_meanwhile_proves_nothing() {
+    let mut lab = two_accounts();
+    lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 1_000)]));
+    assert_eq!(pulls(&lab), [(account("c"), 21, None)]);
+    lab.learn((0..60).map(|key| job(key + 1_000, "c")));
+    lab.on(page("c", 200..221, true));
+    lab.offer(vm_host("h"));
+    assert_eq!(finds(&lab), [names("c")]);
+}
+
+#[test]
 fn an_account_of_which_little_is_left_is_read_on_behind_its_last_job_at_once() {
     let mut lab = two_accounts();
     let mut asked = Vec::new();
