@@ -48,7 +48,8 @@ impl Core {
     /// in `ask` for those that are on their way to it.
     ///
     /// What the host does not name, or is not known here of what was handed to it, is read in real time: another
-    /// replica may have handed it out, or seen its end. A refusal when a later session of the host took the turn.
+    /// replica may have handed it out, or seen its end. So is all that was handed to it if it had not read the last
+    /// answer with jobs: what it names may be an earlier attempt of what that brings. A refusal when a later session of the host took the turn.
     pub(crate) async fn reconcile(
         self: &Arc<Self>,
         ask: &mut Ask,
@@ -63,7 +64,7 @@ impl Core {
             .map(|live| live.stored.state.job_id)
             .chain(turn.jobs().iter().copied().filter(|id| {
                 let live = self.live.get(*id);
-                live.is_none_or(|live| live.stored.state.host != *host)
+                turn.has_unread(ask.seen) || live.is_none_or(|live| live.stored.state.host != *host)
             }))
             .collect();
         self.reread(doubtful.into_iter().collect()).await?;

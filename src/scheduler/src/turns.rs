@@ -37,6 +37,9 @@ struct TurnDoc {
     /// Whether jobs were handed out for this very request: then it is repeated, and gets no others.
     #[serde(default)]
     answered: bool,
+    /// The last request of this session for which jobs were handed out; 0: none.
+    #[serde(default)]
+    handed: u64,
     /// Jobs that were handed out and may still be the host's.
     #[serde(default)]
     jobs: Vec<JobId>,
@@ -78,6 +81,12 @@ impl Turn {
     /// Jobs that were handed to the host, as far as its document says.
     pub(crate) fn jobs(&self) -> &[JobId] {
         &self.known.doc.jobs
+    }
+
+    /// Whether jobs were handed out in an answer that the host had not read when it asked: its last one was the
+    /// `seen`th.
+    pub(crate) fn has_unread(&self, seen: u64) -> bool {
+        self.known.doc.handed > seen
     }
 
     /// The store keeps no history: these lines do, of who got what, when and from which replica.
@@ -179,7 +188,9 @@ impl Core {
         doc.answered = present.answered
             && present.session == offerer.session
             && present.request == offerer.request;
-        if present.session != offerer.session {
+        if present.session == offerer.session {
+            doc.handed = present.handed;
+        } else {
             doc.past.push(present.session.clone());
             let over = doc.past.len().saturating_sub(PAST_MAX);
             doc.past.drain(..over);
@@ -201,6 +212,7 @@ impl Core {
     pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> Result<(), Refusal> {
         let mut doc = turn.known.doc.clone();
         doc.answered = true;
+        doc.handed = doc.request;
         // What it named before was looked at since.
         doc.jobs.retain(|id| self.is_held_by(*id, &turn.host));
         doc.jobs.extend(jobs);
@@ -352,6 +364,21 @@ mod tests {
         b.keep_turn(&second, &[]).await.unwrap();
         let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+
+    #[tokio::test]
+    async fn a_turn_knows_of_jobs_in_an_answer_that_was_not_read() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(!first.has_unread(0));
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        for n in 2..=3 {
+            let later = b.take_turn(&ask("s", n)).await.unwrap();
+            assert!(later.has_unread(0) && !later.has_unread(1), "{n}");
+        }
+        let another = a.take_turn(&ask("t", 1)).await.unwrap();
+        assert!(!another.has_unread(0));
     }
 
     /// The document named all that the host ever had, and each request read all of it.
