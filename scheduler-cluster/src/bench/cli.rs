@@ -42,7 +42,8 @@ pub struct BenchArgs {
         default_value = "1000,100000"
     )]
     waiting: Vec<usize>,
-    /// How many jobs of the last ten months have ended, with the first number of replicas
+    /// How many jobs of the last ten months another scheduler has that ended, with which the least number of waiting jobs
+    /// is measured beside the one without
     #[arg(long, value_name = "N", default_value_t = 0)]
     finished: usize,
     /// Jobs of one measurement
@@ -180,11 +181,8 @@ impl BenchArgs {
             let plan = self.plan(replicas, nth == 0);
             let mut cluster = self.up(place, &format!("at-{replicas}"), replicas).await?;
             let site = site_of(&cluster)?;
-            let finished = if nth == 0 { self.finished } else { 0 };
-            let prefix = cluster.settings().index_prefix.clone();
-            let most = self.agents.iter().copied().max().unwrap_or(1);
             let mut bench = Bench {
-                agents: (0..most).map(Agent::new).collect(),
+                agents: self.agents(),
                 elasticsearch: place.raw.processes().await?,
                 plan: &plan,
                 cluster: &mut cluster,
@@ -194,18 +192,16 @@ impl BenchArgs {
                 say,
             };
             let work = async {
-                if finished > 0 {
-                    say(&format!("{finished} jobs have ended"));
-                    let history = History::new(&sample, &prefix, finished)?;
-                    let indices = history.indices();
-                    let filled = place.raw.fill(&indices, finished, |n| history.create(n));
-                    filled.await?;
-                    site.searches_again().await?;
+                if nth > 0 {
+                    return bench.run(0).await;
                 }
-                let mut measured = bench.run().await?;
-                if nth == 0 {
-                    measured.figures.extend(bench.layouts().await?);
-                }
+                let (waiting, mut measured) = if self.finished > 0 {
+                    self.history(place, &mut bench).await?
+                } else {
+                    (0, Report::default())
+                };
+                measured.extend(bench.run(waiting).await?);
+                measured.figures.extend(bench.layouts().await?);
                 Ok(measured)
             };
             let measured = tokio::select! {
@@ -222,6 +218,47 @@ impl BenchArgs {
         report.facts.extend(solo.await?);
         report.extend(self.engine.measure(self.rounds, say)?);
         Ok(report)
+    }
+
+    /// The same beside many finished jobs, which another scheduler of the same Elasticsearch has. Answers how many jobs
+    /// wait then.
+    async fn history(
+        &self,
+        place: &Place<'_>,
+        bench: &mut Bench<'_>,
+    ) -> anyhow::Result<(usize, Report)> {
+        (bench.say)(&format!("{} jobs have ended", self.finished));
+        let others = self.replicas.iter().copied().max().unwrap_or_default();
+        let mut cluster = self.up_at(place, "history", 1, self.port + others).await?;
+        let site = site_of(&cluster)?;
+        let prefix = cluster.settings().index_prefix.clone();
+        let work = async {
+            let history = History::new(bench.sample, &prefix, self.finished)?;
+            let (indices, finished) = (history.indices(), self.finished);
+            let filled = place.raw.fill(&indices, finished, |n| history.create(n));
+            filled.await?;
+            site.searches_again().await?;
+            let mut old = Bench {
+                agents: self.agents(),
+                elasticsearch: bench.elasticsearch.clone(),
+                plan: bench.plan,
+                cluster: &mut cluster,
+                site: &site,
+                raw: bench.raw,
+                sample: bench.sample,
+                say: bench.say,
+            };
+            bench.beside_history(&mut old, finished).await
+        };
+        let measured = work.await;
+        cluster.down().await?;
+        measured
+    }
+
+    /// Enough of them for all that is measured.
+    fn agents(&self) -> Vec<Agent> {
+        let most = self.agents.iter().copied().max().unwrap_or(1);
+        (0..most).map(Agent::new).collect()
     }
 
     /// What is there while one thing changes.
@@ -255,9 +292,19 @@ impl BenchArgs {
     }
 
     async fn up(&self, place: &Place<'_>, name: &str, replicas: u16) -> anyhow::Result<Cluster> {
+        self.up_at(place, name, replicas, self.port).await
+    }
+
+    async fn up_at(
+        &self,
+        place: &Place<'_>,
+        name: &str,
+        replicas: u16,
+        port: u16,
+    ) -> anyhow::Result<Cluster> {
         let asked = Asked {
             replicas: Some(replicas),
-            port: Some(self.port),
+            port: Some(port),
             elasticsearch: Some(vec![place.elasticsearch.to_owned()]),
             index_prefix: Some(format!("{}-{name}", place.prefix)),
             binary: self.binary.clone(),

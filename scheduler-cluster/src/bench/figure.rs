@@ -134,6 +134,22 @@ impl Figure {
         }
     }
 
+    /// The same figure beside finished jobs, of which there were none for the other: no more than a tenth worse.
+    pub(super) fn beside(self, without: Self, finished: usize) -> Self {
+        let is_rate = self.what.contains("/s,");
+        let goal = if is_rate {
+            Goal::AtLeast(0.9)
+        } else {
+            Goal::AtMost(1.1)
+        };
+        let what = format!("{}, {finished} finished", self.what);
+        Self {
+            ours: self.ours,
+            limit: without.ours,
+            ..Self::new(what, "none finished", goal)
+        }
+    }
+
     pub(super) fn push(&mut self, ours: f64, limit: f64) {
         self.ours.push(ours);
         self.limit.push(limit);

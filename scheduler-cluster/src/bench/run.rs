@@ -166,10 +166,9 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// All of it.
-    pub(super) async fn run(&mut self) -> anyhow::Result<Report> {
+    /// All of it, while so many jobs wait already.
+    pub(super) async fn run(&mut self, mut waiting: usize) -> anyhow::Result<Report> {
         let mut report = Report::default();
-        let mut waiting = 0;
         for (nth, &wanted) in self.plan.waiting.iter().enumerate() {
             (self.say)(&format!("{wanted} jobs wait"));
             self.fill(waiting, wanted).await?;
@@ -184,18 +183,53 @@ impl Bench<'_> {
             for round in 1..=self.plan.rounds {
                 (self.say)(&format!("round {round} of {}", self.plan.rounds));
                 self.round(&mut figures, wanted).await?;
-                let idle = self.plan.idle;
-                let agent = self.agents.first_mut().context("no agents")?;
-                let lab = (&mut *self.cluster, self.site, agent);
-                costs.measure(lab, &self.elasticsearch, idle).await?;
-                // It took one.
-                self.fill(wanted - 1, wanted).await?;
+                self.costs(&mut costs, wanted).await?;
             }
             report.figures.extend(figures.all());
             report.facts.extend(costs.all());
         }
         report.figures.extend(growth(&report.figures, self.plan));
         Ok(report)
+    }
+
+    /// This one and an `old` one, whose store has so many finished jobs, by turns. Answers how many jobs wait then, the
+    /// least number.
+    pub(super) async fn beside_history(
+        &mut self,
+        old: &mut Bench<'_>,
+        finished: usize,
+    ) -> anyhow::Result<(usize, Report)> {
+        let wanted = *self.plan.waiting.first().context("nothing is to wait")?;
+        self.fill(0, wanted).await?;
+        old.fill(0, wanted).await?;
+        self.warm_up(wanted).await?;
+        let beside = format!("{}, {finished} finished", self.plan.beside(wanted));
+        let mut without = Figures::new(self.plan, wanted);
+        let mut with = Figures::new(self.plan, wanted);
+        let mut costs = Costs::new(&beside);
+        for round in 1..=self.plan.rounds {
+            (self.say)(&format!("round {round} of {}", self.plan.rounds));
+            self.round(&mut without, wanted).await?;
+            old.round(&mut with, wanted).await?;
+            old.costs(&mut costs, wanted).await?;
+        }
+        let pairs = with.all().into_iter().zip(without.all());
+        let figures = pairs.map(|(with, without)| with.beside(without, finished));
+        let report = Report {
+            figures: figures.collect(),
+            facts: costs.all().to_vec(),
+        };
+        Ok((wanted, report))
+    }
+
+    /// What it costs to be there.
+    async fn costs(&mut self, costs: &mut Costs, waiting: usize) -> anyhow::Result<()> {
+        let idle = self.plan.idle;
+        let agent = self.agents.first_mut().context("no agents")?;
+        let lab = (&mut *self.cluster, self.site, agent);
+        costs.measure(lab, &self.elasticsearch, idle).await?;
+        // It took one.
+        self.fill(waiting - 1, waiting).await
     }
 
     /// Jobs of two documents beside jobs of one.

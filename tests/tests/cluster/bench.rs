@@ -34,7 +34,7 @@ fn a_small_run_measures_all_that_a_large_one_does() {
             "1,2",
             "--json",
         ])
-        .args(["--port", &free_ports(2).to_string()])
+        .args(["--port", &free_ports(3).to_string()])
         .args(["--elasticsearch", &elasticsearch])
         .args(["--report", "performance.md"])
         .args(["--finished", "1200"])
@@ -47,18 +47,18 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let figures = report["figures"].as_array().expect("figures");
     // Four ways to submit, one a number of agents, the claims' cost, two of the receipts and one of Elasticsearch
-    // beside them; for both numbers of waiting jobs, and once more for two replicas. And the growth from one number
+    // beside them; for both numbers of waiting jobs, for two replicas, and beside finished jobs. And the growth from one number
     // of waiting jobs to the other, four of jobs of one document, and of the engine two a mix of jobs, but one where
     // none fits.
     let engine = 3 * 2 - 1;
     assert_eq!(
         figures.len(),
-        3 * (4 + 2 + 1 + 3) + 1 + 4 + engine,
+        4 * (4 + 2 + 1 + 3) + 1 + 4 + engine,
         "{figures:?}"
     );
     // And what it costs; three of the embedded store; and the engine alone.
     let costs = report["costs"].as_array().expect("costs");
-    assert_eq!(costs.len(), 3 * 6 + 3 + 3 * 3 + 1, "{costs:?}");
+    assert_eq!(costs.len(), 4 * 6 + 3 + 3 * 3 + 1, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
