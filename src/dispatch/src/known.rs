@@ -110,20 +110,16 @@ impl Known {
             return false;
         }
         let anew = begun.after.is_none();
-        let reach = match (before, page.last) {
+        let since = before.filter(|_| !anew).map_or(now, |reach| reach.since);
+        let (last, more) = match (before, page.last) {
             // What was read before goes further.
             (Some(before), Some(last)) if anew && page.more && rank(before.last) > rank(last) => {
-                Some(before)
+                (Some(before.last), before.more)
             }
-            (before, last) => {
-                let last = last.or(before.map(|reach| reach.last));
-                let since = before.map_or(now, |reach| reach.since);
-                let more = page.more;
-                last.map(|last| Reach { last, more, since })
-            }
+            (before, last) => (last.or(before.map(|reach| reach.last)), page.more),
         };
-        if let Some(mut reach) = reach {
-            reach.since = if anew { now } else { reach.since };
+        if let Some(last) = last {
+            let reach = Reach { last, more, since };
             self.reach.insert(account.to_owned(), reach);
         }
         true

@@ -4,7 +4,7 @@
 //! here, and claims cause pulls of accounts of which little is left.
 
 use crate::engine::Engine;
-use crate::event::{Decision, Dimension, DimensionCounts, PulledPage};
+use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
 use crate::ledger::MemberId;
 use std::collections::BTreeMap;
 
@@ -120,6 +120,12 @@ impl Engine {
         self.cache.to_pull = to_pull;
     }
 
+    /// Behind which job the next page of an account begins; none: at its beginning.
+    fn goes_on(&self, dimension: &Dimension) -> Option<Cursor> {
+        let reach = self.known.fresh_reach(dimension, self.now);
+        reach.filter(|reach| reach.more).map(|reach| reach.last)
+    }
+
     fn cached_by_account(&self) -> BTreeMap<&str, u64> {
         let mut accounts: BTreeMap<&str, u64> = BTreeMap::new();
         for member in self.ledger.members.values() {
@@ -171,9 +177,8 @@ impl Engine {
                 continue;
             };
             let dimension = Dimension::Account(member.account.to_string());
-            let reach = self.known.fresh_reach(&dimension, self.now);
-            if reach.is_some_and(|reach| reach.more) && !self.cache.pulling.contains_key(&dimension)
-            {
+            let goes_on = self.goes_on(&dimension).is_some();
+            if goes_on && !self.cache.pulling.contains_key(&dimension) {
                 let limit = self.cache.refill_limit(member.tally.waiting, self.room());
                 self.cache.to_pull.insert((true, dimension), limit);
             }
@@ -197,8 +202,7 @@ impl Engine {
             } else if let Some(count) = self.cache.counts.get(&dimension) {
                 self.cache.pulled_at.insert(dimension.clone(), *count);
             }
-            let reach = self.known.fresh_reach(&dimension, self.now);
-            let after = reach.filter(|reach| reach.more).map(|reach| reach.last);
+            let after = self.goes_on(&dimension);
             let begun = self.known.begin(after);
             self.cache.pulling.insert(dimension.clone(), begun);
             decisions.push(Decision::Pull {

@@ -73,6 +73,18 @@ fn pulls(lab: &Lab) -> Vec<(Dimension, u32, Option<Cursor>)> {
     pulls
 }
 
+/// Pulls that come of these many hosts, each of which takes a job of account a.
+fn asked_by(lab: &mut Lab, hosts: Range<u64>) -> Vec<(Dimension, u32, Option<Cursor>)> {
+    let mut asked = Vec::new();
+    for n in hosts {
+        lab.offer(saying(vm_host(&format!("h{n}")), |about| {
+            about.accounts = names("a");
+        }));
+        asked.extend(pulls(lab));
+    }
+    asked
+}
+
 /// A cache of 64 with the first 20 of 1,000 jobs of each of two accounts.
 fn two_accounts() -> Lab {
     let mut lab = Lab::with(
@@ -121,13 +133,14 @@ fn of_an_account_that_is_whole_here_nothing_better_is_found() {
     let mut lab = two_accounts();
     lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 3)]));
     lab.on(page("c", 200..203, false));
-    let hosts = (0..3).map(|n| {
+    let mut claimed = Vec::new();
+    for n in 0..3 {
         lab.offer(saying(vm_host(&format!("h{n}")), |about| {
             about.accounts = names("c");
-        }))
-    });
-    let offers: Vec<u64> = hosts.map(|offer| offer.0).collect();
-    assert_eq!(offers.len(), 3);
+        }));
+        claimed.extend(lab.claimed());
+    }
+    assert_eq!(claimed, [200, 201, 202]);
     // All three are gone, and the count does not know it yet.
     lab.now += 1_001;
     lab.offer(saying(vm_host("late"), |about| about.accounts = names("c")));
@@ -193,25 +206,13 @@ fn a_pull_of_an_account_that_lost_jobs_meanwhile_proves_nothing() {
 #[test]
 fn an_account_of_which_little_is_left_is_read_on_behind_its_last_job_at_once() {
     let mut lab = two_accounts();
-    let mut asked = Vec::new();
-    for n in 0..12 {
-        lab.offer(saying(vm_host(&format!("h{n}")), |about| {
-            about.accounts = names("a");
-        }));
-        asked.extend(pulls(&lab));
-    }
+    let asked = asked_by(&mut lab, 0..12);
     assert_eq!(asked, [(account("a"), 36, Some(at(19)))]);
     lab.on(page("a", 20..42, true));
     lab.on(counted(&[("a", 900), ("b", 1_000)]));
     assert_eq!(pulls(&lab), [], "there is enough");
     // The store says that this was the last page.
-    let mut asked = Vec::new();
-    for n in 12..40 {
-        lab.offer(saying(vm_host(&format!("h{n}")), |about| {
-            about.accounts = names("a");
-        }));
-        asked.extend(pulls(&lab));
-    }
+    let asked = asked_by(&mut lab, 12..40);
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].2, Some(at(41)));
     lab.on(page("a", 42..43, false));
