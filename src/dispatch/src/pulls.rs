@@ -90,19 +90,22 @@ impl Engine {
                 continue;
             }
             let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
+            // An account that was read to its end and counts another number now may have jobs of which no news came.
             let reach = self.known.fresh_reach(dimension, self.now);
-            let limit = match reach {
-                Some(reach) if reach.more => self.cache.refill_limit(cached, self.room()),
-                _ => self.cache.pull_limit(cached),
+            let goes_on = reach.is_some_and(|reach| reach.more);
+            let limit = if goes_on {
+                self.cache.refill_limit(cached, self.room())
+            } else {
+                self.cache.pull_limit(cached)
             };
             if cached == 0 {
                 to_pull.insert((false, dimension.clone()), limit);
-            } else if let Some(reach) = reach {
-                if reach.more && cached <= self.cache.low_mark() {
+            } else if goes_on {
+                if cached <= self.cache.low_mark() {
                     to_pull.insert((true, dimension.clone()), limit);
                 }
-            } else if is_news && !all_known {
-                if cached < low {
+            } else if is_news && (reach.is_some() || !all_known) {
+                if cached < low && reach.is_none() {
                     to_pull.insert((true, dimension.clone()), limit);
                 } else {
                     news.push((dimension, limit));

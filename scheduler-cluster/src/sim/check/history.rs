@@ -31,6 +31,8 @@ pub(super) struct Track {
     pub(super) waits_since_ms: Option<u64>,
     /// When it last stopped waiting.
     pub(super) waited_until_ms: u64,
+    /// The replica that wrote it last before its host was heard of: only that one can have handed it out.
+    handed_by: String,
     /// Each claim's token, and the session and request that it was for. The job may be another session's since.
     claims: BTreeMap<String, (String, u64)>,
 }
@@ -55,13 +57,14 @@ impl History {
         self.jobs.get(&id).is_some_and(|it| it.changed_ms < at_ms)
     }
 
-    fn keep(&mut self, change: &Change, now_ms: u64) {
+    fn keep(&mut self, change: &Change, by: &str, now_ms: u64) {
         let state = &change.after;
         let track = self.jobs.entry(state.job_id).or_insert_with(|| Track {
             state: Arc::clone(state),
             changed_ms: now_ms,
             waits_since_ms: None,
             waited_until_ms: 0,
+            handed_by: String::new(),
             claims: BTreeMap::new(),
         });
         let waited = track.waits_since_ms.is_some();
@@ -73,6 +76,9 @@ impl History {
         if waited && !waits(state) {
             track.waited_until_ms = now_ms;
         }
+        if state.stage == Stage::Dispatch {
+            by.clone_into(&mut track.handed_by);
+        }
         track.changed_ms = now_ms;
         track.state = Arc::clone(state);
         if !state.claim_token.is_empty() {
@@ -83,10 +89,11 @@ impl History {
 }
 
 impl Check {
-    /// A state has changed in truth.
+    /// A state has changed in truth, `by` this replica.
     pub(super) fn changed(
         &mut self,
         change: &Change,
+        by: &str,
         asked_ms: u64,
         now_ms: u64,
     ) -> Result<(), Violation> {
@@ -108,7 +115,7 @@ impl Check {
         if after.stage == Stage::Finish && after.health == Health::Success {
             self.success_was_reported(after)?;
         }
-        self.history.keep(change, now_ms);
+        self.history.keep(change, by, now_ms);
         self.fill_limits(now_ms);
         Ok(())
     }
@@ -210,12 +217,12 @@ impl Check {
             .jobs
             .values()
             .filter(|track| track.asked() == Some((&after.session, after.request)))
+            // What was not handed out yet may be put back: the request came twice. So may what another replica
+            // claimed or took over, that it came to as well: this one may have a claim on its way.
+            .filter(|track| track.handed_by == after.replica)
             .map(|track| &track.state)
             .filter(|state| {
-                // One that was not handed out yet may be put back: the request came twice. So does what another
-                // replica claims that it came to first.
                 state.job_id != id
-                    && state.replica == after.replica
                     && state.stage.is_held()
                     && state.stage != Stage::Dispatch
                     && state.host == after.host

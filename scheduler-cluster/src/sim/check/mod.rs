@@ -311,7 +311,8 @@ impl World {
         ));
         self.checked(|check, now_ms| {
             check.changed_ms = now_ms;
-            check.changed(change, asked_ms, now_ms)
+            let replica = by.split('.').next().unwrap_or(by);
+            check.changed(change, replica, asked_ms, now_ms)
         });
     }
 

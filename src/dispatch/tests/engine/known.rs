@@ -282,3 +282,15 @@ fn counts_that_lag_behind_are_no_reason_to_pull_everything_unless_they_go_on() {
     lab.on(of(93));
     assert_eq!(all(&lab), 1);
 }
+
+#[test]
+fn an_account_that_is_whole_here_but_counts_more_is_pulled_again() {
+    let mut lab = two_accounts();
+    lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 3)]));
+    assert_eq!(pulls(&lab), [(account("c"), 30, None)]);
+    lab.on(page("c", 200..203, false));
+    lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 3)]));
+    assert_eq!(pulls(&lab), [], "all is here");
+    lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 4)]));
+    assert_eq!(pulls(&lab), [(account("c"), 30, None)]);
+}
