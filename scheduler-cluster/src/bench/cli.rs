@@ -232,12 +232,15 @@ impl BenchArgs {
         let mut cluster = self.up_at(place, "history", 1, self.port + others).await?;
         let site = site_of(&cluster)?;
         let prefix = cluster.settings().index_prefix.clone();
+        let number = cluster.replicas().first().context("no replica")?.number;
         let work = async {
             let history = History::new(bench.sample, &prefix, self.finished)?;
             let (indices, finished) = (history.indices(), self.finished);
+            // To a scheduler that runs all of them would be news.
+            cluster.stop(number).await?;
             let filled = place.raw.fill(&indices, finished, |n| history.create(n));
             filled.await?;
-            site.searches_again().await?;
+            cluster.restart(number).await?;
             let mut old = Bench {
                 agents: self.agents(),
                 elasticsearch: bench.elasticsearch.clone(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use fairlead_job::JobId;
 use fairlead_store::{ElasticConfig, ElasticStore, JobStore};
 
 use super::{
@@ -25,6 +26,8 @@ const SEARCHES: [&str; 5] = [
     "limit=100&health=fail",
     "limit=100&suite=bench&order=oldest",
 ];
+/// A hundred days.
+const LONG_AGO_S: u64 = 100 * 86_400;
 /// How long a start may take.
 const START_TIME: Duration = Duration::from_mins(1);
 /// Between two tries of an agent whose scheduler is not there yet.
@@ -71,12 +74,13 @@ impl Costs {
         ]
     }
 
-    /// Measures once more. The first replica is killed and started again, and one job taken.
+    /// Measures once more. The first replica is killed and started again, and one job taken. `recent` is some job's id.
     pub(super) async fn measure(
         &mut self,
         (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),
         elasticsearch: &[Process],
         idle: Duration,
+        recent: JobId,
     ) -> anyhow::Result<()> {
         let first = cluster.replicas().first().context("no replica")?;
         let process = first.process.as_ref().context("a replica does not run")?;
@@ -91,7 +95,7 @@ impl Costs {
         self.idle_elasticsearch
             .push(elasticsearch / seconds * 100.0);
         self.counts.push(counted_ms(cluster).await?);
-        self.search.push(searched_ms(site).await?);
+        self.search.push(searched_ms(site, recent).await?);
         self.start.push(started_ms(cluster, site, agent).await?);
         Ok(())
     }
@@ -112,9 +116,13 @@ async fn counted_ms(cluster: &Cluster) -> anyhow::Result<f64> {
 }
 
 /// How long people wait for the slowest of some lists of jobs.
-async fn searched_ms(site: &Site) -> anyhow::Result<f64> {
+async fn searched_ms(site: &Site, recent: JobId) -> anyhow::Result<f64> {
+    // And one suite's of long ago.
+    let long_ago = JobId::first_of(recent.born_s().saturating_sub(LONG_AGO_S));
+    let long_ago = format!("limit=100&suite=bench&after={long_ago}");
+    let searches = SEARCHES.into_iter().chain([long_ago.as_str()]);
     let mut slowest = 0.0_f64;
-    for search in SEARCHES {
+    for search in searches {
         let begin = now();
         site.list(search).await?;
         slowest = slowest.max(begin.elapsed().as_secs_f64() * 1_000.0);

@@ -9,6 +9,10 @@ use super::sample::Sample;
 const MONTHS: u32 = 10;
 const DAY_MS: u64 = 86_400_000;
 const DAYS_OF_MONTH: u64 = 31;
+/// In no month there are fewer.
+const SECONDS_OF_MONTH: usize = 28 * 86_400;
+/// Of one replica.
+const NUMBERS_OF_SECOND: usize = 100_000;
 /// Numbers above are times, UTC epoch ms.
 const TIME_MS: u64 = 1_000_000_000_000;
 
@@ -67,12 +71,12 @@ impl History {
     /// The lines that create the nth: two documents. One month comes after the other, since each index that a bulk has
     /// documents of is synced for itself.
     pub(super) fn create(&self, n: usize) -> String {
-        let month = n * self.months.len() / self.count.max(1);
-        let Some(month) = self.months.get(month) else {
+        let each = self.count.div_ceil(self.months.len()).max(1);
+        let Some(month) = self.months.get(n / each) else {
             return String::new();
         };
         let (prefix, digits) = (&self.prefix, &month.digits);
-        let id = format!("{digits}{n:015}");
+        let id = format!("{digits}{}", born(n % each, each));
         format!(
             "{{\"create\":{{\"_index\":\"{prefix}-jobs-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n\
              {{\"create\":{{\"_index\":\"{prefix}-bodies-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n",
@@ -80,6 +84,14 @@ impl History {
             self.body.replace(&self.job_id, &id),
         )
     }
+}
+
+/// The digits of an id behind its month, for the nth of so many jobs of the month: they come all the month long.
+fn born(n: usize, of: usize) -> String {
+    let s = n * SECONDS_OF_MONTH / of;
+    let (day, hour, minute) = (s / 86_400 + 1, s / 3_600 % 24, s / 60 % 60);
+    let number = n % NUMBERS_OF_SECOND;
+    format!("{day:02}{hour:02}{minute:02}{:02}00{number:05}", s % 60)
 }
 
 /// The digits of the month (YYMM) so many months before.
@@ -117,6 +129,14 @@ mod tests {
         assert_eq!(before("2611", 10).unwrap(), "2601");
         assert_eq!(before("2602", 2).unwrap(), "2512");
         assert!(before("0001", 1).is_err() && before("", 1).is_err());
+    }
+
+    #[test]
+    fn jobs_are_born_all_the_month_long_in_order() {
+        assert_eq!(born(0, 1), "010000000000000");
+        let ids: Vec<String> = (0..50_000).map(|n| born(n, 50_000)).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next));
+        assert_eq!(ids.last().unwrap(), "282359110049999");
     }
 
     #[test]

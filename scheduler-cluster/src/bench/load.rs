@@ -104,13 +104,6 @@ impl Site {
         Ok(())
     }
 
-    /// Until the first one can search: while indices are made it cannot, and takes nothing.
-    pub(super) async fn searches_again(&self) -> anyhow::Result<()> {
-        let look = async || self.list("limit=1").await.ok();
-        let seen = until(Duration::from_millis(100), ANSWER_TIME, look).await;
-        seen.context("the scheduler cannot search its indices")
-    }
-
     async fn submit_body(&self, n: usize, body: String) -> anyhow::Result<Vec<String>> {
         let answer = self.post(n, "/scheduler/v1/jobs/submit", body).await?;
         let items: Vec<SubmitItem> = serde_json::from_slice(&answer)?;

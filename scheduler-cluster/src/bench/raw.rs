@@ -10,7 +10,11 @@ use super::{
     figure::Series,
     sample::{Run, Sample},
 };
-use crate::{clock::now, http, launch::Process};
+use crate::{
+    clock::{now, until},
+    http,
+    launch::Process,
+};
 
 /// What of an answer is needed: as the scheduler asks.
 const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
@@ -19,6 +23,9 @@ const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
 const IN_FLIGHT: usize = 4;
 /// Jobs in a bulk when only the end counts.
 const FILL: usize = 2_000;
+/// How often it is looked whether merges are over, and for how long at the most.
+const MERGE_LOOK: Duration = Duration::from_millis(500);
+const MERGE_TIME: Duration = Duration::from_mins(10);
 /// Longest request.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
 
@@ -230,7 +237,7 @@ impl Raw {
     }
 
     /// Writes `count` jobs by their lines into new indices of these names, and says nothing of how fast. Then all can
-    /// be searched.
+    /// be searched, and all that was merged is.
     pub(super) async fn fill(
         &self,
         indices: &[String],
@@ -264,7 +271,22 @@ impl Raw {
         let health = format!("{}/_cluster/health/{indices}", self.base);
         let started = format!("{health}?wait_for_status=yellow&timeout=50s");
         self.client.get(started).send().await?.error_for_status()?;
-        Ok(())
+        let over = until(MERGE_LOOK, MERGE_TIME, async || {
+            let merges = self.merges(&indices).await;
+            merges.map_or_else(|error| Some(Err(error)), |n| (n == 0).then_some(Ok(())))
+        });
+        over.await.context("merges do not end")?
+    }
+
+    /// How many merges are under way there.
+    async fn merges(&self, indices: &str) -> anyhow::Result<u64> {
+        let url = format!("{}/{indices}/_stats/merge", self.base);
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        let stats: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let current = stats.pointer("/_all/total/merges/current");
+        current
+            .and_then(Value::as_u64)
+            .context("no merges are told")
     }
 
     /// One job after the other is created and claimed: how long both bulks take together, ms.

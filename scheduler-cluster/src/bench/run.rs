@@ -227,7 +227,10 @@ impl Bench<'_> {
         let idle = self.plan.idle;
         let agent = self.agents.first_mut().context("no agents")?;
         let lab = (&mut *self.cluster, self.site, agent);
-        costs.measure(lab, &self.elasticsearch, idle).await?;
+        let recent = self.sample.job_id.parse()?;
+        costs
+            .measure(lab, &self.elasticsearch, idle, recent)
+            .await?;
         // It took one.
         self.fill(waiting - 1, waiting).await
     }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
-    StoreError, StoreHealth, StoredJob, Usage, Version,
+    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 use super::{
@@ -474,6 +474,11 @@ impl JobStore for Handle {
     async fn append_events(&self, _: Vec<EventRecord>) -> Result<(), StoreError> {
         // Best effort, and nothing depends on it.
         Ok(())
+    }
+
+    async fn drop_oldest(&self, _: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        // A simulation is over before anything is old.
+        Ok(Vec::new())
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

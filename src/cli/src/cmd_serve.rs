@@ -61,6 +61,10 @@ pub(crate) struct ServeArgs {
     /// A job file of one job that is run on each host which was put aside; passing gives the host back
     #[arg(long, value_name = "FILE")]
     health_check: Option<PathBuf>,
+    /// Drops jobs, a month of which all have ended at a time, so many whole months after the month of their submit; 0:
+    /// never
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
+    keep_months: u32,
     /// Lets every account use queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -190,6 +194,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         access,
         vip_for_all: args.vip_for_all,
         suspect_after: args.suspect_after,
+        keep_months: args.keep_months,
         health_check: health_check.transpose()?,
         site,
         lease_ms: args.lease,

@@ -31,6 +31,28 @@ impl JobId {
     pub fn month(self) -> String {
         format!("{:04}", self.0 / (REPLICAS * SEQUENCES * 100_000_000))
     }
+
+    /// The least id of a month, as [`Self::month`] says it; `None`: the text is no month.
+    pub fn first_of_month(month: &str) -> Option<Self> {
+        let is_month = month.len() == 4 && month.bytes().all(|b| b.is_ascii_digit());
+        let number: u64 = month.parse().ok().filter(|_| is_month)?;
+        (1..=12)
+            .contains(&(number % 100))
+            .then(|| Self((number * 100 + 1) * 1_000_000 * REPLICAS * SEQUENCES))
+    }
+
+    /// The least id of this second, UTC Unix time.
+    pub fn first_of(unix_s: u64) -> Self {
+        Self(stamp(unix_s) * REPLICAS * SEQUENCES)
+    }
+
+    /// The second of its birth, UTC Unix time, as its digits say it.
+    pub fn born_s(self) -> u64 {
+        let stamp = self.0 / (REPLICAS * SEQUENCES);
+        let two = |place: u64| stamp / place % 100;
+        let days = days_of(2000 + two(10_000_000_000), two(100_000_000), two(1_000_000));
+        days * 86_400 + two(10_000) * 3600 + two(100) * 60 + two(1)
+    }
 }
 
 impl fmt::Display for JobId {
@@ -142,6 +164,16 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// The day count since 1970-01-01 of a date, `civil` inverted; of a month that is none, some day near.
+fn days_of(year: u64, month: u64, day: u64) -> u64 {
+    // Years begin with March: the leap day is a year's last.
+    let year = year - u64::from(month <= 2);
+    let month = (month + 9) % 12;
+    let day_of_year = (153 * month + 2) / 5 + day;
+    let day_of_era = year % 400 * 365 + year % 400 / 4 - year % 400 / 100 + day_of_year;
+    year / 400 * 146_097 + day_of_era - 719_469
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +204,28 @@ mod tests {
         let first = IdMaker::new(0, 1_795_228_570).next(1_795_228_571);
         let second = IdMaker::new(0, 1_795_228_571).next(1_795_228_571);
         assert!(second > first);
+    }
+
+    #[test]
+    fn an_id_tells_when_it_was_born() {
+        let years_2000_to_2091 = (946_684_800..3_849_984_000).step_by(86_399);
+        for unix_s in years_2000_to_2091 {
+            let first = JobId::first_of(unix_s);
+            assert_eq!((first.born_s(), first.get() % 10_000_000), (unix_s, 0));
+        }
+        let month = JobId::first_of_month("2612").unwrap();
+        assert_eq!(
+            (month.month(), month.born_s()),
+            ("2612".to_owned(), 1_796_083_200)
+        );
+        for nonsense in ["", "2600", "2613", "261", "26120", "+612"] {
+            assert_eq!(JobId::first_of_month(nonsense), None, "{nonsense}");
+        }
+        let odd = [1, 9_999_999_999, i64::MAX.unsigned_abs()].map(JobId::new);
+        assert!(
+            odd.iter().all(|id| id.born_s() < u64::from(u32::MAX) * 2),
+            "no time, and no harm"
+        );
     }
 
     #[test]

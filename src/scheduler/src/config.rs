@@ -92,6 +92,9 @@ pub struct Config {
     pub suspect_after: u32,
     /// The job with which suspect hosts are tried out by themselves. Default: none.
     pub health_check: Option<HealthCheck>,
+    /// For how many whole months after the month of its submit a job is kept; with it go its month's events. Default 0:
+    /// for ever.
+    pub keep_months: u32,
     /// Limits on requests.
     pub limits: Limits,
     /// Most waiting jobs kept in memory. Default 10,000.
@@ -115,6 +118,7 @@ impl Config {
             heartbeat_ms: 10_000,
             suspect_after: 3,
             health_check: None,
+            keep_months: 0,
             limits: Limits::default(),
             cache_jobs_max: 10_000,
         }

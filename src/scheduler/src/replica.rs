@@ -84,6 +84,9 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).watch_clusters());
         core.tasks.spawn(Arc::clone(&core).watch_alarms());
         core.tasks.spawn(Arc::clone(&core).watch_timers());
+        if core.config.keep_months > 0 {
+            core.tasks.spawn(Arc::clone(&core).drop_old_months());
+        }
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

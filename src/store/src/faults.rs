@@ -13,8 +13,8 @@ use fairlead_job::{JobId, Spec};
 
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
-    StoreError, StoreHealth, StoredJob, Usage, Version,
+    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// Which calls a fault waits for.
@@ -343,6 +343,11 @@ impl JobStore for FaultStore {
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
         self.inner.append_events(events).await
+    }
+
+    async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        self.read_fault()?;
+        self.inner.drop_oldest(before).await
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -26,5 +26,6 @@ pub use query::{
     SearchPage, Usage,
 };
 pub use store::{
-    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, JobStore, Patch,
+    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, JobStore,
+    OldMonth, Patch,
 };

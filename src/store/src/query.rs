@@ -176,3 +176,9 @@ pub struct SearchPage {
     /// Whether there are more behind the last one.
     pub more: bool,
 }
+
+/// The names of the ends.
+pub(crate) fn ends() -> Vec<&'static str> {
+    let ends = Stage::ALL.iter().filter(|stage| stage.is_terminal());
+    ends.map(|stage| stage.as_str()).collect()
+}

@@ -167,6 +167,15 @@ pub struct EventRecord {
     pub detail: Value,
 }
 
+/// A month that was looked at whether it can be dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldMonth {
+    /// As [`JobId::month`] says it.
+    pub month: String,
+    /// Jobs born in it that have not ended. 0: it was dropped.
+    pub unfinished: u64,
+}
+
 /// A store of jobs.
 ///
 /// Every item of a batch has its own result, in the order of the batch; a batch may be of any size (the
@@ -309,6 +318,11 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
 
     /// Appends to the record of events. Best effort: an error loses only the record.
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError>;
+
+    /// Drops the oldest month before that of `before` of which all jobs have ended: their states and bodies, and its
+    /// events. Answers the months that were looked at, oldest first: those with jobs that have not ended stay, and none
+    /// is looked at behind the one that was dropped. May be repeated.
+    async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError>;
 
     /// Makes everything written so far visible to counts, pulls, finds and searches. Dear: at start and
     /// in tests only.

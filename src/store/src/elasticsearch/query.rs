@@ -1,9 +1,10 @@
 //! Queries as JSON. Pure.
 
+use fairlead_job::JobId;
 use serde_json::{Value, json};
 
 use super::documents::CELL;
-use crate::{Find, Pull, PullBy, Search, SearchOrder, Usage};
+use crate::{Find, Pull, PullBy, Search, SearchOrder, Usage, query::ends};
 
 /// Jobs that may run now.
 pub(super) fn waiting() -> [Value; 2] {
@@ -189,8 +190,14 @@ pub(super) fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// A search for people; one more than its limit tells whether there is more.
-pub(super) fn search(search: &Search, limit: u32) -> Value {
+/// How many have not ended.
+pub(super) fn unfinished() -> Value {
+    let ended = json!({"terms": {"stage": ends()}});
+    json!({"size": 0, "track_total_hits": true, "query": {"bool": {"must_not": [ended]}}})
+}
+
+/// What a search for people finds.
+fn found_by(search: &Search) -> Vec<Value> {
     let mut filters = Vec::new();
     any_of(
         &mut filters,
@@ -224,17 +231,34 @@ pub(super) fn search(search: &Search, limit: u32) -> Value {
     if let Some(until) = search.until_ms {
         filters.push(json!({"range": {"submit_ms": {"lt": until}}}));
     }
+    filters
+}
+
+/// How many a search finds. Elasticsearch keeps what it counted where nothing changed since.
+pub(super) fn search_count(search: &Search) -> Value {
+    json!({"size": 0, "track_total_hits": true, "query": all_of(&found_by(search))})
+}
+
+/// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether there is more. To count all that is
+/// found, too, all would have to be looked at.
+pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> Value {
+    let mut filters = found_by(search);
+    if let Some(from) = from {
+        let mut ids = json!({"gte": from});
+        if let Some(after) = search.after {
+            ids["lt"] = json!(after);
+        }
+        filters.push(json!({"range": {"job_id": ids}}));
+    }
     let order = match search.order {
         SearchOrder::NewestFirst => "desc",
         SearchOrder::OldestFirst => "asc",
     };
     let mut body = json!({
-        "size": if limit == 0 { 0 } else { limit + 1 }, "track_total_hits": true,
-        "seq_no_primary_term": true, "query": all_of(&filters), "sort": [{"job_id": order}],
+        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "query": all_of(&filters), "sort": [{"job_id": order}],
     });
-    if let Some(after) = search.after
-        && limit > 0
-    {
+    if let Some(after) = search.after {
         body["search_after"] = json!([after]);
     }
     body

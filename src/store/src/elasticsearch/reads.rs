@@ -1,4 +1,4 @@
-//! Pulls and searches. A search that is not whole is an error.
+//! Pulls, and searches of any kind. A search that is not whole is an error.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
     sources::Sources,
     store::ElasticStore,
 };
-use crate::{Page, Pull, Search, SearchPage, StoreError, StoredJob};
+use crate::{Page, Pull, StoreError, StoredJob};
 
 /// Searches in one request.
 const SEARCHES: usize = 50;
@@ -51,19 +51,6 @@ impl ElasticStore {
         reply::aside(move || {
             let (jobs, more) = first_of(&found, limit, read_hit);
             Page { jobs, more }
-        })
-        .await
-    }
-
-    /// A search for people.
-    pub(super) async fn search_page(&self, search: &Search) -> Result<SearchPage, StoreError> {
-        let limit = search.limit.min(1_000);
-        let body = query::search(search, limit);
-        let found = self.search_one(&self.all_jobs(), &body).await?;
-        let total = found.hits.total.as_ref().map_or(0, |total| total.value);
-        reply::aside(move || {
-            let (jobs, more) = first_of(&found, limit, read_hit);
-            SearchPage { jobs, total, more }
         })
         .await
     }
@@ -159,7 +146,7 @@ impl ElasticStore {
 }
 
 /// The first `limit` jobs, and whether there was one more.
-fn first_of(
+pub(super) fn first_of(
     found: &Found,
     limit: u32,
     read: impl FnMut(&Hit) -> Option<StoredJob>,
@@ -178,7 +165,7 @@ pub(super) fn read_waiting(hit: &Hit, sources: &Sources) -> Option<StoredJob> {
 }
 
 /// A job, or a warning when this version cannot read it: one document of tomorrow must not hide all others.
-fn read_hit(hit: &Hit) -> Option<StoredJob> {
+pub(super) fn read_hit(hit: &Hit) -> Option<StoredJob> {
     let version = hit.version();
     match documents::state_of(hit.source.get()) {
         Ok(state) => Some(StoredJob { state, version }),

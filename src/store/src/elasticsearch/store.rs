@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
-    StoreError, StoreHealth, StoredJob, Usage, Version, clock::Chance,
+    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, clock::Chance,
 };
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
@@ -196,6 +196,10 @@ impl JobStore for ElasticStore {
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
         self.write_events(events).await
+    }
+
+    async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        self.drop_oldest_month(before).await
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -14,14 +14,14 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
     apply::Item,
-    docs, open, read, search,
+    docs, months, open, read, search,
     tally::Tally,
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, Page, Patch, Pull, Search, SearchPage,
-    StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
+    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -322,6 +322,22 @@ impl JobStore for EmbeddedStore {
                 reason: error.to_string(),
             }),
         }
+    }
+
+    async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        let looked_at = self.read(move |conn| months::look(conn, before)).await?;
+        let dropped = looked_at.last().filter(|last| last.unfinished == 0);
+        if let Some(old) = dropped.and_then(|old| months::Old::of(&old.month)) {
+            // A part at a time: others write in between.
+            while self.read(move |conn| old.is_there(conn)).await? {
+                let results = self.write(vec![old], Write::Drop).await;
+                if let Some(error) = results.into_iter().find_map(Result::err) {
+                    let reason = error.to_string();
+                    return Err(StoreError::Unavailable { reason });
+                }
+            }
+        }
+        Ok(looked_at)
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@
 mod apply;
 mod docs;
 mod handle;
+mod months;
 mod open;
 mod read;
 mod schema;

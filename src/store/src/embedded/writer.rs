@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     apply::{Batch, Item, unsigned},
+    months::Old,
     tally::{Change, Tally},
 };
 use crate::{DocKind, DocWrite, EventRecord, ItemError, NewJob, Patch, health::Watch};
@@ -28,6 +29,8 @@ pub(super) enum Write {
     Patch(Vec<Patch>),
     Docs(DocKind, Vec<DocWrite>),
     Events(Vec<EventRecord>),
+    /// A part of each of these months.
+    Drop(Vec<Old>),
 }
 
 impl Write {
@@ -38,6 +41,7 @@ impl Write {
             Self::Patch(items) => items.len(),
             Self::Docs(_, items) => items.len(),
             Self::Events(items) => items.len(),
+            Self::Drop(items) => items.len(),
         }
     }
 
@@ -47,6 +51,7 @@ impl Write {
             Self::Patch(items) => items.iter().map(|patch| batch.patch(patch)).collect(),
             Self::Docs(kind, items) => items.iter().map(|w| batch.put_doc(*kind, w)).collect(),
             Self::Events(items) => items.iter().map(|event| batch.append(event)).collect(),
+            Self::Drop(items) => items.iter().map(|old| batch.drop_part(*old)).collect(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub(crate) mod documents;
 pub(crate) mod jobs;
 pub(crate) mod model;
+pub(crate) mod months;
 pub(crate) mod reads;
 pub(crate) mod searches;
 
@@ -36,6 +37,7 @@ macro_rules! conformance {
             documents: documents_compare_and_set, documents_are_listed_in_order,
                 bad_documents_are_refused, documents_are_read_together_and_in_pages,
                 documents_come_by_their_time, events_are_taken;
+            months: old_months_go_whole_once_all_their_jobs_have_ended, what_is_young_stays;
             model: random_histories_equal_a_naive_model);
     };
     (@ $with:path; $($module:ident: $($case:ident),+);+) => {

@@ -1,11 +1,14 @@
 //! Reads: what is not whole is an error, and what was learned is not asked again.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-use fairlead_store::{ChangeMark, Changes, JobStore, Pull, PullBy, StoreError};
+use fairlead_job::JobId;
+use fairlead_store::{
+    ChangeMark, Changes, JobStore, Pull, PullBy, Search, SearchOrder, SearchPage, StoreError,
+};
 
 use crate::{Reply, Stub, error, opened};
 
@@ -116,4 +119,69 @@ async fn searches_that_meet_overload_are_tried_again_within_bounds() {
     assert!(store.pull(&all).await.unwrap()[0].jobs.is_empty());
     assert_eq!(stub.requests(), 3);
     assert!(store.health().is_well());
+}
+
+/// A search of an Elasticsearch that has so many jobs, and so many of them in each step back. Answers the least id of
+/// each step: 0 is all.
+async fn searched(total: u64, found: &'static [usize], search: &Search) -> (SearchPage, Vec<u64>) {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&steps);
+    stub.answer(move |(_, path, body)| {
+        let page = body.lines().last().unwrap_or_default();
+        let from = page.split_once(r#"{"gte":""#).map(|(_, id)| &id[..19]);
+        let from = from.map_or(0, |id| id.parse().unwrap());
+        let mut asked = asked.lock().unwrap();
+        let hits = vec![r#"{"_source":{}}"#; found[asked.len()]].join(",");
+        asked.push(from);
+        let page = format!(r#"{{"hits":{{"hits":[{hits}]}}}}"#);
+        let text = if path.starts_with("/_msearch") {
+            let count = format!(r#"{{"hits":{{"total":{{"value":{total}}}}}}}"#);
+            format!(r#"{{"responses":[{count},{page}]}}"#)
+        } else {
+            page
+        };
+        Some(Reply::Json(200, text))
+    });
+    let page = store.search(search).await.unwrap();
+    let steps = steps.lock().unwrap().clone();
+    (page, steps)
+}
+
+#[tokio::test]
+async fn the_newest_are_looked_for_in_the_last_hour_and_then_further_back() {
+    // 2026-11-21T02:36:11Z
+    let search = Search {
+        limit: 2,
+        after: Some(JobId::new(2_611_210_236_110_700_000)),
+        ..Search::default()
+    };
+    let (hour, day, days_31) = (
+        2_611_210_136_110_000_000,
+        2_611_200_236_110_000_000,
+        2_610_210_236_110_000_000,
+    );
+    let (page, steps) = searched(20_000_000, &[3], &search).await;
+    assert_eq!(
+        (page.total, page.more, steps),
+        (20_000_000, true, vec![hour])
+    );
+    let (page, steps) = searched(20_000, &[0, 2, 3], &search).await;
+    assert_eq!((page.more, steps), (true, vec![hour, day, days_31]));
+    let (page, steps) = searched(20_000, &[0, 0, 0, 1], &search).await;
+    assert_eq!((page.more, steps), (false, vec![hour, day, days_31, 0]));
+    let (_, steps) = searched(10_000, &[2, 3], &search).await;
+    assert_eq!(steps, [hour, 0], "few are looked at all together");
+    let until = Search {
+        after: None,
+        until_ms: Some(1_795_228_571_999),
+        ..search.clone()
+    };
+    assert_eq!(searched(20_000, &[3], &until).await.1, [hour]);
+    let oldest = Search {
+        order: SearchOrder::OldestFirst,
+        ..search
+    };
+    assert_eq!(searched(20_000, &[0], &oldest).await.1, [0]);
 }

@@ -1,0 +1,118 @@
+//! Jobs that are old are dropped, a month at a time.
+//!
+//! Any replica does it, and once more does no harm. A clock that runs far ahead would take all that has ended for old:
+//! so one month an hour is dropped, and who did it says so.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_job::JobId;
+use fairlead_store::StoreError;
+use serde_json::json;
+
+use crate::core::Core;
+
+/// How often a month is looked for.
+const EVERY: Duration = Duration::from_hours(1);
+const MONTHS: u64 = 12;
+/// Years have two digits.
+const YEARS: u64 = 100;
+
+/// The first id of the month so many before that of `now_s`, UTC Unix time: jobs of those before it are old. `None`:
+/// there is none in this century.
+fn oldest_kept(now_s: u64, keep_months: u32) -> Option<JobId> {
+    let this: u64 = JobId::first_of(now_s).month().parse().ok()?;
+    let months = this / YEARS * MONTHS + this % YEARS - 1;
+    let oldest = months.checked_sub(u64::from(keep_months))?;
+    JobId::first_of_month(&format!("{:02}{:02}", oldest / MONTHS, oldest % MONTHS + 1))
+}
+
+impl Core {
+    /// Drops old months until the replica stops.
+    pub(crate) async fn drop_old_months(self: Arc<Self>) {
+        loop {
+            if let Err(error) = self.drop_an_old_month().await {
+                tracing::error!(%error, "old jobs could not be dropped; over Elasticsearch that needs the right delete_index");
+            }
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(EVERY) => {}
+            }
+        }
+    }
+
+    async fn drop_an_old_month(&self) -> Result<(), StoreError> {
+        let Some(oldest) = oldest_kept(self.clock.wall_s(), self.config.keep_months) else {
+            return Ok(());
+        };
+        for old in self.store.drop_oldest(oldest).await? {
+            let (month, unfinished) = (&old.month, old.unfinished);
+            if unfinished == 0 {
+                let detail = json!({"keep_months": self.config.keep_months});
+                self.note(&self.config.replica, "store.drop_month", month, detail);
+            } else {
+                tracing::warn!(
+                    month,
+                    unfinished,
+                    "an old month is kept: jobs of it have not ended"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Stage;
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded, state, store_job},
+    };
+
+    #[test]
+    fn whole_months_are_kept() {
+        // 2026-11-21T02:36:11Z
+        let kept = |months| oldest_kept(1_795_228_571, months).map(JobId::month);
+        assert_eq!(kept(0).as_deref(), Some("2611"));
+        assert_eq!(kept(1).as_deref(), Some("2610"));
+        assert_eq!(kept(11).as_deref(), Some("2512"));
+        assert_eq!(kept(26 * 12 + 10).as_deref(), Some("0001"));
+        assert_eq!(kept(26 * 12 + 11), None);
+    }
+
+    #[tokio::test]
+    async fn one_old_month_goes_at_a_time_and_none_with_a_job_that_has_not_ended() {
+        let data = tempfile::tempdir().unwrap();
+        let config = Config {
+            keep_months: 1,
+            ..Config::embedded(data.path().to_owned())
+        };
+        let core = core_over(embedded(&data), config, Clock::system());
+        let of = |month: &str, stage| {
+            let job_id = JobId::first_of_month(month).unwrap();
+            JobState {
+                job_id,
+                stage,
+                ..state(1)
+            }
+        };
+        let mut ids = Vec::new();
+        for (month, stage) in [
+            ("2401", Stage::Submit),
+            ("2402", Stage::Finish),
+            ("2403", Stage::Finish),
+        ] {
+            ids.push(store_job(&core, of(month, stage)).await.state.job_id);
+        }
+        for left in [vec![0, 2], vec![0], vec![0]] {
+            core.drop_an_old_month().await.unwrap();
+            let found = core.store.get(&ids).await.unwrap();
+            let there: Vec<usize> = (0..3).filter(|n| found[*n].is_some()).collect();
+            assert_eq!(there, left);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Months that are old: their indices are dropped whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::elasticsearch::http::Method;
+use fairlead_job::JobId;
+use serde_json::Value;
+
+use super::{
+    cluster::{Call, Failure},
+    query,
+    reply::{self, Found},
+    store::ElasticStore,
+};
+use crate::{OldMonth, StoreError};
+
+impl ElasticStore {
+    /// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is born in a
+    /// month that is over: a search that lags can only keep what might have gone.
+    pub(super) async fn drop_oldest_month(
+        &self,
+        before: JobId,
+    ) -> Result<Vec<OldMonth>, StoreError> {
+        let (before, mut looked_at) = (before.month(), Vec::new());
+        let months = self.months().await?;
+        for month in months.into_iter().filter(|month| *month < before) {
+            let index = format!("{}-jobs-{month}", self.prefix);
+            let found: Found = self.search_one(&index, &query::unfinished()).await?;
+            let unfinished = found.hits.total.map_or(0, |total| total.value);
+            if unfinished == 0 {
+                self.drop_month(&month).await?;
+            }
+            looked_at.push(OldMonth { month, unfinished });
+            if unfinished == 0 {
+                break;
+            }
+        }
+        Ok(looked_at)
+    }
+
+    /// All months of which there is anything.
+    async fn months(&self) -> Result<BTreeSet<String>, StoreError> {
+        let all = self.of_month("*").join(",");
+        let path = format!("/{all}/_settings/index.uuid?filter_path=*.settings.index");
+        let call = Call::read(Method::Get, path);
+        let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
+        let indices: BTreeMap<String, Value> = reply::parse(body).await?;
+        let begins = self.of_month("");
+        let months = indices.keys().filter_map(|index| {
+            let mut begins = begins.iter();
+            begins.find_map(|begin| index.strip_prefix(begin.as_str()))
+        });
+        let months = months.filter(|month| JobId::first_of_month(month).is_some());
+        Ok(months.map(str::to_owned).collect())
+    }
+
+    async fn drop_month(&self, month: &str) -> Result<(), StoreError> {
+        let all = self.of_month(month).join(",");
+        let call = Call::write(Method::Delete, format!("/{all}?ignore_unavailable=true"));
+        let dropped = self.cluster.call(&call).await;
+        dropped.map(|_| ()).map_err(Failure::of_read)
+    }
+
+    /// The indices of one month.
+    fn of_month(&self, month: &str) -> [String; 3] {
+        ["jobs", "bodies", "events"].map(|what| format!("{}-{what}-{month}", self.prefix))
+    }
+}

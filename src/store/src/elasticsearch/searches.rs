@@ -1,0 +1,70 @@
+//! Searches for people, newest or oldest first.
+//!
+//! Jobs lie in the order of their ids, about. So the oldest are found at once, and the newest only when all is looked
+//! at: each is newer than those before it. Hence a search for the newest looks at the last hour first, and further
+//! back as long as it finds too few.
+
+use std::time::Duration;
+
+use fairlead_job::JobId;
+
+use super::{
+    query,
+    reads::{first_of, read_hit},
+    reply,
+    store::ElasticStore,
+};
+use crate::{Search, SearchOrder, SearchPage, StoreError, clock};
+
+/// How far back the newest are looked for, before all is.
+const BACK: [Duration; 3] = [
+    Duration::from_hours(1),
+    Duration::from_hours(24),
+    Duration::from_hours(24 * 31),
+];
+/// So many are looked at, all together, rather than asked for once more.
+const FEW: u64 = 10_000;
+
+impl ElasticStore {
+    /// A search for people.
+    pub(super) async fn search_page(&self, search: &Search) -> Result<SearchPage, StoreError> {
+        let limit = search.limit.min(1_000);
+        let mut queries = vec![query::search_count(search)];
+        let mut back = back(search).into_iter();
+        if limit > 0 {
+            queries.push(query::search_page(search, limit, back.next()));
+        }
+        let mut found = self
+            .search_many(&self.all_jobs(), queries)
+            .await?
+            .into_iter();
+        let total = found.next().and_then(|count| count.hits.total);
+        let total = total.map_or(0, |total| total.value);
+        let mut found = found.next().unwrap_or_default();
+        let mut is_all = limit == 0 || search.order == SearchOrder::OldestFirst;
+        while !is_all && found.hits.hits.len() <= limit as usize {
+            let from = back.next().filter(|_| total > FEW);
+            is_all = from.is_none();
+            let query = query::search_page(search, limit, from);
+            found = self.search_one(&self.all_jobs(), &query).await?;
+        }
+        reply::aside(move || {
+            let (jobs, more) = first_of(&found, limit, read_hit);
+            SearchPage { jobs, total, more }
+        })
+        .await
+    }
+}
+
+/// The ids from which on a search for the newest looks, before it looks at all.
+fn back(search: &Search) -> Vec<JobId> {
+    if search.order == SearchOrder::OldestFirst {
+        return Vec::new();
+    }
+    let now_s = clock::unix_ms() / 1_000;
+    let after_s = search.after.map_or(now_s, JobId::born_s);
+    let until_s = search.until_ms.map_or(now_s, |until_ms| until_ms / 1_000);
+    let newest_s = now_s.min(after_s).min(until_s);
+    let from = BACK.map(|back| JobId::first_of(newest_s.saturating_sub(back.as_secs())));
+    from.to_vec()
+}
