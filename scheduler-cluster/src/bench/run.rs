@@ -203,6 +203,7 @@ impl Bench<'_> {
         self.fill(0, wanted).await?;
         old.fill(0, wanted).await?;
         self.warm_up(wanted).await?;
+        old.warm_up(wanted).await?;
         let beside = format!("{}, {finished} finished", self.plan.beside(wanted));
         let mut without = Figures::new(self.plan, wanted);
         let mut with = Figures::new(self.plan, wanted);
@@ -211,6 +212,9 @@ impl Bench<'_> {
             (self.say)(&format!("round {round} of {}", self.plan.rounds));
             self.round(&mut without, wanted).await?;
             old.round(&mut with, wanted).await?;
+        }
+        // A replica that was started again would not know its agents.
+        for _ in 0..self.plan.rounds {
             old.costs(&mut costs, wanted).await?;
         }
         let pairs = with.all().into_iter().zip(without.all());

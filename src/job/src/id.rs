@@ -41,6 +41,14 @@ impl JobId {
             .then(|| Self((number * 100 + 1) * 1_000_000 * REPLICAS * SEQUENCES))
     }
 
+    /// The least id of the month after the one of this id.
+    #[must_use]
+    pub fn next_month(self) -> Self {
+        let first_day = Self::first_of_month(&self.month()).unwrap_or(self);
+        let next = Self::first_of(first_day.born_s() + 31 * 86_400).month();
+        Self::first_of_month(&next).unwrap_or(self)
+    }
+
     /// The least id of this second, UTC Unix time.
     pub fn first_of(unix_s: u64) -> Self {
         Self(stamp(unix_s) * REPLICAS * SEQUENCES)
@@ -217,6 +225,12 @@ mod tests {
         assert_eq!(
             (month.month(), month.born_s()),
             ("2612".to_owned(), 1_796_083_200)
+        );
+        assert_eq!(month.next_month().month(), "2701");
+        let february = JobId::new(2_402_290_236_110_700_000);
+        assert_eq!(
+            february.next_month(),
+            JobId::first_of_month("2403").unwrap()
         );
         for nonsense in ["", "2600", "2613", "261", "26120", "+612"] {
             assert_eq!(JobId::first_of_month(nonsense), None, "{nonsense}");

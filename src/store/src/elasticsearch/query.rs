@@ -244,11 +244,12 @@ pub(super) fn search_count(search: &Search) -> Value {
 pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> Value {
     let mut filters = found_by(search);
     if let Some(from) = from {
-        let mut ids = json!({"gte": from});
+        let mut ids = json!({"gte": from.get()});
         if let Some(after) = search.after {
-            ids["lt"] = json!(after);
+            ids["lt"] = json!(after.get());
         }
-        filters.push(json!({"range": {"job_id": ids}}));
+        // Read from columns, one after the other: among the terms each id is one of its own.
+        filters.push(json!({"range": {"job_id.number": ids}}));
     }
     let order = match search.order {
         SearchOrder::NewestFirst => "desc",

@@ -4,9 +4,10 @@
 //! at: each is newer than those before it. Hence a search for the newest looks at the last hour first, and further
 //! back as long as it finds too few.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use fairlead_job::JobId;
+use serde_json::{Value, json};
 
 use super::{
     query,
@@ -24,20 +25,22 @@ const BACK: [Duration; 3] = [
 ];
 /// So many are looked at, all together, rather than asked for once more.
 const FEW: u64 = 10_000;
+/// Most months that are named; of more all are looked at.
+const MONTHS_MAX: usize = 24;
 
 impl ElasticStore {
     /// A search for people.
     pub(super) async fn search_page(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let limit = search.limit.min(1_000);
-        let mut queries = vec![query::search_count(search)];
         let mut back = back(search).into_iter();
+        let mut searches = vec![(
+            json!({"index": self.all_jobs()}),
+            query::search_count(search),
+        )];
         if limit > 0 {
-            queries.push(query::search_page(search, limit, back.next()));
+            searches.push(self.step(search, limit, back.next()));
         }
-        let mut found = self
-            .search_many(&self.all_jobs(), queries)
-            .await?
-            .into_iter();
+        let mut found = self.search_each(searches).await?.into_iter();
         let total = found.next().and_then(|count| count.hits.total);
         let total = total.map_or(0, |total| total.value);
         let mut found = found.next().unwrap_or_default();
@@ -45,8 +48,12 @@ impl ElasticStore {
         while !is_all && found.hits.hits.len() <= limit as usize {
             let from = back.next().filter(|_| total > FEW);
             is_all = from.is_none();
-            let query = query::search_page(search, limit, from);
-            found = self.search_one(&self.all_jobs(), &query).await?;
+            let step = self.step(search, limit, from);
+            found = self
+                .search_each(vec![step])
+                .await?
+                .pop()
+                .unwrap_or_default();
         }
         reply::aside(move || {
             let (jobs, more) = first_of(&found, limit, read_hit);
@@ -54,6 +61,32 @@ impl ElasticStore {
         })
         .await
     }
+
+    /// A search in what is not older than the id `from`, if there is one: where, and for what.
+    fn step(&self, search: &Search, limit: u32, from: Option<JobId>) -> (Value, Value) {
+        let months = from.map_or_else(Vec::new, |from| months(from, search.after));
+        let index = if (1..=MONTHS_MAX).contains(&months.len()) {
+            let each = months.into_iter().map(|month| self.jobs_index(month));
+            each.collect::<Vec<_>>().join(",")
+        } else {
+            self.all_jobs()
+        };
+        (
+            json!({"index": index}),
+            query::search_page(search, limit, from),
+        )
+    }
+}
+
+/// An id of each month from that of `from` to that of `after`; without it to the newest for which there are indices. No
+/// more than one too many.
+fn months(from: JobId, after: Option<JobId>) -> Vec<JobId> {
+    let newest = JobId::first_of(clock::unix_ms() / 1_000).next_month();
+    let last = after.map_or(newest, |after| after.min(newest)).month();
+    iter::successors(Some(from), |month| Some(month.next_month()))
+        .take_while(|month| month.month() <= last)
+        .take(MONTHS_MAX + 1)
+        .collect()
 }
 
 /// The ids from which on a search for the newest looks, before it looks at all.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::elasticsearch::http::Method;
-use fairlead_job::IdMaker;
+use fairlead_job::JobId;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::json;
@@ -78,14 +78,8 @@ fn numbers(version: &str) -> Vec<u64> {
 
 /// The months for which indices are made ahead: the present one and the next.
 pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
-    let this = IdMaker::new(0, 0).next(unix_ms / 1_000).month();
-    let number: u32 = this.parse().unwrap_or(0);
-    let next = if number % 100 == 12 {
-        (number / 100 + 1) % 100 * 100 + 1
-    } else {
-        number + 1
-    };
-    [this, format!("{next:04}")]
+    let now = JobId::first_of(unix_ms / 1_000);
+    [now.month(), now.next_month().month()]
 }
 
 impl ElasticStore {

@@ -1,7 +1,7 @@
 //! Months that are old: their jobs are dropped, a part at a time.
 
 use fairlead_job::JobId;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::apply::{Batch, Item, unsigned, version};
 use crate::{OldMonth, query::ends};
@@ -10,8 +10,6 @@ use crate::{OldMonth, query::ends};
 const PART: i64 = 500;
 /// No id of January 2000 is less.
 const FIRST: i64 = 1_010_000_000_000_000;
-/// Longer than a month, s.
-const MONTH_S: u64 = 31 * 86_400;
 
 /// A month of which all jobs have ended.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +18,8 @@ pub(super) struct Old {
     from: i64,
     /// The first one of the month after it.
     until: i64,
-    /// When that begins, UTC epoch ms.
+    /// When it begins, and when that one does, UTC epoch ms.
+    from_ms: i64,
     until_ms: i64,
 }
 
@@ -28,25 +27,25 @@ impl Old {
     /// `None`: there is no such month.
     pub(super) fn of(month: &str) -> Option<Self> {
         let from = JobId::first_of_month(month)?;
-        let next = JobId::first_of(from.born_s() + MONTH_S).month();
-        let until = JobId::first_of_month(&next)?;
+        let until = from.next_month();
         Some(Self {
             from: i64::try_from(from.get()).ok()?,
             until: i64::try_from(until.get()).ok()?,
+            from_ms: i64::try_from(from.born_s() * 1_000).ok()?,
             until_ms: i64::try_from(until.born_s() * 1_000).ok()?,
         })
     }
 
     /// Whether anything of it is there.
     pub(super) fn is_there(self, conn: &Connection) -> rusqlite::Result<bool> {
-        let events = "SELECT MIN(event) FROM events";
-        conn.prepare_cached(&format!(
+        conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM states WHERE job_id >= ?1 AND job_id < ?2)
-                OR EXISTS (SELECT 1 FROM events WHERE event = ({events}) AND at_ms < ?3)"
-        ))?
-        .query_row(params![self.from, self.until, self.until_ms], |row| {
-            row.get(0)
-        })
+                OR EXISTS (SELECT 1 FROM events WHERE at_ms >= ?3 AND at_ms < ?4)",
+        )?
+        .query_row(
+            [self.from, self.until, self.from_ms, self.until_ms],
+            |row| row.get(0),
+        )
     }
 }
 
@@ -86,7 +85,7 @@ impl Batch<'_> {
                 "SELECT job_id FROM states WHERE job_id >= ?1 AND job_id < ?2
                     ORDER BY job_id LIMIT 1 OFFSET ?3",
             )?
-            .query_row(params![old.from, old.until, PART], |row| row.get(0))
+            .query_row([old.from, old.until, PART], |row| row.get(0))
             .optional()?;
         let until = beyond.unwrap_or(old.until);
         for table in ["states", "bodies", "jobs"] {
@@ -98,10 +97,62 @@ impl Batch<'_> {
         }
         self.tx
             .prepare_cached(
-                "DELETE FROM events WHERE at_ms < ?1
-                    AND event IN (SELECT event FROM events ORDER BY event LIMIT ?2)",
+                "DELETE FROM events WHERE event IN
+                    (SELECT event FROM events WHERE at_ms >= ?1 AND at_ms < ?2 LIMIT ?3)",
             )?
-            .execute([old.until_ms, PART])?;
+            .execute([old.from_ms, old.until_ms, PART])?;
         Ok(Ok(version(self.seq)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::{Health, Spec, Stage};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{EmbeddedStore, EventRecord, JobState, JobStore, NewJob, codec, embedded::open};
+
+    #[tokio::test]
+    async fn the_events_of_a_month_go_with_it_and_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(dir.path()).unwrap();
+        let first = |month: &str| JobId::first_of_month(month).unwrap();
+        let state: JobState =
+            codec::decode_text(include_str!("../../tests/golden/state-1.json")).unwrap();
+        let state = JobState {
+            job_id: first("2502"),
+            stage: Stage::Finish,
+            health: Health::Success,
+            ..state
+        };
+        let body = Spec::new();
+        assert!(store.submit(vec![NewJob { state, body }]).await[0].is_ok());
+        let event = |at_ms| EventRecord {
+            at_ms,
+            who: "ann".into(),
+            what: "job.cancel".into(),
+            subject: "1".into(),
+            detail: json!({}),
+        };
+        let (begin_ms, end_ms) = (
+            first("2502").born_s() * 1_000,
+            first("2503").born_s() * 1_000,
+        );
+        let inside = (0..1_200).map(|n| event(begin_ms + n));
+        let events = inside.chain([event(begin_ms - 1), event(end_ms - 1), event(end_ms)]);
+        store.append_events(events.collect()).await.unwrap();
+        let dropped = store.drop_oldest(first("2605")).await.unwrap();
+        assert_eq!((dropped.len(), dropped[0].unfinished), (1, 0));
+        drop(store);
+        let conn = open::open(dir.path()).unwrap().writer;
+        let left: Vec<u64> = conn
+            .prepare("SELECT at_ms FROM events ORDER BY at_ms")
+            .unwrap()
+            .query_map([], |row| unsigned(row, 0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(left, [begin_ms - 1, end_ms]);
     }
 }
