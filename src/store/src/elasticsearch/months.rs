@@ -15,8 +15,8 @@ use super::{
 use crate::{OldMonth, StoreError};
 
 impl ElasticStore {
-    /// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is born in a
-    /// month that is over: a search that lags can only keep what might have gone.
+    /// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is
+    /// born in a month that is over: a search that lags can only keep what might have gone.
     pub(super) async fn drop_oldest_month(
         &self,
         before: JobId,
@@ -24,9 +24,7 @@ impl ElasticStore {
         let (before, mut looked_at) = (before.month(), Vec::new());
         let months = self.months().await?;
         for month in months.into_iter().filter(|month| *month < before) {
-            let index = format!("{}-jobs-{month}", self.prefix);
-            let found: Found = self.search_one(&index, &query::unfinished()).await?;
-            let unfinished = found.hits.total.map_or(0, |total| total.value);
+            let unfinished = self.unfinished(&month).await?;
             if unfinished == 0 {
                 self.drop_month(&month).await?;
             }
@@ -38,13 +36,38 @@ impl ElasticStore {
         Ok(looked_at)
     }
 
-    /// All months of which there is anything.
-    async fn months(&self) -> Result<BTreeSet<String>, StoreError> {
-        let all = self.of_month("*").join(",");
-        let path = format!("/{all}/_settings/index.uuid?filter_path=*.settings.index");
+    /// How many jobs of a month have not ended. Of what cannot be counted none is taken for ended.
+    async fn unfinished(&self, month: &str) -> Result<u64, StoreError> {
+        let [index, ..] = self.of_month(month);
+        let found: Found = self.search_one(&index, &query::unfinished()).await?;
+        let is_searched = found.shards.total > 0 || !self.is_there(&index).await?;
+        let total = found.hits.total.filter(|_| is_searched);
+        total
+            .map(|total| total.value)
+            .ok_or_else(|| StoreError::Refused {
+                reason: format!(
+                    "the jobs of index {index} cannot be counted: perhaps it is closed"
+                ),
+            })
+    }
+
+    async fn is_there(&self, index: &str) -> Result<bool, StoreError> {
+        Ok(self.settings_of(index).await?.contains_key(index))
+    }
+
+    /// The indices of these names, open or not.
+    async fn settings_of(&self, names: &str) -> Result<BTreeMap<String, Value>, StoreError> {
+        let path = format!(
+            "/{names}/_settings/index.uuid?ignore_unavailable=true&expand_wildcards=all&filter_path=*.settings.index"
+        );
         let call = Call::read(Method::Get, path);
         let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
-        let indices: BTreeMap<String, Value> = reply::parse(body).await?;
+        reply::parse(body).await
+    }
+
+    /// All months of which there is anything.
+    async fn months(&self) -> Result<BTreeSet<String>, StoreError> {
+        let indices = self.settings_of(&self.of_month("*").join(",")).await?;
         let begins = self.of_month("");
         let months = indices.keys().filter_map(|index| {
             let mut begins = begins.iter();

@@ -192,3 +192,44 @@ async fn the_newest_are_looked_for_in_the_last_hour_and_then_further_back() {
     };
     assert_eq!(searched(20_000, &[0], &oldest).await.1, [0]);
 }
+
+/// What is not counted must never be taken for ended.
+#[tokio::test]
+async fn a_month_whose_jobs_cannot_be_counted_is_not_dropped() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    for found in [
+        r#"{"_shards":{"total":1},"hits":{}}"#,
+        r#"{"_shards":{"total":0},"hits":{"total":{"value":0}}}"#,
+        r#"{"_shards":{"total":1,"failed":1},"hits":{"total":{"value":0}}}"#,
+    ] {
+        let index = Arc::new(Mutex::new(String::new()));
+        let searched = Arc::clone(&index);
+        let dropped = Arc::new(AtomicU32::new(0));
+        let drops = Arc::clone(&dropped);
+        stub.answer(move |(method, path, _)| {
+            if method == "DELETE" {
+                drops.fetch_add(1, Ordering::Relaxed);
+            }
+            let text = if path.contains("/_settings") {
+                // As it is asked for: by a pattern, then by its name.
+                let begin = path.split(['*', '/', ',']).nth(1).unwrap_or_default();
+                let name = format!(
+                    "{}-2501",
+                    begin.trim_end_matches("-2501").trim_end_matches('-')
+                );
+                searched.lock().unwrap().clone_from(&name);
+                format!(r#"{{"{name}":{{"settings":{{"index":{{"uuid":"u"}}}}}}}}"#)
+            } else {
+                found.to_owned()
+            };
+            Some(Reply::Json(200, text))
+        });
+        let error = store
+            .drop_oldest(JobId::first_of_month("2605").unwrap())
+            .await;
+        assert!(error.is_err(), "{found}: {error:?}");
+        assert!(index.lock().unwrap().contains("-jobs-2501"), "{index:?}");
+        assert_eq!(dropped.load(Ordering::Relaxed), 0, "{found}");
+    }
+}
