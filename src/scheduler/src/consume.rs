@@ -262,15 +262,25 @@ impl Core {
         if let Err(jobs) = waiter.answer.send(jobs) {
             // The asker hung up at this very moment: never delivered.
             let core = Arc::clone(self);
+            let Offerer { host, session, .. } = waiter.offerer;
             self.tasks.spawn(async move {
-                for id in jobs {
-                    if let Some(live) = core.live.get(id) {
-                        let claim = KnownClaim::of(&live.stored.state);
-                        core.give_back(&claim, "nobody took the answer").await;
-                    }
+                for job in core.still_of(&host, &session, &jobs) {
+                    let claim = KnownClaim::of(&job.state);
+                    core.give_back(&claim, "nobody took the answer").await;
                 }
             });
         }
+    }
+
+    /// Those of these jobs that this session of the host still has: while their answer was on its way its lease may have
+    /// run out, and another host has them.
+    fn still_of(&self, host: &str, session: &str, ids: &[JobId]) -> Vec<Arc<StoredJob>> {
+        let held = ids.iter().filter_map(|id| self.live.get(*id));
+        let its = held.map(|live| live.stored).filter(|job| {
+            let state = &job.state;
+            state.stage.is_held() && state.host == host && state.session == session
+        });
+        its.collect()
     }
 
     /// A host asks for work: waits until there is some, or its time is up.
@@ -312,7 +322,7 @@ impl Core {
             return Ok(Vec::new());
         }
         // Its document may name a job too many, never one too few.
-        let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(&jobs));
+        let (kept, grants) = tokio::join!(self.keep_turn(turn, &jobs), self.grants(turn, &jobs));
         kept?;
         let grants = grants?;
         turn.log(&grants);
@@ -444,12 +454,8 @@ impl Core {
     }
 
     /// What the host gets for each of these jobs.
-    async fn grants(self: &Arc<Self>, ids: &[JobId]) -> Result<Vec<Grant>, Refusal> {
-        let held: Vec<Arc<StoredJob>> = ids
-            .iter()
-            .filter_map(|id| self.live.get(*id))
-            .map(|live| live.stored)
-            .collect();
+    async fn grants(self: &Arc<Self>, turn: &Turn, ids: &[JobId]) -> Result<Vec<Grant>, Refusal> {
+        let held = self.still_of(turn.host(), turn.session(), ids);
         let wanted: Vec<JobId> = held.iter().map(|job| job.state.job_id).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -523,5 +529,65 @@ impl Core {
             jobs,
             stop,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Stage;
+
+    use super::*;
+    use crate::testing::{core, held, store_job, until};
+
+    /// A job that was handed to a session of host h, and one that was and is another host's by now.
+    async fn one_of_two(core: &Core) -> [JobId; 2] {
+        let mut ids = Vec::new();
+        for (n, host) in [(1, "h"), (2, "other")] {
+            let state = JobState {
+                job_id: JobId::new(n),
+                stage: Stage::Dispatch,
+                host: host.to_owned(),
+                ..held()
+            };
+            let stored = store_job(core, state).await;
+            core.observe(&stored);
+            ids.push(stored.state.job_id);
+        }
+        ids.try_into().unwrap()
+    }
+
+    fn ask(host: &str) -> Ask {
+        let request = serde_json::json!({
+            "session": "s", "request": 4, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        Ask::of(host, serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    /// A host whose answer hung got the claim of the host that had the job since.
+    #[tokio::test]
+    async fn a_job_that_is_another_host_s_by_now_is_not_handed_out() {
+        let (_data, core) = core().await;
+        let ids = one_of_two(&core).await;
+        let turn = core.take_turn(&ask("h")).await.unwrap();
+        let grants = core.hand_out(&turn, ids.to_vec()).await.unwrap();
+        let granted: Vec<&str> = grants.iter().map(|grant| grant.job_id.as_str()).collect();
+        assert_eq!(granted, [ids[0].to_string()]);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_another_host_s_by_now_is_not_put_back_when_nobody_takes_the_answer() {
+        let (_data, core) = core().await;
+        let ids = one_of_two(&core).await;
+        let (offer, told) = core.waiter_of("h");
+        drop(told);
+        let [its, others] = ids;
+        // One after the other.
+        core.answer_waiter(offer, vec![others, its]);
+        until(&core, "its own is put back", || {
+            core.live.get(its).is_none()
+        })
+        .await;
+        let stored = core.store.get(&[others]).await.unwrap().remove(0).unwrap();
+        assert_eq!(stored.state.stage, Stage::Dispatch);
     }
 }

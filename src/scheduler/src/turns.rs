@@ -73,6 +73,16 @@ impl Turn {
         self.known.version
     }
 
+    /// Whose turn it is.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// In which session of the host.
+    pub(crate) fn session(&self) -> &str {
+        &self.known.doc.session
+    }
+
     /// Whether jobs were handed out for this very request before.
     pub(crate) fn is_repeated(&self) -> bool {
         self.known.doc.answered
