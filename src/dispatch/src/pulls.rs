@@ -90,7 +90,6 @@ impl Engine {
                 continue;
             }
             let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
-            // An account that was read to its end and counts another number now may have jobs of which no news came.
             let reach = self.known.fresh_reach(dimension, self.now);
             let goes_on = reach.is_some_and(|reach| reach.more);
             let limit = if goes_on {
@@ -105,6 +104,8 @@ impl Engine {
                     to_pull.insert((true, dimension.clone()), limit);
                 }
             } else if is_news && (reach.is_some() || !all_known) {
+                // An account that was read to its end and counts another number now may have jobs of which no news
+                // came. It takes its turn.
                 if cached < low && reach.is_none() {
                     to_pull.insert((true, dimension.clone()), limit);
                 } else {

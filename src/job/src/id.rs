@@ -5,6 +5,7 @@
 
 use std::{fmt, str::FromStr};
 
+use jiff::{civil::DateTime, tz::TimeZone};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// How many ids one replica can make in one second before it borrows from the next.
@@ -54,12 +55,16 @@ impl JobId {
         Self(stamp(unix_s) * REPLICAS * SEQUENCES)
     }
 
-    /// The second of its birth, UTC Unix time, as its digits say it.
+    /// The second of its birth, UTC Unix time, as its digits say it; 0: they are no time.
     pub fn born_s(self) -> u64 {
         let stamp = self.0 / (REPLICAS * SEQUENCES);
-        let two = |place: u64| stamp / place % 100;
-        let days = days_of(2000 + two(10_000_000_000), two(100_000_000), two(1_000_000));
-        days * 86_400 + two(10_000) * 3600 + two(100) * 60 + two(1)
+        let two = |place: u64| i8::try_from(stamp / place % 100).unwrap_or(0);
+        let year = 2000 + i16::from(two(10_000_000_000));
+        let (month, day) = (two(100_000_000), two(1_000_000));
+        let born = DateTime::new(year, month, day, two(10_000), two(100), two(1), 0);
+        let born = born.and_then(|born| born.to_zoned(TimeZone::UTC));
+        let born_s = born.map(|born| born.timestamp().as_second());
+        born_s.map_or(0, |s| u64::try_from(s).unwrap_or(0))
     }
 }
 
@@ -170,16 +175,6 @@ fn civil(days: u64) -> (u64, u64, u64) {
     };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
-}
-
-/// The day count since 1970-01-01 of a date, `civil` inverted; of a month that is none, some day near.
-fn days_of(year: u64, month: u64, day: u64) -> u64 {
-    // Years begin with March: the leap day is a year's last.
-    let year = year - u64::from(month <= 2);
-    let month = (month + 9) % 12;
-    let day_of_year = (153 * month + 2) / 5 + day;
-    let day_of_era = year % 400 * 365 + year % 400 / 4 - year % 400 / 100 + day_of_year;
-    year / 400 * 146_097 + day_of_era - 719_469
 }
 
 #[cfg(test)]

@@ -239,8 +239,8 @@ pub(super) fn search_count(search: &Search) -> Value {
     json!({"size": 0, "track_total_hits": true, "query": all_of(&found_by(search))})
 }
 
-/// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether there is more. To count all that is
-/// found, too, all would have to be looked at.
+/// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether
+/// there is more. To count all that is found, too, all would have to be looked at.
 pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> Value {
     let mut filters = found_by(search);
     if let Some(from) = from {

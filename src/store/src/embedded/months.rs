@@ -58,10 +58,7 @@ pub(super) fn look(conn: &Connection, before: JobId) -> rusqlite::Result<Vec<Old
     ))?;
     let (before, mut looked_at, mut from) = (before.month(), Vec::new(), FIRST);
     loop {
-        let oldest: Option<i64> = first
-            .query_row([from], |row| row.get(0))
-            .optional()?
-            .flatten();
+        let oldest: Option<i64> = first.query_row([from], |row| row.get(0))?;
         let oldest = oldest.and_then(|id| u64::try_from(id).ok()).map(JobId::new);
         let month = oldest.map(JobId::month).filter(|month| *month < before);
         let Some((old, month)) = month.and_then(|month| Some((Old::of(&month)?, month))) else {
