@@ -173,9 +173,13 @@ impl Bench<'_> {
             (self.say)(&format!("{wanted} jobs wait"));
             self.fill(waiting, wanted).await?;
             waiting = wanted;
-            if nth == 0 {
-                self.warm_up(wanted).await?;
-            }
+            // Elasticsearch is warm then; a replica that was started for the costs learns of its agents.
+            let warm_up = if nth == 0 {
+                self.plan.warm_up
+            } else {
+                Duration::ZERO
+            };
+            self.warm_up(wanted, warm_up).await?;
             let (mut figures, mut costs) = (
                 Figures::new(self.plan, wanted),
                 Costs::new(&self.plan.beside(wanted)),
@@ -183,8 +187,8 @@ impl Bench<'_> {
             for round in 1..=self.plan.rounds {
                 (self.say)(&format!("round {round} of {}", self.plan.rounds));
                 self.round(&mut figures, wanted).await?;
-                self.costs(&mut costs, wanted).await?;
             }
+            self.all_costs(&mut costs, wanted).await?;
             report.figures.extend(figures.all());
             report.facts.extend(costs.all());
         }
@@ -202,8 +206,8 @@ impl Bench<'_> {
         let wanted = *self.plan.waiting.first().context("nothing is to wait")?;
         self.fill(0, wanted).await?;
         old.fill(0, wanted).await?;
-        self.warm_up(wanted).await?;
-        old.warm_up(wanted).await?;
+        self.warm_up(wanted, self.plan.warm_up).await?;
+        old.warm_up(wanted, old.plan.warm_up).await?;
         let beside = format!("{}, {finished} finished", self.plan.beside(wanted));
         let mut without = Figures::new(self.plan, wanted);
         let mut with = Figures::new(self.plan, wanted);
@@ -213,10 +217,7 @@ impl Bench<'_> {
             self.round(&mut without, wanted).await?;
             old.round(&mut with, wanted).await?;
         }
-        // A replica that was started again would not know its agents.
-        for _ in 0..self.plan.rounds {
-            old.costs(&mut costs, wanted).await?;
-        }
+        old.all_costs(&mut costs, wanted).await?;
         let pairs = with.all().into_iter().zip(without.all());
         let figures = pairs.map(|(with, without)| with.beside(without, finished));
         let report = Report {
@@ -224,6 +225,15 @@ impl Bench<'_> {
             facts: costs.all().to_vec(),
         };
         Ok((wanted, report))
+    }
+
+    /// What it costs to be there, after all rounds: it starts replicas anew, and those would not know their agents.
+    async fn all_costs(&mut self, costs: &mut Costs, waiting: usize) -> anyhow::Result<()> {
+        for round in 1..=self.plan.rounds {
+            (self.say)(&format!("costs, round {round} of {}", self.plan.rounds));
+            self.costs(costs, waiting).await?;
+        }
+        Ok(())
     }
 
     /// What it costs to be there.
@@ -252,14 +262,14 @@ impl Bench<'_> {
         Ok(layouts.all())
     }
 
-    /// Elasticsearch compiles what it does often: until then it is many times slower.
-    async fn warm_up(&mut self, waiting: usize) -> anyhow::Result<()> {
+    /// Elasticsearch compiles what it does often: until then it is many times slower. One round at least.
+    async fn warm_up(&mut self, waiting: usize, warm_up: Duration) -> anyhow::Result<()> {
         (self.say)("warming up");
         let begin = now();
         let mut unused = Figures::new(self.plan, waiting);
         loop {
             self.round(&mut unused, waiting).await?;
-            if begin.elapsed() >= self.plan.warm_up {
+            if begin.elapsed() >= warm_up {
                 return Ok(());
             }
         }
