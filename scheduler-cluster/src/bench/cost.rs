@@ -74,18 +74,22 @@ impl Costs {
         ]
     }
 
-    /// Measures once more. The first replica is killed and started again, and one job taken. `recent` is some job's id.
-    pub(super) async fn measure(
+    /// Measures the memory of the first replica, which has worked until now.
+    pub(super) fn measure_memory(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
+        let kib = first(cluster)?.resident_kib();
+        self.resident.push(f64::from(kib) / KIB_OF_MB);
+        Ok(())
+    }
+
+    /// Measures once more what is spent while nothing is done. `recent` is some job's id.
+    pub(super) async fn measure_idle(
         &mut self,
-        (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),
+        (cluster, site): (&Cluster, &Site),
         elasticsearch: &[Process],
         idle: Duration,
         recent: JobId,
     ) -> anyhow::Result<()> {
-        let first = cluster.replicas().first().context("no replica")?;
-        let process = first.process.as_ref().context("a replica does not run")?;
-        let kib = process.resident_kib();
-        self.resident.push(f64::from(kib) / KIB_OF_MB);
+        let process = first(cluster)?;
         let before = (process.cpu(), cpu_s(elasticsearch), now());
         pause(idle).await;
         let seconds = before.2.elapsed().as_secs_f64();
@@ -96,9 +100,23 @@ impl Costs {
             .push(elasticsearch / seconds * 100.0);
         self.counts.push(counted_ms(cluster).await?);
         self.search.push(searched_ms(site, recent).await?);
+        Ok(())
+    }
+
+    /// Measures one start more: the first replica is killed and started again, and one job taken.
+    pub(super) async fn measure_start(
+        &mut self,
+        (cluster, site, agent): (&mut Cluster, &Site, &mut Agent),
+    ) -> anyhow::Result<()> {
         self.start.push(started_ms(cluster, site, agent).await?);
         Ok(())
     }
+}
+
+/// The process that is looked at.
+fn first(cluster: &Cluster) -> anyhow::Result<&Process> {
+    let first = cluster.replicas().first().context("no replica")?;
+    first.process.as_ref().context("a replica does not run")
 }
 
 /// How long the store takes to count what waits.

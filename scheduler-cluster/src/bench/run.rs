@@ -187,6 +187,7 @@ impl Bench<'_> {
             for round in 1..=self.plan.rounds {
                 (self.say)(&format!("round {round} of {}", self.plan.rounds));
                 self.round(&mut figures, wanted).await?;
+                costs.measure_memory(self.cluster)?;
             }
             self.all_costs(&mut costs, wanted).await?;
             report.figures.extend(figures.all());
@@ -216,6 +217,7 @@ impl Bench<'_> {
             (self.say)(&format!("round {round} of {}", self.plan.rounds));
             self.round(&mut without, wanted).await?;
             old.round(&mut with, wanted).await?;
+            costs.measure_memory(old.cluster)?;
         }
         old.all_costs(&mut costs, wanted).await?;
         let pairs = with.all().into_iter().zip(without.all());
@@ -227,26 +229,29 @@ impl Bench<'_> {
         Ok((wanted, report))
     }
 
-    /// What it costs to be there, after all rounds: it starts replicas anew, and those would not know their agents.
+    /// What it costs to be there, after all rounds. Starts come last: a replica that has just begun knows no agents and
+    /// has little in memory.
     async fn all_costs(&mut self, costs: &mut Costs, waiting: usize) -> anyhow::Result<()> {
+        let recent = self.sample.job_id.parse()?;
         for round in 1..=self.plan.rounds {
             (self.say)(&format!("costs, round {round} of {}", self.plan.rounds));
-            self.costs(costs, waiting).await?;
+            costs
+                .measure_idle(
+                    (self.cluster, self.site),
+                    &self.elasticsearch,
+                    self.plan.idle,
+                    recent,
+                )
+                .await?;
+        }
+        for _ in 0..self.plan.rounds {
+            let agent = self.agents.first_mut().context("no agents")?;
+            let lab = (&mut *self.cluster, self.site, agent);
+            costs.measure_start(lab).await?;
+            // It took one.
+            self.fill(waiting - 1, waiting).await?;
         }
         Ok(())
-    }
-
-    /// What it costs to be there.
-    async fn costs(&mut self, costs: &mut Costs, waiting: usize) -> anyhow::Result<()> {
-        let idle = self.plan.idle;
-        let agent = self.agents.first_mut().context("no agents")?;
-        let lab = (&mut *self.cluster, self.site, agent);
-        let recent = self.sample.job_id.parse()?;
-        costs
-            .measure(lab, &self.elasticsearch, idle, recent)
-            .await?;
-        // It took one.
-        self.fill(waiting - 1, waiting).await
     }
 
     /// Jobs of two documents beside jobs of one.
