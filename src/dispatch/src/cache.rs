@@ -65,14 +65,18 @@ pub(crate) struct Finding {
     pub followers: Vec<OfferKey>,
     /// The most that the best jobs of accounts that it leaves out need, MB.
     pub needs_mb: u32,
+    /// What was counted under each of its keys when it began: it may not have seen what was counted after that.
+    pub counted: Vec<u64>,
 }
 
 /// A find that has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub at: u64,
     /// The most that a job that it brought needs, MB.
     pub needs_mb: u32,
+    /// What was counted under each of its keys when it began.
+    pub counted: Vec<u64>,
 }
 
 impl Ended {
@@ -115,7 +119,7 @@ pub(crate) struct Cache {
     pub to_find: BTreeSet<(u64, OfferKey)>,
     /// Finds that ended, by what was wanted.
     pub found: BTreeMap<Wanted, Ended>,
-    /// Finds that brought their offers nothing: when, and what was counted under their keys.
+    /// Finds that brought their offers nothing: when, and what was counted under their keys when they began.
     pub in_vain: BTreeMap<Wanted, (u64, Vec<u64>)>,
     /// Offers that are not served before a find ends, or takes too long.
     pub gated: BTreeSet<(u64, OfferKey)>,
@@ -227,11 +231,9 @@ impl Cache {
         fresh.any(|(found, ended)| found.serves(wanted, ended.needs_mb))
     }
 
-    /// Whether a find for this very one ended so lately.
-    pub(crate) fn is_fresh(&self, wanted: &Wanted, now: u64) -> bool {
-        self.found
-            .get(wanted)
-            .is_some_and(|ended| ended.is_fresh(now))
+    /// The find for this very one, if it ended so lately.
+    pub(crate) fn fresh(&self, wanted: &Wanted, now: u64) -> Option<&Ended> {
+        self.found.get(wanted).filter(|ended| ended.is_fresh(now))
     }
 
     /// What was pulled and found is as good as never asked for.

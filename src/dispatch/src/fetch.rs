@@ -103,12 +103,9 @@ impl Engine {
         let Some(wanted) = self.wanted(offer) else {
             return;
         };
-        if self.cache.is_fresh(&wanted, self.now) {
-            let counted = self.cache.under_keys(&wanted);
-            self.cache
-                .in_vain
-                .entry(wanted)
-                .or_insert((self.now, counted));
+        if let Some(ended) = self.cache.fresh(&wanted, self.now) {
+            let in_vain = (ended.at, ended.counted.clone());
+            self.cache.in_vain.insert(wanted, in_vain);
         } else if self.cache.is_served(&wanted, self.now) && !self.found_nothing(&wanted) {
             // Another's find brought nothing that fits.
             self.cache.to_find.insert(place);
@@ -149,7 +146,7 @@ impl Engine {
                 self.dirty.insert((since, offer));
                 continue;
             };
-            if self.cache.is_fresh(&wanted, self.now) {
+            if self.cache.fresh(&wanted, self.now).is_some() {
                 self.dirty.insert((since, offer));
             } else if let Some(finding) = self
                 .cache
@@ -173,8 +170,14 @@ impl Engine {
     ) {
         let unknown = self.unknown_to(offer);
         let (at, needs_mb) = (self.now, unknown.needs_mb);
+        let counted = self.cache.under_keys(&wanted);
         if unknown.is_nothing() {
-            self.cache.found.insert(wanted, Ended { at, needs_mb });
+            let ended = Ended {
+                at,
+                needs_mb,
+                counted,
+            };
+            self.cache.found.insert(wanted, ended);
             self.dirty.insert((since, offer));
             return;
         }
@@ -184,6 +187,7 @@ impl Engine {
             wanted,
             followers,
             needs_mb,
+            counted,
         };
         self.cache.finding.insert(offer, finding);
         decisions.push(Decision::Find {
@@ -204,10 +208,16 @@ impl Engine {
             return;
         };
         let Finding {
-            wanted, followers, ..
+            wanted,
+            followers,
+            needs_mb: left_out_mb,
+            counted,
         } = finding;
-        let (at, needs_mb) = (self.now, needs_mb.max(finding.needs_mb));
-        let ended = Ended { at, needs_mb };
+        let ended = Ended {
+            at: self.now,
+            needs_mb: needs_mb.max(left_out_mb),
+            counted,
+        };
         self.cache.found.insert(wanted.clone(), ended);
         self.cache.in_vain.remove(&wanted);
         for offer in std::iter::once(leader).chain(followers) {

@@ -352,6 +352,32 @@ fn a_find_in_vain_is_remembered_until_news() {
     assert_eq!(lab.claims(), [(7, offer.0)], "it waits all the same");
 }
 
+/// A host waited ten seconds for a job that was submitted a moment before it asked: the store counted it only after
+/// the find had begun, which was then taken for one that knew of it.
+#[test]
+fn a_find_in_vain_says_nothing_of_what_was_counted_after_it_had_begun() {
+    let mut lab = small_cache(64);
+    let tagged = |total| counts(total, &[(host_key("vm.x86_64"), total)]);
+    lab.on(tagged(1_000));
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!(finds(&lab), [offer.0]);
+    lab.on(tagged(1_001));
+    lab.on(find_ended(offer));
+    assert!(lab.claims().is_empty());
+    lab.now += 1_001;
+    lab.on(tagged(1_001));
+    assert_eq!(finds(&lab), [offer.0], "one more was counted meanwhile");
+    lab.on(find_ended(offer));
+    // Another host like it asks while that is fresh, and more were counted by then.
+    lab.on(tagged(1_002));
+    lab.on(Event::OfferWithdrawn(offer));
+    let again = lab.offer(vm_host("h"));
+    assert!(finds(&lab).is_empty() && lab.claims().is_empty());
+    lab.now += 1_001;
+    lab.on(tagged(1_002));
+    assert_eq!(finds(&lab), [again.0]);
+}
+
 #[test]
 fn no_find_when_the_store_has_nothing_for_the_host() {
     let mut lab = small_cache(64);
