@@ -119,8 +119,8 @@ pub(crate) struct Cache {
     pub to_find: BTreeSet<(u64, OfferKey)>,
     /// Finds that ended, by what was wanted.
     pub found: BTreeMap<Wanted, Ended>,
-    /// Finds that brought their offers nothing: when, and what was counted under their keys when they began.
-    pub in_vain: BTreeMap<Wanted, (u64, Vec<u64>)>,
+    /// Of these the ones that brought their offers nothing; they are remembered for longer.
+    pub in_vain: BTreeMap<Wanted, Ended>,
     /// Offers that are not served before a find ends, or takes too long.
     pub gated: BTreeSet<(u64, OfferKey)>,
     /// When the finds of the last second began.
@@ -254,9 +254,13 @@ impl Cache {
                 .copied()
                 .unwrap_or(0)
         };
-        in_vain.retain(|wanted, (at, before)| {
-            at.saturating_add(IN_VAIN_MS) >= now
-                && wanted.keys.iter().map(count).eq(before.iter().copied())
+        in_vain.retain(|wanted, ended| {
+            ended.at.saturating_add(IN_VAIN_MS) >= now
+                && wanted
+                    .keys
+                    .iter()
+                    .map(count)
+                    .eq(ended.counted.iter().copied())
         });
     }
 }

@@ -104,7 +104,7 @@ impl Engine {
             return;
         };
         if let Some(ended) = self.cache.fresh(&wanted, self.now) {
-            let in_vain = (ended.at, ended.counted.clone());
+            let in_vain = ended.clone();
             self.cache.in_vain.insert(wanted, in_vain);
         } else if self.cache.is_served(&wanted, self.now) && !self.found_nothing(&wanted) {
             // Another's find brought nothing that fits.
@@ -125,7 +125,7 @@ impl Engine {
         self.cache
             .in_vain
             .get(wanted)
-            .is_some_and(|(_, before)| *before == self.cache.under_keys(wanted))
+            .is_some_and(|ended| ended.counted == self.cache.under_keys(wanted))
     }
 
     /// Begins the finds that may begin now, longest waiting offers first.

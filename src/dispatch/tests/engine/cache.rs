@@ -368,7 +368,7 @@ fn a_find_in_vain_says_nothing_of_what_was_counted_after_it_had_begun() {
     lab.on(tagged(1_001));
     assert_eq!(finds(&lab), [offer.0], "one more was counted meanwhile");
     lab.on(find_ended(offer));
-    // Another host like it asks while that is fresh, and more were counted by then.
+    // The host asks anew while that is fresh, and more were counted by then.
     lab.on(tagged(1_002));
     lab.on(Event::OfferWithdrawn(offer));
     let again = lab.offer(vm_host("h"));
