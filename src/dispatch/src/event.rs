@@ -305,7 +305,7 @@ pub enum Decision {
     Pull {
         /// What to pull.
         dimension: Dimension,
-        /// How many jobs at most.
+        /// How many jobs at most, 1 to 10,000.
         limit: u32,
         /// Only what comes behind this.
         after: Option<Cursor>,

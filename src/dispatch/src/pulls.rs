@@ -11,8 +11,12 @@ use std::collections::BTreeMap;
 /// Dimensions of which enough is here that are pulled for their news at one count, in turn.
 const NEWS_AT_ONCE: usize = 32;
 
-/// Counts in a row that may differ from what is here while jobs come and go.
-const DIFFERED_MAX: u32 = 5;
+/// Counts in a row that may differ from what is here while jobs come and go, or as many as it would take pages to read
+/// everything again, if that is more: reading takes no more than one page a count in the long run.
+const DIFFERED_MIN: u32 = 5;
+
+/// Most jobs that one page may hold.
+const PAGE_MAX: u32 = 10_000;
 
 impl Engine {
     /// The store has counted.
@@ -30,7 +34,7 @@ impl Engine {
                 self.cache.differed = 0;
             } else if self.differs_in_passing() {
                 self.cache.missing = 0;
-            } else {
+            } else if !self.cache.pulling.contains_key(&Dimension::All) {
                 let limit = self.config.cache_jobs_max;
                 self.cache.to_pull.insert((false, Dimension::All), limit);
             }
@@ -49,9 +53,11 @@ impl Engine {
     /// Whether counts that are not what is here are so only since jobs come and go: all was here, news of all changes
     /// came, and it has not been so for long.
     fn differs_in_passing(&mut self) -> bool {
+        let pages = self.index.jobs.len() / PAGE_MAX as usize;
+        let pages = u32::try_from(pages).unwrap_or(u32::MAX);
         let is_passing = self.known.is_all_here(self.now)
             && self.cache.at_count != self.activity()
-            && self.cache.differed < DIFFERED_MAX;
+            && self.cache.differed < DIFFERED_MIN.max(pages);
         self.cache.differed = if is_passing {
             self.cache.differed + 1
         } else {
@@ -211,7 +217,7 @@ impl Engine {
             self.cache.pulling.insert(dimension.clone(), begun);
             decisions.push(Decision::Pull {
                 dimension,
-                limit,
+                limit: limit.min(PAGE_MAX),
                 after,
             });
         }
@@ -227,9 +233,22 @@ impl Engine {
     ) {
         let begun = self.cache.pulling.remove(dimension);
         if let Some(page) = page {
-            let is_all = *dimension == Dimension::All && !page.more;
+            let is_all = *dimension == Dimension::All;
+            let (more, last) = (page.more, page.last);
             self.take_page(dimension, begun, page);
-            if is_all {
+            if let (Some(begun), Some(last)) = (begun, last)
+                && is_all
+                && more
+                && self.room() > 0
+            {
+                // It is one pull still: what is known at its end goes back to its beginning.
+                self.cache.pulling.insert(Dimension::All, begun);
+                decisions.push(Decision::Pull {
+                    dimension: Dimension::All,
+                    limit: PAGE_MAX,
+                    after: Some(last),
+                });
+            } else if is_all && !more {
                 self.cache.missing = self.cache.evicted;
                 if self.cache.evicted == 0 {
                     self.known.all_here(begun);

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, settings, until};
+use fairlead_tests::{
+    Http, Metrics, Scheduler, Store, Testbox, jobs, on_both_stores, settings, until,
+};
 use reqwest::Method;
 use serde_json::json;
 
 on_both_stores!(
     row_01_restart_loses_no_pending_job,
+    a_large_cache_is_whole_again_after_a_restart,
     row_01_running_jobs_go_on_after_a_restart,
     row_01_a_waiting_testbox_gets_old_jobs_after_a_restart,
     row_13_a_refused_submit_says_so,
@@ -43,6 +46,22 @@ async fn row_01_restart_loses_no_pending_job(store: Store) {
     for id in &submitted {
         assert_eq!(http.field(id, "job_health").await, "success");
     }
+}
+
+/// More jobs than one page of the store holds.
+async fn a_large_cache_is_whole_again_after_a_restart(store: Store) {
+    let mut scheduler = Scheduler::start_with(store, &["--cache-jobs-max", "20000"]).await;
+    let http = scheduler.http();
+    for _ in 0..3 {
+        http.submit(&jobs::times(4_000, &jobs::dc("alice"))).await;
+    }
+    scheduler.kill();
+    scheduler.restart().await;
+    until("all jobs are in memory", 30, async || {
+        let cached = Metrics::of(&http).await.get("fairlead_jobs_cached");
+        (cached >= 12_000.0).then_some(())
+    })
+    .await;
 }
 
 async fn row_01_running_jobs_go_on_after_a_restart(store: Store) {

@@ -1,5 +1,6 @@
 //! The partial cache: pulls, finds, eviction (C1, C2, C3, I7).
 
+use crate::known::at;
 use crate::lab::*;
 use fairlead_dispatch::*;
 
@@ -77,6 +78,53 @@ fn everything_is_pulled_at_once_if_it_fits() {
     lab.on(pull_ended(Dimension::All, false));
     lab.on(counts(5, &[(account("a"), 5)]));
     assert!(pulls(&lab).is_empty());
+}
+
+/// No store answers with more than 10,000 jobs: a larger cache was never whole after a start, and the same first
+/// page was read each second.
+#[test]
+fn everything_that_is_more_than_a_page_is_pulled_page_by_page() {
+    let mut lab = small_cache(1_000_000);
+    let read = |lab: &mut Lab, keys: std::ops::Range<u64>, more| {
+        let last = keys.end - 1;
+        lab.on_unchecked(Event::PullEnded {
+            dimension: Dimension::All,
+            page: Some(PulledPage {
+                jobs: keys.map(|n| job(n, "a")).collect(),
+                reached: Vec::new(),
+                last: Some(at(last)),
+                more,
+            }),
+        });
+    };
+    let asked = |lab: &Lab| {
+        let pull = |decision: &Decision| match decision {
+            Decision::Pull {
+                dimension: Dimension::All,
+                limit,
+                after,
+            } => Some((*limit, *after)),
+            _ => None,
+        };
+        lab.out.iter().filter_map(pull).collect::<Vec<_>>()
+    };
+    let all = counts(25_000, &[(account("a"), 25_000)]);
+    lab.on(all.clone());
+    assert_eq!(asked(&lab), [(10_000, None)]);
+    read(&mut lab, 0..10_000, true);
+    assert_eq!(asked(&lab), [(10_000, Some(at(9_999)))]);
+    lab.on(all.clone());
+    assert_eq!(asked(&lab), [], "it is under way");
+    read(&mut lab, 10_000..20_000, true);
+    assert_eq!(asked(&lab), [(10_000, Some(at(19_999)))]);
+    read(&mut lab, 20_000..25_000, false);
+    assert_eq!(asked(&lab), [], "that was all");
+    lab.on(all);
+    assert_eq!(asked(&lab), [], "and it is here");
+    assert_eq!(lab.engine.stats().cached_jobs, 25_000);
+    lab.offer(vm_host("h"));
+    let nothing: [u64; 0] = [];
+    assert_eq!(finds(&lab), nothing, "nothing is to be found");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn page(name: &str, keys: Range<u64>, more: bool) -> Event {
     }
 }
 
-fn at(key: u64) -> Cursor {
+pub(crate) fn at(key: u64) -> Cursor {
     Cursor {
         class: QueuePolicy::default().priority,
         priority: 0,
