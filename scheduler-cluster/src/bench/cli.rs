@@ -92,6 +92,9 @@ pub struct BenchArgs {
     /// Prints JSON for programs
     #[arg(long)]
     json: bool,
+    /// More arguments of `fairlead serve`, after `--`, over Elasticsearch
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    more: Vec<String>,
 }
 
 impl BenchArgs {
@@ -311,6 +314,7 @@ impl BenchArgs {
             elasticsearch: Some(vec![place.elasticsearch.to_owned()]),
             index_prefix: Some(format!("{}-{name}", place.prefix)),
             binary: self.binary.clone(),
+            more: Some(self.more.clone()),
             ..Asked::default()
         };
         Ok(Cluster::up(&place.dir.join(name), asked).await?)

@@ -39,6 +39,7 @@ fn a_small_run_measures_all_that_a_large_one_does() {
         .args(["--report", "performance.md"])
         .args(["--finished", "1200"])
         .args(["--engine-jobs", "300,600", "--engine-hosts", "10"])
+        .args(["--", "--cache-jobs-max", "64"])
         .current_dir(folder.path())
         .output()
         .expect("the program");
@@ -79,4 +80,20 @@ fn a_small_run_measures_all_that_a_large_one_does() {
     let plots = ["agents", "replicas", "waiting"].map(|by| format!("performance-{by}.svg"));
     let wanted = plots.into_iter().chain(["performance.md".to_owned()]);
     assert_eq!(left, wanted.collect(), "it cleans up");
+}
+
+#[test]
+fn what_it_is_given_for_the_scheduler_gets_there() {
+    let folder = TempDir::with_prefix("fairlead-bench-").expect("a temporary folder");
+    let elasticsearch = settings::elasticsearch().remove(0);
+    let output = Command::new(settings::binary("fairlead-bench"))
+        .args(["--elasticsearch", &elasticsearch])
+        .args(["--port", &free_ports(1).to_string()])
+        .args(["--", "--cache-jobs-max", "0"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{err}");
+    assert!(err.contains("invalid value '0'"), "{err}");
 }
