@@ -156,7 +156,9 @@ async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     Ok(match &config.store {
         StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
         StoreChoice::Elasticsearch(elastic) => {
-            Arc::new(ElasticStore::open(elastic.as_ref().clone()).await?)
+            let mut elastic = elastic.as_ref().clone();
+            elastic.documents_kept = config.cache_jobs_max;
+            Arc::new(ElasticStore::open(elastic).await?)
         }
     })
 }

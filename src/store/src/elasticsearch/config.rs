@@ -33,6 +33,9 @@ pub struct ElasticConfig {
     pub replicas: Option<u32>,
     /// Shards of each index. Default 1; more only with more nodes than copies.
     pub shards: u32,
+    /// Documents of waiting jobs that are kept in memory at the least, so that Elasticsearch need not read them to change
+    /// them; twice as many at the most. Some 200 bytes each. Default 10,000.
+    pub documents_kept: u32,
 }
 
 impl Default for ElasticConfig {
@@ -48,6 +51,7 @@ impl Default for ElasticConfig {
             refresh_interval: "1s".to_owned(),
             replicas: None,
             shards: 1,
+            documents_kept: 10_000,
         }
     }
 }
@@ -62,6 +66,7 @@ impl fmt::Debug for ElasticConfig {
             .field("refresh_interval", &self.refresh_interval)
             .field("replicas", &self.replicas)
             .field("shards", &self.shards)
+            .field("documents_kept", &self.documents_kept)
             .finish_non_exhaustive()
     }
 }

@@ -2,30 +2,36 @@
 //!
 //! An update by Elasticsearch reads the document first, which costs it more than the write. Whoever has the
 //! document at the very version that a compare-and-set expects writes it whole. It is kept as text: fields that a
-//! later version wrote stay.
+//! later version wrote stay. Documents are much alike: what each has in common with the first one that was kept is
+//! packed away.
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use fairlead_job::JobId;
+use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
 use serde_json::{Value, value::RawValue};
 
 use super::documents;
 use crate::{Patch, Version};
 
-/// Documents of one generation, at most; there are two.
-const KEPT_MAX: usize = 8_192;
 /// Longest document that is kept, bytes: an ordinary one has 1,000.
 const LENGTH_MAX: usize = 2_048;
 
-/// By job: the version and the document.
-type Generation = HashMap<JobId, (Version, Box<str>)>;
+/// By job: the version and the packed document.
+type Generation = HashMap<JobId, (Version, Box<[u8]>)>;
 
 /// The documents; the oldest ones are forgotten.
-#[derive(Debug, Default)]
-pub(super) struct Sources(Mutex<Generations>);
+#[derive(Debug)]
+pub(super) struct Sources {
+    /// Documents of one generation, at most; there are two.
+    kept_max: usize,
+    /// The first document that was kept.
+    sample: OnceLock<Box<str>>,
+    all: Mutex<Generations>,
+}
 
 #[derive(Debug, Default)]
 struct Generations {
@@ -33,19 +39,36 @@ struct Generations {
     old: Generation,
 }
 
+impl Generations {
+    fn take(&mut self, id: JobId) -> Option<(Version, Box<[u8]>)> {
+        let found = self.new.remove(&id);
+        found.or_else(|| self.old.remove(&id))
+    }
+}
+
 impl Sources {
+    /// Room for so many documents at the least, 1 or more, and twice as many at the most.
+    pub(super) fn new(kept_max: usize) -> Self {
+        Self {
+            kept_max: kept_max.max(1),
+            sample: OnceLock::new(),
+            all: Mutex::default(),
+        }
+    }
+
     /// Keeps a document at its version.
     pub(super) fn keep(&self, id: JobId, version: Version, document: &str) {
         if document.len() > LENGTH_MAX {
             return;
         }
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = &mut *all;
-        if all.new.len() >= KEPT_MAX {
+        let is_this = |kept: &(Version, Box<[u8]>)| kept.0 == version;
+        let kept = self.all().take(id).filter(is_this);
+        let packed = kept.map_or_else(|| self.pack(document), |(_, packed)| packed);
+        let mut all = self.all();
+        if all.new.len() >= self.kept_max {
             all.old = std::mem::take(&mut all.new);
         }
-        all.old.remove(&id);
-        all.new.insert(id, (version, document.into()));
+        all.new.insert(id, (version, packed));
     }
 
     /// The whole document after this patch, if it is known at the version that the patch expects. Known once: what
@@ -66,10 +89,20 @@ impl Sources {
         serde_json::to_string(&whole).ok()
     }
 
-    fn take(&self, id: JobId) -> Option<(Version, Box<str>)> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all.new.remove(&id);
-        found.or_else(|| all.old.remove(&id))
+    fn take(&self, id: JobId) -> Option<(Version, String)> {
+        let (version, packed) = self.all().take(id)?;
+        let sample = self.sample.get()?.as_bytes();
+        let document = decompress_size_prepended_with_dict(&packed, sample).ok()?;
+        Some((version, String::from_utf8(document).ok()?))
+    }
+
+    fn pack(&self, document: &str) -> Box<[u8]> {
+        let sample = self.sample.get_or_init(|| document.into());
+        compress_prepend_size_with_dict(document.as_bytes(), sample.as_bytes()).into()
+    }
+
+    fn all(&self) -> MutexGuard<'_, Generations> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_document_is_patched_at_its_version_alone_and_once() {
-        let sources = Sources::default();
+        let sources = Sources::new(100);
         let stage = |id, seq_no| patch(id, seq_no, |state| state.stage = Stage::Dispatch);
         let keep = |id| {
             let document = json!({"stage": "submit", "tomorrow": [7]}).to_string();
@@ -126,14 +159,67 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_and_long_ones_are_not_kept() {
-        let sources = Sources::default();
-        let count = 3 * u64::try_from(KEPT_MAX).unwrap();
+        let sources = Sources::new(100);
+        let count = 300;
         for id in 0..count {
             sources.keep(JobId::new(id), at(1), "{}");
         }
         assert!(sources.take(JobId::new(0)).is_none());
-        assert!(sources.take(JobId::new(count - 1)).is_some());
+        for id in count - 100..count {
+            assert!(sources.take(JobId::new(id)).is_some(), "{id}");
+        }
         sources.keep(JobId::new(count), at(1), &" ".repeat(LENGTH_MAX + 1));
         assert!(sources.take(JobId::new(count)).is_none());
+    }
+
+    #[test]
+    fn a_document_that_is_kept_again_is_young_again_and_of_its_last_version() {
+        let sources = Sources::new(2);
+        sources.keep(JobId::new(1), at(1), "[1]");
+        sources.keep(JobId::new(2), at(1), "[2]");
+        sources.keep(JobId::new(1), at(1), "[1]");
+        sources.keep(JobId::new(3), at(1), "[3]");
+        sources.keep(JobId::new(3), at(4), "[34]");
+        sources.keep(JobId::new(4), at(1), "[4]");
+        let taken = [1, 2, 3, 4].map(|id| sources.take(JobId::new(id)));
+        let kept = |seq_no, document: &str| Some((at(seq_no), document.to_owned()));
+        assert_eq!(
+            taken,
+            [
+                kept(1, "[1]"),
+                kept(1, "[2]"),
+                kept(4, "[34]"),
+                kept(1, "[4]")
+            ]
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_was_packed_is_what_was_kept(documents in proptest::collection::vec(".{0,300}", 1..20)) {
+            let sources = Sources::new(20);
+            for (n, document) in (0..).zip(&documents) {
+                sources.keep(JobId::new(n), at(1), document);
+            }
+            for (n, document) in (0..).zip(documents) {
+                proptest::prop_assert_eq!(sources.take(JobId::new(n)), Some((at(1), document)));
+            }
+        }
+    }
+
+    #[test]
+    fn of_documents_that_are_much_alike_little_is_kept() {
+        let sources = Sources::new(10);
+        let document = |id: u64| {
+            let mut state = JobState::blank(JobId::new(id), TboxType::Dc);
+            state.account = format!("account-{id}");
+            documents::state_document(&state).unwrap()
+        };
+        let whole = document(7).len();
+        for id in 0..10 {
+            sources.keep(JobId::new(id), at(1), &document(id));
+        }
+        let packed = sources.all().take(JobId::new(7)).unwrap().1.len();
+        assert!(4 * packed < whole, "{packed} of {whole} bytes");
     }
 }

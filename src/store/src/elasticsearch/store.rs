@@ -50,7 +50,7 @@ impl ElasticStore {
             request_timeout: config.request_timeout,
             chance: Chance::new(),
             places: Places::default(),
-            sources: Arc::default(),
+            sources: Arc::new(Sources::new(config.documents_kept as usize)),
             page_names: PAGE_NAMES,
             version: String::new(),
         };
