@@ -156,9 +156,8 @@ impl BenchArgs {
         if let Some(path) = &self.report {
             let words: Vec<String> = std::env::args().skip(1).collect();
             let command = format!("fairlead-bench {}", words.join(" "));
-            fs::write(path, report.document(&command))?;
-            let folder = path.parent().unwrap_or(Path::new("."));
-            plots::draw_all(folder, &report.figures, self.first())?;
+            let plots = plots::draw_all(path, &report.figures, self.first())?;
+            fs::write(path, report.document(path, &plots, &command))?;
         }
         Ok(self.printed(&report))
     }

@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use anyhow::anyhow;
 use plotters::{
     prelude::{
         ChartBuilder, DashedLineSeries, IntoDrawingArea, IntoLogRange, LineSeries, PathElement,
@@ -51,13 +50,15 @@ impl Plot {
         }
     }
 
-    /// The name of its file.
-    pub(super) const fn file(self) -> &'static str {
-        match self {
-            Self::Waiting => "performance-waiting.svg",
-            Self::Replicas => "performance-replicas.svg",
-            Self::Agents => "performance-agents.svg",
-        }
+    /// The name of its file, beside a report.
+    pub(super) fn file(self, report: &Path) -> String {
+        let by = match self {
+            Self::Waiting => "waiting",
+            Self::Replicas => "replicas",
+            Self::Agents => "agents",
+        };
+        let name = report.file_stem().unwrap_or_default();
+        format!("{}-{by}.svg", name.display())
     }
 
     /// Where a figure lies along it, if it belongs to it. `first` has what is there while another thing changes.
@@ -153,16 +154,18 @@ impl Plot {
     }
 }
 
-/// Draws all into this folder. `first`: the least of each that was measured.
-pub(super) fn draw_all(folder: &Path, figures: &[Figure], first: At) -> anyhow::Result<()> {
+/// Draws beside this report all that has more than one point, and answers which those are. `first`: the least of each
+/// that was measured.
+pub(super) fn draw_all(report: &Path, figures: &[Figure], first: At) -> anyhow::Result<Vec<Plot>> {
+    let mut drawn = Vec::new();
     for plot in Plot::ALL {
         let lines = plot.lines(figures, first);
-        if lines.is_empty() {
-            return Err(anyhow!("no rates by {}", plot.along()));
+        if lines.iter().any(|line| line.points.len() > 1) {
+            fs::write(report.with_file_name(plot.file(report)), plot.draw(&lines)?)?;
+            drawn.push(plot);
         }
-        fs::write(folder.join(plot.file()), plot.draw(&lines)?)?;
     }
-    Ok(())
+    Ok(drawn)
 }
 
 #[cfg(test)]
@@ -226,13 +229,18 @@ mod tests {
             ]
         );
         let folder = tempfile::tempdir().unwrap();
-        draw_all(folder.path(), &figures, FIRST).unwrap();
-        for plot in Plot::ALL {
-            let drawn = fs::read_to_string(folder.path().join(plot.file())).unwrap();
+        let report = folder.path().join("fast.md");
+        assert_eq!(draw_all(&report, &figures, FIRST).unwrap(), Plot::ALL);
+        for (by, plot) in ["waiting", "replicas", "agents"].into_iter().zip(Plot::ALL) {
+            let name = format!("fast-{by}.svg");
+            let drawn = fs::read_to_string(folder.path().join(name)).unwrap();
             let ends = drawn.trim_end().ends_with("</svg>");
             assert!(drawn.contains(plot.along()) && ends, "{drawn}");
             assert!(drawn.contains("dispatches, Elasticsearch alone"));
         }
-        assert!(draw_all(folder.path(), &[], FIRST).is_err());
+        assert_eq!(
+            draw_all(&report, &figures[..2], FIRST).unwrap(),
+            [Plot::Waiting]
+        );
     }
 }

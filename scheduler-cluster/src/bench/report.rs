@@ -1,6 +1,6 @@
 //! What the benchmark says: a table for people, JSON for programs.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -66,10 +66,11 @@ impl Report {
         )
     }
 
-    /// As the document that the project keeps.
-    pub(super) fn document(&self, command: &str) -> String {
-        let plots = Plot::ALL.map(|plot| format!("![by {}]({})\n", plot.along(), plot.file()));
-        let plots = plots.join("\n");
+    /// As the document that the project keeps, at `path`, with these plots beside it.
+    pub(super) fn document(&self, path: &Path, plots: &[Plot], command: &str) -> String {
+        let plots = plots.iter();
+        let plots = plots.map(|plot| format!("![by {}]({})\n", plot.along(), plot.file(path)));
+        let plots = plots.collect::<Vec<_>>().join("\n");
         format!(
             "# How fast it is\n\n{}\n{}\n- command: `{command}`\n- program: {} of commit {}\n- machine: {}\n\n{}\n{plots}",
             include_str!("how-to-read.md"),
