@@ -1,4 +1,6 @@
 //! Queries as JSON. Pure.
+//!
+//! Each names its kind as a group of statistics (`stats`), so that Elasticsearch can tell what each kind costs.
 
 use fairlead_job::JobId;
 use serde_json::{Value, json};
@@ -27,7 +29,7 @@ fn all_of(filters: &[Value]) -> Value {
 pub(super) fn counts(size: usize) -> Value {
     let terms = |field: &str| json!({"terms": {"field": field, "size": size}});
     json!({
-        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
+        "size": 0, "stats": ["counts"], "track_total_hits": false, "query": all_of(&waiting()),
         "aggs": {"cells": terms(CELL), "host_keys": terms("host_keys")},
     })
 }
@@ -35,7 +37,7 @@ pub(super) fn counts(size: usize) -> Value {
 /// One page of counts by `field`, for more terms than one answer holds.
 pub(super) fn counts_page(field: &str, size: usize, after: Option<&Value>) -> Value {
     json!({
-        "size": 0, "track_total_hits": false, "query": all_of(&waiting()),
+        "size": 0, "stats": ["counts"], "track_total_hits": false, "query": all_of(&waiting()),
         "aggs": {"page": {"composite": page_of_terms(field, size, after)}},
     })
 }
@@ -58,7 +60,7 @@ pub(super) fn nothing() -> Value {
 /// The last change of one shard.
 pub(super) fn last_change() -> Value {
     json!({
-        "size": 1, "track_total_hits": false, "seq_no_primary_term": true, "_source": false,
+        "size": 1, "stats": ["changes"], "track_total_hits": false, "seq_no_primary_term": true, "_source": false,
         "query": {"match_all": {}}, "sort": [{"_seq_no": "desc"}],
     })
 }
@@ -73,7 +75,7 @@ pub(super) fn changes(since: Option<u64>, waiting_only: bool, limit: u32) -> Val
     let waiting = all_of(&waiting());
     query["bool"][if waiting_only { "must" } else { "must_not" }] = json!([waiting]);
     json!({
-        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "size": limit + 1, "stats": ["changes"], "track_total_hits": false, "seq_no_primary_term": true,
         // All from columns: nothing of the documents themselves is read.
         "_source": false, "stored_fields": "_none_", "docvalue_fields": ["job_id"],
         "query": query, "sort": [{"_seq_no": "asc"}],
@@ -90,7 +92,7 @@ pub(super) fn pull(pull: &Pull, limit: u32) -> Value {
         PullBy::HostKey(name) => filters.push(json!({"term": {"host_keys": name}})),
     }
     let mut body = json!({
-        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "size": limit + 1, "stats": ["pulls"], "track_total_hits": false, "seq_no_primary_term": true,
         "query": all_of(&filters), "sort": best_first(),
     });
     if let Some((class, priority, id)) = &pull.after {
@@ -118,7 +120,7 @@ fn best_by(offer: &Find, name: &str, mut by: Value, limit: u32) -> Value {
         "sort": best_first(),
     }}});
     json!({
-        "size": 0, "track_total_hits": false, "query": takeable(offer), "aggs": {name: by},
+        "size": 0, "stats": ["finds"], "track_total_hits": false, "query": takeable(offer), "aggs": {name: by},
     })
 }
 
@@ -162,7 +164,7 @@ pub(super) fn alarms(before_ms: u64, limit: u32) -> Value {
         json!({"range": {"alarm_ms": {"gt": 0, "lt": before_ms}}}),
     ];
     json!({
-        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "size": limit + 1, "stats": ["alarms"], "track_total_hits": false, "seq_no_primary_term": true,
         "query": all_of(&filters), "sort": [{"alarm_ms": "asc"}, {"job_id": "asc"}],
     })
 }
@@ -182,7 +184,7 @@ pub(super) fn usage(usage: &Usage) -> Value {
     .concat();
     let since = json!({"range": {"used_at_ms": {"gte": usage.since_ms}}});
     json!({
-        "size": 0, "track_total_hits": false, "query": all_of(&[since]),
+        "size": 0, "stats": ["usage"], "track_total_hits": false, "query": all_of(&[since]),
         "aggs": {"each": {
             "filters": {"filters": filters},
             "aggs": {"used": {"sum": {"field": "used_ms"}}},
@@ -236,7 +238,7 @@ fn found_by(search: &Search) -> Vec<Value> {
 
 /// How many a search finds. Elasticsearch keeps what it counted where nothing changed since.
 pub(super) fn search_count(search: &Search) -> Value {
-    json!({"size": 0, "track_total_hits": true, "query": all_of(&found_by(search))})
+    json!({"size": 0, "stats": ["people"], "track_total_hits": true, "query": all_of(&found_by(search))})
 }
 
 /// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether
@@ -256,7 +258,7 @@ pub(super) fn search_page(search: &Search, limit: u32, from: Option<JobId>) -> V
         SearchOrder::OldestFirst => "asc",
     };
     let mut body = json!({
-        "size": limit + 1, "track_total_hits": false, "seq_no_primary_term": true,
+        "size": limit + 1, "stats": ["people"], "track_total_hits": false, "seq_no_primary_term": true,
         "query": all_of(&filters), "sort": [{"job_id": order}],
     });
     if let Some(after) = search.after {
