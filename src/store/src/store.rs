@@ -210,7 +210,8 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
         Ok(readable)
     }
 
-    /// Reads bodies in real time, in the order asked for.
+    /// Reads bodies in real time, in the order asked for. They never change: a store may answer one that it took as it was
+    /// taken.
     async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError>;
 
     /// Compare-and-set of states. `Ok` holds the new version.

@@ -21,6 +21,9 @@ const GET_STATES: usize = 1_000;
 /// Bodies asked for in one request; they are larger.
 const GET_BODIES: usize = 100;
 
+/// Longest document of a body that is kept, bytes: an ordinary one has 1,000 to 4,000.
+const BODY_LENGTH_MAX: usize = 16_384;
+
 /// What is answered of documents.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
@@ -57,6 +60,20 @@ impl ElasticStore {
             jobs.extend(read?);
         }
         Ok(jobs)
+    }
+
+    /// Keeps the document of a body that is in the store.
+    pub(super) fn keep_body(&self, id: JobId, document: &str) {
+        if document.len() <= BODY_LENGTH_MAX {
+            self.bodies.keep(id, document.into());
+        }
+    }
+
+    /// The body of a job, if it was kept. It is kept no longer.
+    pub(super) fn kept_body(&self, id: JobId) -> Option<Spec> {
+        let document = self.bodies.take(id)?;
+        let stored: StoredBody = serde_json::from_str(&document).ok()?;
+        Some(stored.body)
     }
 
     /// Bodies in real time, with their versions.

@@ -20,6 +20,7 @@ mod months;
 mod node;
 mod query;
 mod reads;
+mod recent;
 mod reply;
 mod searches;
 mod setup;

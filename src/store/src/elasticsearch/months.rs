@@ -81,6 +81,7 @@ impl ElasticStore {
         let all = self.of_month(month).join(",");
         let call = Call::write(Method::Delete, format!("/{all}?ignore_unavailable=true"));
         let dropped = self.cluster.call(&call).await;
+        self.bodies.clear();
         dropped.map(|_| ()).map_err(Failure::of_read)
     }
 

@@ -5,54 +5,33 @@
 //! later version wrote stay. Documents are much alike: what each has in common with the first one that was kept is
 //! packed away.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
-};
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use fairlead_job::JobId;
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
 use serde_json::{Value, value::RawValue};
 
-use super::documents;
+use super::{documents, recent::Recent};
 use crate::{Patch, Version};
 
 /// Longest document that is kept, bytes: an ordinary one has 1,000.
 const LENGTH_MAX: usize = 2_048;
 
-/// By job: the version and the packed document.
-type Generation = HashMap<JobId, (Version, Box<[u8]>)>;
-
-/// The documents; the oldest ones are forgotten.
+/// The documents.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// Documents of one generation, at most; there are two.
-    kept_max: usize,
     /// The first document that was kept.
     sample: OnceLock<Box<str>>,
-    all: Mutex<Generations>,
-}
-
-#[derive(Debug, Default)]
-struct Generations {
-    new: Generation,
-    old: Generation,
-}
-
-impl Generations {
-    fn take(&mut self, id: JobId) -> Option<(Version, Box<[u8]>)> {
-        let found = self.new.remove(&id);
-        found.or_else(|| self.old.remove(&id))
-    }
+    /// The version of each, and the packed document.
+    kept: Recent<(Version, Box<[u8]>)>,
 }
 
 impl Sources {
     /// Room for so many documents at the least, 1 or more, and twice as many at the most.
     pub(super) fn new(kept_max: usize) -> Self {
         Self {
-            kept_max: kept_max.max(1),
             sample: OnceLock::new(),
-            all: Mutex::default(),
+            kept: Recent::new(kept_max),
         }
     }
 
@@ -62,13 +41,9 @@ impl Sources {
             return;
         }
         let is_this = |kept: &(Version, Box<[u8]>)| kept.0 == version;
-        let kept = self.all().take(id).filter(is_this);
+        let kept = self.kept.take(id).filter(is_this);
         let packed = kept.map_or_else(|| self.pack(document), |(_, packed)| packed);
-        let mut all = self.all();
-        if all.new.len() >= self.kept_max {
-            all.old = std::mem::take(&mut all.new);
-        }
-        all.new.insert(id, (version, packed));
+        self.kept.keep(id, (version, packed));
     }
 
     /// The whole document after this patch, if it is known at the version that the patch expects. Known once: what
@@ -90,7 +65,7 @@ impl Sources {
     }
 
     fn take(&self, id: JobId) -> Option<(Version, String)> {
-        let (version, packed) = self.all().take(id)?;
+        let (version, packed) = self.kept.take(id)?;
         let sample = self.sample.get()?.as_bytes();
         let document = decompress_size_prepended_with_dict(&packed, sample).ok()?;
         Some((version, String::from_utf8(document).ok()?))
@@ -99,10 +74,6 @@ impl Sources {
     fn pack(&self, document: &str) -> Box<[u8]> {
         let sample = self.sample.get_or_init(|| document.into());
         compress_prepend_size_with_dict(document.as_bytes(), sample.as_bytes()).into()
-    }
-
-    fn all(&self) -> MutexGuard<'_, Generations> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -158,40 +129,22 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_and_long_ones_are_not_kept() {
-        let sources = Sources::new(100);
-        let count = 300;
-        for id in 0..count {
-            sources.keep(JobId::new(id), at(1), "{}");
-        }
-        assert!(sources.take(JobId::new(0)).is_none());
-        for id in count - 100..count {
-            assert!(sources.take(JobId::new(id)).is_some(), "{id}");
-        }
-        sources.keep(JobId::new(count), at(1), &" ".repeat(LENGTH_MAX + 1));
-        assert!(sources.take(JobId::new(count)).is_none());
+    fn long_ones_are_not_kept() {
+        let sources = Sources::new(1);
+        sources.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX));
+        assert!(sources.take(JobId::new(1)).is_some());
+        sources.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX + 1));
+        assert!(sources.take(JobId::new(1)).is_none());
     }
 
     #[test]
-    fn a_document_that_is_kept_again_is_young_again_and_of_its_last_version() {
-        let sources = Sources::new(2);
-        sources.keep(JobId::new(1), at(1), "[1]");
-        sources.keep(JobId::new(2), at(1), "[2]");
-        sources.keep(JobId::new(1), at(1), "[1]");
-        sources.keep(JobId::new(3), at(1), "[3]");
-        sources.keep(JobId::new(3), at(4), "[34]");
-        sources.keep(JobId::new(4), at(1), "[4]");
-        let taken = [1, 2, 3, 4].map(|id| sources.take(JobId::new(id)));
-        let kept = |seq_no, document: &str| Some((at(seq_no), document.to_owned()));
-        assert_eq!(
-            taken,
-            [
-                kept(1, "[1]"),
-                kept(1, "[2]"),
-                kept(4, "[34]"),
-                kept(1, "[4]")
-            ]
-        );
+    fn a_document_that_is_kept_again_is_that_of_its_last_version() {
+        let sources = Sources::new(1);
+        for (seq_no, document) in [(1, "[1]"), (1, "[1]"), (4, "[14]")] {
+            sources.keep(JobId::new(1), at(seq_no), document);
+        }
+        let taken = sources.take(JobId::new(1));
+        assert_eq!(taken, Some((at(4), "[14]".to_owned())));
     }
 
     proptest::proptest! {
@@ -219,7 +172,7 @@ mod tests {
         for id in 0..10 {
             sources.keep(JobId::new(id), at(1), &document(id));
         }
-        let packed = sources.all().take(JobId::new(7)).unwrap().1.len();
+        let packed = sources.kept.take(JobId::new(7)).unwrap().1.len();
         assert!(4 * packed < whole, "{packed} of {whole} bytes");
     }
 }

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use super::{
-    changes::Places, cluster::Cluster, config::ElasticConfig, jobs::Part, login, setup,
-    sources::Sources,
+    changes::Places, cluster::Cluster, config::ElasticConfig, jobs::Part, login, recent::Recent,
+    setup, sources::Sources,
 };
 use crate::{
     ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
@@ -17,6 +17,9 @@ use crate::{
 
 /// Names (accounts, queues, host keys, pairs of them) in one answer; Elasticsearch gives 65,536 at most.
 const PAGE_NAMES: usize = 10_000;
+/// Bodies that are kept, at least; twice as many at the most, some MB. They are for jobs that are handed out soon: of a
+/// long queue the oldest go first.
+const BODIES_KEPT: usize = 1_000;
 
 /// Jobs in Elasticsearch, for any number of replicas at once.
 #[derive(Debug)]
@@ -28,6 +31,9 @@ pub struct ElasticStore {
     pub(super) places: Places,
     /// Of jobs that wait.
     pub(super) sources: Arc<Sources>,
+    /// Documents of bodies of the newest jobs that were submitted here and may run: whoever waits for one gets it without
+    /// another look at the store. A body never changes.
+    pub(super) bodies: Recent<Box<str>>,
     /// Most names in one answer of counts and finds; more are read by pages.
     pub(super) page_names: usize,
     /// The lowest version among the nodes, as it was at start.
@@ -51,6 +57,7 @@ impl ElasticStore {
             chance: Chance::new(),
             places: Places::default(),
             sources: Arc::new(Sources::new(config.documents_kept as usize)),
+            bodies: Recent::new(BODIES_KEPT),
             page_names: PAGE_NAMES,
             version: String::new(),
         };
@@ -105,11 +112,15 @@ impl JobStore for ElasticStore {
     }
 
     async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
-        let bodies = self.get_job_bodies(ids).await?;
-        Ok(bodies
-            .into_iter()
-            .map(|body| body.map(|(spec, _)| spec))
-            .collect())
+        let kept = ids.iter().map(|id| self.kept_body(*id));
+        let mut bodies: Vec<Option<Spec>> = kept.collect();
+        let missing = ids.iter().zip(&bodies).filter(|(_, body)| body.is_none());
+        let missing: Vec<JobId> = missing.map(|(id, _)| *id).collect();
+        let mut read = self.get_job_bodies(&missing).await?.into_iter();
+        for body in bodies.iter_mut().filter(|body| body.is_none()) {
+            *body = read.next().flatten().map(|(spec, _)| spec);
+        }
+        Ok(bodies)
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {

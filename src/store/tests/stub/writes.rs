@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use fairlead_store::{ElasticStore, ItemError, JobStore, StoreError, Version};
 
 use crate::{
-    Reply, Stub, bulk_reply, config,
+    Asked, Reply, Stub, bulk_reply, config,
     conformance::{id, job, state},
     error, item, on_bulk, opened, patch, patched, taken,
 };
@@ -177,6 +177,30 @@ async fn a_submit_is_ok_only_with_both_halves() {
             "{wanted} {result:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn the_body_of_a_job_that_was_just_submitted_is_answered_without_asking() {
+    let stub = Stub::start().await;
+    let store = opened(&stub).await;
+    store.submit(vec![job(state(1))]).await.remove(0).unwrap();
+    let none = |(_, path, _): &Asked| {
+        let reply = || Reply::Json(200, r#"{"docs":[{"found":false}]}"#.to_owned());
+        path.starts_with("/_mget").then(reply)
+    };
+    stub.answer(none);
+    let bodies = store.get_bodies(&[id(1)]).await.unwrap();
+    assert_eq!(
+        (bodies, stub.requests()),
+        (vec![Some(job(state(1)).body)], 0)
+    );
+    // Once; and what was not acknowledged is not there.
+    assert_eq!(store.get_bodies(&[id(1)]).await.unwrap(), [None]);
+    stub.answer(on_bulk(Reply::HalfAnAnswer));
+    assert!(store.submit(vec![job(state(2))]).await.remove(0).is_err());
+    stub.answer(none);
+    let unknown = store.get_bodies(&[id(2)]).await.unwrap();
+    assert_eq!((unknown, stub.requests()), (vec![None], 1));
 }
 
 #[tokio::test]
