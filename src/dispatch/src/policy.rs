@@ -87,7 +87,7 @@ impl Default for Policy {
 /// The engine's limits. Units are in the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Most waiting jobs kept in memory, at least 64. Default 10,000.
+    /// Most waiting jobs kept in memory, at least 64. Default 30,000.
     pub cache_jobs_max: u32,
     /// How far a queue's virtual time may lag behind or run ahead, ms of a whole host. Default 1 h.
     pub lag_max_ms: u64,
@@ -104,7 +104,7 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
-            cache_jobs_max: 10_000,
+            cache_jobs_max: 30_000,
             lag_max_ms: 3_600_000,
             affinity_wait_ms: 2_000,
             reserve_after_ms: 900_000,

@@ -97,7 +97,7 @@ pub struct Config {
     pub keep_months: u32,
     /// Limits on requests.
     pub limits: Limits,
-    /// Most waiting jobs kept in memory. Default 10,000.
+    /// Most waiting jobs kept in memory. Default 30,000.
     pub cache_jobs_max: u32,
 }
 
@@ -120,7 +120,7 @@ impl Config {
             health_check: None,
             keep_months: 0,
             limits: Limits::default(),
-            cache_jobs_max: 10_000,
+            cache_jobs_max: 30_000,
         }
     }
 }

@@ -103,7 +103,8 @@ async fn row_17_a_host_is_never_overcommitted(store: Store) {
 }
 
 async fn row_25_jobs_that_do_not_fit_hide_none_that_do(store: Store) {
-    let scheduler = Scheduler::start(store).await;
+    // Those that do not fit fill the memory, and more.
+    let scheduler = Scheduler::start_with(store, &["--cache-jobs-max", "10000"]).await;
     let http = scheduler.http();
     let large = jobs::with(jobs::dc("alice"), &json!({"need_memory": "100g"}));
     for _ in 0..3 {

@@ -34,7 +34,7 @@ pub struct ElasticConfig {
     /// Shards of each index. Default 1; more only with more nodes than copies.
     pub shards: u32,
     /// Documents of waiting jobs that are kept in memory at the least, so that Elasticsearch need not read them to change
-    /// them; twice as many at the most. Some 200 bytes each. Default 10,000.
+    /// them; twice as many at the most. Some 200 bytes each. Default 30,000.
     pub documents_kept: u32,
 }
 
@@ -51,7 +51,7 @@ impl Default for ElasticConfig {
             refresh_interval: "1s".to_owned(),
             replicas: None,
             shards: 1,
-            documents_kept: 10_000,
+            documents_kept: 30_000,
         }
     }
 }
