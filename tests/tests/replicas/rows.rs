@@ -179,7 +179,7 @@ async fn row_14_create_never_overwrites() {
 #[tokio::test(flavor = "multi_thread")]
 async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     let lab = Lab::new();
-    let scheduler = lab.scheduler(&[]).await;
+    let mut scheduler = lab.scheduler(&[]).await;
     let http = scheduler.http();
     let elasticsearch = Http::new(&settings::elasticsearch()[0]);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
@@ -192,6 +192,9 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
         .send(Method::DELETE, &path, "", Vec::new())
         .await;
     assert_eq!(gone.status, 200, "{}", gone.text);
+    // Who took the submit knows the body: it was in.
+    scheduler.kill();
+    scheduler.restart().await;
     let mut host = Testbox::dc(&http, "host-1", 2 << 10);
     assert!(host.ask(1).await.is_empty(), "it has no body");
     let job = http.job(&id).await;
