@@ -41,8 +41,8 @@ impl<T> Recent<T> {
     /// Keeps the value of a job in place of what was kept of it.
     pub(super) fn keep(&self, id: JobId, value: T) {
         let mut all = self.all();
-        all.old.remove(&id);
-        if all.new.len() >= self.kept_max && !all.new.contains_key(&id) {
+        drop(all.take(id));
+        if all.new.len() >= self.kept_max {
             all.old = std::mem::take(&mut all.new);
         }
         all.new.insert(id, value);
