@@ -11,7 +11,7 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
     plan::LIMITED,
 };
-use fairlead_scheduler::{Access, Config, HealthCheck, Server};
+use fairlead_scheduler::{Access, CACHE_JOBS, Config, HealthCheck, Server};
 use serde_json::json;
 
 use crate::{
@@ -69,7 +69,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     vip_for_all: bool,
     /// How many waiting jobs are kept in memory; of more, the store is asked before they are handed out
-    #[arg(long, value_name = "N", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = CACHE_JOBS, value_parser = clap::value_parser!(u32).range(1..))]
     cache_jobs_max: u32,
     #[command(flatten)]
     site: SiteArgs,

@@ -52,5 +52,5 @@ pub use explain::{
     JobExplanation, JobState, Limited, QueueStanding, Reason, ShapeVerdict,
 };
 pub use peers::Peers;
-pub use policy::{Allowance, EngineConfig, Policy, QueuePolicy};
+pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};

@@ -84,10 +84,14 @@ impl Default for Policy {
     }
 }
 
+/// Waiting jobs that are kept in memory unless told otherwise: a pull of 300 accounts' jobs is worth its search then, and a
+/// replica takes less than 150 MB.
+pub const CACHE_JOBS: u32 = 30_000;
+
 /// The engine's limits. Units are in the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Most waiting jobs kept in memory, at least 64. Default 30,000.
+    /// Most waiting jobs kept in memory, at least 64. Default [`CACHE_JOBS`].
     pub cache_jobs_max: u32,
     /// How far a queue's virtual time may lag behind or run ahead, ms of a whole host. Default 1 h.
     pub lag_max_ms: u64,
@@ -104,7 +108,7 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
-            cache_jobs_max: 30_000,
+            cache_jobs_max: CACHE_JOBS,
             lag_max_ms: 3_600_000,
             affinity_wait_ms: 2_000,
             reserve_after_ms: 900_000,

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use fairlead_dispatch::CACHE_JOBS;
 use fairlead_job::SiteDefaults;
 use fairlead_store::ElasticConfig;
 
@@ -97,7 +98,7 @@ pub struct Config {
     pub keep_months: u32,
     /// Limits on requests.
     pub limits: Limits,
-    /// Most waiting jobs kept in memory. Default 30,000.
+    /// Most waiting jobs kept in memory. Default [`CACHE_JOBS`].
     pub cache_jobs_max: u32,
 }
 
@@ -120,7 +121,7 @@ impl Config {
             health_check: None,
             keep_months: 0,
             limits: Limits::default(),
-            cache_jobs_max: 30_000,
+            cache_jobs_max: CACHE_JOBS,
         }
     }
 }

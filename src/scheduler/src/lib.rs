@@ -64,6 +64,7 @@ mod writer;
 
 pub use clock::{Clock, Pause};
 pub use config::{Access, Config, Limits, StoreChoice};
+pub use fairlead_dispatch::CACHE_JOBS;
 pub use fairlead_store::ElasticConfig;
 pub use health_checks::HealthCheck;
 pub use intake::{Item, read_submit};
