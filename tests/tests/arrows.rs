@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs};
 
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
 
-/// For each member, the members it may depend on, tests included. Nothing may depend on the last three rows.
+/// For each member, the members it may depend on, tests included. Only tests may depend on the last four rows.
 const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
@@ -49,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fairlead-tests",
         &["fairlead-job", "fairlead-store", "fairlead-api"],
     ),
+    ("fairlead-attack", &["fairlead-api", "fairlead-tests"]),
 ];
 
 /// Libraries that would break a crate's promise, whatever version: the engine is pure, the API links no server.

@@ -1,0 +1,4 @@
+//! Attack tools: what a stranger, a hostile account or a broken client sends to a real scheduler.
+//!
+//! Every tool is bounded in count and time and speaks to loopback only. The tests in `tests/attack` use
+//! them; each test names the promise that the attack must not break.

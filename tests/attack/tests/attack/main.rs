@@ -1,0 +1,1 @@
+//! Attacks on a running scheduler. Each test attacks one door and states what must still hold.
