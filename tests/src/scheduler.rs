@@ -61,7 +61,14 @@ impl Scheduler {
 
     /// Starts one in a lab, with Elasticsearch at `urls`, and waits for nothing.
     pub(crate) fn begin(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
-        let mut scheduler = Self {
+        let mut scheduler = Self::prepare(lab, urls, more);
+        scheduler.spawn();
+        scheduler
+    }
+
+    /// One that does not run: [`Self::restart`] starts it.
+    pub(crate) fn prepare(lab: &Lab, urls: &[String], more: &[&str]) -> Self {
+        Self {
             child: None,
             folder: TempDir::with_prefix("fairlead-test-")
                 .unwrap_or_else(|error| panic!("a temporary folder: {error}")),
@@ -69,9 +76,7 @@ impl Scheduler {
             lab: lab.clone(),
             elasticsearch: urls.join(","),
             more: more.iter().map(|&word| word.to_owned()).collect(),
-        };
-        scheduler.spawn();
-        scheduler
+        }
     }
 
     /// Starts it again after a kill or stop: same address, data and prefix. Waits until it answers.
