@@ -20,6 +20,7 @@ impl Engine {
             return;
         };
         let (group, total_mb) = (Atom::clone(&host.group), host.view.total_mb);
+        self.index.goes(key, true);
         let Some(Removed { job, owner, shape }) = self.index.remove(key) else {
             return;
         };
@@ -249,6 +250,7 @@ impl Engine {
         if self.gone.is_over(key, running.facts.version) {
             return;
         }
+        self.index.goes(key, false);
         self.drop_waiting(key);
         let facts = &running.facts;
         let (name, group) = (

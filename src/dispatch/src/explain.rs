@@ -157,6 +157,9 @@ pub struct Ahead {
     pub queues: u64,
     /// Queues of higher classes with waiting jobs.
     pub higher_classes: u64,
+    /// Jobs like it that were submitted later and went first, as far as this replica knows: replicas begin with jobs
+    /// of their own. Each lets at most [`crate::OVERTAKES_MAX`] go before one.
+    pub overtaken_by: u64,
 }
 
 /// What one host lacks.

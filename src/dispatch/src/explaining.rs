@@ -218,6 +218,7 @@ impl Engine {
     fn ahead(&self, owner: Owner, job: Option<(JobKey, &Job)>, now: u64) -> Ahead {
         let mut ahead = Ahead {
             in_account: self.ahead_in_account(owner, job),
+            overtaken_by: job.map_or(0, |(key, job)| self.overtaken_by(key, job)),
             ..Ahead::default()
         };
         if let (Some(queue), Some(own)) = (
@@ -255,6 +256,13 @@ impl Engine {
             }
         }
         ahead
+    }
+
+    fn overtaken_by(&self, key: JobKey, job: &Job) -> u64 {
+        let bucket = self.index.buckets.get(job.bucket);
+        bucket.map_or(0, |bucket| {
+            bucket.overtakers.before((Reverse(job.priority), key))
+        })
     }
 
     fn ahead_in_account(&self, owner: Owner, job: Option<(JobKey, &Job)>) -> Count {

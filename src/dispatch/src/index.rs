@@ -10,6 +10,7 @@ use crate::bits::ByNeed;
 use crate::event::{JobKey, Version};
 use crate::ledger::{MemberId, Owner, QueueId};
 use crate::line::Line;
+use crate::peers::Overtakers;
 use crate::shape::{Marks, Shape, ShapeId, Shapes};
 use indexmap::IndexMap;
 use slotmap::{SecondaryMap, SlotMap, new_key_type};
@@ -46,6 +47,8 @@ pub(crate) struct Bucket {
     pub owner: Owner,
     pub shape: ShapeId,
     pub jobs: Line<Place>,
+    /// Those that went before others.
+    pub overtakers: Overtakers,
 }
 
 /// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
@@ -183,6 +186,19 @@ impl Index {
         id
     }
 
+    /// A waiting job is about to go to a host, of this replica or of another: those before it are overtaken.
+    pub(crate) fn goes(&mut self, key: JobKey, is_here: bool) {
+        let Some(job) = self.jobs.get(&key) else {
+            return;
+        };
+        let place = (Reverse(job.priority), key);
+        if let Some(bucket) = self.buckets.get_mut(job.bucket)
+            && let Some(first) = bucket.jobs.first().copied()
+        {
+            bucket.overtakers.note(place, first, is_here);
+        }
+    }
+
     /// Takes a job out.
     pub(crate) fn remove(&mut self, key: JobKey) -> Option<Removed> {
         let job = self.jobs.remove(&key)?;
@@ -276,6 +292,7 @@ impl Index {
             owner,
             shape,
             jobs: Line::default(),
+            overtakers: Overtakers::default(),
         };
         let Some(of_member) = self.by_owner.entry(owner.member) else {
             return BucketId::default();

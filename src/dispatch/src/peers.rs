@@ -2,12 +2,24 @@
 //!
 //! Each job is some live replica's own by rendezvous hashing, and another's in the second place. A replica takes,
 //! of the first jobs that are alike, its own first, and then those that it comes next for: submit order still
-//! means something, and a job whose replica has no host for it is not left behind. Correctness never depends on it.
+//! means something, and a job whose replica has no host for it is not left behind. Each replica lets at most
+//! [`OVERTAKES_MAX`] later jobs go before one that is alike (I13). Correctness never depends on whose a job is.
 
 use crate::event::JobKey;
+use crate::index::Place;
 
 /// So many jobs that are alike are looked at for one that is this replica's own.
 pub(crate) const WINDOW: usize = 64;
+
+/// So many later jobs, of those that are alike, a replica takes before one that waits here (I13).
+pub const OVERTAKES_MAX: usize = 64;
+
+/// Once so many went before the first job that waits, those behind them wait until it is taken: then the last ones of
+/// the window are taken by turns of rank, and not all replicas want the same one at once.
+const OVERTAKES_CLOSE: usize = 32;
+
+/// Most jobs that are remembered to have gone elsewhere before others. For explanations alone.
+const ELSEWHERE_MAX: usize = 256;
 
 /// The live replicas, each by a number that all replicas derive alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +37,54 @@ impl Peers {
         let before = |other: &&u64| (weight(**other, job), **other) > own;
         self.others.iter().filter(before).count()
     }
+}
+
+/// The jobs of a bucket that went before others which still wait.
+#[derive(Debug, Default)]
+pub(crate) struct Overtakers {
+    /// Taken by this replica. At most [`OVERTAKES_MAX`].
+    here: Vec<Place>,
+    /// Taken by others, as far as was heard. At most [`ELSEWHERE_MAX`].
+    elsewhere: Vec<Place>,
+}
+
+impl Overtakers {
+    /// How far this replica may look for a job of its own: the last one that it may take while `first` waits.
+    pub(crate) fn reach(&self, first: Place) -> Option<Place> {
+        let before = self.here.iter().filter(|place| is_behind(**place, first));
+        match before.clone().count() {
+            0..OVERTAKES_CLOSE => None,
+            OVERTAKES_CLOSE..OVERTAKES_MAX => before.max().copied(),
+            _ => Some(first),
+        }
+    }
+
+    /// A job is taken while `first` waits: by this replica, or by another one.
+    pub(crate) fn note(&mut self, taken: Place, first: Place, is_here: bool) {
+        let (places, most) = if is_here {
+            (&mut self.here, OVERTAKES_MAX)
+        } else {
+            (&mut self.elsewhere, ELSEWHERE_MAX)
+        };
+        if taken <= first {
+            return;
+        }
+        places.retain(|place| *place > first);
+        if places.len() < most {
+            places.push(taken);
+        }
+    }
+
+    /// How many later jobs of its priority went before a job.
+    pub(crate) fn before(&self, job: Place) -> u64 {
+        let all = self.here.iter().chain(&self.elsewhere);
+        all.filter(|place| is_behind(**place, job)).count() as u64
+    }
+}
+
+/// Whether it is of the same priority and comes later.
+fn is_behind(place: Place, first: Place) -> bool {
+    place.0 == first.0 && place > first
 }
 
 /// A mix of both numbers in which each bit depends on all (the finalizer of splitmix64).

@@ -172,7 +172,8 @@ impl Engine {
     }
 
     /// Of the first jobs that are alike the first that this replica comes first for, else second, and so on: who
-    /// helps another with its jobs then seldom takes the one that the other, or a third, takes just now.
+    /// helps another with its jobs then seldom takes the one that the other, or a third, takes just now. Few go before
+    /// one that waits (I13).
     fn own_first(&mut self, job: JobKey) -> JobKey {
         if self.peers.others.is_empty() {
             return job;
@@ -181,9 +182,13 @@ impl Engine {
         let Some(bucket) = bucket.and_then(|id| self.index.buckets.get(id)) else {
             return job;
         };
-        let first = bucket.jobs.first().map(|(priority, _)| *priority);
-        let alike = bucket.jobs.iter().take(WINDOW);
-        let alike = alike.take_while(|(priority, _)| Some(*priority) == first);
+        let Some(first) = bucket.jobs.first().copied() else {
+            return job;
+        };
+        let reach = bucket.overtakers.reach(first);
+        let within = |place: &&Place| reach.is_none_or(|last| **place <= last);
+        let alike = bucket.jobs.iter().take(WINDOW).take_while(within);
+        let alike = alike.take_while(|(priority, _)| *priority == first.0);
         let mut best = (usize::MAX, job);
         for (_, other) in alike {
             self.work.entries_visited += 1;

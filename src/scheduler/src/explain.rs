@@ -3,7 +3,7 @@
 use fairlead_api::{ErrorCode, Explanation, HostVerdict};
 use fairlead_dispatch::{
     Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Limited, Millis,
-    Reason,
+    OVERTAKES_MAX, Reason,
 };
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
@@ -268,6 +268,12 @@ fn ahead(explained: &JobExplanation) -> Vec<String> {
         lines.push(format!(
             "{} jobs of its own account come first",
             count(ahead.in_account)
+        ));
+    }
+    if ahead.overtaken_by > 0 {
+        lines.push(format!(
+            "{} jobs like it that were submitted later went first: each replica begins with jobs of its own, and lets at most {OVERTAKES_MAX} go before one",
+            ahead.overtaken_by
         ));
     }
     lines

@@ -10,6 +10,7 @@ mod lab;
 mod limits;
 mod model;
 mod order;
+mod overtakes;
 mod peers;
 mod placing;
 mod random;
