@@ -80,6 +80,8 @@ pub(crate) struct Core {
     /// Cancelled first: waiting requests are answered, no new work is taken.
     pub(crate) draining: CancellationToken,
     ids: Mutex<IdMaker>,
+    /// One looks at the number at a time.
+    pub(crate) numbering: tokio::sync::Mutex<()>,
     offers: AtomicU64,
     waiting: AtomicU64,
 }
@@ -105,6 +107,7 @@ impl Core {
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
+            numbering: tokio::sync::Mutex::default(),
             config,
             clock,
             store,
@@ -149,12 +152,16 @@ impl Core {
         *self.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
     }
 
-    /// A new job's id.
+    /// A new job's id. While nobody has looked whether this replica still has its number, ids bear the last second in
+    /// which it surely had it.
     pub(crate) fn next_id(&self) -> JobId {
+        let wall_s = self.clock.wall_s();
+        let number = self.replicas.numbered();
+        let now_s = number.map_or(wall_s, |number| wall_s.min(number.until_s()));
         self.ids
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .next(self.clock.wall_s())
+            .next(now_s)
     }
 
     /// A new offer's key.

@@ -160,6 +160,7 @@ impl Core {
         let known = self.hosts.get(host).unwrap_or_default();
         let template = self.config.health_check.as_ref();
         let job = template.and_then(|check| check.on(host, &known));
+        self.sure_of_number().await?;
         let check = self.next_check(closure.check, last.as_ref());
         let Some((job, check)) = job.zip(check) else {
             return Ok(());

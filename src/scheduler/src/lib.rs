@@ -34,6 +34,7 @@ mod mailbox;
 mod make;
 mod max_run;
 mod metrics;
+mod numbers;
 mod old_months;
 mod overdue;
 mod peers;

@@ -2,7 +2,7 @@
 //!
 //! A document bears the name of one *run* of a replica, so that a restart never has to wait for its past
 //! self. A replica is thought to live while its document changes, on the reader's own clock. Numbers (they
-//! are part of job ids) are documents too: whoever creates one has it, until nobody renews its owner.
+//! are part of job ids, see `numbers`) are documents too: whoever creates one has it, until nobody renews its owner.
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +11,16 @@ use std::{
 };
 
 use fairlead_dispatch::{Event, JobKey, Millis, Peers};
-use fairlead_job::{IdMaker, JobId};
+use fairlead_job::JobId;
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{core::Core, writer::only};
+use crate::{
+    core::Core,
+    numbers::{NUMBER, Number},
+    writer::only,
+};
 
 /// How often a replica renews its document and reads the others', ms.
 const BEAT_MS: u64 = 2_000;
@@ -24,10 +28,6 @@ const BEAT_MS: u64 = 2_000;
 const SILENT_MS: u64 = 8_000;
 /// One whose document did not change for this long is gone: its document and number are removed, ms.
 const GONE_MS: u64 = 60_000;
-/// Numbers that replicas can have.
-const NUMBERS: u16 = 100;
-/// Begins the ids of the documents that are numbers.
-const NUMBER: &str = "number-";
 
 /// Another replica, as last seen.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ struct Known {
     others: BTreeMap<String, Seen>,
     /// This run's own document.
     own: Option<Version>,
-    number: Option<u16>,
+    number: Option<Number>,
     /// What the engine was told last.
     told: Option<Peers>,
 }
@@ -114,7 +114,16 @@ impl Replicas {
 
     /// This replica's number, once it has one.
     pub(crate) fn number(&self) -> Option<u16> {
+        self.numbered().map(|known| known.value)
+    }
+
+    /// The same, with when that was sure.
+    pub(crate) fn numbered(&self) -> Option<Number> {
         self.with(|known| known.number)
+    }
+
+    pub(crate) fn set_number(&self, number: Number) {
+        self.with(|known| known.number = Some(number));
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
@@ -181,42 +190,7 @@ impl Core {
     pub(crate) async fn join(&self) -> Result<(), StoreError> {
         self.beat().await?;
         self.look_around().await?;
-        let first = u16::from(
-            *blake3::hash(self.run.as_bytes())
-                .as_bytes()
-                .first()
-                .unwrap_or(&0),
-        );
-        for step in 0..NUMBERS {
-            let number = (first + step) % NUMBERS;
-            let write = DocWrite {
-                id: format!("{NUMBER}{number:02}"),
-                expect: Expect::Absent,
-                body: Some(json!({ "owner": self.run })),
-            };
-            match self.put_replica(write).await {
-                Ok(_) => {
-                    self.take_number(number);
-                    return Ok(());
-                }
-                Err(ItemError::Conflict { .. }) => {}
-                Err(error) => {
-                    return Err(StoreError::Unavailable {
-                        reason: error.to_string(),
-                    });
-                }
-            }
-        }
-        Err(StoreError::Unusable {
-            reason: format!("all {NUMBERS} numbers of replicas are taken"),
-            hint: "those of replicas that are gone are free again after a minute".to_owned(),
-        })
-    }
-
-    fn take_number(&self, number: u16) {
-        self.replicas.with(|known| known.number = Some(number));
-        let number = u8::try_from(number).unwrap_or(0);
-        self.number_ids(IdMaker::new(number, self.clock.wall_s()));
+        self.take_a_number().await
     }
 
     async fn put_replica(&self, write: DocWrite) -> Result<Version, ItemError> {
@@ -278,31 +252,29 @@ impl Core {
                 () = self.draining.cancelled() => break,
                 () = self.clock.sleep(Duration::from_millis(BEAT_MS)) => {}
             }
-            let mut outcome = self.beat().await;
-            if outcome.is_ok() {
-                outcome = self.look_around().await;
-            }
-            if let Err(error) = outcome {
+            if let Err(error) = self.be_known().await {
                 tracing::warn!(%error, "this replica could not make itself known");
             }
         }
         self.leave().await;
     }
 
-    async fn leave(&self) {
-        let number = self.replicas.number();
-        let ids = [self.run.clone()]
-            .into_iter()
-            .chain(number.map(|number| format!("{NUMBER}{number:02}")));
-        for id in ids {
-            let write = DocWrite {
-                id,
-                expect: Expect::Any,
-                body: None,
-            };
-            if let Err(error) = self.put_replica(write).await {
-                tracing::debug!(%error, "this replica's documents go in a minute");
-            }
+    /// Renews this replica's document, makes sure of its number, and reads the others'.
+    pub(crate) async fn be_known(&self) -> Result<(), StoreError> {
+        self.beat().await?;
+        self.look_at_number().await?;
+        self.look_around().await
+    }
+
+    pub(crate) async fn leave(&self) {
+        self.free_number().await;
+        let write = DocWrite {
+            id: self.run.clone(),
+            expect: Expect::Any,
+            body: None,
+        };
+        if let Err(error) = self.put_replica(write).await {
+            tracing::debug!(%error, "this replica's document goes in a minute");
         }
     }
 }

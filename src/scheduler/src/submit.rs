@@ -57,6 +57,7 @@ impl Core {
                 "nothing was submitted; submit again in a few seconds",
             ));
         }
+        self.sure_of_number().await?;
         let keyed = Keyed::of(how.key, &items)?;
         let mut made = Made::default();
         for (n, item) in items.into_iter().enumerate() {

@@ -149,7 +149,11 @@ impl Core {
             self.timers
                 .see_to(&stored.timer.id(), stored.version, now_ms);
         }
-        let ended = match self.ended_runs(&batch).await {
+        let ended = async {
+            self.sure_of_number().await?;
+            self.ended_runs(&batch).await
+        };
+        let ended = match ended.await {
             Ok(ended) => ended,
             Err(error) => {
                 tracing::warn!(%error, "timers that are due are looked at again");
