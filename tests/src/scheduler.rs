@@ -14,7 +14,7 @@ use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Http, Lab, cpu, settings, until};
+use crate::{Http, Lab, cpu, fairlead, settings, until};
 
 /// Which store a scheduler works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +138,17 @@ impl Scheduler {
             words.extend(["--index-prefix".to_owned(), self.prefix().to_owned()]);
         }
         words
+    }
+
+    /// Makes an account directly in the store, and returns its token. It must not run: an embedded store is one process's.
+    pub fn add_account(&self, name: &str, role: &str) -> String {
+        assert!(self.child.is_none(), "it runs");
+        let store = self.store_arguments();
+        let mut words = vec!["account", "add", name, "--role", role];
+        words.extend(store.iter().map(String::as_str));
+        let made = fairlead(self.folder(), &[], &words);
+        made.expect_code(0);
+        made.out.lines().last().unwrap_or_default().to_owned()
     }
 
     /// `kill -9`, and reaps it.

@@ -32,7 +32,7 @@ async fn all_of_it_works(login: &Login<'_>) {
         .await;
     assert_eq!(queue.status, 200, "{}", queue.text);
     let account = http
-        .post("/scheduler/v1/accounts/alice", &json!({"role": "user"}))
+        .post("/scheduler/v1/accounts/alice", &json!({"limits": {}}))
         .await;
     assert_eq!(account.status, 200, "{}", account.text);
     scheduler.stop().await;

@@ -41,6 +41,8 @@ codes! {
     Unauthorized = "unauthorized", 401;
     /// Known, but not allowed to do this.
     Forbidden = "forbidden", 403;
+    /// A web page may have sent this to an open lab, or it was sent to a name that is not the scheduler's.
+    CrossSite = "cross_site", 403;
     /// The account or the queue has as much as an admin allows it.
     Quota = "quota", 403;
     /// No such job, host, queue, account, file or path.

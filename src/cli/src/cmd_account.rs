@@ -117,7 +117,9 @@ fn added(account: &AccountView) -> String {
     let first = format!("account {}: {}{vip}", account.my_account, account.role);
     match &account.my_token {
         Some(token) => format!("{first}\ntoken, shown only now:\n{token}"),
-        None => format!("{first}\nit keeps its token; --new-token makes another"),
+        None => format!(
+            "{first}\nno new token was made; --new-token makes one where tokens are required"
+        ),
     }
 }
 

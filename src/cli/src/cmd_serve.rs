@@ -45,6 +45,10 @@ pub(crate) struct ServeArgs {
     /// Where other replicas reach this one; default the address it listens on, or the machine's name
     #[arg(long, value_name = "URL", value_parser = advertised)]
     advertise: Option<String>,
+    /// Another name by which people and testboxes reach this open lab (without --auth); repeatable. IP addresses, localhost,
+    /// the machine's name and --advertise need not be said
+    #[arg(long = "host-name", value_name = "NAME", value_parser = host_name)]
+    host_names: Vec<String>,
     /// Requires tokens: `fairlead account add` makes them
     #[arg(long, conflicts_with = "open")]
     auth: bool,
@@ -191,6 +195,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         listen,
         replica,
         advertise: args.advertise.clone().or_else(by_name),
+        host_names: host_names(&args.host_names),
         access,
         vip_for_all: args.vip_for_all,
         suspect_after: args.suspect_after,
@@ -216,6 +221,24 @@ fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Fa
         refuse(why, "write one document, without lists that make a matrix")
     })?;
     HealthCheck::of(job, site).map_err(|error| refuse(error.to_string(), &error.hint))
+}
+
+/// What was said, and the machine's own name, in full and short.
+fn host_names(said: &[String]) -> Vec<String> {
+    let own = machine_name();
+    let short = own.split('.').next().unwrap_or_default().to_owned();
+    said.iter().cloned().chain([own, short]).collect()
+}
+
+/// A name, without port.
+fn host_name(text: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.is_empty() || !text.chars().all(good) {
+        return Err(
+            "write a host's name without http:// and port, for example lab.example.org".to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 /// A URL without a slash at its end.

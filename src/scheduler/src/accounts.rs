@@ -343,11 +343,12 @@ pub(crate) struct Written {
     body: Value,
 }
 
-/// Creates or changes an account in the store; a new account, or `new_token`, gives a token, shown once.
+/// Creates or changes an account in the store. `with_token`: one that has none, or `new_token`, gets a token, shown once.
 pub(crate) async fn set_account(
     store: &dyn JobStore,
     name: &str,
     change: &AccountChange,
+    with_token: bool,
 ) -> Result<Written, Refusal> {
     check_name("account", name)?;
     let known = store.get_doc(DocKind::Account, name).await?;
@@ -360,7 +361,9 @@ pub(crate) async fn set_account(
     };
     let limits = changed(limits_from(&before), &change.limits)?;
     let vip = change.vip.unwrap_or_else(|| who_of(name, &before).vip);
-    let token = (known.is_none() || change.new_token).then(new_token);
+    // An open lab gives no tokens; who was named there first gets one here.
+    let has_token = before.get("token_hash").is_some_and(Value::is_string);
+    let token = (with_token && (!has_token || change.new_token)).then(new_token);
     let hash = match &token {
         Some(token) => Value::String(token_hash(token)),
         None => before.get("token_hash").cloned().unwrap_or(Value::Null),
@@ -394,14 +397,37 @@ pub(crate) async fn set_account(
     })
 }
 
+/// Refuses a change of more than limits.
+fn refuse_rights(change: &AccountChange) -> Result<(), Refusal> {
+    let role = change
+        .role
+        .as_ref()
+        .map(|role| format!("role: '{}'", excerpt(role)));
+    let vip = change.vip.map(|vip| format!("vip: {vip}"));
+    let token = change.new_token.then(|| "new_token: true".to_owned());
+    let Some(right) = role.or(vip).or(token) else {
+        return Ok(());
+    };
+    Err(Refusal::new(
+        ErrorCode::Forbidden,
+        format!("{right} cannot be set in an open lab, only limits can"),
+        "start with --auth; make the first admin in the store: fairlead account add NAME --role admin --data DIR",
+    ))
+}
+
 impl Core {
-    /// Creates or changes an account. It acts at once.
+    /// Creates or changes an account. It acts at once. An open lab sets limits only: a role or a token would outlive it,
+    /// whoever asked for it.
     pub(crate) async fn set_account(
         &self,
         name: &str,
         change: &AccountChange,
     ) -> Result<AccountView, Refusal> {
-        let written = set_account(self.store.as_ref(), name, change).await?;
+        let with_token = self.accounts.tokens_needed();
+        if !with_token {
+            refuse_rights(change)?;
+        }
+        let written = set_account(self.store.as_ref(), name, change, with_token).await?;
         self.accounts.wrote(&written);
         self.tell_policy();
         Ok(written.view)

@@ -75,6 +75,9 @@ pub struct Config {
     pub replica: String,
     /// Where other replicas reach this one, `http://HOST:PORT`. Default `None`: the address it listens on.
     pub advertise: Option<String>,
+    /// Names by which an open replica is asked, besides IP addresses, `localhost` and `advertise`: others are refused, lest
+    /// web pages read it under names of their own. Default none.
+    pub host_names: Vec<String>,
     /// Who may do what. `Open` on another address than loopback must be said explicitly by the caller.
     pub access: Access,
     /// An admin account that exists without being stored: name and token (`fairlead run` uses it).
@@ -111,6 +114,7 @@ impl Config {
             store: StoreChoice::Embedded,
             replica: "local".to_owned(),
             advertise: None,
+            host_names: Vec::new(),
             access: Access::Open,
             admin: None,
             vip_for_all: false,

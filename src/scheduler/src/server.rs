@@ -4,6 +4,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use fairlead_api::AccountChange;
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
+use hyper::{
+    Request,
+    body::Incoming,
+    service::{Service, service_fn},
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto::Builder, graceful::GracefulShutdown},
@@ -136,7 +141,7 @@ pub async fn add_account(
         new_token: true,
         ..AccountChange::default()
     };
-    match set_account(store.as_ref(), name, &change).await {
+    match set_account(store.as_ref(), name, &change, true).await {
         Ok(written) => Ok(written.view.my_token.unwrap_or_default()),
         Err(refusal) => Err(StartError::Account {
             message: refusal.body.message,
@@ -163,6 +168,14 @@ async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     })
 }
 
+/// The request, with the address in its target where handlers find it.
+fn named(mut request: Request<Incoming>) -> Request<Incoming> {
+    if let Some(target) = request.uri().authority().map(ToString::to_string) {
+        request.extensions_mut().insert(http::Authority(target));
+    }
+    request
+}
+
 /// Accepts connections until the replica drains and nobody comes any more, then lets the open ones finish.
 ///
 /// The system makes connections before they are accepted here, and breaks those that are waiting when the
@@ -177,7 +190,8 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME);
     builder.http2().timer(TokioTimer::new());
-    let service = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
+    let routes = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
+    let service = service_fn(move |request| routes.call(named(request)));
     let mut leaves_at = None;
     while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
         let enough = async {

@@ -2,3 +2,14 @@
 //!
 //! Every tool is bounded in count and time and speaks to loopback only. The tests in `tests/attack` use
 //! them; each test names the promise that the attack must not break.
+
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness fails by panicking, everywhere"
+)]
+
+pub mod browser;
+pub mod page;
+
+pub use browser::Browser;
+pub use page::Site;

@@ -24,10 +24,11 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// The accounts are made while it is open, as an operator would; then it is started with `--auth`.
+    /// The accounts are made in the store, as an operator would; then it is started with `--auth`.
     async fn start(store: Store) -> Self {
         let mut scheduler = Scheduler::start(store).await;
         let http = scheduler.http();
+        scheduler.stop().await;
         let mut clients = Vec::new();
         for (name, role) in [
             ("root", "admin"),
@@ -35,12 +36,8 @@ impl Guarded {
             ("bob", "user"),
             ("box", "testbox"),
         ] {
-            let path = format!("/scheduler/v1/accounts/{name}");
-            let account = http.post(&path, &json!({"role": role})).await.json();
-            let token = account["my_token"].as_str().expect("a new account's token");
-            clients.push(http.with_token(token));
+            clients.push(http.with_token(&scheduler.add_account(name, role)));
         }
-        scheduler.stop().await;
         scheduler.add_argument("--auth");
         scheduler.restart().await;
         let mut next = clients.into_iter();

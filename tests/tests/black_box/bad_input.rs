@@ -346,7 +346,11 @@ async fn bad_policies_and_accounts_are_refused() {
         ("/scheduler/v1/queues/a%00b", json!({"weight": 1})),
         ("/scheduler/v1/accounts/a", json!({"role": "king"})),
         ("/scheduler/v1/accounts/a", json!({"role": 1})),
-        ("/scheduler/v1/accounts/a%2fb", json!({"role": "user"})),
+        ("/scheduler/v1/accounts/a%2fb", json!({"limits": {}})),
+        (
+            "/scheduler/v1/accounts/a",
+            json!({"limits": {"running": 1}}),
+        ),
         ("/scheduler/v1/jobs/cancel", json!({"job_ids": "all"})),
         ("/scheduler/v1/jobs/cancel", json!({"job_ids": []})),
         ("/scheduler/v1/jobs/cancel", json!({})),
@@ -371,7 +375,7 @@ async fn raw_paths_do_not_climb() {
     ] {
         let reply = http
             .raw(&format!(
-                "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             ))
             .await;
         let status = reply.split(' ').nth(1).unwrap_or_default();

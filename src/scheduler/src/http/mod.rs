@@ -3,11 +3,13 @@
 //! One decision in one place, because in warp a rejection falls through to the next route: here a
 //! handler's refusal is always a reply. A handler that panics is answered with 500, and the server lives.
 
+mod cross_site;
 mod query;
 mod reply;
 mod request;
 mod routes;
 mod streams;
 
+pub(crate) use cross_site::Authority;
 pub(crate) use query::Query;
 pub(crate) use routes::filter;

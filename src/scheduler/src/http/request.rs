@@ -12,7 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
-use super::query::{Query, decode_segment};
+use super::{
+    cross_site::Authority,
+    query::{Query, decode_segment},
+};
 use crate::{accounts::Credentials, refusal::Refusal};
 
 /// The body, piece by piece.
@@ -30,6 +33,7 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
+    pub(super) authority: Option<Authority>,
     body: Unread,
 }
 
@@ -83,8 +87,14 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
+            authority: None,
             body: Unread(Arc::new(Mutex::new(Some(body)))),
         })
+    }
+
+    /// The same, with the address that its target named.
+    pub(super) fn sent_to(self, authority: Option<Authority>) -> Self {
+        Self { authority, ..self }
     }
 
     fn header(&self, name: &str) -> Option<&str> {

@@ -17,6 +17,7 @@ use warp::{
 };
 
 use super::{
+    cross_site::{Authority, refuse_pages},
     reply::{json, refuse, text},
     request::Request,
 };
@@ -42,6 +43,7 @@ pub(crate) fn filter(core: Arc<Core>) -> BoxedFilter<(Response,)> {
         .and(warp::path::full())
         .and(warp::query::raw().or(warp::any().map(String::new)).unify())
         .and(warp::header::headers_cloned())
+        .and(warp::ext::optional())
         .and(warp::body::stream())
         .then(answer)
         .boxed()
@@ -53,6 +55,7 @@ async fn answer<S, B>(
     path: FullPath,
     query: String,
     headers: HeaderMap,
+    authority: Option<Authority>,
     body: S,
 ) -> Response
 where
@@ -60,7 +63,7 @@ where
     B: Buf,
 {
     let request = match Request::new(method, path.as_str(), &query, headers, body) {
-        Ok(request) => request,
+        Ok(request) => request.sent_to(authority),
         Err(refusal) => return refuse(refusal),
     };
     let (unread, clock) = (request.unread(), core.clock.clone());
@@ -84,6 +87,7 @@ where
 }
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    refuse_pages(&core, &request)?;
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let method = request.method.as_str().to_owned();

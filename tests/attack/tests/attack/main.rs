@@ -1,1 +1,3 @@
 //! Attacks on a running scheduler. Each test attacks one door and states what must still hold.
+
+mod cross_site;
