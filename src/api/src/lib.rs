@@ -2,6 +2,7 @@
 //!
 //! No server dependencies: agents, the CLI and scripts link this crate alone.
 
+mod accounts;
 pub mod client;
 pub mod codes;
 pub mod endpoints;
@@ -9,6 +10,7 @@ mod peers;
 pub mod timers;
 pub mod wire;
 
+pub use accounts::{AccountChange, AccountView};
 pub use client::{
     ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend, UploadBody,
     UploadOutcome,
@@ -18,3 +20,8 @@ pub use endpoints::{ENDPOINTS, Endpoint};
 pub use peers::{Peer, PeersAnswer};
 pub use timers::*;
 pub use wire::*;
+
+/// The header that carries a job's token; a query may carry it as `job_token`.
+pub const JOB_TOKEN_HEADER: &str = "job-token";
+/// In every answer of a scheduler: from where it takes the job's token besides the query.
+pub const ACCEPTS_HEADER: &str = "fairlead-accepts";

@@ -514,41 +514,6 @@ pub struct HostVerdict {
     pub lacks: Vec<String>,
 }
 
-/// One account. The token is shown only in the answer that made it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccountView {
-    /// Its name.
-    pub my_account: String,
-    /// `admin`, `user` or `testbox`.
-    pub role: String,
-    /// Whether it may use queue `vip`.
-    #[serde(default)]
-    pub vip: bool,
-    /// Its limits, over all queues.
-    #[serde(default, skip_serializing_if = "Limits::is_none")]
-    pub limits: Limits,
-    /// A new token, once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub my_token: Option<String>,
-}
-
-/// What to do with an account.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccountChange {
-    /// `admin`, `user` or `testbox`. Default `user`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-    /// Whether it may use queue `vip`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vip: Option<bool>,
-    /// Its limits, over all queues.
-    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
-    pub limits: LimitsChange,
-    /// Make a new token even if it has one.
-    #[serde(default)]
-    pub new_token: bool,
-}
-
 /// Cancels several waiting jobs: by their ids, or all that the filters name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRequest {

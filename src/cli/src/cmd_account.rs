@@ -1,6 +1,6 @@
 //! `fairlead account`: adds and lists accounts, over the network as an admin, or in the store itself.
 
-use fairlead_api::{AccountChange, AccountView, Limits};
+use fairlead_api::{AccountChange, AccountView};
 use fairlead_scheduler::add_account;
 
 use crate::{
@@ -53,6 +53,10 @@ struct AddArgs {
     /// What it may do; default: user, or as it is
     #[arg(long, value_enum)]
     role: Option<Role>,
+    /// Of a testbox account: the hosts that it may act for, names or patterns with * and ?; several with commas.
+    /// Default: every host, which a warning says
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    hosts: Vec<String>,
     /// It may use queue vip
     #[arg(long)]
     vip: bool,
@@ -70,41 +74,62 @@ struct AddArgs {
 pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<u8> {
     match args.what {
         What::Add(add) if add.store.is_given() => {
-            let role = add.role.unwrap_or(Role::User).as_str();
             let config = add.store.config(&context.env)?;
-            let made = add_account(&config, &add.name, role, add.vip).await;
-            let token = made.map_err(|error| Failure::local(error.to_string(), ""))?;
-            let account = AccountView {
-                my_account: add.name,
-                role: role.to_owned(),
-                vip: add.vip,
-                limits: Limits::default(),
-                my_token: Some(token),
+            let change = AccountChange {
+                role: Some(add.role.unwrap_or(Role::User).as_str().to_owned()),
+                vip: Some(add.vip),
+                ..add.change()
             };
+            let made = add_account(&config, &add.name, &change).await;
+            let account = made.map_err(|error| Failure::local(error.to_string(), ""))?;
+            warn(std::slice::from_ref(&account), context);
             context.print(&account, added)?;
         }
         What::Add(add) => {
-            let change = AccountChange {
-                role: add.role.map(|role| role.as_str().to_owned()),
-                vip: add.vip.then_some(true),
-                new_token: add.new_token,
-                limits: add.limits.change(),
-            };
+            let change = add.change();
             let account = context
                 .client()?
                 .set_account(&add.name, &change)
                 .await
                 .map_err(Failure::from)?;
+            warn(std::slice::from_ref(&account), context);
             context.print(&account, added)?;
+            if change.hosts.is_some_and(|hosts| account.hosts != hosts) {
+                return Err(Failure::local(
+                    format!("account {}: the scheduler did not take --hosts", add.name),
+                    "it is of an older version; upgrade it first, then name the hosts",
+                )
+                .into());
+            }
         }
         What::List => {
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
+            warn(&accounts, context);
             context.print(&accounts, |accounts| {
                 table(accounts, context.output.is_terminal())
             })?;
         }
     }
     Ok(exit::OK)
+}
+
+impl AddArgs {
+    fn change(&self) -> AccountChange {
+        AccountChange {
+            role: self.role.map(|role| role.as_str().to_owned()),
+            hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
+            vip: self.vip.then_some(true),
+            new_token: self.new_token,
+            limits: self.limits.change(),
+        }
+    }
+}
+
+/// What an admin should do about these accounts.
+fn warn(accounts: &[AccountView], context: &Context) {
+    for account in accounts.iter().filter(|account| !account.hint.is_empty()) {
+        context.output.remark(&format!("warning: {}", account.hint));
+    }
 }
 
 /// The account, then its token alone on the last line, for `tail -n 1`.
@@ -114,7 +139,14 @@ fn added(account: &AccountView) -> String {
     } else {
         ""
     };
-    let first = format!("account {}: {}{vip}", account.my_account, account.role);
+    let hosts = match account.hosts.as_slice() {
+        [] => String::new(),
+        hosts => format!(", hosts {}", hosts.join(",")),
+    };
+    let first = format!(
+        "account {}: {}{hosts}{vip}",
+        account.my_account, account.role
+    );
     match &account.my_token {
         Some(token) => format!("{first}\ntoken, shown only now:\n{token}"),
         None => format!(
@@ -124,12 +156,13 @@ fn added(account: &AccountView) -> String {
 }
 
 fn table(accounts: &[AccountView], terminal: bool) -> String {
-    let mut grid = Grid::new(&["account", "role", "vip", "limits"]);
+    let mut grid = Grid::new(&["account", "role", "hosts", "vip", "limits"]);
     for account in accounts {
         let vip = if account.vip { "yes" } else { "no" };
         grid.row([
             account.my_account.clone(),
             account.role.clone(),
+            or_dash(&account.hosts.join(",")),
             vip.to_owned(),
             or_dash(&limits::shown(&account.limits)),
         ]);

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_log, cmd_queues,
-    cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
+    cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log,
+    cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Hosts(cmd_hosts::HostsArgs),
     /// Accounts and their tokens
     Account(cmd_account::AccountArgs),
+    /// The keys that seal secrets and sign tokens: shows, imports and rotates them
+    Key(cmd_key::KeyArgs),
     /// Settings, and where each came from
     Config(cmd_config::ConfigArgs),
     /// Prints a completion script for a shell
@@ -87,6 +89,7 @@ impl Command {
             Self::Queues(args) => cmd_queues::run(args, context).await,
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,
+            Self::Key(args) => cmd_key::run(args, context).await,
             Self::Config(args) => cmd_config::run(&args, context),
             Self::Completions { shell } => {
                 let mut script = Vec::new();

@@ -9,6 +9,7 @@ mod cmd_explain;
 mod cmd_hosts;
 mod cmd_job;
 mod cmd_jobs;
+mod cmd_key;
 mod cmd_log;
 mod cmd_queues;
 mod cmd_run;

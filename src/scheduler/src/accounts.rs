@@ -1,13 +1,14 @@
 //! Who asks, and what they may do.
 //!
-//! Tokens are 256 random bits, so a plain hash of them is stored. With [`Access::Open`] names are taken as
+//! Tokens are 256 random bits, so a plain hash of them is stored; hashes are compared in constant time. With [`Access::Open`] names are taken as
 //! given: who names an account acts for it alone, who names none is the operator of the machine.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, PoisonError, RwLock},
 };
 
+use blake3::Hash;
 use fairlead_api::{AccountChange, AccountView, ErrorCode, Limits};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
 use serde_json::{Value, json};
@@ -17,45 +18,12 @@ use crate::{
     core::Core,
     fresh::Fresh,
     health_checks::HEALTH_CHECK,
+    host_names::{self, HostNames},
     limits::{changed, limits_from},
     refusal::{Refusal, excerpt},
+    roles::{Role, role_of},
     secrets::{new_token, token_hash},
 };
-
-/// What an account is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Everything.
-    Admin,
-    /// Its own jobs.
-    User,
-    /// Asks for work and reports on it.
-    Testbox,
-}
-
-impl Role {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::User => "user",
-            Self::Testbox => "testbox",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self, Refusal> {
-        [Self::Admin, Self::User, Self::Testbox]
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or_else(|| {
-                let shown: String = text.chars().take(40).collect();
-                Refusal::new(
-                    ErrorCode::BadField,
-                    format!("role: '{shown}' is none"),
-                    "one of: admin, user, testbox",
-                )
-            })
-    }
-}
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +31,8 @@ pub(crate) struct Who {
     /// The account's name; empty: the operator of an open replica.
     pub(crate) name: String,
     role: Role,
+    /// Of a testbox: for which hosts it acts.
+    hosts: HostNames,
     vip: bool,
     open: bool,
 }
@@ -72,6 +42,7 @@ impl Who {
         Self {
             name: name.to_owned(),
             role: Role::Admin,
+            hosts: HostNames::all(),
             vip: true,
             open: true,
         }
@@ -82,6 +53,7 @@ impl Who {
         Self {
             name: HEALTH_CHECK.to_owned(),
             role: Role::User,
+            hosts: HostNames::all(),
             vip: true,
             open: false,
         }
@@ -101,11 +73,6 @@ impl Who {
         self.role == Role::Admin
     }
 
-    /// Whether the account may ask for work.
-    pub(crate) fn is_testbox(&self) -> bool {
-        matches!(self.role, Role::Admin | Role::Testbox)
-    }
-
     /// Whether the account may use queue `vip`.
     pub(crate) fn may_use_vip(&self) -> bool {
         self.vip || self.role == Role::Admin
@@ -116,7 +83,7 @@ impl Who {
         if self.open {
             self.name.is_empty() || self.name == account
         } else {
-            self.is_admin() || self.name == account
+            self.is_admin() || (self.role != Role::Unknown && self.name == account)
         }
     }
 
@@ -134,13 +101,38 @@ impl Who {
 
     /// Refuses all but testboxes and admins.
     pub(crate) fn require_testbox(&self) -> Result<(), Refusal> {
-        if self.is_testbox() {
+        if matches!(self.role, Role::Admin | Role::Testbox) {
             return Ok(());
         }
         Err(Refusal::new(
             ErrorCode::Forbidden,
             format!("account '{}' is not a testbox", self.name),
-            "make one with: fairlead account add NAME --role testbox",
+            "make one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
+        ))
+    }
+
+    /// Whether the account may act for this host.
+    pub(crate) fn may_be_host(&self, host: &str) -> bool {
+        match self.role {
+            Role::Admin => true,
+            Role::Testbox => self.hosts.names(host),
+            Role::User | Role::Unknown => false,
+        }
+    }
+
+    /// Refuses all but admins and testboxes that name this host.
+    pub(crate) fn require_host(&self, host: &str) -> Result<(), Refusal> {
+        self.require_testbox()?;
+        if self.may_be_host(host) {
+            return Ok(());
+        }
+        let (name, shown) = (&self.name, excerpt(host));
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{name}' does not name host '{shown}'"),
+            format!(
+                "an admin names all its hosts: fairlead account add {name} --hosts 'PATTERN,PATTERN'"
+            ),
         ))
     }
 }
@@ -157,7 +149,7 @@ pub(crate) struct Credentials {
 /// An account as it is stored.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
-    hash: String,
+    hash: Option<Hash>,
     who: Who,
     limits: Limits,
 }
@@ -166,7 +158,7 @@ impl Known {
     fn of(name: &str, body: &Value) -> Self {
         let hash = body.get("token_hash").and_then(Value::as_str);
         Self {
-            hash: hash.unwrap_or_default().to_owned(),
+            hash: hash.and_then(|text| Hash::from_hex(text).ok()),
             who: who_of(name, body),
             limits: limits_from(body),
         }
@@ -178,9 +170,10 @@ impl Known {
 pub(crate) struct Accounts {
     access: Access,
     known: Mutex<Fresh<Known>>,
-    /// By hash of the token, made of `known`.
-    by_hash: RwLock<BTreeMap<String, Who>>,
-    built_in: Option<(String, Who)>,
+    /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
+    /// time: how long a look takes says nothing of what is stored.
+    by_hash: RwLock<HashMap<Hash, Who>>,
+    built_in: Option<(Hash, Who)>,
 }
 
 impl Accounts {
@@ -192,6 +185,7 @@ impl Accounts {
                 Who {
                     name: name.clone(),
                     role: Role::Admin,
+                    hosts: HostNames::all(),
                     vip: true,
                     open: false,
                 },
@@ -246,7 +240,7 @@ impl Accounts {
         work(&mut known);
         let by_hash = known
             .iter()
-            .map(|(_, known)| (known.hash.clone(), known.who.clone()));
+            .filter_map(|(_, known)| Some((known.hash?, known.who.clone())));
         *self.by_hash.write().unwrap_or_else(PoisonError::into_inner) = by_hash.collect();
     }
 
@@ -280,6 +274,16 @@ impl Accounts {
         let Some(who) = built_in.or_else(stored) else {
             return refuse("the token is not known");
         };
+        if who.role == Role::Unknown {
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!(
+                    "account '{}' has a role that this replica does not know",
+                    who.name
+                ),
+                "a newer version gave it: upgrade all replicas, or ask an admin for another role",
+            ));
+        }
         match &credentials.account {
             Some(account) if *account != who.name && !who.is_admin() => {
                 refuse("the token belongs to another account than my_account says")
@@ -302,6 +306,22 @@ impl Accounts {
         built_in.or_else(known)
     }
 
+    /// Says of each testbox account that names no hosts what that means.
+    pub(crate) fn warn_of_unnamed_hosts(&self) {
+        if !self.tokens_needed() {
+            return;
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (account, Known { who, .. }) in known.iter() {
+            if who.role == Role::Testbox && who.hosts.is_unsaid() {
+                tracing::warn!(
+                    account,
+                    "this testbox account names no hosts, so its token is good for every host (hint: fairlead account add NAME --hosts 'PATTERN')"
+                );
+            }
+        }
+    }
+
     /// Whether tokens are needed.
     pub(crate) fn tokens_needed(&self) -> bool {
         self.access == Access::Tokens
@@ -309,13 +329,10 @@ impl Accounts {
 }
 
 fn who_of(name: &str, body: &Value) -> Who {
-    let role = body
-        .get("role")
-        .and_then(Value::as_str)
-        .and_then(|role| Role::parse(role).ok());
     Who {
         name: name.to_owned(),
-        role: role.unwrap_or(Role::User),
+        role: Role::of(&role_of(body)),
+        hosts: HostNames::of(body),
         vip: body.get("vip").and_then(Value::as_bool).unwrap_or(false),
         open: false,
     }
@@ -356,8 +373,8 @@ pub(crate) async fn set_account(
         .as_ref()
         .map_or_else(|| json!({}), |doc| doc.body.clone());
     let role = match &change.role {
-        Some(role) => Role::parse(role)?,
-        None => who_of(name, &before).role,
+        Some(role) => Role::check(role)?.to_owned(),
+        None => role_of(&before),
     };
     let limits = changed(limits_from(&before), &change.limits)?;
     let vip = change.vip.unwrap_or_else(|| who_of(name, &before).vip);
@@ -365,15 +382,18 @@ pub(crate) async fn set_account(
     let has_token = before.get("token_hash").is_some_and(Value::is_string);
     let token = (with_token && (!has_token || change.new_token)).then(new_token);
     let hash = match &token {
-        Some(token) => Value::String(token_hash(token)),
+        Some(token) => Value::String(token_hash(token).to_hex().to_string()),
         None => before.get("token_hash").cloned().unwrap_or(Value::Null),
     };
     let mut body = before;
     if let Some(fields) = body.as_object_mut() {
-        fields.insert("role".to_owned(), json!(role.as_str()));
+        fields.insert("role".to_owned(), json!(role));
         fields.insert("vip".to_owned(), json!(vip));
         fields.insert("token_hash".to_owned(), hash);
         fields.insert("limits".to_owned(), json!(limits));
+        if let Some(patterns) = &change.hosts {
+            host_names::set(fields, patterns, &role)?;
+        }
     }
     let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
     let write = DocWrite {
@@ -384,11 +404,8 @@ pub(crate) async fn set_account(
     let outcome = store.put_docs(DocKind::Account, vec![write]).await.pop();
     let version = outcome.unwrap_or(Ok(Version::default()))?;
     let view = AccountView {
-        my_account: name.to_owned(),
-        role: role.as_str().to_owned(),
-        vip,
-        limits,
         my_token: token,
+        ..view_of(name, &body)
     };
     Ok(Written {
         view,
@@ -405,7 +422,11 @@ fn refuse_rights(change: &AccountChange) -> Result<(), Refusal> {
         .map(|role| format!("role: '{}'", excerpt(role)));
     let vip = change.vip.map(|vip| format!("vip: {vip}"));
     let token = change.new_token.then(|| "new_token: true".to_owned());
-    let Some(right) = role.or(vip).or(token) else {
+    let hosts = change
+        .hosts
+        .as_ref()
+        .map(|hosts| format!("hosts: '{}'", excerpt(&hosts.join(","))));
+    let Some(right) = role.or(hosts).or(vip).or(token) else {
         return Ok(());
     };
     Err(Refusal::new(
@@ -437,19 +458,28 @@ impl Core {
 /// All accounts, without tokens.
 pub(crate) async fn list_accounts(store: &dyn JobStore) -> Result<Vec<AccountView>, Refusal> {
     let docs = store.list_docs(DocKind::Account).await?;
-    Ok(docs
-        .into_iter()
-        .map(|doc| {
-            let who = who_of(&doc.id, &doc.body);
-            AccountView {
-                limits: limits_from(&doc.body),
-                my_account: doc.id,
-                role: who.role.as_str().to_owned(),
-                vip: who.vip,
-                my_token: None,
-            }
-        })
-        .collect())
+    Ok(docs.iter().map(|doc| view_of(&doc.id, &doc.body)).collect())
+}
+
+/// An account for people, without its token.
+fn view_of(name: &str, body: &Value) -> AccountView {
+    let who = who_of(name, body);
+    let mut view = AccountView {
+        my_account: name.to_owned(),
+        role: role_of(body),
+        vip: who.vip,
+        limits: limits_from(body),
+        ..AccountView::default()
+    };
+    if who.role == Role::Testbox {
+        view.hosts = who.hosts.shown();
+        if who.hosts.is_unsaid() {
+            view.hint = format!(
+                "account '{name}' names no hosts, so its token is good for every host: fairlead account add {name} --hosts 'PATTERN,PATTERN'"
+            );
+        }
+    }
+    view
 }
 
 #[cfg(test)]
@@ -498,6 +528,34 @@ mod tests {
             .identify(&said(Some("secret"), Some("user1")))
             .unwrap();
         assert!(who.may_act_for("user1"));
+    }
+
+    /// A newer version may have roles that mean less than a user's.
+    #[tokio::test]
+    async fn an_unknown_role_may_do_nothing_and_stays_what_it_is() {
+        let data = tempfile::tempdir().unwrap();
+        let store = crate::testing::embedded(&data);
+        let body = json!({"role": "auditor", "token_hash": token_hash("t").to_hex().to_string()});
+        let write = DocWrite {
+            id: "ann".to_owned(),
+            expect: Expect::Any,
+            body: Some(body),
+        };
+        store.put_docs(DocKind::Account, vec![write]).await;
+        let accounts = Accounts::new(Access::Tokens, None);
+        accounts.reload(store.as_ref()).await.unwrap();
+        let refused = accounts.identify(&said(Some("t"), None)).unwrap_err();
+        assert_eq!(refused.status, 403);
+        assert!(!accounts.named("ann").unwrap().may_act_for("ann"));
+        let change = AccountChange {
+            vip: Some(true),
+            ..AccountChange::default()
+        };
+        let written = set_account(store.as_ref(), "ann", &change, true)
+            .await
+            .ok()
+            .unwrap();
+        assert_eq!(written.view.role, "auditor");
     }
 
     #[test]

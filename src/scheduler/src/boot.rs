@@ -3,19 +3,20 @@
 //! Such a box has no agent and no heartbeats: each boot is a session of its own, a job that was only
 //! dispatched is handed out again, one that had begun is lost (DESIGN section 6).
 
-use std::io::Write;
-
 use fairlead_api::{ConsumeRequest, ErrorCode, Grant};
 use fairlead_job::{JobId, Spec, Stage};
 use serde_json::{Value, json};
 
 use crate::{
+    accounts::Who,
     consume::{Ask, WAIT_S_MAX},
     core::Core,
     hosts::{Host, UNKNOWN_MEMORY_MB},
     http::Query,
+    initrd,
     lease::BOOT_SESSION,
     refusal::{Refusal, excerpt},
+    speaker::Speaker,
     update::Report,
 };
 
@@ -64,9 +65,11 @@ impl Core {
         boot_type: BootType,
         query: &Query,
         here: &str,
+        who: &Who,
     ) -> Result<BootAnswer, Refusal> {
         let ask = self.boot_ask(query)?;
         let host = ask.offerer.host.clone();
+        who.require_host(&host)?;
         let answer = self.consume(ask).await?;
         let sched = scheduler_address(query, here);
         Ok(match answer.jobs.first() {
@@ -126,15 +129,16 @@ impl Core {
         Ask::of(&name, request)
     }
 
-    /// The job as an initrd. Its first download means that the box boots.
+    /// The job as an initrd. Its first download means that the box boots. `here` is how the box reaches us.
     pub(crate) async fn job_initrd(
         self: &std::sync::Arc<Self>,
         id: JobId,
-        token: Option<&str>,
+        token: &str,
+        here: &str,
     ) -> Result<Vec<u8>, Refusal> {
-        let job = self.job(id).await?;
-        let speaker = self.speaker(&job.state, token, None, None)?;
-        if speaker != crate::update::Speaker::Present {
+        let job = self.job_of_token(id, Some(token)).await?;
+        let speaker = self.speaker(&job.state, Some(token), None, None)?;
+        if speaker != Speaker::Present {
             return Err(Refusal::new(
                 ErrorCode::Conflict,
                 "this attempt is over",
@@ -145,16 +149,23 @@ impl Core {
         let Some(mut spec) = bodies.pop().flatten() else {
             return Err(Refusal::no_job(id));
         };
-        self.sealer.open_secrets(&mut spec);
+        self.sealer.open_secrets(&mut spec).map_err(Refusal::from)?;
         if job.state.stage == Stage::Dispatch {
             let boot = Report {
                 stage: Some(Stage::Boot),
-                token: token.map(str::to_owned),
+                token: Some(token.to_owned()),
                 ..Report::default()
             };
             self.report(id, &boot, None).await?;
         }
-        archive(&spec).map_err(|error| {
+        let about = initrd::About {
+            state: &job.state,
+            token,
+            here,
+            schedulers: initrd::schedulers(here, &self.url, &self.replicas.peers(self.clock.now())),
+        };
+        let packed = initrd::archive(spec, &about);
+        packed.map_err(|error| {
             tracing::error!(job_id = %id, %error, "a job could not be packed");
             Refusal::new(
                 ErrorCode::Internal,
@@ -307,54 +318,6 @@ fn idle_script(boot_type: BootType, sched: &str, query: &Query, host: &str) -> S
     }
 }
 
-/// `job.yaml` and `job.sh` below `/lkp/scheduled`, as a gzipped cpio archive (newc).
-fn archive(spec: &Spec) -> std::io::Result<Vec<u8>> {
-    let yaml = serde_json::to_vec_pretty(spec)?;
-    let script = spec
-        .get("script")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .as_bytes()
-        .to_vec();
-    let mut cpio = Vec::new();
-    for folder in ["lkp", "lkp/scheduled"] {
-        cpio_entry(&mut cpio, folder, 0o040_755, &[])?;
-    }
-    cpio_entry(&mut cpio, "lkp/scheduled/job.yaml", 0o100_600, &yaml)?;
-    cpio_entry(&mut cpio, "lkp/scheduled/job.sh", 0o100_700, &script)?;
-    cpio_entry(&mut cpio, "TRAILER!!!", 0, &[])?;
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(&cpio)?;
-    packed.finish()
-}
-
-/// One entry of a newc archive: a header of 8-digit hexadecimal numbers, name and data padded to 4.
-fn cpio_entry(out: &mut Vec<u8>, name: &str, mode: u32, data: &[u8]) -> std::io::Result<()> {
-    let inode = out.len() + 1;
-    write!(
-        out,
-        "070701{inode:08x}{mode:08x}{:08x}{:08x}{:08x}{:08x}",
-        0, 0, 1, 0
-    )?;
-    write!(
-        out,
-        "{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}",
-        data.len(),
-        0,
-        0,
-        0,
-        0,
-        name.len() + 1,
-        0
-    )?;
-    out.extend_from_slice(name.as_bytes());
-    out.push(0);
-    out.resize(out.len().next_multiple_of(4), 0);
-    out.extend_from_slice(data);
-    out.resize(out.len().next_multiple_of(4), 0);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,23 +368,5 @@ mod tests {
         assert!(script.contains(
             "(http,s:3000)/srv/scheduler/pending-jobs/2611210236110700000/job.cgz?job_token=t"
         ));
-    }
-
-    #[test]
-    fn the_initrd_is_a_gzipped_cpio() {
-        let packed = archive(&grant().job).unwrap();
-        let mut cpio = Vec::new();
-        std::io::Read::read_to_end(
-            &mut flate2::read::GzDecoder::new(packed.as_slice()),
-            &mut cpio,
-        )
-        .unwrap();
-        let text = String::from_utf8_lossy(&cpio);
-        assert!(
-            text.starts_with("070701")
-                && text.contains("lkp/scheduled/job.yaml\0")
-                && text.contains("TRAILER!!!")
-        );
-        assert_eq!(cpio.len() % 4, 0);
     }
 }

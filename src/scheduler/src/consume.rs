@@ -16,7 +16,7 @@ use crate::{
     accounts::check_name,
     core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
-    lease::{KnownClaim, without_body},
+    lease::{KnownClaim, without_body, without_key},
     refusal::Refusal,
     turns::Turn,
     waiters::{Claimed, Waiter},
@@ -473,10 +473,13 @@ impl Core {
         let mut grants = Vec::new();
         for (job, body) in held.into_iter().zip(bodies) {
             let Some(mut spec) = body else {
-                self.put_off_without_body(&job.state).await;
+                self.put_off(&job.state, without_body).await;
                 continue;
             };
-            self.sealer.open_secrets(&mut spec);
+            if self.sealer.open_secrets(&mut spec).is_err() {
+                self.put_off(&job.state, without_key).await;
+                continue;
+            }
             grants.push(self.grant(&job.state, spec));
         }
         Ok(grants)
@@ -503,21 +506,22 @@ impl Core {
         }
     }
 
-    async fn put_off_without_body(self: &Arc<Self>, state: &JobState) {
+    /// A claimed job that cannot be handed out as it is in the store.
+    async fn put_off(self: &Arc<Self>, state: &JobState, next: fn(&JobState, u64) -> JobState) {
         let (token, now_ms) = (state.claim_token.clone(), self.clock.wall_ms());
         let outcome = self
             .change(state.job_id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();
-                Ok(same.then(|| without_body(state, now_ms)))
+                Ok(same.then(|| next(state, now_ms)))
             })
             .await;
         match outcome {
             Ok(changed) => {
-                let stage = changed.after.state.stage;
-                tracing::warn!(job_id = %state.job_id, %stage, "a job has no body in the store");
+                let (stage, reason) = (changed.after.state.stage, &changed.after.state.reason);
+                tracing::warn!(job_id = %state.job_id, %stage, reason, "a job could not be handed out");
             }
             Err(refusal) => {
-                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "a job without a body could not be put off");
+                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "a job that cannot be handed out could not be put off");
             }
         }
     }

@@ -10,7 +10,7 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobStore, StoreError}
 use serde_json::{Map, Value, json};
 
 use crate::{
-    accounts::check_name,
+    accounts::{Who, check_name},
     closures::Closure,
     core::Core,
     explain::why_idle,
@@ -210,6 +210,17 @@ impl Hosts {
             .map(|host| host.key().clone())
     }
 
+    /// Another host that has one of these addresses.
+    fn owner_of(&self, macs: &[String], but: &str) -> Option<(String, String)> {
+        self.0
+            .iter()
+            .filter(|host| host.key() != but)
+            .find_map(|host| {
+                let mac = macs.iter().find(|mac| host.macs.contains(mac))?;
+                Some((mac.clone(), host.key().clone()))
+            })
+    }
+
     /// Looks at each of them.
     pub(crate) fn each(&self, mut look: impl FnMut(&str, &Host)) {
         let all = self.0.iter();
@@ -261,10 +272,21 @@ impl Core {
         &self,
         name: &str,
         body: &Map<String, Value>,
+        who: &Who,
     ) -> Result<HostView, Refusal> {
         let now_ms = self.clock.wall_ms();
         let mut wanted = self.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
+        if let Some((mac, owner)) = self.hosts.owner_of(&wanted.macs, name)
+            && !who.may_be_host(&owner)
+        {
+            // A box that boots is known by it.
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!("mac_addr: {mac} is another host's"),
+                "an admin can register it, or take it away from the other host",
+            ));
+        }
         if wanted.kinds.is_empty() {
             wanted.kinds = vec![TboxType::Hw];
         }

@@ -22,6 +22,10 @@ const ATTEMPTS_KEPT: usize = NOT_ON_MAX;
 const BODY_COMES_MS: u64 = 60_000;
 /// How long until a job without one is handed out again, ms.
 const BODY_AGAIN_MS: u64 = 5_000;
+/// How long a job waits for the key of its secrets, ms: an operator may be importing it.
+const KEY_COMES_MS: u64 = 60_000;
+/// Why a job waits for that, and why it ends.
+const NO_KEY: &str = "its secrets cannot be opened: they are sealed with a key that this lab does not have (an operator can import it)";
 /// Sessions of testboxes that boot by themselves (iPXE, grub): they send no heartbeats.
 pub(crate) const BOOT_SESSION: &str = "boot:";
 
@@ -67,10 +71,24 @@ pub(crate) fn without_body(state: &JobState, now_ms: u64) -> JobState {
             reason,
         );
     }
-    let mut next = given_back(state, now_ms, reason);
+    not_before(given_back(state, now_ms, reason), now_ms, BODY_AGAIN_MS)
+}
+
+/// The state of a claimed job whose secrets cannot be opened: it waits for the key once, and then ends. Without its
+/// secrets it would only fail in a way that nobody understands.
+pub(crate) fn without_key(state: &JobState, now_ms: u64) -> JobState {
+    if state.reason == NO_KEY {
+        let end = Stage::AbortInvalid;
+        return ended(state, end, Health::AbortInvalid, now_ms, NO_KEY);
+    }
+    not_before(given_back(state, now_ms, NO_KEY), now_ms, KEY_COMES_MS)
+}
+
+/// The same, not handed out for so long.
+fn not_before(mut next: JobState, now_ms: u64, for_ms: u64) -> JobState {
     if next.stage == Stage::Submit {
         next.ready = false;
-        next.start_ms = next.start_ms.max(now_ms.saturating_add(BODY_AGAIN_MS));
+        next.start_ms = next.start_ms.max(now_ms.saturating_add(for_ms));
     }
     next
 }
@@ -399,6 +417,29 @@ mod tests {
         );
         let late = without_body(&claimed, 1_000 + BODY_COMES_MS);
         assert_eq!(late.stage, Stage::AbortInvalid);
+    }
+
+    #[test]
+    fn a_job_whose_secrets_cannot_be_opened_waits_for_the_key_once_and_ends() {
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            ..held()
+        };
+        let soon = without_key(&claimed, 2_000);
+        assert_eq!(
+            (soon.stage, soon.ready, soon.start_ms),
+            (Stage::Submit, false, 2_000 + KEY_COMES_MS)
+        );
+        let again = JobState {
+            stage: Stage::Dispatch,
+            claim_token: "u".into(),
+            ..soon
+        };
+        let late = without_key(&again, 2_000 + KEY_COMES_MS);
+        assert_eq!(
+            (late.stage, late.health, late.reason.as_str()),
+            (Stage::AbortInvalid, Health::AbortInvalid, NO_KEY)
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_store::{ItemError, StoreError};
 
+use crate::secrets::NoKey;
+
 /// So much of a bad value is said back.
 const EXCERPT_CHARS: usize = 40;
 
@@ -72,6 +74,16 @@ impl From<ErrorBody> for Refusal {
     fn from(body: ErrorBody) -> Self {
         let status = body.code.status();
         Self { body, status }
+    }
+}
+
+impl From<NoKey> for Refusal {
+    fn from(_: NoKey) -> Self {
+        Self::new(
+            ErrorCode::Unavailable,
+            "the secrets cannot be opened: they are sealed with a key that this lab does not have",
+            "an operator can import the key from a backup: fairlead key import FILE",
+        )
     }
 }
 

@@ -69,10 +69,11 @@ impl Replica {
     /// The store cannot be read, or another living replica has its name.
     pub async fn start(config: Config, parts: Parts, url: String) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
-        let sealer = Sealer::open(parts.store.as_ref()).await?;
+        let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
         let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
         core.join().await?;
         let at = core.restore().await?;
+        core.accounts.warn_of_unnamed_hosts();
         core.tasks
             .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
         core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));

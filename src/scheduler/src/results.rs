@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use crate::{clock::utc_date, core::Core, refusal::Refusal, update::Speaker};
+use crate::{clock::utc_date, core::Core, refusal::Refusal, speaker::Speaker};
 
 /// Ends the names of uploads that are not whole yet.
 const PART: &str = ".part";

@@ -1,73 +1,75 @@
 //! Secrets of jobs are sealed before they are stored, and job tokens are derived, never stored.
 //!
-//! Both come from one key that all replicas of a lab share (a small document, made once). A job token is
-//! a keyed hash of job, attempt and claim token, so any replica can check it and repeat it.
+//! Both come from the keys that all replicas of a lab share (`keyring`). A job token is a keyed hash of job, attempt
+//! and claim token, so any replica can check it and repeat it. Tokens are compared in constant time.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
+use blake3::Hash;
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce, aead::Aead};
 use fairlead_job::{JobId, Spec};
-use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError};
-use serde_json::{Value, json};
+use fairlead_store::{JobStore, StoreError};
+use serde_json::Value;
+
+use crate::{
+    Clock,
+    keyring::{self, KEY_BYTES, LabKey, Ring, from_hex, to_hex},
+};
 
 /// The field that authors write.
 const PLAIN: &str = "secrets";
 /// The field that is stored instead.
 const SEALED: &str = "secrets_sealed";
-/// The settings document that holds the key.
-const KEY_DOC: &str = "sealing-key";
-/// Tries to find or make it: as many replicas may begin at the same moment.
-const OPEN_TRIES_MAX: usize = 8;
 /// Bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
-/// Seals, opens and signs.
-pub(crate) struct Sealer {
-    key: [u8; 32],
-}
+/// A job's secrets are sealed with a key that this lab does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoKey;
 
-impl std::fmt::Debug for Sealer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sealer")
-    }
+/// Seals, opens and signs.
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    ring: RwLock<Arc<Ring>>,
+    clock: Clock,
 }
 
 impl Sealer {
     /// A sealer with this key.
-    pub(crate) fn with_key(key: [u8; 32]) -> Self {
-        Self { key }
+    #[cfg(test)]
+    pub(crate) fn with_key(key: [u8; KEY_BYTES], clock: Clock) -> Self {
+        Self::with_ring(Ring::of_one(key), clock)
     }
 
-    /// Reads the lab's key from the store, or makes it when there is none yet.
-    pub(crate) async fn open(store: &dyn JobStore) -> Result<Self, StoreError> {
-        for _ in 0..OPEN_TRIES_MAX {
-            let known = store.get_doc(DocKind::Setting, KEY_DOC).await?;
-            let (expect, body) = match known {
-                Some(doc) => (Expect::Version(doc.version), doc.body),
-                None => (
-                    Expect::Absent,
-                    json!({ "key": to_hex(&random_bytes::<32>()) }),
-                ),
-            };
-            let text = body.get("key").and_then(Value::as_str).unwrap_or_default();
-            let key = from_hex(text).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-            let key = key.ok_or_else(|| StoreError::Unusable {
-                reason: "the sealing key in the store is not 64 hexadecimal digits".to_owned(),
-                hint: "restore the settings document 'sealing-key' from a backup".to_owned(),
-            })?;
-            // A key that was only read may vanish with the node that showed it, and this replica would refuse
-            // every other one's tokens. Whoever comes second finds the first one's key in the next round.
-            let write = DocWrite {
-                id: KEY_DOC.to_owned(),
-                expect,
-                body: Some(body),
-            };
-            let written = store.put_docs(DocKind::Setting, vec![write]).await;
-            if matches!(written.first(), Some(Ok(_))) {
-                return Ok(Self::with_key(key));
-            }
+    fn with_ring(ring: Ring, clock: Clock) -> Self {
+        Self {
+            ring: RwLock::new(Arc::new(ring)),
+            clock,
         }
-        Err(StoreError::Unavailable {
-            reason: "the sealing key could not be written".to_owned(),
-        })
+    }
+
+    /// Reads the lab's keys from the store, or makes the first one of a new lab.
+    pub(crate) async fn open(store: &dyn JobStore, clock: Clock) -> Result<Self, StoreError> {
+        let ring = keyring::begin(store, random_bytes::<KEY_BYTES>).await?;
+        Ok(Self::with_ring(ring, clock))
+    }
+
+    /// Reads the keys anew: another replica's operator may have added one.
+    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
+        let ring = match keyring::renew(store, &self.ring()).await {
+            // The keys that are known here are good all the same.
+            Err(StoreError::Unusable { reason, .. }) => {
+                tracing::error!(reason, "the lab's keys cannot be read");
+                return Ok(());
+            }
+            ring => ring?,
+        };
+        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+        Ok(())
+    }
+
+    fn ring(&self) -> Arc<Ring> {
+        Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces `secrets` by its sealed form.
@@ -78,37 +80,35 @@ impl Sealer {
         };
         let nonce = random_bytes::<NONCE_BYTES>();
         let text = secrets.to_string();
-        if let Ok(sealed) = self
-            .cipher()
-            .encrypt(XNonce::from_slice(&nonce), text.as_bytes())
-        {
+        let ring = self.ring();
+        let sealed = ring.active(self.clock.wall_ms()).and_then(|key| {
+            let nonce = XNonce::from_slice(&nonce);
+            cipher(key).encrypt(nonce, text.as_bytes()).ok()
+        });
+        if let Some(sealed) = sealed {
             let mut bytes = nonce.to_vec();
             bytes.extend(sealed);
             spec.insert(SEALED.to_owned(), Value::String(to_hex(&bytes)));
         }
     }
 
-    /// Puts `secrets` back in the clear, for the testbox that runs the job. Not openable: left out.
-    pub(crate) fn open_secrets(&self, spec: &mut Spec) {
-        let Some(Value::String(text)) = spec.shift_remove(SEALED) else {
-            return;
+    /// Puts `secrets` back in the clear, for the testbox that runs the job.
+    pub(crate) fn open_secrets(&self, spec: &mut Spec) -> Result<(), NoKey> {
+        let Some(sealed) = spec.get(SEALED) else {
+            return Ok(());
         };
-        let opened = from_hex(&text).and_then(|bytes| {
-            let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES)?;
-            let plain = self
-                .cipher()
-                .decrypt(XNonce::from_slice(nonce), sealed)
-                .ok()?;
+        let bytes = sealed.as_str().and_then(from_hex).ok_or(NoKey)?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE_BYTES).ok_or(NoKey)?;
+        let ring = self.ring();
+        let mut opened = ring.newest_first().filter_map(|key| {
+            let nonce = XNonce::from_slice(nonce);
+            let plain = cipher(key).decrypt(nonce, sealed).ok()?;
             serde_json::from_slice(&plain).ok()
         });
-        match opened {
-            Some(secrets) => {
-                spec.insert(PLAIN.to_owned(), secrets);
-            }
-            None => {
-                tracing::error!("the secrets of a job cannot be opened: sealed with another key");
-            }
-        }
+        let secrets: Value = opened.next().ok_or(NoKey)?;
+        spec.shift_remove(SEALED);
+        spec.insert(PLAIN.to_owned(), secrets);
+        Ok(())
     }
 
     /// Takes secrets out altogether, for people.
@@ -119,24 +119,57 @@ impl Sealer {
 
     /// The token that allows what the holder of this attempt may do.
     pub(crate) fn job_token(&self, id: JobId, attempt: u16, claim_token: &str) -> String {
-        let what = format!("{id}/{attempt}/{claim_token}");
-        blake3::keyed_hash(&self.key, what.as_bytes())
-            .to_hex()
-            .to_string()
+        self.sign(&of_claim(id, attempt, claim_token))
+    }
+
+    /// Whether a token is that of this attempt.
+    pub(crate) fn is_job_token(&self, token: &str, id: JobId, attempt: u16, claim: &str) -> bool {
+        self.is_signed(token, &of_claim(id, attempt, claim))
     }
 
     /// The token by which replicas of one lab know each other.
     pub(crate) fn peer_token(&self) -> String {
-        blake3::keyed_hash(&self.key, b"peer").to_hex().to_string()
+        self.sign(PEER)
     }
 
-    fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new(Key::from_slice(&self.key))
+    /// Whether a token is that of a replica of this lab.
+    pub(crate) fn is_peer_token(&self, token: &str) -> bool {
+        self.is_signed(token, PEER)
+    }
+
+    fn sign(&self, what: &str) -> String {
+        let ring = self.ring();
+        let key = ring.active(self.clock.wall_ms());
+        key.map_or_else(String::new, |key| signed(key, what).to_hex().to_string())
+    }
+
+    fn is_signed(&self, token: &str, what: &str) -> bool {
+        let Ok(token) = Hash::from_hex(token) else {
+            return false;
+        };
+        // Hashes compare in constant time.
+        let ring = self.ring();
+        ring.newest_first().any(|key| signed(key, what) == token)
     }
 }
 
+/// What replicas sign for each other.
+const PEER: &str = "peer";
+
+fn of_claim(id: JobId, attempt: u16, claim_token: &str) -> String {
+    format!("{id}/{attempt}/{claim_token}")
+}
+
+fn signed(key: &LabKey, what: &str) -> Hash {
+    blake3::keyed_hash(&key.bytes, what.as_bytes())
+}
+
+fn cipher(key: &LabKey) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(Key::from_slice(&key.bytes))
+}
+
 /// Random bytes from the system's source, as version 4 uuids give them.
-fn random_bytes<const N: usize>() -> [u8; N] {
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     for chunk in bytes.chunks_mut(32) {
         let (a, b) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
@@ -157,56 +190,83 @@ pub(crate) fn new_token() -> String {
 }
 
 /// What is stored of a token.
-pub(crate) fn token_hash(token: &str) -> String {
-    blake3::hash(token.as_bytes()).to_hex().to_string()
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            for digit in [byte >> 4, byte & 15] {
-                text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-            }
-            text
-        })
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len() / 2)
-        .map(|i| u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok())
-        .collect()
+pub(crate) fn token_hash(token: &str) -> Hash {
+    blake3::hash(token.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    #[test]
-    fn sealed_secrets_hide_and_come_back() {
-        let sealer = Sealer::with_key([7; 32]);
+    use serde_json::json;
+
+    use super::*;
+    use crate::{keyring::SETTLES_MS, testing::embedded};
+
+    fn sealer(key: u8) -> Sealer {
+        Sealer::with_key([key; KEY_BYTES], Clock::system())
+    }
+
+    fn spec() -> Spec {
         let Value::Object(spec) = json!({"suite": "x", "secrets": {"password": "hush"}}) else {
             unreachable!()
         };
-        let mut sealed = spec.clone();
-        sealer.seal(&mut sealed);
+        spec
+    }
+
+    #[test]
+    fn sealed_secrets_hide_and_come_back() {
+        let mut sealed = spec();
+        sealer(7).seal(&mut sealed);
         assert!(!serde_json::to_string(&sealed).unwrap().contains("hush"));
         let mut opened = sealed.clone();
-        sealer.open_secrets(&mut opened);
-        assert_eq!(opened, spec);
-        Sealer::with_key([8; 32]).open_secrets(&mut sealed);
+        sealer(7).open_secrets(&mut opened).unwrap();
+        assert_eq!(opened, spec());
+        assert_eq!(sealer(8).open_secrets(&mut sealed), Err(NoKey));
         assert!(sealed.get(PLAIN).is_none());
     }
 
     #[test]
     fn a_job_token_belongs_to_one_attempt() {
-        let sealer = Sealer::with_key([7; 32]);
-        let id = JobId::new(2_611_210_236_110_700_000);
-        assert_eq!(sealer.job_token(id, 1, "t"), sealer.job_token(id, 1, "t"));
-        assert_ne!(sealer.job_token(id, 1, "t"), sealer.job_token(id, 2, "t"));
+        let (sealer, id) = (sealer(7), JobId::new(2_611_210_236_110_700_000));
+        let token = sealer.job_token(id, 1, "t");
+        assert!(sealer.is_job_token(&token, id, 1, "t"));
+        for (attempt, claim) in [(2, "t"), (1, "u")] {
+            assert!(!sealer.is_job_token(&token, id, attempt, claim));
+        }
+        assert!(!sealer.is_job_token("", id, 1, "t") && !sealer.is_job_token("x", id, 1, "t"));
         assert_ne!(new_token(), new_token());
+    }
+
+    /// One replica heard of the new key, the other one reads it later.
+    #[tokio::test(start_paused = true)]
+    async fn tokens_and_secrets_outlive_a_new_key_at_all_replicas() {
+        let data = tempfile::tempdir().unwrap();
+        let store = embedded(&data);
+        let clock = Clock::simulated(1_000, Arc::default());
+        let a = Sealer::open(store.as_ref(), clock.clone()).await.unwrap();
+        let b = Sealer::open(store.as_ref(), clock.clone()).await.unwrap();
+        let id = JobId::new(7);
+        let (before, mut sealed) = (a.job_token(id, 1, "t"), spec());
+        a.seal(&mut sealed);
+
+        keyring::rotate(store.as_ref(), random_bytes(), clock.wall_ms())
+            .await
+            .unwrap();
+        a.reload(store.as_ref()).await.unwrap();
+        assert!(
+            b.is_job_token(&a.job_token(id, 1, "t"), id, 1, "t"),
+            "b has not read it"
+        );
+        b.reload(store.as_ref()).await.unwrap();
+        tokio::time::advance(Duration::from_millis(SETTLES_MS)).await;
+        let after = a.job_token(id, 1, "t");
+        assert_ne!(after, before);
+        for token in [&before, &after] {
+            assert!(b.is_job_token(token, id, 1, "t"));
+        }
+        assert!(b.is_peer_token(&a.peer_token()));
+        b.open_secrets(&mut sealed).unwrap();
+        assert_eq!(sealed, spec());
     }
 }

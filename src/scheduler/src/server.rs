@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use fairlead_api::AccountChange;
+use fairlead_api::{AccountChange, AccountView};
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 use hyper::{
     Request,
@@ -58,6 +58,14 @@ pub enum StartError {
         path: String,
         /// The system's words.
         cause: std::io::Error,
+    },
+    /// The lab's keys could not be changed.
+    #[error("{message}\n  hint: {hint}")]
+    Key {
+        /// Why.
+        message: String,
+        /// What to do.
+        hint: String,
     },
     /// An account could not be made.
     #[error("{message}\n  hint: {hint}")]
@@ -127,22 +135,19 @@ impl Server {
     }
 }
 
-/// Creates an account directly in the store (no server must run on an embedded one) and returns its token.
+/// Creates or changes an account directly in the store (no server must run on an embedded one), with a new token.
 pub async fn add_account(
     config: &Config,
     name: &str,
-    role: &str,
-    vip: bool,
-) -> Result<String, StartError> {
+    change: &AccountChange,
+) -> Result<AccountView, StartError> {
     let store = open_store(config).await?;
     let change = AccountChange {
-        role: Some(role.to_owned()),
-        vip: Some(vip),
         new_token: true,
-        ..AccountChange::default()
+        ..change.clone()
     };
     match set_account(store.as_ref(), name, &change, true).await {
-        Ok(written) => Ok(written.view.my_token.unwrap_or_default()),
+        Ok(written) => Ok(written.view),
         Err(refusal) => Err(StartError::Account {
             message: refusal.body.message,
             hint: refusal.body.hint,
@@ -150,7 +155,7 @@ pub async fn add_account(
     }
 }
 
-async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
+pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     let data = |cause| StartError::Data {
         path: config.data_dir.display().to_string(),
         cause,

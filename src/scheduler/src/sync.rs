@@ -37,6 +37,8 @@ const RELOAD_EVERY: u64 = 2;
 const HOURS_EVERY: u64 = 5;
 /// How often hosts are, in looks.
 const HOSTS_EVERY: u64 = 10;
+/// How often the lab's keys are read anew, in looks: several times before a new one acts.
+const KEYS_EVERY: u64 = 10;
 /// How often the held jobs are compared with the store's, in looks.
 const HELD_EVERY: u64 = 10;
 /// How often jobs that wait for others are looked at whatever was announced, in looks.
@@ -197,6 +199,9 @@ impl Core {
         }
         if round.is_multiple_of(HOSTS_EVERY) {
             self.hosts.load(self.store.as_ref()).await?;
+        }
+        if round.is_multiple_of(KEYS_EVERY) {
+            self.sealer.reload(self.store.as_ref()).await?;
         }
         if round.is_multiple_of(HELD_EVERY) {
             self.compare_held().await?;

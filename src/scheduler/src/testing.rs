@@ -63,8 +63,8 @@ pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
 
 /// A replica's shared state over this store.
 pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
+    let sealer = Sealer::with_key([7; 32], clock.clone());
     let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
-    let sealer = Sealer::with_key([7; 32]);
     let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
     Arc::new(Core::new(config, parts, url, sealer, &stop))

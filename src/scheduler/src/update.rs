@@ -16,6 +16,7 @@ use crate::{
     jobs::Changed,
     lease::attempt_over,
     refusal::{Refusal, excerpt},
+    speaker::Speaker,
 };
 
 /// Longest renewal, seconds: 30 days, as compass-ci has it.
@@ -96,8 +97,8 @@ impl Report {
                     report.address = Some(address.ok_or_else(|| bad("an address or a host name"))?);
                 }
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
-                "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
                 "job_token" => report.token = Some(value.to_owned()),
+                "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
                 // job_step, ssh_port and others are for watchers; old clients send what they like.
                 _ => {}
             }
@@ -129,15 +130,6 @@ fn cut(text: &str, bytes_max: usize) -> &str {
         .find(|end| text.is_char_boundary(*end))
         .unwrap_or(0);
     text.get(..end).unwrap_or_default()
-}
-
-/// Which attempt a sender speaks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
-    /// The present one.
-    Present,
-    /// An earlier one, whose lease was lost.
-    Earlier(u16),
 }
 
 /// The state after a report; `None` when it changes nothing.
@@ -365,70 +357,16 @@ impl Core {
         who: Option<&Who>,
     ) -> Result<Changed, Refusal> {
         let now_ms = self.clock.wall_ms();
+        let token = report.token.as_deref();
         let changed = self
             .change(id, |state| {
-                let speaker = self.speaker(state, report.token.as_deref(), report.attempt, who)?;
+                let speaker = self.speaker(state, token, report.attempt, who)?;
                 after_report(state, speaker, report, now_ms)
             })
-            .await?;
+            .await
+            .map_err(|refusal| self.to_stranger(id, token, refusal))?;
         self.live.renew(id, self.clock.now());
         Ok(changed)
-    }
-
-    /// Which attempt the sender of a token speaks for; refuses strangers.
-    pub(crate) fn speaker(
-        &self,
-        state: &JobState,
-        token: Option<&str>,
-        attempt: Option<u16>,
-        who: Option<&Who>,
-    ) -> Result<Speaker, Refusal> {
-        let id = state.job_id;
-        if let Some(token) = token {
-            if !state.claim_token.is_empty()
-                && token == self.sealer.job_token(id, state.attempt, &state.claim_token)
-            {
-                return Ok(Speaker::Present);
-            }
-            let earlier = state.attempts.iter().rev().find(|a| {
-                !a.claim_token.is_empty()
-                    && token == self.sealer.job_token(id, a.attempt, &a.claim_token)
-            });
-            if let Some(earlier) = earlier {
-                return Ok(Speaker::Earlier(earlier.attempt));
-            }
-            // The token of a claim that was taken back: right once, over now.
-            if attempt.is_some() && token.len() == 64 && !state.stage.is_terminal() {
-                return Err(Refusal::new(
-                    ErrorCode::Conflict,
-                    format!("this token's claim of job {id} is over"),
-                    "stop the job; it is no longer this host's",
-                ));
-            }
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                format!("the token is not one of job {id}"),
-                "use the job_token of the grant",
-            ));
-        }
-        let trusted = who.is_some_and(|who| {
-            if self.accounts.tokens_needed() {
-                who.is_testbox()
-            } else {
-                who.may_act_for(&state.account)
-            }
-        });
-        if !trusted {
-            return Err(Refusal::new(
-                ErrorCode::Unauthorized,
-                "no job_token was sent",
-                "use the job_token of the grant",
-            ));
-        }
-        match attempt {
-            Some(attempt) if attempt < state.attempt => Ok(Speaker::Earlier(attempt)),
-            _ => Ok(Speaker::Present),
-        }
     }
 }
 

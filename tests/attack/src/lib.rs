@@ -9,6 +9,7 @@
 )]
 
 pub mod browser;
+pub mod guarded;
 pub mod page;
 
 pub use browser::Browser;

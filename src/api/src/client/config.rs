@@ -137,7 +137,6 @@ impl JobUpdate {
     pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
         push(&mut pairs, "attempt", self.attempt);
-        push(&mut pairs, "job_token", self.job_token.as_ref());
         push(&mut pairs, "job_stage", self.job_stage.as_ref());
         push(&mut pairs, "job_health", self.job_health.as_ref());
         push(&mut pairs, "job_step", self.job_step.as_ref());

@@ -55,10 +55,9 @@ impl Client {
         job_token: &str,
         body: UploadBody,
     ) -> Result<UploadOutcome, ClientError> {
-        let mut call = Call::post(result_path(path)?).query(vec![
-            ("job_id", job_id.to_owned()),
-            ("job_token", job_token.to_owned()),
-        ]);
+        let mut call = Call::post(result_path(path)?)
+            .query(vec![("job_id", job_id.to_owned())])
+            .job_token(Some(job_token));
         call.payload = match body {
             UploadBody::File(path) => Payload::File(FileBody { path }),
             UploadBody::Bytes(bytes) => Payload::Bytes {

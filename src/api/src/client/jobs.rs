@@ -112,7 +112,9 @@ impl Client {
     /// Always sent again: a report that is in already is confirmed. Refusals: 409 `conflict`, another
     /// attempt is on; 423 `closed`, it has ended.
     pub async fn update(&self, job_id: &str, update: &JobUpdate) -> Result<String, ClientError> {
-        let call = Call::post(of_job(job_id, "/update")?).query(update.pairs());
+        let call = Call::post(of_job(job_id, "/update")?)
+            .query(update.pairs())
+            .job_token(update.job_token.as_deref());
         self.run(&call).await?.text()
     }
 

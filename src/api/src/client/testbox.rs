@@ -54,10 +54,8 @@ impl Client {
     ) -> Result<PeersAnswer, ClientError> {
         let path = format!("/scheduler/v1/jobs/{}/wait_peer", segment(job_id)?);
         let call = Call::post(path)
-            .query(vec![
-                ("attempt", attempt.to_string()),
-                ("job_token", job_token.to_owned()),
-            ])
+            .query(vec![("attempt", attempt.to_string())])
+            .job_token(Some(job_token))
             .wait(WAIT_PEER);
         self.run(&call).await?.json()
     }
@@ -86,9 +84,9 @@ impl Client {
         let call = Call::post(path)
             .query(vec![
                 ("attempt", attempt.to_string()),
-                ("job_token", job_token.to_owned()),
                 ("offset", offset.to_string()),
             ])
+            .job_token(Some(job_token))
             .bytes("application/octet-stream", bytes);
         let reply = self.run(&call).await?;
         let value = reply.value().unwrap_or(Value::Null);

@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -22,6 +22,7 @@ use super::{
     files::FileBody,
     reply::{Reply, ReplyBody},
 };
+use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER};
 
 /// First pause between two rounds over the replicas; doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -57,6 +58,8 @@ struct Base {
     url: String,
     /// Keeps connections.
     kept: reqwest::Client,
+    /// Whether its last answer said that it takes the token of a job from a header.
+    takes_header: AtomicBool,
     /// Makes a new connection for each request. A kept connection may have died unseen, and then a
     /// request that was never read looks as if its outcome were unknown.
     fresh: reqwest::Client,
@@ -94,6 +97,8 @@ pub(super) struct Call {
     pub(super) repeat: Repeat,
     /// Whether the body of a good answer is handed on as it comes.
     pub(super) stream: bool,
+    /// The token of the job that it is about: sent as a header, so that no log of addresses has it.
+    pub(super) job_token: Option<String>,
 }
 
 impl Call {
@@ -106,7 +111,13 @@ impl Call {
             wait: Duration::ZERO,
             repeat: Repeat::Always,
             stream: false,
+            job_token: None,
         }
+    }
+
+    pub(super) fn job_token(mut self, token: Option<&str>) -> Self {
+        self.job_token = token.map(str::to_owned);
+        self
     }
 
     pub(super) fn get(path: impl Into<String>) -> Self {
@@ -299,6 +310,13 @@ impl Client {
         let mut request = http
             .request(call.method.clone(), format!("{}{}", base.url, call.path))
             .query(&call.query);
+        if let Some(token) = &call.job_token {
+            request = request.header(JOB_TOKEN_HEADER, token);
+            // A scheduler of before reads the query alone.
+            if !base.takes_header.load(Ordering::Relaxed) {
+                request = request.query(&[("job_token", token)]);
+            }
+        }
         let response = match &call.payload {
             Payload::File(file) => {
                 let (request, progress) = file.attach(request).await?;
@@ -315,6 +333,8 @@ impl Client {
             }
             Payload::None => send_within(request, limit).await?,
         };
+        let takes_header = response.headers().contains_key(ACCEPTS_HEADER);
+        base.takes_header.store(takes_header, Ordering::Relaxed);
         let status = response.status();
         let body = if call.stream && status.is_success() {
             ReplyBody::Stream(response)
@@ -385,6 +405,7 @@ impl Base {
         };
         Ok(Self {
             url: url.as_str().trim_end_matches('/').to_owned(),
+            takes_header: AtomicBool::new(false),
             kept: build(64)?,
             fresh: build(0)?,
         })

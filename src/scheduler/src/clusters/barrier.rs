@@ -8,10 +8,7 @@ use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use super::of;
 use crate::{
-    core::Core,
-    explain::why_it_waits,
-    refusal::Refusal,
-    update::{Report, Speaker},
+    core::Core, explain::why_it_waits, refusal::Refusal, speaker::Speaker, update::Report,
 };
 
 /// How long a request is held, less than anybody waits for an answer; the testbox asks again.
@@ -28,7 +25,9 @@ impl Core {
     ) -> Result<PeersAnswer, Refusal> {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
         let mut changes = self.changes.listen();
-        let jobs = self.may_ask(&self.stored_job(id).await?.state, report)?;
+        let own = self.stored_job(id).await;
+        let own = own.map_err(|refusal| self.to_stranger(id, report.token.as_deref(), refusal))?;
+        let jobs = self.may_ask(&own.state, report)?;
         loop {
             let found = self.look_at_cluster(&jobs).await?;
             let own = found.iter().flatten().find(|job| job.state.job_id == id);
@@ -53,6 +52,7 @@ impl Core {
     /// All jobs of the asker's cluster, if it has one and this is its present attempt.
     fn may_ask(&self, state: &JobState, report: &Report) -> Result<Vec<JobId>, Refusal> {
         let id = state.job_id;
+        let speaker = self.speaker(state, report.token.as_deref(), report.attempt, None)?;
         let Some((_, jobs)) = of(state) else {
             return Err(Refusal::new(
                 ErrorCode::WrongStage,
@@ -67,7 +67,6 @@ impl Core {
                 "stop it",
             ));
         }
-        let speaker = self.speaker(state, report.token.as_deref(), report.attempt, None)?;
         if speaker != Speaker::Present || !state.stage.is_held() {
             return Err(Refusal::new(
                 ErrorCode::Conflict,

@@ -14,9 +14,10 @@ use crate::{
     core::Core,
     lease::{given_back, lost},
     refusal::Refusal,
+    speaker::Speaker,
     submit::How,
     testing::{core_beside, core_over, embedded, state, store_job},
-    update::{Report, Speaker, after_report},
+    update::{Report, after_report},
 };
 
 /// 2026-11-21T02:36:00Z.

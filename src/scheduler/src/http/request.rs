@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use fairlead_api::ErrorCode;
+use fairlead_api::{ErrorCode, JOB_TOKEN_HEADER};
 use futures_util::{Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -189,6 +189,12 @@ impl Request {
     ) -> Result<T, Refusal> {
         let bytes = self.read_body(limit).await?;
         serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))
+    }
+
+    /// The token of a job: from its header, else from the query, as boot scripts and compass-ci's clients send it.
+    pub(super) fn job_token(&self) -> Option<&str> {
+        let in_query = || self.query.get("job_token");
+        self.header(JOB_TOKEN_HEADER).or_else(in_query)
     }
 
     /// What the request says of its sender; `body` is where old clients put it.

@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
-use fairlead_api::{ENDPOINTS, ErrorCode};
+use fairlead_api::{ACCEPTS_HEADER, ENDPOINTS, ErrorCode, JOB_TOKEN_HEADER};
 use futures_util::{
     FutureExt, Stream,
     future::{BoxFuture, ready},
@@ -11,7 +11,7 @@ use futures_util::{
 use warp::{
     Filter,
     filters::BoxedFilter,
-    http::{HeaderMap, Method},
+    http::{HeaderMap, HeaderValue, Method},
     path::FullPath,
     reply::Response,
 };
@@ -72,7 +72,7 @@ where
         () = unread.read_out() => {}
         () = clock.sleep(READ_OUT) => {}
     }
-    match answered {
+    let mut response = match answered {
         Ok(Ok(response)) => response,
         Ok(Err(refusal)) => refuse(refusal),
         Err(_) => {
@@ -83,7 +83,10 @@ where
                 "please report it, with the replica's log",
             ))
         }
-    }
+    };
+    let accepts = HeaderValue::from_static(JOB_TOKEN_HEADER);
+    response.headers_mut().insert(ACCEPTS_HEADER, accepts);
+    response
 }
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

@@ -351,7 +351,7 @@ impl Core {
             )
         })?;
         let mut spec = timer.job.clone();
-        self.sealer.open_secrets(&mut spec);
+        self.sealer.open_secrets(&mut spec).map_err(Refusal::from)?;
         spec.insert("timer".to_owned(), json!(timer.name));
         spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
         wait_for_the_last(&mut spec, timer);

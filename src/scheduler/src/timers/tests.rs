@@ -157,7 +157,7 @@ async fn each_due_run_is_made_once_by_two_replicas_beside_each_other() {
     let body = a.store.get_bodies(&[last.job_id]).await.unwrap().remove(0);
     let mut body = body.unwrap();
     assert!(!json!(body).to_string().contains("s3cret"));
-    a.sealer.open_secrets(&mut body);
+    a.sealer.open_secrets(&mut body).unwrap();
     assert_eq!(body["secrets"], json!({"key": "s3cret"}));
     let said = crate::explain::explain_job(&a, last.job_id).await.unwrap();
     assert!(

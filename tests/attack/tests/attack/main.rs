@@ -1,3 +1,5 @@
 //! Attacks on a running scheduler. Each test attacks one door and states what must still hold.
 
 mod cross_site;
+mod sealing_key;
+mod testbox_tokens;

@@ -157,7 +157,7 @@ async fn an_append_tells_where_the_server_stands() {
     );
     assert_eq!(
         stub.seen()[0].line,
-        "POST /scheduler/v1/jobs/7/log?attempt=1&job_token=t&offset=10"
+        "POST /scheduler/v1/jobs/7/log?attempt=1&offset=10&job_token=t"
     );
 }
 
@@ -191,6 +191,33 @@ async fn a_file_is_uploaded_anew_at_each_try_and_an_existing_one_is_fine() {
             .await
             .is_err()
     );
+}
+
+/// A scheduler of before reads the query alone; one that takes the header gets no token in an address.
+#[tokio::test]
+async fn a_job_s_token_is_in_no_address_once_the_scheduler_takes_the_header() {
+    let stub = Stub::start(|_, _| Answer::TakesHeader(200)).await;
+    let client = client(&stub);
+    let update = JobUpdate {
+        job_token: Some("t0ken".to_owned()),
+        ..JobUpdate::default()
+    };
+    for _ in 0..2 {
+        client.update("7", &update).await.unwrap();
+    }
+    let seen = stub.seen();
+    assert_eq!(
+        seen[0].line,
+        "POST /scheduler/v1/jobs/7/update?job_token=t0ken"
+    );
+    assert_eq!(seen[1].line, "POST /scheduler/v1/jobs/7/update");
+    for request in seen {
+        assert!(
+            request.head.contains("job-token: t0ken"),
+            "{}",
+            request.head
+        );
+    }
 }
 
 #[tokio::test]

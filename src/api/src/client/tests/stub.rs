@@ -8,10 +8,14 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::ACCEPTS_HEADER;
+
 /// What the stub does with a request.
 pub(super) enum Answer {
     /// Answers so.
     Say(u16, &'static str),
+    /// Answers with this status, as a scheduler that takes a job's token from a header.
+    TakesHeader(u16),
     /// Takes the request and closes.
     HangUp,
     /// Takes the request and never answers.
@@ -85,6 +89,13 @@ async fn serve(
             let text = format!(
                 "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
                 body.len()
+            );
+            let _ = stream.write_all(text.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+        Answer::TakesHeader(status) => {
+            let text = format!(
+                "HTTP/1.1 {status} X\r\n{ACCEPTS_HEADER}: job-token\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
             );
             let _ = stream.write_all(text.as_bytes()).await;
             let _ = stream.shutdown().await;

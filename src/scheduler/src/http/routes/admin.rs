@@ -159,10 +159,10 @@ pub(super) async fn register_host(
     name: &str,
 ) -> Result<Response, Refusal> {
     let who = core.accounts.identify(&request.credentials(None))?;
-    who.require_testbox()?;
+    who.require_host(name)?;
     check_name("hostname", name)?;
     let body = request.read_object(BODY_MAX).await?;
-    let view = core.register_host(name, &body).await?;
+    let view = core.register_host(name, &body, &who).await?;
     core.note(&who.name, "host.register", name, Value::Object(body));
     Ok(ok(&view))
 }
@@ -233,7 +233,7 @@ pub(super) async fn set_account(
         Refusal::new(
             fairlead_api::ErrorCode::BadField,
             format!("the body cannot be read: {error}"),
-            "role, vip, limits, new_token",
+            "role, hosts, vip, limits, new_token",
         )
     })?;
     let view = core.set_account(name, &change).await?;
@@ -241,7 +241,7 @@ pub(super) async fn set_account(
         &who.name,
         "account.set",
         name,
-        json!({ "role": view.role, "vip": view.vip, "limits": view.limits }),
+        json!({ "role": view.role, "hosts": view.hosts, "vip": view.vip, "limits": view.limits }),
     );
     Ok(ok(&view))
 }

@@ -13,7 +13,7 @@ use crate::{
     http::{reply::typed, request::Request, streams},
     refusal::Refusal,
     results::{Found, LOG_APPEND_MAX},
-    update::Speaker,
+    speaker::Speaker,
 };
 
 pub(super) async fn read_log(
@@ -77,7 +77,7 @@ async fn speaker(
     request: &Request,
     id: JobId,
 ) -> Result<(fairlead_store::JobState, Speaker), Refusal> {
-    let token = request.query.get("job_token");
+    let token = request.job_token();
     let who = match token {
         Some(_) => None,
         None => Some(core.accounts.identify(&request.credentials(None))?),
@@ -86,7 +86,7 @@ async fn speaker(
         .query
         .number("attempt", 1..=u64::from(u16::MAX), 0)?;
     let attempt = u16::try_from(attempt).ok().filter(|attempt| *attempt > 0);
-    let job = core.job(id).await?;
+    let job = core.job_of_token(id, token).await?;
     let speaker = core.speaker(&job.state, token, attempt, who.as_ref())?;
     Ok((job.state, speaker))
 }
@@ -162,14 +162,14 @@ pub(super) async fn job_initrd(
     request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
-    let Some(token) = request.query.get("job_token") else {
+    let Some(token) = request.job_token() else {
         return Err(Refusal::new(
             ErrorCode::Unauthorized,
             "no job_token was sent",
             "use the address of the boot script",
         ));
     };
-    let archive = core.job_initrd(job_id(id)?, Some(token)).await?;
+    let archive = core.job_initrd(job_id(id)?, token, &request.host()).await?;
     Ok(typed(200, "application/octet-stream", archive))
 }
 

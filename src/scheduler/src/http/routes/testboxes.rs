@@ -25,7 +25,7 @@ pub(super) async fn consume(
 ) -> Result<Response, Refusal> {
     core.accounts
         .identify(&request.credentials(None))?
-        .require_testbox()?;
+        .require_host(host)?;
     let body: ConsumeRequest = request.read_json(core.config.limits.body_bytes_max).await?;
     let ask = Ask::of(host, body)?;
     // What it was read into is not kept while the host waits.
@@ -40,7 +40,7 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Refusal> {
     core.accounts
         .identify(&request.credentials(None))?
-        .require_testbox()?;
+        .require_host(host)?;
     let beat: HeartbeatRequest = request.read_json(core.config.limits.body_bytes_max).await?;
     Ok(ok(&core.heartbeat(host, beat).await?))
 }
@@ -50,9 +50,8 @@ pub(super) async fn dispatch(
     request: Request,
     boot: Option<(&str, &str, &str)>,
 ) -> Result<Response, Refusal> {
-    core.accounts
-        .identify(&request.credentials(None))?
-        .require_testbox()?;
+    let who = core.accounts.identify(&request.credentials(None))?;
+    who.require_testbox()?;
     let mut query = request.query.clone();
     let boot_type = match boot {
         Some((kind, parameter, value)) => {
@@ -66,7 +65,7 @@ pub(super) async fn dispatch(
         }
         None => BootType::parse(query.get("boot_type").unwrap_or("ipxe"))?,
     };
-    let answer = core.boot(boot_type, &query, &request.host()).await?;
+    let answer = core.boot(boot_type, &query, &request.host(), &who).await?;
     let kind = if answer.json {
         "application/json"
     } else {
@@ -108,7 +107,7 @@ pub(super) async fn update(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let report = Report::of(request.query.pairs())?;
+    let report = report_of(&request)?;
     let who = if report.token.is_none() {
         Some(core.accounts.identify(&request.credentials(None))?)
     } else {
@@ -122,6 +121,14 @@ pub(super) async fn update(
     Ok(text(200, answer))
 }
 
+fn report_of(request: &Request) -> Result<Report, Refusal> {
+    let report = Report::of(request.query.pairs())?;
+    Ok(Report {
+        token: request.job_token().map(str::to_owned),
+        ..report
+    })
+}
+
 /// A node of a cluster waits for the others.
 pub(super) async fn wait_peer(
     core: Arc<Core>,
@@ -129,7 +136,7 @@ pub(super) async fn wait_peer(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let report = Report::of(request.query.pairs())?;
+    let report = report_of(&request)?;
     let _place = core.wait_place()?;
     Ok(ok(&core.wait_for_peers(id, &report).await?))
 }

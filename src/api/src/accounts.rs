@@ -1,0 +1,49 @@
+//! Accounts on the wire.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Limits, LimitsChange};
+
+/// One account. The token is shown only in the answer that made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountView {
+    /// Its name.
+    pub my_account: String,
+    /// `admin`, `user` or `testbox`; a role of a newer version may do nothing.
+    pub role: String,
+    /// Of a testbox: the hosts that it acts for, names and patterns (`rack1-*`, `a6?`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// What an admin should do about it; empty: nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// Whether it may use queue `vip`.
+    #[serde(default)]
+    pub vip: bool,
+    /// Its limits, over all queues.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
+    /// A new token, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub my_token: Option<String>,
+}
+
+/// What to do with an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountChange {
+    /// `admin`, `user` or `testbox`. Default `user`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Of a testbox: the hosts that it acts for, 1 to 64 names and patterns (`rack1-*`, `a6?`); replaced whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
+    /// Whether it may use queue `vip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vip: Option<bool>,
+    /// Its limits, over all queues.
+    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
+    pub limits: LimitsChange,
+    /// Make a new token even if it has one.
+    #[serde(default)]
+    pub new_token: bool,
+}

@@ -1,0 +1,126 @@
+//! `fairlead key`: the keys that seal secrets and sign tokens, directly in the store.
+
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use fairlead_scheduler::{Keys, import_keys, rotate_key, show_keys};
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    store_args::StoreArgs,
+    table::Grid,
+};
+
+/// Longest file of keys, bytes.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// What to do with the lab's keys.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeyArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Lists the keys by their fingerprints, the newest first
+    Show(ShowArgs),
+    /// Adds the keys of a backup; those that are there stay
+    Import(ImportArgs),
+    /// Adds a new key, which seals and signs from a minute later on; the others still open and verify
+    Rotate(RotateArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Prints the keys themselves, for a backup: keep it where nobody else can read it
+    #[arg(long)]
+    export: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct ImportArgs {
+    /// What `key show --export` printed, the settings document of a backup, or keys as 64 hexadecimal digits a line;
+    /// -: stdin
+    file: PathBuf,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RotateArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) async fn run(args: KeyArgs, context: &Context) -> anyhow::Result<u8> {
+    let (keys, export) = match &args.what {
+        What::Show(show) => {
+            let config = show.store.config(&context.env)?;
+            (show_keys(&config).await, show.export)
+        }
+        What::Import(import) => {
+            let text = read(&import.file)?;
+            let config = import.store.config(&context.env)?;
+            (import_keys(&config, &text).await, false)
+        }
+        What::Rotate(rotate) => {
+            let config = rotate.store.config(&context.env)?;
+            (rotate_key(&config).await, false)
+        }
+    };
+    let keys = keys.map_err(|error| Failure::local(error.to_string(), ""))?;
+    if export {
+        context.output.json(&keys.export)?;
+    } else {
+        context.print(&keys, |keys| table(keys, context.output.is_terminal()))?;
+    }
+    Ok(exit::OK)
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin()
+            .take(FILE_BYTES_MAX)
+            .read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file)
+            .and_then(|opened| opened.take(FILE_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map(|_| text).map_err(|error| {
+        Failure::local(
+            format!("cannot read {}: {error}", file.display()),
+            "give a file that 'fairlead key show --export' made",
+        )
+    })
+}
+
+fn table(keys: &Keys, terminal: bool) -> String {
+    if keys.keys.is_empty() {
+        return "there is no key; a new lab makes its first one when it starts".to_owned();
+    }
+    let mut grid = Grid::new(&["key", "since", "use"]);
+    for key in &keys.keys {
+        let since = if key.from_ms == 0 {
+            "-".to_owned()
+        } else {
+            clock::shown(key.from_ms)
+        };
+        let does = if key.seals {
+            "seals and opens"
+        } else if key.from_ms > clock::now_ms() {
+            "opens; seals soon"
+        } else {
+            "opens"
+        };
+        grid.row([key.id.clone(), since, does.to_owned()]);
+    }
+    grid.render(terminal)
+}

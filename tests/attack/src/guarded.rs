@@ -1,0 +1,89 @@
+//! A scheduler that checks tokens, and accounts of every role at it.
+
+use fairlead_tests::{Http, Reply, Scheduler, Store, fairlead};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// A lab with `--auth`, and its first admin.
+pub struct Guarded {
+    /// Its scheduler.
+    pub scheduler: Scheduler,
+    /// The admin.
+    pub admin: Http,
+}
+
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guarded")
+    }
+}
+
+impl Guarded {
+    /// Makes the admin in the store, as an operator does, and starts with `--auth` and more arguments.
+    pub async fn start(store: Store, more: &[&str]) -> Self {
+        let mut scheduler = Scheduler::start_with(store, more).await;
+        scheduler.stop().await;
+        let added = Self::command(&scheduler, &["account", "add", "root", "--role", "admin"]);
+        let token = added.lines().last().unwrap_or_default().to_owned();
+        scheduler.add_argument("--auth");
+        scheduler.restart().await;
+        let admin = scheduler.http().with_token(&token);
+        Self { scheduler, admin }
+    }
+
+    /// Runs `fairlead` on the store itself; it must succeed.
+    pub fn command(scheduler: &Scheduler, words: &[&str]) -> String {
+        let store = scheduler.store_arguments();
+        let words: Vec<&str> = words
+            .iter()
+            .copied()
+            .chain(store.iter().map(String::as_str))
+            .collect();
+        let ran = fairlead(scheduler.folder(), &[], &words);
+        ran.expect_code(0).to_owned()
+    }
+
+    /// A new account, and a client with its token.
+    pub async fn account(&self, name: &str, fields: &Value) -> Http {
+        let path = format!("/scheduler/v1/accounts/{name}");
+        let account = self.admin.post(&path, fields).await.json();
+        let token = account["my_token"].as_str().unwrap_or_default();
+        self.scheduler.http().with_token(token)
+    }
+
+    /// A new testbox account that names these hosts.
+    pub async fn testbox(&self, name: &str, hosts: &[&str]) -> Http {
+        let fields = json!({"role": "testbox", "hosts": hosts});
+        self.account(name, &fields).await
+    }
+
+    /// A new user.
+    pub async fn user(&self, name: &str) -> Http {
+        self.account(name, &json!({"role": "user"})).await
+    }
+
+    /// Nobody.
+    pub fn nobody(&self) -> Http {
+        self.scheduler.http()
+    }
+}
+
+/// A POST without a body.
+pub async fn post(http: &Http, path: &str) -> Reply {
+    http.send(Method::POST, path, "", Vec::new()).await
+}
+
+/// A POST with a job's token in its header.
+///
+/// # Errors
+/// There was no answer.
+pub async fn post_with_job_token(
+    base: &str,
+    path: &str,
+    token: &str,
+) -> Result<(u16, String), reqwest::Error> {
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let request = client.post(format!("{base}{path}"));
+    let answer = request.header("job-token", token).send().await?;
+    Ok((answer.status().as_u16(), answer.text().await?))
+}
