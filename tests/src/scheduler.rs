@@ -179,6 +179,11 @@ impl Scheduler {
             .unwrap_or_else(|| panic!("it does not run"))
     }
 
+    /// Its process's number.
+    pub fn id(&self) -> u32 {
+        self.child().id()
+    }
+
     /// The processor time that it has used since its last start.
     pub fn cpu(&self) -> Duration {
         cpu::of_process(self.child().id())

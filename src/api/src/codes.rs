@@ -49,6 +49,8 @@ codes! {
     NotFound = "not_found", 404;
     /// The path exists, the method does not.
     MethodNotAllowed = "method_not_allowed", 405;
+    /// The body stopped coming, or came too slowly.
+    BodyTimeout = "body_timeout", 408;
     /// The job is not in a stage where this can be done.
     WrongStage = "wrong_stage", 409;
     /// Another attempt, session or writer is ahead of this one.

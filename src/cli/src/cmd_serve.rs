@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, ToSocketAddrs},
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
     path::{Path, PathBuf},
 };
 
@@ -11,7 +11,8 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
     plan::LIMITED,
 };
-use fairlead_scheduler::{Access, CACHE_JOBS, Config, HealthCheck, Server};
+use fairlead_scheduler::{Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, Server};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use crate::{
@@ -49,6 +50,9 @@ pub(crate) struct ServeArgs {
     /// the machine's name and --advertise need not be said
     #[arg(long = "host-name", value_name = "NAME", value_parser = host_name)]
     host_names: Vec<String>,
+    /// A proxy's IP address: it may open any number of connections; repeatable
+    #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
+    trusted_proxies: Vec<IpAddr>,
     /// Requires tokens: `fairlead account add` makes them
     #[arg(long, conflicts_with = "open")]
     auth: bool,
@@ -138,6 +142,7 @@ fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
     let config = config(args, &context.env)?;
     logging::start("info", args.log_format, &context.env)?;
+    raise_open_files();
     // Before the start: a signal during it must not leave a half-made store.
     let mut signals = Signals::catch()?;
     let server = start(config).await?;
@@ -151,6 +156,21 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
     tokio::select! {
         () = server.stop() => Ok(exit::OK),
         () = signals.next() => Ok(exit::INTERRUPTED),
+    }
+}
+
+/// Lets this process have as many files and connections as it may: each waiting testbox is one.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => tracing::info!(files = limit.maximum, "open files are limited"),
+        Err(error) => {
+            tracing::warn!(%error, files = limit.current, "the limit of open files could not be raised");
+        }
     }
 }
 
@@ -202,6 +222,10 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         keep_months: args.keep_months,
         health_check: health_check.transpose()?,
         site,
+        connections: ConnectionLimits {
+            trusted_proxies: args.trusted_proxies.clone(),
+            ..ConnectionLimits::default()
+        },
         lease_ms: args.lease,
         heartbeat_ms: (args.lease / BEATS_IN_LEASE).min(BEAT_MS_MAX),
         cache_jobs_max: args.cache_jobs_max,

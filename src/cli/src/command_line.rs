@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Runs the jobs of job files on this machine, and nothing else need be running
     Run(cmd_run::RunArgs),
     /// Runs a scheduler
-    Serve(cmd_serve::ServeArgs),
+    Serve(Box<cmd_serve::ServeArgs>),
     /// Submits the jobs of job files
     Submit(cmd_submit::SubmitArgs),
     /// Lists jobs

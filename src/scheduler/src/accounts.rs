@@ -292,6 +292,15 @@ impl Accounts {
         }
     }
 
+    /// Whether these are the credentials of somebody; in an open lab everybody's are.
+    pub(crate) fn knows(&self, credentials: &Credentials) -> bool {
+        let token = Credentials {
+            token: credentials.token.clone(),
+            account: None,
+        };
+        self.identify(&token).is_ok()
+    }
+
     /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.
     pub(crate) fn named(&self, name: &str) -> Option<Who> {
         if self.access == Access::Open {

@@ -1,6 +1,10 @@
 //! What a replica is told at its start. Every limit has a name, a unit and a default here.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use fairlead_dispatch::CACHE_JOBS;
 use fairlead_job::SiteDefaults;
@@ -62,6 +66,47 @@ impl Default for Limits {
     }
 }
 
+/// Limits on connections. A request that is worked on has none: a long poll is silent by nature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// From its start to its first byte. Default 10 s.
+    pub first_byte: Duration,
+    /// From a request's first byte to the end of its head. Default 10 s.
+    pub head: Duration,
+    /// Longest pause within a body. Default 20 s.
+    pub body_pause: Duration,
+    /// How fast a body that is read into memory must come on average, bytes a second, once it takes longer than a minute.
+    /// Default 256.
+    pub body_rate_min: u64,
+    /// Between two requests: longer than clients keep idle ones (reqwest 90 s, nginx 60 s), else a request could meet the
+    /// end. Default 2 min.
+    pub idle: Duration,
+    /// How often clients of HTTP/2 are asked whether they live, and how long they may take to answer. Default 10 s.
+    pub ping: Duration,
+    /// Most connections that nobody identified; the oldest goes. Default 4,096.
+    pub strangers_max: usize,
+    /// Most of them from one address, loopback excepted. Default 256.
+    pub strangers_of_address_max: usize,
+    /// Proxies: for them `strangers_of_address_max` does not count. Default none.
+    pub trusted_proxies: Vec<IpAddr>,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            first_byte: Duration::from_secs(10),
+            head: Duration::from_secs(10),
+            body_pause: Duration::from_secs(20),
+            body_rate_min: 256,
+            idle: Duration::from_mins(2),
+            ping: Duration::from_secs(10),
+            strangers_max: 4_096,
+            strangers_of_address_max: 256,
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
 /// One replica's configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -101,6 +146,8 @@ pub struct Config {
     pub keep_months: u32,
     /// Limits on requests.
     pub limits: Limits,
+    /// Limits on connections.
+    pub connections: ConnectionLimits,
     /// Most waiting jobs kept in memory. Default [`CACHE_JOBS`].
     pub cache_jobs_max: u32,
 }
@@ -125,6 +172,7 @@ impl Config {
             health_check: None,
             keep_months: 0,
             limits: Limits::default(),
+            connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,
         }
     }

@@ -12,6 +12,7 @@ mod clock;
 mod closures;
 mod clusters;
 pub mod config;
+mod connections;
 mod consume;
 mod core;
 mod dependants;
@@ -70,7 +71,7 @@ mod waiters;
 mod writer;
 
 pub use clock::{Clock, Pause};
-pub use config::{Access, Config, Limits, StoreChoice};
+pub use config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
 pub use fairlead_dispatch::CACHE_JOBS;
 pub use fairlead_store::ElasticConfig;
 pub use health_checks::HealthCheck;

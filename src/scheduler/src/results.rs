@@ -249,6 +249,7 @@ impl Core {
     where
         S: Stream<Item = Result<B, E>> + Unpin,
         B: Buf,
+        E: Into<Refusal>,
     {
         if tokio::fs::try_exists(target)
             .await
@@ -291,19 +292,14 @@ impl Core {
     where
         S: Stream<Item = Result<B, E>> + Unpin,
         B: Buf,
+        E: Into<Refusal>,
     {
         let mut file = tokio::fs::File::create(part)
             .await
             .map_err(|error| io_refusal(&error))?;
         let (mut size, limit) = (0u64, self.config.limits.upload_bytes_max);
         while let Some(chunk) = body.next().await {
-            let Ok(mut chunk) = chunk else {
-                return Err(Refusal::new(
-                    ErrorCode::BadBody,
-                    "the upload broke off",
-                    "send it again",
-                ));
-            };
+            let mut chunk = chunk.map_err(Into::into)?;
             let bytes: Bytes = chunk.copy_to_bytes(chunk.remaining());
             size = size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
             if size > limit {

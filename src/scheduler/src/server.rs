@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use fairlead_api::{AccountChange, AccountView};
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 use hyper::{
-    Request,
+    Request, Version,
     body::Incoming,
     service::{Service, service_fn},
 };
@@ -18,7 +18,11 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Clock, Config, Parts, Replica, StoreChoice, accounts::set_account, core::Core, http,
+    Clock, Config, ConnectionLimits, Parts, Replica, StoreChoice,
+    accounts::set_account,
+    connections::{Connection, Connections, Held, Watched},
+    core::Core,
+    http,
     peers::HttpPeers,
 };
 
@@ -27,9 +31,6 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// A replica that drains closes its port when nobody has come for so long, and after so long in any case.
 const LEAVE_QUIET: Duration = Duration::from_millis(300);
 const LEAVE_MAX_MS: u64 = 3_000;
-/// How long a client may take to send a request's head. It bounds the time between two requests of one connection
-/// too, so it is longer than clients keep idle ones (reqwest 90 s, nginx 60 s): else a request could meet the end.
-const HEAD_TIME: Duration = Duration::from_mins(2);
 /// How long to rest when no connection can be accepted (no file descriptor left).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -173,12 +174,30 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, Sta
     })
 }
 
-/// The request, with the address in its target where handlers find it.
-fn named(mut request: Request<Incoming>) -> Request<Incoming> {
-    if let Some(target) = request.uri().authority().map(ToString::to_string) {
-        request.extensions_mut().insert(http::Authority(target));
-    }
+/// The request, with how it came where handlers find it.
+fn noted(mut request: Request<Incoming>, connection: &Arc<Connection>) -> Request<Incoming> {
+    let came = http::Came {
+        authority: request.uri().authority().map(ToString::to_string),
+        connection: Arc::clone(connection),
+    };
+    request.extensions_mut().insert(came);
     request
+}
+
+/// HTTP/1 and HTTP/2 on one port.
+fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // `Watched` keeps the limits; this is the longest that they let a head take.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle + limits.head);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.ping)
+        .keep_alive_timeout(limits.ping);
+    builder
 }
 
 /// Accepts connections until the replica drains and nobody comes any more, then lets the open ones finish.
@@ -189,14 +208,12 @@ fn named(mut request: Request<Incoming>) -> Request<Incoming> {
 async fn accept(listener: TcpListener, core: Arc<Core>) {
     let graceful = GracefulShutdown::new();
     let connections = TaskTracker::new();
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME);
-    builder.http2().timer(TokioTimer::new());
+    let builder = protocols(&core.config.connections);
+    let strangers = Arc::new(Connections::new(
+        core.clock.clone(),
+        core.config.connections.clone(),
+    ));
     let routes = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
-    let service = service_fn(move |request| routes.call(named(request)));
     let mut leaves_at = None;
     while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
         let enough = async {
@@ -217,8 +234,8 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
             }
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, from) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 core.clock.sleep(ACCEPT_REST).await;
@@ -229,12 +246,22 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "nodelay could not be set");
         }
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), service.clone());
-        let watched = graceful.watch(connection.into_owned());
+        let connection = strangers.enter(from.ip());
+        let bytes = TokioIo::new(Watched::new(stream, Arc::clone(&connection)));
+        let (routes, came_by) = (routes.clone(), Arc::clone(&connection));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let is_h2 = request.version() == Version::HTTP_2;
+            let answer = routes.call(noted(request, &came_by));
+            Held::answer(Arc::clone(&came_by), is_h2, answer)
+        });
+        let served = builder.serve_connection_with_upgrades(bytes, service);
+        let served = graceful.watch(served.into_owned());
         connections.spawn(async move {
-            if let Err(error) = watched.await {
-                tracing::debug!(error, "a connection ended badly");
+            tokio::select! {
+                ended = served => if let Err(error) = ended {
+                    tracing::debug!(error, "a connection ended badly");
+                },
+                () = connection.closed() => {}
             }
         });
     }

@@ -11,6 +11,7 @@
 pub mod browser;
 pub mod guarded;
 pub mod page;
+pub mod silent;
 
 pub use browser::Browser;
 pub use page::Site;

@@ -19,10 +19,6 @@ const BROWSER: &str = "Mozilla/";
 /// The name of one's own machine. Browsers never ask a name server for it.
 const OWN_NAME: &str = "localhost";
 
-/// The address in a request's target: `:authority` of HTTP/2, or the absolute form of HTTP/1.
-#[derive(Debug, Clone)]
-pub(crate) struct Authority(pub(crate) String);
-
 /// Refuses what a page of another site may have sent to an open lab.
 pub(super) fn refuse_pages(core: &Core, request: &Request) -> Result<(), Refusal> {
     if core.accounts.tokens_needed() {
@@ -88,7 +84,7 @@ fn hosts(request: &Request) -> Result<Vec<&str>, Refusal> {
             )
         })
     });
-    let target = request.authority.iter().map(|target| Ok(target.0.as_str()));
+    let target = request.authority().map(Ok);
     said.chain(target).collect()
 }
 

@@ -10,6 +10,6 @@ mod request;
 mod routes;
 mod streams;
 
-pub(crate) use cross_site::Authority;
 pub(crate) use query::Query;
+pub(crate) use request::Came;
 pub(crate) use routes::filter;

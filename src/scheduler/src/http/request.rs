@@ -3,28 +3,36 @@
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use bytes::{Buf, Bytes};
 use fairlead_api::{ErrorCode, JOB_TOKEN_HEADER};
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, stream};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
-use super::{
-    cross_site::Authority,
-    query::{Query, decode_segment},
-};
-use crate::{accounts::Credentials, refusal::Refusal};
+use super::query::{Query, decode_segment};
+use crate::{accounts::Credentials, connections::Connection, core::Core, refusal::Refusal};
 
 /// The body, piece by piece.
 pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
 
 /// Longest path, bytes.
 const PATH_MAX: usize = 4096;
+/// Only then a slow body is too slow: the first pieces of a good one may take their time.
+const RATE_AFTER: Duration = Duration::from_mins(1);
 /// So much of a body is read although no handler wants it, bytes.
 const UNREAD_MAX: usize = 64 << 10;
+
+/// How a request came: what the routes do not see.
+#[derive(Debug, Clone)]
+pub(crate) struct Came {
+    /// The address in its target: `:authority` of HTTP/2, or the absolute form of HTTP/1.
+    pub(crate) authority: Option<String>,
+    pub(crate) connection: Arc<Connection>,
+}
 
 /// One request.
 pub(super) struct Request {
@@ -33,7 +41,8 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
-    pub(super) authority: Option<Authority>,
+    core: Arc<Core>,
+    came: Option<Came>,
     body: Unread,
 }
 
@@ -64,6 +73,7 @@ impl Unread {
 
 impl Request {
     pub(super) fn new<S, B>(
+        core: &Arc<Core>,
         method: Method,
         path: &str,
         query: &str,
@@ -87,14 +97,27 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
-            authority: None,
+            core: Arc::clone(core),
+            came: None,
             body: Unread(Arc::new(Mutex::new(Some(body)))),
         })
     }
 
-    /// The same, with the address that its target named.
-    pub(super) fn sent_to(self, authority: Option<Authority>) -> Self {
-        Self { authority, ..self }
+    /// The same, that came so; `None`: not through a port.
+    pub(super) fn by(self, came: Option<Came>) -> Self {
+        Self { came, ..self }
+    }
+
+    /// The address in its target.
+    pub(super) fn authority(&self) -> Option<&str> {
+        self.came.as_ref()?.authority.as_deref()
+    }
+
+    /// Who sent it is known: its connection is no stranger's.
+    pub(super) fn identified(&self) {
+        if let Some(came) = &self.came {
+            came.connection.identified();
+        }
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -120,9 +143,16 @@ impl Request {
             .to_owned()
     }
 
-    /// The body, once.
-    pub(super) fn take_body(&mut self) -> Option<BodyStream> {
-        self.body.take()
+    /// The body, once; it fails when it stops coming.
+    pub(super) fn take_body(
+        &mut self,
+    ) -> Option<impl Stream<Item = Result<Bytes, Refusal>> + Send + Unpin + use<>> {
+        let (body, core) = (self.body.take()?, Arc::clone(&self.core));
+        let pieces = stream::unfold((body, core), |(mut body, core)| async move {
+            let piece = next_piece(&core, &mut body).await?;
+            Some((piece, (body, core)))
+        });
+        Some(Box::pin(pieces))
     }
 
     /// The body, as long as nobody takes it.
@@ -142,18 +172,24 @@ impl Request {
         if let Some(said) = said.filter(|said| *said > limit) {
             return Err(over(said));
         }
-        let Some(mut stream) = self.take_body() else {
+        let Some(mut stream) = self.body.take() else {
             return Ok(Bytes::new());
         };
         let mut bytes = Vec::with_capacity(said.unwrap_or(0));
-        while let Some(piece) = stream.next().await {
-            let Ok(piece) = piece else {
-                return Err(Refusal::new(
-                    ErrorCode::BadBody,
-                    "the body broke off",
-                    "send it again",
-                ));
-            };
+        let began = self.core.clock.now().0;
+        while let Some(piece) = next_piece(&self.core, &mut stream).await {
+            let piece = piece?;
+            let lasts = Duration::from_millis(self.core.clock.now().0.saturating_sub(began));
+            let enough = lasts
+                .as_secs()
+                .saturating_mul(self.core.config.connections.body_rate_min);
+            if lasts > RATE_AFTER && u64::try_from(bytes.len()).is_ok_and(|read| read < enough) {
+                return Err(too_slow(&format!(
+                    "{} bytes came in {} s",
+                    bytes.len(),
+                    lasts.as_secs()
+                )));
+            }
             if bytes.len() + piece.len() > limit {
                 return Err(over(bytes.len() + piece.len()));
             }
@@ -213,6 +249,27 @@ impl Request {
             account: account.map(str::to_owned),
         }
     }
+}
+
+/// The next piece of a body, unless it takes too long.
+async fn next_piece(core: &Core, body: &mut BodyStream) -> Option<Result<Bytes, Refusal>> {
+    let pause = core.config.connections.body_pause;
+    let piece = tokio::select! {
+        biased;
+        piece = body.next() => piece?,
+        () = core.clock.sleep(pause) => {
+            return Some(Err(too_slow(&format!("nothing came for {} s", pause.as_secs()))));
+        }
+    };
+    Some(piece.map_err(|_| Refusal::new(ErrorCode::BadBody, "the body broke off", "send it again")))
+}
+
+fn too_slow(how: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::BodyTimeout,
+        format!("the body stopped coming: {how}"),
+        "send it again, without pauses",
+    )
 }
 
 fn bad_json(error: &serde_json::Error) -> Refusal {

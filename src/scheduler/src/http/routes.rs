@@ -17,9 +17,9 @@ use warp::{
 };
 
 use super::{
-    cross_site::{Authority, refuse_pages},
+    cross_site::refuse_pages,
     reply::{json, refuse, text},
-    request::Request,
+    request::{Came, Request},
 };
 use crate::{core::Core, refusal::Refusal};
 
@@ -55,15 +55,15 @@ async fn answer<S, B>(
     path: FullPath,
     query: String,
     headers: HeaderMap,
-    authority: Option<Authority>,
+    came: Option<Came>,
     body: S,
 ) -> Response
 where
     S: Stream<Item = Result<B, warp::Error>> + Send + 'static,
     B: Buf,
 {
-    let request = match Request::new(method, path.as_str(), &query, headers, body) {
-        Ok(request) => request.sent_to(authority),
+    let request = match Request::new(&core, method, path.as_str(), &query, headers, body) {
+        Ok(request) => request.by(came),
         Err(refusal) => return refuse(refusal),
     };
     let (unread, clock) = (request.unread(), core.clock.clone());
@@ -91,6 +91,9 @@ where
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     refuse_pages(&core, &request)?;
+    if core.accounts.knows(&request.credentials(None)) {
+        request.identified();
+    }
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
     let method = request.method.as_str().to_owned();

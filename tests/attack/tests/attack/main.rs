@@ -1,5 +1,6 @@
 //! Attacks on a running scheduler. Each test attacks one door and states what must still hold.
 
+mod connections;
 mod cross_site;
 mod sealing_key;
 mod testbox_tokens;
