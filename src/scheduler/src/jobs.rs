@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use dashmap::DashMap;
+use dashmap::{DashMap, Entry};
 use fairlead_dispatch::{Event, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob, Version};
@@ -27,7 +27,8 @@ pub(crate) struct Live {
     pub(crate) stop_seen: Option<Millis>,
 }
 
-/// All jobs that testboxes hold, also by host.
+/// All jobs that testboxes hold, also by host. A job's entry stays locked until both maps agree, and it is locked first:
+/// so each change of one job is one step for all others.
 #[derive(Debug, Default)]
 pub(crate) struct LiveJobs {
     jobs: DashMap<JobId, Live>,
@@ -43,28 +44,32 @@ impl LiveJobs {
     pub(crate) fn put(&self, stored: impl Into<Arc<StoredJob>>, now: Millis) {
         let stored = stored.into();
         let (id, host) = (stored.state.job_id, stored.state.host.clone());
-        let known = self.get(id);
-        if let Some(known) = &known {
+        let entry = self.jobs.entry(id);
+        let mut stop_seen = now;
+        if let Entry::Occupied(known) = &entry {
+            let known = known.get();
             if known.stored.version > stored.version {
                 return;
             }
             if known.stored.state.host != host {
                 self.unlink(&known.stored.state.host, id);
             }
+            stop_seen = known.stop_seen.unwrap_or(now);
         }
-        let stop_seen = known.and_then(|known| known.stop_seen).unwrap_or(now);
         let live = Live {
             stop_seen: stored.state.stop_asked.then_some(stop_seen),
             renewed: now,
             stored,
         };
-        self.jobs.insert(id, live);
+        // Held until the host has it too.
+        let _held = entry.insert(live);
         self.by_host.entry(host).or_default().insert(id);
     }
 
     pub(crate) fn remove(&self, id: JobId) {
-        if let Some((_, live)) = self.jobs.remove(&id) {
-            self.unlink(&live.stored.state.host, id);
+        if let Entry::Occupied(known) = self.jobs.entry(id) {
+            self.unlink(&known.get().stored.state.host, id);
+            known.remove();
         }
     }
 

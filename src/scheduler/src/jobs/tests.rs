@@ -19,6 +19,53 @@ fn dispatched() -> JobState {
     }
 }
 
+/// Two threads that told of one job at the same time each looked before the other one wrote: the older state stayed, or a
+/// host was said to hold a job that another one has.
+#[test]
+fn what_is_told_at_the_same_time_leaves_the_newest_state_with_its_host_alone() {
+    const ROUNDS: u64 = 20_000;
+    const TELLERS: u64 = 4;
+    let live = LiveJobs::default();
+    let together = std::sync::Barrier::new(usize::try_from(TELLERS).unwrap());
+    let told = |seq_no: u64| StoredJob {
+        state: JobState {
+            host: format!("box{}", seq_no % TELLERS),
+            ..dispatched()
+        },
+        version: Version {
+            primary_term: 1,
+            seq_no,
+        },
+    };
+    let id = dispatched().job_id;
+    std::thread::scope(|scope| {
+        for teller in 0..TELLERS {
+            let (live, together) = (&live, &together);
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    together.wait();
+                    live.put(told(round * TELLERS + teller), Millis(0));
+                    together.wait();
+                    let newest = round * TELLERS + TELLERS - 1;
+                    let known = live.get(id).unwrap().stored.version.seq_no;
+                    assert_eq!(known, newest, "round {round}");
+                    let holders =
+                        (0..TELLERS).filter(|n| !live.of_host(&format!("box{n}")).is_empty());
+                    assert_eq!(
+                        holders.collect::<Vec<_>>(),
+                        [newest % TELLERS],
+                        "round {round}"
+                    );
+                    together.wait();
+                    if teller == 0 {
+                        live.remove(id);
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// A host that hung up at the wrong moment left its job in memory as held, and in the store as waiting.
 #[tokio::test]
 async fn a_change_whose_asker_hangs_up_is_carried_through() {
