@@ -31,7 +31,7 @@ codes! {
     BadBody = "bad_body", 400;
     /// A field has a value that cannot be used.
     BadField = "bad_field", 400;
-    /// A query parameter has a value that cannot be used.
+    /// A query parameter is unknown, or has a value that cannot be used.
     BadQuery = "bad_query", 400;
     /// The job file cannot be expanded.
     BadJobFile = "bad_job_file", 400;

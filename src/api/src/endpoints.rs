@@ -280,6 +280,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         Caller::Testbox,
         "renews the leases of an agent's session",
     ),
+    row(
+        "GET",
+        "/scheduler/v1/whoami",
+        Caller::Account,
+        "the account that asks; no name: an open lab takes the name that a job says",
+    ),
     row("GET", "/scheduler/v1/accounts", Caller::Admin, "accounts"),
     row(
         "POST",

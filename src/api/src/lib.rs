@@ -6,6 +6,7 @@ mod accounts;
 pub mod client;
 pub mod codes;
 pub mod endpoints;
+pub mod parameters;
 mod peers;
 pub mod timers;
 pub mod wire;
@@ -17,6 +18,7 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{ENDPOINTS, Endpoint};
+pub use parameters::{COMMON, Parameters, parameters_of};
 pub use peers::{Peer, PeersAnswer};
 pub use timers::*;
 pub use wire::*;

@@ -20,6 +20,9 @@ pub struct SubmitItem {
     /// What to do about a refusal, or a warning about an accepted job (no known host can run it).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hint: String,
+    /// Keys of the job that were probably meant to be fields, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The scheduler's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
@@ -551,4 +554,10 @@ pub struct Version {
     pub replica: String,
     /// The store: `embedded` or `elasticsearch`, with version.
     pub store: String,
+    /// Its clock, UTC epoch ms; 0: it does not say.
+    #[serde(default)]
+    pub time_ms: u64,
+    /// How many files it may open; 0: it does not say.
+    #[serde(default)]
+    pub files_max: u64,
 }

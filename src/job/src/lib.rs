@@ -8,6 +8,8 @@ pub mod cron;
 pub mod fields;
 pub mod file;
 pub mod id;
+mod misspelt;
+mod near;
 pub mod params;
 mod place;
 pub mod plan;
@@ -20,10 +22,13 @@ mod when;
 
 pub use cluster::{ClusterNode, NODES_MAX, cluster_nodes};
 pub use file::{
-    ExpandOptions, FsSource, JobFileError, NoFiles, Setting, Source, expand_file, expand_text,
+    ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Setting, Source, expand_file,
+    expand_text, read_file, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
-pub use params::{environment, fingerprint, parameters, varying};
+pub use misspelt::{Misspelt, misspelt};
+pub use near::nearest;
+pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, varying};
 pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType, max_run};
 pub use retry::{Backoff, Cause, Retry};
 pub use schedule::{Due, Missed, Overlap, Schedule};

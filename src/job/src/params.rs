@@ -15,7 +15,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 22] = [
+const HIDDEN: [&str; 23] = [
     "script",
     "suite",
     "testcase",
@@ -38,7 +38,11 @@ const HIDDEN: [&str; 22] = [
     "pkg_data",
     "timer",
     "timer_due",
+    IDEMPOTENCY_KEY,
 ];
+
+/// Names a submit, so that it may be repeated: it says nothing of what the job does, and no script sees it.
+pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
 const INFRASTRUCTURE: [&str; 44] = [
@@ -241,11 +245,11 @@ fn is_reserved(name: &str) -> bool {
 ///
 /// Top-level scalars under their key; a program's parameters twice, as `mode` and as `hackbench_mode`; lists
 /// of scalars joined by blanks; null as empty. The first to claim a name keeps it, top-level keys before
-/// programs'. Names become `[A-Za-z_][A-Za-z0-9_]*`. Left out are the script, secrets, values with NUL or
+/// programs'. Names become `[A-Za-z_][A-Za-z0-9_]*`. Left out are the script, the idempotency key, secrets, values with NUL or
 /// over [`VARIABLE_BYTES_MAX`], and names such as `PATH`, `LD_PRELOAD`, `HOME` and `IFS`.
 pub fn environment(spec: &Spec) -> Vec<(String, String)> {
     let mut variables = Variables::default();
-    let open = |key: &String| !is_secret(key) && key != "script";
+    let open = |key: &String| !is_secret(key) && key != "script" && key != IDEMPOTENCY_KEY;
     for (key, value) in spec
         .iter()
         .filter(|(key, value)| open(key) && !value.is_object())
@@ -344,6 +348,16 @@ mod tests {
             ("hackbench.ipc", ""),
         ];
         assert_eq!(pairs(&parameters(&job)), expected);
+    }
+
+    /// Each submit has a key of its own: `max_run` took the jobs for different ones, and scripts saw it.
+    #[test]
+    fn an_idempotency_key_says_nothing_of_what_a_job_does() {
+        let plain = spec(&json!({"suite": "s", "n": 1}));
+        let keyed = spec(&json!({"suite": "s", "n": 1, "idempotency_key": "k-1"}));
+        assert_eq!(fingerprint(&plain), fingerprint(&keyed));
+        assert_eq!(environment(&plain), environment(&keyed));
+        assert!(varying(&[&plain, &keyed]).iter().all(Vec::is_empty));
     }
 
     #[test]

@@ -142,6 +142,12 @@ fn amount(text: &str) -> Option<(Decimal, &str)> {
     ))
 }
 
+/// "1 job", "2 jobs": a number with its word.
+pub fn counted(number: impl TryInto<u64>, one: &str, many: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

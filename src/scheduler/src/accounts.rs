@@ -331,6 +331,17 @@ impl Accounts {
         }
     }
 
+    /// What is known of who asks, for itself.
+    pub(crate) fn view_of(&self, who: &Who) -> AccountView {
+        AccountView {
+            my_account: who.name.clone(),
+            role: who.role.as_str().to_owned(),
+            vip: who.may_use_vip(),
+            limits: self.limits_of(&who.name),
+            ..AccountView::default()
+        }
+    }
+
     /// Whether tokens are needed.
     pub(crate) fn tokens_needed(&self) -> bool {
         self.access == Access::Tokens

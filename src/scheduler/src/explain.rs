@@ -5,7 +5,7 @@ use fairlead_dispatch::{
     Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Limited, Millis,
     OVERTAKES_MAX, Reason,
 };
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{JobState, StoredJob};
 
 use crate::{clock::utc_text, core::Core, jobs::facts, refusal::Refusal};
@@ -225,6 +225,10 @@ fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String 
     if explained.hosts_able == 0 {
         return match explained.hosts_known {
             0 => "it waits: no host has asked for work yet".to_owned(),
+            1 => format!(
+                "it waits: the only known host could never run it (it wants {})",
+                state.host_keys.join(" or ")
+            ),
             known => format!(
                 "it waits: none of the {known} known hosts could ever run it (it wants {})",
                 state.host_keys.join(" or ")
@@ -232,43 +236,53 @@ fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String 
         };
     }
     if explained.hosts_ready > 0 {
-        return format!(
-            "it is next in turn: {} hosts ask and lack nothing",
-            explained.hosts_ready
+        let asks = counted(
+            explained.hosts_ready,
+            "host asks and lacks",
+            "hosts ask and lack",
         );
+        return format!("it is next in turn: {asks} nothing");
     }
-    format!(
-        "it waits for a free host: {} could run it, none of them asks with room for it now",
-        explained.hosts_able
-    )
+    let able = counted(
+        explained.hosts_able,
+        "could run it, and does not ask",
+        "could run it, none of them asks",
+    );
+    format!("it waits for a free host: {able} with room for it now")
 }
 
 fn ahead(explained: &JobExplanation) -> Vec<String> {
     let ahead = &explained.ahead;
     let mut lines = Vec::new();
     if ahead.higher_classes > 0 {
-        lines.push(format!(
-            "{} queues of higher priority have waiting jobs",
-            ahead.higher_classes
+        let queues = ahead.higher_classes;
+        lines.push(counted(
+            queues,
+            "queue of higher priority has waiting jobs",
+            "queues of higher priority have waiting jobs",
         ));
     }
     if ahead.queues > 0 {
-        lines.push(format!(
-            "{} queues of the same priority are next before it",
-            ahead.queues
+        lines.push(counted(
+            ahead.queues,
+            "queue of the same priority is next before it",
+            "queues of the same priority are next before it",
         ));
     }
     if ahead.accounts > 0 {
-        lines.push(format!(
-            "{} accounts of its queue are next before it",
-            ahead.accounts
+        lines.push(counted(
+            ahead.accounts,
+            "account of its queue is next before it",
+            "accounts of its queue are next before it",
         ));
     }
     if ahead.in_account.counted > 0 {
-        lines.push(format!(
-            "{} jobs of its own account come first",
-            count(ahead.in_account)
-        ));
+        let jobs = count(
+            ahead.in_account,
+            "job of its own account comes",
+            "jobs of its own account come",
+        );
+        lines.push(format!("{jobs} first"));
     }
     if ahead.overtaken_by > 0 {
         lines.push(format!(
@@ -279,11 +293,11 @@ fn ahead(explained: &JobExplanation) -> Vec<String> {
     lines
 }
 
-fn count(count: Count) -> String {
+fn count(count: Count, one: &str, many: &str) -> String {
     if count.more {
-        format!("more than {}", count.counted)
+        format!("more than {} {many}", count.counted)
     } else {
-        count.counted.to_string()
+        counted(count.counted, one, many)
     }
 }
 
@@ -399,8 +413,8 @@ fn idle_lines(explained: &HostExplanation) -> Vec<String> {
             why.join("; ")
         };
         lines.push(format!(
-            "{} jobs such as {}: {why}",
-            count(shape.jobs),
+            "{} such as {}: {why}",
+            count(shape.jobs, "job", "jobs"),
             JobId::new(shape.example.0)
         ));
     }

@@ -255,6 +255,8 @@ impl Nearest {
         }
         Some(if self.known == 0 {
             format!("no host is known yet; it waits for one that offers {keys}")
+        } else if self.with_key == 0 && self.known == 1 {
+            format!("the only known host does not offer {keys}")
         } else if self.with_key == 0 {
             format!("none of the {} known hosts offers {keys}", self.known)
         } else if self.with_arch == 0 {
@@ -308,7 +310,7 @@ mod tests {
         let cases = [
             (
                 with(|job, keys| job.host_keys = keys, "hw@a66"),
-                "offers hw@a66",
+                "the only known host does not offer hw@a66",
             ),
             (
                 with(|job, arch| job.arch = arch.concat(), "riscv64"),

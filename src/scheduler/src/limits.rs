@@ -11,7 +11,7 @@ use std::{
 
 use fairlead_api::{Bounds, ErrorCode, Limits, LimitsChange};
 use fairlead_dispatch::{Allowance, Event, Limited, Policy};
-use fairlead_job::Stage;
+use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
 use serde_json::Value;
 
@@ -331,16 +331,18 @@ impl Core {
         }
         let waiting = self.waiting(&whose);
         let most = limits.waiting.soft.unwrap_or(0);
+        let jobs = counted(waiting, "job", "jobs");
         format!(
-            "{} has {waiting} jobs waiting; its soft limit is {most}",
+            "{} has {jobs} waiting; its soft limit is {most}",
             whose.words()
         )
     }
 
     /// The same of jobs that run.
     pub(crate) fn words_of_running(of: &Limited, held: u64, limit: u64) -> String {
+        let jobs = counted(held, "job", "jobs");
         format!(
-            "{} has {held} jobs on testboxes; its limit is {limit}",
+            "{} has {jobs} on testboxes; its limit is {limit}",
             Whose::from(of).words()
         )
     }
@@ -368,8 +370,9 @@ fn too_many_wait(whose: &Whose, present: u64, most: u64) -> Refusal {
     Refusal::new(
         ErrorCode::Quota,
         format!(
-            "{} has {present} jobs waiting; {most} may wait",
-            whose.words()
+            "{} has {} waiting; {most} may wait",
+            whose.words(),
+            counted(present, "job", "jobs")
         ),
         "submit again when some of them have begun or are cancelled, or ask an admin for a larger limit",
     )

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::ErrorCode;
-use fairlead_job::{Stage, max_run};
+use fairlead_job::{Stage, max_run, units::counted};
 use fairlead_store::{NewJob, Search, StoreError};
 
 use crate::{core::Core, refusal::Refusal};
@@ -48,11 +48,14 @@ impl Core {
                 None => self.count_alike(&print).await?,
             };
             if present >= most {
+                let alike = counted(
+                    present,
+                    "job with the same parameters waits, runs or has run",
+                    "jobs with the same parameters wait, run or have run",
+                );
                 *outcome = Err(Refusal::new(
                     ErrorCode::Quota,
-                    format!(
-                        "max_run: {present} jobs with the same parameters wait, run or have run; {most} may"
-                    ),
+                    format!("max_run: {alike}; {most} may"),
                     "look at their results, or submit with a larger max_run or without it",
                 ));
                 there.insert(print, present);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{clusters::say_cluster, core::Core, intake::Item, refusal::Refusal, writer::only};
 
 /// The field of a job, and the parameter of a submit.
-pub(crate) const KEY: &str = "idempotency_key";
+pub(crate) const KEY: &str = fairlead_job::IDEMPOTENCY_KEY;
 /// Longest key, bytes.
 const KEY_BYTES_MAX: usize = 256;
 /// How often a write is tried that nobody acknowledges.

@@ -31,6 +31,16 @@ impl Role {
         }
     }
 
+    /// The word for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+            Self::Testbox => "testbox",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// A role that an account may be given.
     pub(crate) fn check(text: &str) -> Result<&str, Refusal> {
         if Self::of(text) != Self::Unknown {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_dispatch::Event;
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{JobId, Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ const YIELD_EVERY: usize = 16;
 /// How jobs are to be submitted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct How<'a> {
-    /// Whether jobs are refused that no known host could ever run.
+    /// Whether jobs are refused that no known host could ever run, or with keys that are probably misspelt.
     pub(crate) strict: bool,
     /// Under which idempotency key; the jobs may name one themselves.
     pub(crate) key: Option<&'a str>,
@@ -68,6 +68,7 @@ impl Core {
         }
         let mut warnings = self.warn(&mut made.jobs, how.strict);
         self.warn_of_clusters(&mut made, &mut warnings, how.strict);
+        let slips = warn_of_keys(&mut made.jobs, how.strict);
         self.check_parents(&mut made.jobs).await?;
         let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));
         if is_limited && !self.is_repeated(&made.jobs, keyed.as_ref()).await? {
@@ -99,8 +100,8 @@ impl Core {
             .iter()
             .find_map(|outcome| outcome.as_ref().err())
             .map_or(400, |r| r.status);
-        let items = outcomes.into_iter().zip(warnings);
-        let items = items.map(|(outcome, warning)| answer(outcome, warning));
+        let items = outcomes.into_iter().zip(warnings).zip(slips);
+        let items = items.map(|((outcome, hint), slips)| answer(outcome, hint, slips));
         let items = items.collect();
         Ok(Submitted {
             items,
@@ -321,6 +322,23 @@ impl Core {
     }
 }
 
+/// What is to be said of each job's keys that are probably misspelt fields; if `strict`, the job is refused.
+fn warn_of_keys(made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Vec<String>> {
+    let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
+        let Ok(job) = outcome else { return Vec::new() };
+        let found = misspelt(&job.body);
+        if let Some(first) = found.first().filter(|_| strict) {
+            *outcome = Err(Refusal::new(
+                ErrorCode::BadField,
+                first.to_string(),
+                "correct it; without strict it is taken for a parameter of the job's own",
+            ));
+        }
+        found.iter().map(ToString::to_string).collect()
+    };
+    made.iter_mut().map(&mut warn).collect()
+}
+
 /// What a strict submit says to a job that no known host could run.
 pub(crate) fn could_never_run(why: &str) -> Refusal {
     Refusal::new(
@@ -337,7 +355,11 @@ fn is_same_submit(a: &JobState, b: &JobState) -> bool {
         && (&a.submit_id, &a.suite, &a.params) == (&b.submit_id, &b.suite, &b.params)
 }
 
-fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> SubmitItem {
+fn answer(
+    outcome: Result<StoredJob, Refusal>,
+    hint: Option<String>,
+    warnings: Vec<String>,
+) -> SubmitItem {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     match outcome {
         Ok(job) => SubmitItem {
@@ -345,7 +367,8 @@ fn answer(outcome: Result<StoredJob, Refusal>, warning: Option<String>) -> Submi
             message: String::new(),
             errcode: String::new(),
             code: String::new(),
-            hint: warning.unwrap_or_default(),
+            hint: hint.unwrap_or_default(),
+            warnings,
             version,
             job_state: Stage::Submit.to_string(),
             result_root: job.state.result_root,
@@ -364,6 +387,7 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         errcode: body.code.as_str().to_owned(),
         code: body.code.as_str().to_owned(),
         hint: body.hint,
+        warnings: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         job_state: String::new(),
         result_root: String::new(),

@@ -164,7 +164,9 @@ pub(crate) fn after_report(
     if let Some(code) = report.exit_code {
         next.exit_code = Some(code);
     }
-    if !report.reason.is_empty() {
+    let begins = state.stage == Stage::Dispatch && report.stage.is_some_and(|s| s != state.stage);
+    if !report.reason.is_empty() || begins && !state.stop_asked {
+        // Why it waited is over.
         next.reason.clone_from(&report.reason);
     }
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
@@ -331,6 +333,7 @@ fn late_report(
     }
     let mut again = state.clone();
     again.attempts.pop();
+    again.reason.clear();
     again.attempt = attempt;
     again.result_root = crate::results::attempt_root(&state.result_root, state.attempt, attempt);
     again.host.clone_from(&record.host);
@@ -418,6 +421,31 @@ mod tests {
                 .data_readiness,
             DataReadiness::Uploaded
         );
+    }
+
+    /// A success was said to have ended because nobody had taken an earlier answer.
+    #[test]
+    fn why_a_job_came_back_is_over_when_it_begins() {
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            reason: "nobody took the answer".to_owned(),
+            ..state(1)
+        };
+        let running = apply(&claimed, &[("job_stage", "running")]).unwrap();
+        assert_eq!(running.reason, "");
+        let end = [("job_stage", "finish"), ("job_health", "success")];
+        assert_eq!(apply(&claimed, &end).unwrap().reason, "");
+        let with_reason = [&end[..], &[("reason", "the disk is full")]].concat();
+        assert_eq!(
+            apply(&claimed, &with_reason).unwrap().reason,
+            "the disk is full"
+        );
+        let told_to_stop = JobState {
+            stop_asked: true,
+            reason: "stopped by ann".to_owned(),
+            ..claimed
+        };
+        assert_eq!(apply(&told_to_stop, &end).unwrap().reason, "stopped by ann");
     }
 
     #[test]

@@ -12,6 +12,7 @@ on_both_stores!(
     row_15_names_keep_apart_in_the_open_too,
     row_15_a_job_token_is_for_its_job_only,
     row_16_secrets_are_readable_by_nobody,
+    an_account_is_listed_right_after_it_was_added,
 );
 
 /// A scheduler that checks tokens, and clients of an admin, two users and a testbox account.
@@ -49,6 +50,18 @@ impl Guarded {
             bob: take(),
             testbox: take(),
         }
+    }
+}
+
+/// Over Elasticsearch a list lagged behind by a refresh.
+async fn an_account_is_listed_right_after_it_was_added(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    for n in 0..5 {
+        let path = format!("/scheduler/v1/accounts/new-{n}");
+        assert_eq!(http.post(&path, &json!({})).await.status, 200);
+        let all = http.get("/scheduler/v1/accounts").await;
+        assert!(all.text.contains(&format!("new-{n}")), "{}", all.text);
     }
 }
 

@@ -204,6 +204,7 @@ async fn bad_queries_are_refused() {
         "after=abc",
         "since_ms=-5",
         "until_ms=tomorrow",
+        "helth=fail",
     ] {
         refused(
             &http,

@@ -182,7 +182,7 @@ async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Sto
         .await
         .text;
     assert!(
-        told.contains("account 'alice' has 1 jobs on testboxes; its limit is 1"),
+        told.contains("account 'alice' has 1 job on testboxes; its limit is 1"),
         "{told}"
     );
     let ends = held.iter().find(|grant| alices.contains(&grant.job_id));

@@ -80,6 +80,11 @@ impl Client {
         self.run(&Call::post(path)).await?.json()
     }
 
+    /// The account that this client's token is of; without a name in an open lab.
+    pub async fn whoami(&self) -> Result<AccountView, ClientError> {
+        self.run(&Call::get("/scheduler/v1/whoami")).await?.json()
+    }
+
     /// All accounts.
     pub async fn accounts(&self) -> Result<Vec<AccountView>, ClientError> {
         let call = Call::get("/scheduler/v1/accounts");

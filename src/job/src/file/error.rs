@@ -106,6 +106,12 @@ impl Files {
         }
     }
 
+    /// The name of the file that a place is in.
+    pub(crate) fn name_of(&self, at: At) -> &str {
+        let file = usize::try_from(at.file).ok().and_then(|n| self.0.get(n));
+        file.map_or("", |(name, _)| name)
+    }
+
     /// "line 3", or "line 3 of other.yaml" when `at` is in another file than `from`.
     pub(crate) fn place(&self, at: At, from: At) -> String {
         if at.file == from.file {

@@ -16,9 +16,12 @@ use super::{
     merge,
     setting::{Meaning, Setting},
     source::Source,
-    tree::{At, Entry, Key},
+    tree::{At, Entry, Key, Kind},
 };
-use crate::{JobFileError, Spec};
+use crate::{
+    JobFileError, Misspelt, Spec,
+    misspelt::{Holds, meant},
+};
 
 /// How a job file is expanded.
 #[derive(Debug, Clone)]
@@ -50,6 +53,15 @@ impl Default for ExpandOptions {
     }
 }
 
+/// What a job file comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expanded {
+    /// Its jobs. Never empty.
+    pub jobs: Vec<Spec>,
+    /// Keys that were probably meant to be fields, each place once.
+    pub misspelt: Vec<Misspelt>,
+}
+
 /// Reads and expands the job file `path`: every combination of its lists, in the order of the file, no job
 /// twice. Never empty.
 ///
@@ -60,6 +72,18 @@ pub fn expand_file(
     options: &ExpandOptions,
     source: &dyn Source,
 ) -> Result<Vec<Spec>, JobFileError> {
+    Ok(read_file(path, options, source)?.jobs)
+}
+
+/// As [`expand_file`], and says which keys are probably misspelt.
+///
+/// # Errors
+/// As [`expand_file`].
+pub fn read_file(
+    path: &Path,
+    options: &ExpandOptions,
+    source: &dyn Source,
+) -> Result<Expanded, JobFileError> {
     let mut loader = Loader::new(source, &options.include_dirs);
     let documents = loader.file(path)?;
     expand(loader, documents, &path.to_string_lossy(), options)
@@ -85,6 +109,19 @@ pub fn expand_text(
     options: &ExpandOptions,
     source: &dyn Source,
 ) -> Result<Vec<Spec>, JobFileError> {
+    Ok(read_text(name, text, options, source)?.jobs)
+}
+
+/// As [`expand_text`], and says which keys are probably misspelt.
+///
+/// # Errors
+/// As [`expand_file`].
+pub fn read_text(
+    name: &str,
+    text: &[u8],
+    options: &ExpandOptions,
+    source: &dyn Source,
+) -> Result<Expanded, JobFileError> {
     let mut loader = Loader::new(source, &options.include_dirs);
     let documents = loader.text(Path::new(name), text)?;
     expand(loader, documents, name, options)
@@ -95,7 +132,7 @@ fn expand(
     mut documents: Vec<Document>,
     name: &str,
     options: &ExpandOptions,
-) -> Result<Vec<Spec>, JobFileError> {
+) -> Result<Expanded, JobFileError> {
     if documents.is_empty() {
         let hint = "a job file names at least a suite or a script";
         return Err(JobFileError::whole(
@@ -121,7 +158,43 @@ fn expand(
     }
     check_size(&documents, name, options, files)?;
     let jobs = unfold(&documents, name, options.bytes_max, files)?;
-    Ok(repeated(jobs, options.repeat))
+    Ok(Expanded {
+        jobs: repeated(jobs, options.repeat),
+        misspelt: misspelt(&documents, files),
+    })
+}
+
+/// Keys of all documents that are near misses of fields, with their places.
+fn misspelt(documents: &[Document], files: &Files) -> Vec<Misspelt> {
+    let mut found = Vec::new();
+    for document in documents {
+        let is_set = |field: &str| document.entries.iter().any(|entry| entry.sets(field));
+        for entry in &document.entries {
+            let holds = match entry {
+                Entry::One(_, node) => match &node.kind {
+                    Kind::Scalar(Value::Null) => Holds::Nothing,
+                    Kind::Map(_) => Holds::Map,
+                    Kind::Scalar(_) | Kind::Template(_) | Kind::List(_) => Holds::Value,
+                },
+                Entry::Zip(_) => Holds::Value,
+            };
+            for key in entry.keys() {
+                let Some(meant) = meant(&key.text, holds, is_set) else {
+                    continue;
+                };
+                let one = Misspelt {
+                    key: key.text.clone(),
+                    meant,
+                    file: files.name_of(key.at).to_owned(),
+                    line: key.at.line,
+                };
+                if !found.contains(&one) {
+                    found.push(one);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The entries of all settings, in order; files are read.
@@ -318,4 +391,30 @@ fn repeated(jobs: Vec<Spec>, repeat: u32) -> Vec<Spec> {
         all.extend_from_within(..once);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoFiles;
+
+    #[test]
+    fn misspelt_keys_are_told_with_their_lines() {
+        let text = "suite: s\n\nneed_memroy: 4g\nruntme|x: [1|2, 3|4]\n---\nqueu: a\n";
+        let options = ExpandOptions {
+            overrides: vec![Setting::parse("testbx=dc").unwrap()],
+            ..ExpandOptions::default()
+        };
+        let read = read_text("job.yaml", text.as_bytes(), &options, &NoFiles).unwrap();
+        let told: Vec<String> = read.misspelt.iter().map(Misspelt::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "job.yaml:3: need_memroy is no field of a job; did you mean need_memory?",
+                "job.yaml:4: runtme is no field of a job; did you mean runtime?",
+                "setting 'testbx':1: testbx is no field of a job; did you mean testbox?",
+                "job.yaml:6: queu is no field of a job; did you mean queue?",
+            ]
+        );
+    }
 }

@@ -26,6 +26,6 @@ mod yaml;
 
 pub use error::JobFileError;
 pub(crate) use error::printable;
-pub use expand::{ExpandOptions, expand_file, expand_text};
+pub use expand::{ExpandOptions, Expanded, expand_file, expand_text, read_file, read_text};
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common;
-use fairlead_job::{ExpandOptions, FsSource, JobPlan, SiteDefaults, expand_file};
+use fairlead_job::{ExpandOptions, FsSource, JobPlan, SiteDefaults, expand_file, read_file};
 
 /// Why a real file may be refused: it computes with ERB, or names a file that is nowhere.
 const LEGITIMATE: [&str; 2] = ["erb", "include_not_found"];
@@ -64,4 +64,30 @@ fn every_real_file_is_read_or_refused_with_its_line() {
         "{read} read, {} refused",
         refused.len()
     );
+}
+
+/// Real files say what they mean: nothing in them is told as misspelt.
+#[test]
+fn no_key_of_a_real_file_is_told_as_misspelt() {
+    let own = (common::own_golden(), vec![common::own_golden()]);
+    let (include, folders) = match common::corpus() {
+        Some(corpus) => {
+            let folders = ["jobs", "hosts", "golden"].map(|folder| corpus.join(folder));
+            (corpus.join("include"), folders.to_vec())
+        }
+        None => (own.0.join("include"), own.1),
+    };
+    let options = ExpandOptions {
+        include_dirs: vec![include],
+        ..ExpandOptions::default()
+    };
+    let mut told = Vec::new();
+    for file in folders.iter().flat_map(|folder| common::files(folder)) {
+        if file.extension().is_none_or(|e| e != "json")
+            && let Ok(read) = read_file(&file, &options, &FsSource)
+        {
+            told.extend(read.misspelt.iter().map(ToString::to_string));
+        }
+    }
+    assert!(told.is_empty(), "{told:#?}");
 }

@@ -499,7 +499,7 @@ async fn a_submit_makes_a_job_of_each_node_all_or_none_and_once() {
     let refused = submit(&lab.core, &pair, "l").await;
     let all = refused
         .iter()
-        .filter(|(id, why)| id == "0" && why.contains("max_run: 1 jobs"));
+        .filter(|(id, why)| id == "0" && why.contains("max_run: 1 job with"));
     assert_eq!((all.count(), refused.len()), (2, 2), "{refused:?}");
     let one = submit(&lab.core, &json!({"cluster": "cs-localhost"}), "m").await;
     assert_eq!(one.len(), 1);

@@ -26,6 +26,7 @@ use crate::{core::Core, refusal::Refusal};
 mod admin;
 mod files;
 mod jobs;
+mod parameters;
 mod testboxes;
 mod timers;
 
@@ -104,6 +105,12 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     );
     if core.draining.is_cancelled() && !is_look {
         return Err(Refusal::stopping());
+    }
+    if let Err(refusal) = parameters::refuse_unknown(&method, &segments, &request.query) {
+        return match segments.as_slice() {
+            ["submit_job"] | ["scheduler", "v1", "jobs", "submit"] => Ok(jobs::refused(refusal)),
+            _ => Err(refusal),
+        };
     }
     match handler(core, request, &method, &segments) {
         Some(answer) => answer.await,
@@ -193,6 +200,7 @@ fn route_v1<'a>(
             testboxes::heartbeat(core, request, host).boxed()
         }
         ("POST", ["peers", "hints"]) => admin::hints(core, request).boxed(),
+        ("GET", ["whoami"]) => ready(admin::whoami(&core, &request)).boxed(),
         ("GET", ["accounts"]) => admin::accounts(core, request).boxed(),
         ("POST", ["accounts", name]) => admin::set_account(core, request, name).boxed(),
         _ => return None,

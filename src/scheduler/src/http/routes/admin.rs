@@ -101,7 +101,15 @@ pub(super) fn version(core: &Core) -> Response {
         capabilities: capabilities.map(str::to_owned).to_vec(),
         replica: core.config.replica.clone(),
         store: core.store.health().name,
+        time_ms: core.clock.wall_ms(),
+        files_max: files_max(),
     })
+}
+
+/// How many files this process may open; any number counts as the largest.
+fn files_max() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.unwrap_or(u64::MAX)
 }
 
 pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
@@ -217,8 +225,15 @@ pub(super) async fn unreserve(
     Ok(ok(&core.host_view(name, false).await?))
 }
 
+pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {
+    let who = core.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.accounts.view_of(&who)))
+}
+
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     admin(&core, &request)?;
+    // An account that was just added, here or at another replica, is to be found, too.
+    core.store.refresh().await?;
     Ok(ok(&list_accounts(core.store.as_ref()).await?))
 }
 

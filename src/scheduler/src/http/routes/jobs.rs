@@ -46,8 +46,13 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
     };
     Ok(match submitted {
         Ok(submitted) => json(submitted.status, &submitted.items),
-        Err(refusal) => json(refusal.status, &[refused_item(refusal.body)]),
+        Err(refusal) => refused(refusal),
     })
+}
+
+/// A submit that is refused as a whole.
+pub(super) fn refused(refusal: Refusal) -> Response {
+    json(refusal.status, &[refused_item(refusal.body)])
 }
 
 /// Reads the body of a submit; what may take long is read beside the runtime.

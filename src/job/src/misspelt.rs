@@ -1,0 +1,213 @@
+//! Keys that were probably meant to be fields: a misspelt one is taken for a parameter of the job's own program, and the job
+//! runs with defaults.
+//!
+//! Job files are free-form, so only near misses are told, and none where the key may well be meant: as a program's section,
+//! beside the field itself, or as a word that real jobs use.
+
+use serde_json::Value;
+
+use crate::{Spec, near::is_slip};
+
+/// Shorter fields have too many words near them.
+const LETTERS_MIN: usize = 5;
+
+/// Fields that fairlead acts on.
+const FIELDS: [&str; 54] = [
+    "boot_params",
+    "cache_dirs",
+    "category",
+    "cluster",
+    "cluster_wait",
+    "deadline",
+    "docker_image",
+    "every",
+    "group_id",
+    "idempotency_key",
+    "initrds_uri",
+    "ipxe_kernel_params",
+    "kernel_custom_params",
+    "kernel_uri",
+    "labels",
+    "max_run",
+    "memory",
+    "memory_minimum",
+    "missed",
+    "modules_uri",
+    "my_account",
+    "my_email",
+    "my_name",
+    "my_token",
+    "need_memory",
+    "needs",
+    "node_roles",
+    "on_shutdown",
+    "os_arch",
+    "overlap",
+    "priority",
+    "project",
+    "queue",
+    "queue_timeout",
+    "retry",
+    "retry_elsewhere",
+    "runtime",
+    "sched.devices",
+    "script",
+    "sequence",
+    "sequence_host",
+    "silence_timeout",
+    "start_at",
+    "stop_when_cut_off",
+    "submit_id",
+    "suite",
+    "target_machines",
+    "tbox_group",
+    "tbox_type",
+    "testbox",
+    "timeout",
+    "timeout_seconds",
+    "timer",
+    "timezone",
+];
+
+/// Fields whose value is a map, or may be one.
+const MAPS: [&str; 7] = [
+    "cluster_spec",
+    "retry",
+    "sched",
+    "secrets",
+    "stage_timeouts",
+    "wait_on",
+    "wait_options",
+];
+
+/// Words of real jobs that are near a field, and meant.
+const WORDS: [&str; 12] = [
+    "feeds", "label", "misses", "need", "queues", "scripts", "secret", "seeds", "suit", "time",
+    "timers", "times",
+];
+
+/// A key, and the field that was probably meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misspelt {
+    /// The key as it was written.
+    pub key: String,
+    /// The field.
+    pub meant: &'static str,
+    /// The file that it stands in, or the setting; empty when it came in no file.
+    pub file: String,
+    /// The line, from 1; 0 without a file.
+    pub line: u32,
+}
+
+impl std::fmt::Display for Misspelt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.file.is_empty() {
+            write!(f, "{}:{}: ", self.file, self.line)?;
+        }
+        let Self { key, meant, .. } = self;
+        write!(f, "{key} is no field of a job; did you mean {meant}?")
+    }
+}
+
+/// What kind of value a key has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    Nothing,
+    Map,
+    Value,
+}
+
+/// The field that `key` is a slip of. `is_set`: whether the job has a field beside it.
+pub(crate) fn meant(
+    key: &str,
+    holds: Holds,
+    is_set: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
+    let fields: &[&'static str] = match holds {
+        Holds::Nothing => return None,
+        Holds::Map => &MAPS,
+        Holds::Value => &FIELDS,
+    };
+    let is_known = |list: &[&str]| list.contains(&key);
+    if is_known(&FIELDS) || is_known(&MAPS) || is_known(&WORDS) {
+        return None;
+    }
+    fields
+        .iter()
+        .copied()
+        .filter(|field| field.len() >= LETTERS_MIN)
+        .find(|field| is_slip(key, field) && !is_set(field))
+}
+
+/// Keys of a job that are near misses of fields.
+pub fn misspelt(spec: &Spec) -> Vec<Misspelt> {
+    let found = spec.iter().filter_map(|(key, value)| {
+        let holds = match value {
+            Value::Null => Holds::Nothing,
+            Value::Object(_) => Holds::Map,
+            _ => Holds::Value,
+        };
+        let meant = meant(key, holds, |field| spec.contains_key(field))?;
+        Some(Misspelt {
+            key: key.clone(),
+            meant,
+            file: String::new(),
+            line: 0,
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(job: &Value) -> Vec<(String, &'static str)> {
+        let spec = job.as_object().expect("a map");
+        misspelt(spec)
+            .into_iter()
+            .map(|found| (found.key, found.meant))
+            .collect()
+    }
+
+    #[test]
+    fn near_misses_are_told_with_the_field() {
+        for (key, meant) in [
+            ("need_memroy", "need_memory"),
+            ("runtme", "runtime"),
+            ("testbx", "testbox"),
+            ("priorty", "priority"),
+            ("time_out", "timeout"),
+            ("target_machine", "target_machines"),
+            ("need-memory", "need_memory"),
+            ("Timeout", "timeout"),
+            ("retyr", "retry"),
+        ] {
+            assert_eq!(
+                told(&json!({"suite": "s", key: 1})),
+                [(key.to_owned(), meant)]
+            );
+        }
+        let map = json!({"stage_timeout": {"boot": "5m"}});
+        assert_eq!(told(&map), [("stage_timeout".to_owned(), "stage_timeouts")]);
+    }
+
+    /// Keys of lkp and compass-ci that are near fields, and of programs of people's own.
+    #[test]
+    fn keys_that_may_well_be_meant_are_not_told() {
+        let jobs = [
+            json!({"suite": "s", "nr_run": 1, "nr_threads": 8, "subqueue": "x", "submitter": 1}),
+            // A program's section, or a program without parameters.
+            json!({"scripts": {"mode": 1}, "suites": null, "timeouts": {"a": 1}, "runtimee": null}),
+            // Beside the field itself it is another thing.
+            json!({"runtime": 60, "runtime2": 90, "timeout": 1, "timeouts": 2}),
+            json!({"seeds": 3, "time": 5, "times": 2, "need": 1, "label": "x", "secret": "y"}),
+            json!({"tag": 1, "march": "x", "jobs": 1, "memmory_of_program_x": 1, "test": 2}),
+            json!({"os_lv": 1, "os_mount": "nfs", "testcase": "x", "ssh_pub_key": "k", "services": {}}),
+        ];
+        for job in jobs {
+            assert_eq!(told(&job), [], "{job}");
+        }
+    }
+}
