@@ -1,6 +1,7 @@
 //! `fairlead explain ID`: why a job waits, or where it is.
 
 use fairlead_api::Explanation;
+use fairlead_job::units::counted;
 
 use crate::{
     context::Context,
@@ -55,7 +56,8 @@ pub(crate) fn text(explanation: &Explanation, terminal: bool) -> String {
         lines.push(grid.render(terminal));
     }
     if explanation.hosts_more > 0 {
-        lines.push(format!("and {} more hosts", explanation.hosts_more));
+        let more = counted(explanation.hosts_more, "more host", "more hosts");
+        lines.push(format!("and {more}"));
     }
     lines.join("\n")
 }

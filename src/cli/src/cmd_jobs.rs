@@ -1,6 +1,9 @@
 //! `fairlead jobs`: a list by filters.
 
-use fairlead_api::{JobList, JobSummary, client::JobQuery};
+use fairlead_api::{
+    JobList, JobSummary,
+    client::{Client, JobQuery},
+};
 
 use crate::{
     amounts, clock,
@@ -61,10 +64,10 @@ pub(crate) struct JobsArgs {
 }
 
 impl JobsArgs {
-    fn query(&self, context: &Context) -> Result<JobQuery, Failure> {
+    async fn query(&self, context: &Context, client: &Client) -> Result<JobQuery, Failure> {
         let mut account: Vec<String> = context.flags.account.iter().cloned().collect();
         if self.mine && account.is_empty() {
-            account.extend(context.settings()?.account.value);
+            account.extend(context.own_account(&context.settings()?, client).await?);
         }
         Ok(JobQuery {
             stage: self.stage.clone(),
@@ -87,7 +90,7 @@ impl JobsArgs {
 
 pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    let mut query = args.query(context)?;
+    let mut query = args.query(context, &client).await?;
     let mut list = JobList {
         jobs: Vec::new(),
         total: 0,

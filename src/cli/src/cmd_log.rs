@@ -1,13 +1,17 @@
-//! `fairlead log ID [-f]`: a job's output. Following resumes where it broke, at the byte.
+//! `fairlead log ID [-f]`: a job's output. Following resumes where it broke, at the byte, and goes on with the next attempt
+//! until the job has ended.
 
 use std::time::Duration;
 
 use fairlead_api::client::{Client, ClientError};
+use fairlead_job::Stage;
+use serde_json::Value;
 
 use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
+    printable::LogFilter,
 };
 
 /// How long to wait before a broken stream is asked for again.
@@ -17,29 +21,45 @@ const RESUMES_MAX: u32 = 20;
 
 /// Of which job, and how.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+On a terminal, escape sequences and characters that reorder text are left out: they could hide or forge lines.
+A pipe or a file gets every byte.")]
 pub(crate) struct LogArgs {
     /// The job's id
     id: String,
-    /// Goes on until the job ends
+    /// Goes on until the job ends, over all its attempts
     #[arg(short, long)]
     follow: bool,
-    /// Which try; default: the present one
+    /// Which try, and no other; default: the present one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     attempt: Option<u16>,
     /// From this byte on
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     offset: u64,
+    /// Every byte as it is, on a terminal, too
+    #[arg(long)]
+    raw: bool,
 }
 
 pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
+    let is_filtered = context.output.is_terminal() && !args.raw;
     let mut log = LogFollow {
+        attempt: args.attempt,
         offset: args.offset,
         broken: 0,
+        filter: is_filtered.then(LogFilter::default),
     };
     loop {
-        match log.copy(args, &client, context).await {
-            Ok(()) => return Ok(exit::OK),
+        match log.step(args, &client, context).await {
+            Ok(Next::End) => break,
+            Ok(Next::Attempt(attempt)) => {
+                log.finish(context);
+                context
+                    .output
+                    .remark(&format!("job {}: attempt {attempt}", args.id));
+            }
+            Ok(Next::Again) => clock::pause(RESUME_PAUSE).await,
             Err(error) if args.follow && log.may_resume(&error) => {
                 tracing::debug!(%error, offset = log.offset, "log stream broke, resuming");
                 clock::pause(RESUME_PAUSE).await;
@@ -47,15 +67,58 @@ pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8>
             Err(error) => return Err(Failure::from(error).into()),
         }
     }
+    log.finish(context);
+    Ok(exit::OK)
+}
+
+/// What comes after a stream has ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// Nothing.
+    End,
+    /// More of the same attempt: the stream ended because its replica stops.
+    Again,
+    /// The output of this attempt.
+    Attempt(u16),
 }
 
 /// How far a log was read.
 struct LogFollow {
+    /// Which attempt is read; `None`: whichever the scheduler gives.
+    attempt: Option<u16>,
     offset: u64,
     broken: u32,
+    /// On a terminal.
+    filter: Option<LogFilter>,
 }
 
 impl LogFollow {
+    /// Copies what there is; with `--follow`, says what is next.
+    async fn step(
+        &mut self,
+        args: &LogArgs,
+        client: &Client,
+        context: &Context,
+    ) -> Result<Next, ClientError> {
+        let goes_on = args.follow && args.attempt.is_none();
+        if goes_on && self.attempt.is_none() {
+            // From here on it is this one, though another one may begin at any moment.
+            self.attempt = Standing::of(&args.id, client).await?.map(|now| now.attempt);
+        }
+        self.copy(args, client, context).await?;
+        if !args.follow || context.output.closed() {
+            return Ok(Next::End);
+        }
+        let next = match Standing::of(&args.id, client).await? {
+            Some(now) => now.after(self.attempt, goes_on),
+            None => Next::End,
+        };
+        if let Next::Attempt(attempt) = next {
+            (self.attempt, self.offset) = (Some(attempt), 0);
+        }
+        Ok(next)
+    }
+
     async fn copy(
         &mut self,
         args: &LogArgs,
@@ -63,12 +126,15 @@ impl LogFollow {
         context: &Context,
     ) -> Result<(), ClientError> {
         let mut stream = client
-            .log(&args.id, args.attempt, self.offset, args.follow)
+            .log(&args.id, self.attempt, self.offset, args.follow)
             .await?;
         while let Some(bytes) = stream.chunk().await? {
             self.offset += bytes.len() as u64;
             self.broken = 0;
-            context.output.bytes(&bytes);
+            match &mut self.filter {
+                Some(filter) => context.output.bytes(filter.next(&bytes).as_bytes()),
+                None => context.output.bytes(&bytes),
+            }
             if context.output.closed() {
                 break;
             }
@@ -76,10 +142,65 @@ impl LogFollow {
         Ok(())
     }
 
+    /// Shows what the filter still holds of an attempt's output.
+    fn finish(&mut self, context: &Context) {
+        if let Some(filter) = &mut self.filter {
+            context.output.bytes(filter.end().as_bytes());
+            *filter = LogFilter::default();
+        }
+    }
+
     /// Whether to ask again. Not at once for ever: a stream that breaks again and again without a byte
     /// is not going to get better.
     fn may_resume(&mut self, error: &ClientError) -> bool {
         self.broken += 1;
         error.may_pass() && self.broken <= RESUMES_MAX
+    }
+}
+
+/// Where a job stands.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    attempt: u16,
+    has_ended: bool,
+}
+
+impl Standing {
+    /// `None`: the scheduler does not say.
+    async fn of(id: &str, client: &Client) -> Result<Option<Self>, ClientError> {
+        let job = client.job(id).await?;
+        let attempt = job.get("attempt").and_then(Value::as_u64);
+        let stage = job.get("job_stage").and_then(Value::as_str);
+        let stage = stage.and_then(|stage| stage.parse::<Stage>().ok());
+        Ok(attempt.zip(stage).map(|(attempt, stage)| Self {
+            attempt: u16::try_from(attempt).unwrap_or(u16::MAX),
+            has_ended: stage.is_terminal(),
+        }))
+    }
+
+    /// What follows the output of `read`. The stage was looked at after the stream had ended: of a job that has ended
+    /// since, the rest is still to be read.
+    fn after(self, read: Option<u16>, goes_on: bool) -> Next {
+        match read {
+            Some(read) if self.attempt > read && goes_on => Next::Attempt(read.saturating_add(1)),
+            Some(read) if self.attempt > read => Next::End,
+            _ if self.has_ended => Next::End,
+            _ => Next::Again,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn following_ends_with_the_job_and_not_with_an_attempt() {
+        let now = |attempt, has_ended| Standing { attempt, has_ended };
+        assert_eq!(now(2, false).after(Some(1), true), Next::Attempt(2));
+        assert_eq!(now(3, true).after(Some(1), true), Next::Attempt(2));
+        assert_eq!(now(3, true).after(Some(3), true), Next::End);
+        assert_eq!(now(1, false).after(Some(1), true), Next::Again);
+        assert_eq!(now(2, false).after(Some(1), false), Next::End);
     }
 }

@@ -7,14 +7,14 @@ use std::{
 };
 
 use fairlead_api::client::Client;
-use fairlead_job::{OnShutdown, SiteDefaults};
+use fairlead_job::{OnShutdown, SiteDefaults, units::counted};
 use serde_json::json;
 
 use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
-    expansion::JobsArgs,
+    expansion::{JobsArgs, mind_keys},
     follow::{Follower, Tracked},
     local::{Fit, Lab, Machine},
     progress::Progress,
@@ -62,6 +62,7 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8> {
     let settings = context.settings()?;
     let files = args.jobs.expand(&settings.include_dirs.value)?;
+    mind_keys(&files, false, context)?;
     let submit_id = uuid::Uuid::new_v4().to_string();
     let mut entries = submission::entries(files, &settings, &submit_id);
     let machine = Machine::of_process();
@@ -87,8 +88,8 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let signals = Signals::catch()?;
     let lab = Lab::start(&data_dir, &machine, &site, jobs_max, args.runner.as_deref()).await?;
     context.output.remark(&format!(
-        "{} jobs, results in {}",
-        entries.len(),
+        "{}, results in {}",
+        counted(entries.len(), "job", "jobs"),
         data_dir.display()
     ));
     let mut run = Run {

@@ -13,7 +13,7 @@ use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
-    expansion::{FileJobs, JobsArgs},
+    expansion::{FileJobs, JobsArgs, mind_keys},
     follow::Follower,
     progress::Progress,
     results::{self, Ending},
@@ -36,7 +36,7 @@ pub(crate) struct SubmitArgs {
     /// Follows the jobs to their ends, then prints a table
     #[arg(short, long)]
     monitor: bool,
-    /// Submits no job that none of the known hosts could ever run
+    /// Submits no job that none of the known hosts could ever run, and no file with a key that is probably misspelt
     #[arg(long)]
     strict: bool,
     /// Prints the expanded jobs and submits nothing; needs no scheduler
@@ -48,8 +48,9 @@ pub(crate) struct SubmitArgs {
 }
 
 pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<u8> {
-    let settings = context.settings()?;
+    let mut settings = context.settings()?;
     let files = args.jobs.expand(&settings.include_dirs.value)?;
+    mind_keys(&files, args.strict, context)?;
     if args.dry_run {
         show(&files, context)?;
         return Ok(judge(&files, context));
@@ -59,8 +60,9 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
         return Ok(exit::OK);
     }
     let submit_id = uuid::Uuid::new_v4().to_string();
-    let entries = submission::entries(files, &settings, &submit_id);
     let client = Client::new(settings.client_config()).map_err(Failure::from)?;
+    settings.account.value = context.own_account(&settings, &client).await?;
+    let entries = submission::entries(files, &settings, &submit_id);
     if !context.json {
         context.output.line(&format!("submit_id={submit_id}"));
     }
@@ -219,14 +221,15 @@ async fn follow(
         .map(|job| Ending::of(job, str::to_owned))
         .collect();
     if !context.json {
-        context
-            .output
-            .line(&results::table(&endings, context.output.is_terminal()));
+        let terminal = context.output.is_terminal();
+        context.output.line(&if interrupted {
+            results::rows(&endings, terminal)
+        } else {
+            results::table(&endings, terminal)
+        });
     }
     if interrupted {
-        context
-            .output
-            .remark("stopped following; the jobs go on, `fairlead jobs` shows them");
+        context.output.remark(&results::left(&endings));
         return Ok((endings, exit::INTERRUPTED));
     }
     let code = results::code(&endings);

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlead_api::TimerView;
+use fairlead_api::{TimerView, client::Client};
 use fairlead_job::Spec;
 use serde_json::Value;
 
 use crate::{
     context::Context,
     exit::{self, Failure},
-    expansion::JobsArgs,
+    expansion::{JobsArgs, mind_keys},
     submission::{self, Entry},
     table::{Grid, harmless, or_dash},
     words::Words,
@@ -81,10 +81,10 @@ struct OfArgs {
 
 impl OfArgs {
     /// Whose timers are meant.
-    fn account(&self, context: &Context) -> Result<Option<String>, Failure> {
+    async fn account(&self, context: &Context, client: &Client) -> Result<Option<String>, Failure> {
         match &self.of {
             Some(account) => Ok(Some(account.clone())),
-            None => Ok(context.settings()?.account.value),
+            None => context.own_account(&context.settings()?, client).await,
         }
     }
 }
@@ -162,14 +162,16 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
         What::Submit(args) => submit(args, context).await,
         What::List(args) => show_all(args, context).await,
         What::Show(NameArgs { name, of }) => {
-            let of = of.account(context)?;
-            let timer = context.client()?.timer(name, of.as_deref()).await;
+            let client = context.client()?;
+            let of = of.account(context, &client).await?;
+            let timer = client.timer(name, of.as_deref()).await;
             context.print(&timer.map_err(Failure::from)?, one)?;
             Ok(exit::OK)
         }
         What::Update(args) => update(args, context).await,
         What::Pause(args) => {
-            let (client, of) = (context.client()?, args.of.account(context)?);
+            let client = context.client()?;
+            let of = args.of.account(context, &client).await?;
             for name in &args.names {
                 let timer = client.pause_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
@@ -177,7 +179,8 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
             Ok(exit::OK)
         }
         What::Resume(args) => {
-            let (client, of) = (context.client()?, args.of.account(context)?);
+            let client = context.client()?;
+            let of = args.of.account(context, &client).await?;
             for name in &args.names {
                 let timer = client.resume_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
@@ -185,7 +188,8 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
             Ok(exit::OK)
         }
         What::Delete(args) => {
-            let (client, of) = (context.client()?, args.of.account(context)?);
+            let client = context.client()?;
+            let of = args.of.account(context, &client).await?;
             for name in &args.names {
                 let deleted = client.delete_timer(name, of.as_deref()).await;
                 deleted.map_err(Failure::from)?;
@@ -198,10 +202,13 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
 }
 
 /// The one job of a file, filled in as a submit's.
-fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> {
-    let settings = context.settings()?;
+async fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> {
+    let mut settings = context.settings()?;
     let files = jobs.expand(&settings.include_dirs.value)?;
+    mind_keys(&files, false, context)?;
     let submit_id = uuid::Uuid::new_v4().to_string();
+    let client = Client::new(settings.client_config())?;
+    settings.account.value = context.own_account(&settings, &client).await?;
     let entries = submission::entries(files, &settings, &submit_id);
     let count = entries.len();
     match <[Entry; 1]>::try_from(entries) {
@@ -214,7 +221,7 @@ fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> {
 }
 
 async fn submit(args: &SubmitArgs, context: &Context) -> anyhow::Result<u8> {
-    let Entry { file, mut spec, .. } = only_job(&args.jobs, context)?;
+    let Entry { file, mut spec, .. } = only_job(&args.jobs, context).await?;
     args.when.set(&mut spec);
     let stem = Path::new(&file).file_stem();
     let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
@@ -239,7 +246,7 @@ async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
                 include_dirs: Vec::new(),
                 repeat: 1,
             };
-            only_job(&jobs, context)?.spec
+            only_job(&jobs, context).await?.spec
         }
     };
     args.when.set(&mut spec);
@@ -251,7 +258,7 @@ async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
         .into());
     }
     let client = context.client()?;
-    let of = args.of.account(context)?;
+    let of = args.of.account(context, &client).await?;
     let change = Value::Object(spec);
     let timer = client.update_timer(&args.name, of.as_deref(), &change);
     let timer = timer.await.map_err(Failure::from)?;
@@ -272,7 +279,7 @@ async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
     let of = if args.all {
         Some(String::new())
     } else {
-        args.of.account(context)?
+        args.of.account(context, &client).await?
     };
     let (mut timers, mut after) = (Vec::new(), None);
     loop {

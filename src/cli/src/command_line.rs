@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_config, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log,
-    cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
+    cmd_account, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_key,
+    cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Key(cmd_key::KeyArgs),
     /// Settings, and where each came from
     Config(cmd_config::ConfigArgs),
+    /// Looks for what should be mended, here and at the scheduler, and says what to do
+    Doctor(cmd_doctor::DoctorArgs),
     /// Prints a completion script for a shell
     Completions {
         /// For which shell
@@ -91,6 +93,7 @@ impl Command {
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Config(args) => cmd_config::run(&args, context),
+            Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {
                 let mut script = Vec::new();
                 let mut command = <CommandLine as clap::CommandFactory>::command();

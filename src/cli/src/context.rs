@@ -27,6 +27,26 @@ impl Context {
         Ok(Client::new(self.settings()?.client_config())?)
     }
 
+    /// Who submits where a job does not say: the account that the settings name, else the token's, else the user of this
+    /// machine.
+    pub(crate) async fn own_account(
+        &self,
+        settings: &Settings,
+        client: &Client,
+    ) -> Result<Option<String>, Failure> {
+        let said = settings.account.value.clone();
+        if settings.token.value.is_none() || !settings.account_is_assumed() {
+            return Ok(said);
+        }
+        match client.whoami().await {
+            Ok(account) if !account.my_account.is_empty() => Ok(Some(account.my_account)),
+            // An open lab, or a scheduler of before, which does not say.
+            Ok(_) => Ok(said),
+            Err(error) if error.status() == Some(404) => Ok(said),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Prints a value as JSON for programs, or what `text` makes of it for people.
     pub(crate) fn print<T: serde::Serialize>(
         &self,

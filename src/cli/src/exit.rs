@@ -18,6 +18,8 @@ pub(crate) const REFUSED: u8 = 3;
 pub(crate) const UNREACHABLE: u8 = 4;
 /// Something on this machine: a folder, a port, a full disk.
 pub(crate) const LOCAL: u8 = 5;
+/// `doctor` found something to mend.
+pub(crate) const TO_MEND: u8 = 6;
 /// Stopped by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -30,6 +32,7 @@ Exit codes:
   3    the scheduler refused the request or a part of it
   4    no scheduler answers
   5    something on this machine: a folder, a port, a full disk
+  6    doctor found something to mend
   130  stopped by Ctrl-C";
 
 /// Why a command ends, with its exit code.
@@ -133,6 +136,7 @@ mod tests {
             REFUSED,
             UNREACHABLE,
             LOCAL,
+            TO_MEND,
             INTERRUPTED,
         ] {
             assert!(

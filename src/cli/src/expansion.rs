@@ -6,11 +6,12 @@ use std::{
 };
 
 use fairlead_job::{
-    Spec,
-    file::{ExpandOptions, FsSource, Setting, Source, expand_file, expand_text, limits},
+    Misspelt, Spec,
+    file::{ExpandOptions, Expanded, FsSource, Setting, Source, limits, read_file, read_text},
 };
 
 use crate::{
+    context::Context,
     exit::Failure,
     words::{FileWords, Word, Words},
 };
@@ -35,6 +36,31 @@ pub(crate) struct FileJobs {
     pub(crate) file: String,
     /// Its jobs, never empty.
     pub(crate) jobs: Vec<Spec>,
+    /// Its keys that were probably meant to be fields.
+    pub(crate) misspelt: Vec<Misspelt>,
+}
+
+/// Says on stderr which keys are probably misspelt; with `strict` they are a mistake.
+pub(crate) fn mind_keys(
+    files: &[FileJobs],
+    strict: bool,
+    context: &Context,
+) -> Result<(), Failure> {
+    let found: Vec<String> = files
+        .iter()
+        .flat_map(|file| &file.misspelt)
+        .map(ToString::to_string)
+        .collect();
+    if strict && !found.is_empty() {
+        return Err(Failure::usage(
+            found.join("\n"),
+            "correct them; without --strict such a key is a parameter of the job's own",
+        ));
+    }
+    for one in found {
+        context.output.remark(&format!("warning: {one}"));
+    }
+    Ok(())
 }
 
 impl JobsArgs {
@@ -58,14 +84,15 @@ impl JobsArgs {
             repeat: self.repeat,
             ..ExpandOptions::default()
         };
-        let jobs = if words.file.as_os_str() == "-" {
-            expand_text("stdin", &stdin()?, &options, &source)?
+        let Expanded { jobs, misspelt } = if words.file.as_os_str() == "-" {
+            read_text("stdin", &stdin()?, &options, &source)?
         } else {
-            expand_file(&words.file, &options, &source)?
+            read_file(&words.file, &options, &source)?
         };
         Ok(FileJobs {
             file: words.file.to_string_lossy().into_owned(),
             jobs,
+            misspelt,
         })
     }
 }

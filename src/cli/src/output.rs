@@ -8,7 +8,10 @@ use std::{
 
 use serde::Serialize;
 
-use crate::exit::{self, Failure};
+use crate::{
+    exit::{self, Failure},
+    printable::{acts, lines},
+};
 
 /// Where a command's results and its remarks go.
 pub(crate) struct Output {
@@ -54,8 +57,13 @@ impl Output {
         self.remarks_terminal
     }
 
-    /// A line, or lines, of the result.
+    /// A line, or lines, of the result. On a terminal nothing in it acts, whoever wrote the words.
     pub(crate) fn line(&self, text: &str) {
+        let text = if self.terminal {
+            lines(text)
+        } else {
+            text.to_owned()
+        };
         self.bytes(format!("{text}\n").as_bytes());
     }
 
@@ -76,15 +84,29 @@ impl Output {
         }
     }
 
-    /// The result for programs.
+    /// The result for programs. What would act on a terminal is written as an escape, which means the same.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
         let text = serde_json::to_string_pretty(value)?;
-        self.line(&text);
+        let mut safe = String::with_capacity(text.len());
+        for c in text.chars() {
+            if acts(c) && c != '\n' {
+                let escape = format!("\\u{:04x}", u32::from(c));
+                safe.push_str(&escape);
+            } else {
+                safe.push(c);
+            }
+        }
+        self.line(&safe);
         Ok(())
     }
 
     /// A remark for people, on stderr. Nobody reading it is no error.
     pub(crate) fn remark(&self, text: &str) {
+        let text = if self.remarks_terminal {
+            lines(text)
+        } else {
+            text.to_owned()
+        };
         let mut streams = self.lock();
         let _ = writeln!(streams.err, "{text}");
     }
@@ -133,6 +155,23 @@ pub(crate) mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// Texts of others went to the terminal as they were, through an error's message for example.
+    #[test]
+    fn on_a_terminal_nothing_acts_and_json_stays_what_it_is() {
+        let kept = Kept::default();
+        let on_terminal = Output {
+            terminal: true,
+            ..output(kept.clone())
+        };
+        on_terminal.line("a\u{1b}[2J\u{202e}b\nc");
+        on_terminal.json(&"x\u{202e}\u{9b}y").unwrap();
+        let written = String::from_utf8(kept.bytes.lock().unwrap().clone()).unwrap();
+        assert_eq!(written, "a [2J b\nc\n\"x\\u202e\\u009by\"\n");
+        let piped = Kept::default();
+        output(piped.clone()).line("a\u{1b}[2J");
+        assert_eq!(*piped.bytes.lock().unwrap(), b"a\x1b[2J\n");
     }
 
     fn output(out: Kept) -> Output {

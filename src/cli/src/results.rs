@@ -1,6 +1,6 @@
 //! The table at the end of `run` and `submit -m`: one row a job.
 
-use fairlead_job::{Cause, Health};
+use fairlead_job::{Cause, Health, Stage, units::counted};
 use serde::Serialize;
 
 use crate::{
@@ -33,6 +33,8 @@ pub(crate) struct Ending {
     /// A folder of this machine, or the place at the scheduler.
     pub(crate) result: String,
     pub(crate) success: bool,
+    /// Whether it has ended; when following was stopped before, not all have.
+    pub(crate) ended: bool,
 }
 
 impl Ending {
@@ -68,6 +70,7 @@ impl Ending {
                 place(root)
             },
             success: job.succeeded(),
+            ended: job.stage().is_terminal(),
         }
     }
 }
@@ -80,8 +83,51 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
+/// What is true of jobs that are no longer followed: how many had ended, and that the others go on.
+pub(crate) fn left(endings: &[Ending]) -> String {
+    let ended = endings.iter().filter(|ending| ending.ended).count();
+    let good = endings.iter().filter(|ending| ending.success).count();
+    let is_open = |ending: &&Ending| !ending.ended;
+    let waits = endings
+        .iter()
+        .filter(is_open)
+        .filter(|ending| ending.job_stage == Stage::Submit.as_str())
+        .count();
+    let runs = endings.len() - ended - waits;
+    let of_those = match (ended, ended - good.min(ended)) {
+        (0, _) => String::new(),
+        (_, 0) => format!(" ({good} succeeded)"),
+        (_, bad) => format!(" ({good} succeeded, {bad} did not)"),
+    };
+    let head = format!(
+        "stopped following: {ended} of {} had ended{of_those}",
+        counted(endings.len(), "job", "jobs")
+    );
+    let on_testboxes = counted(runs, "is on a testbox", "are on testboxes");
+    let waiting = counted(waits, "waits", "wait");
+    let open = match (runs, waits) {
+        (0, 0) => return head,
+        (_, 0) => on_testboxes,
+        (0, _) => waiting,
+        _ => format!("{on_testboxes} and {waiting}"),
+    };
+    let go = if runs + waits == 1 { "goes" } else { "go" };
+    format!("{head}; {open}, and {go} on: `fairlead jobs` shows them")
+}
+
 /// All endings as a table, and what they add up to.
 pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
+    let good = endings.iter().filter(|ending| ending.success).count();
+    let all = counted(endings.len(), "job", "jobs");
+    let sum = match endings.len() - good {
+        0 => format!("{good} of {all} succeeded"),
+        bad => format!("{good} of {all} succeeded, {bad} did not"),
+    };
+    format!("{}\n{sum}", rows(endings, terminal))
+}
+
+/// All endings as a table, and why the bad ones are.
+pub(crate) fn rows(endings: &[Ending], terminal: bool) -> String {
     // A program or a file takes all.
     let params_chars_max = if terminal {
         PARAMS_CHARS_MAX
@@ -105,11 +151,12 @@ pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
             or_dash(&ending.result),
         ]);
     }
-    let good = endings.iter().filter(|ending| ending.success).count();
-    let all = endings.len();
     let mut lines = vec![grid.render(terminal), String::new()];
     let told = |ending: &&Ending| {
-        !ending.success && !ending.reason.is_empty() && ending.job_health != "cancel"
+        ending.ended
+            && !ending.success
+            && !ending.reason.is_empty()
+            && ending.job_health != "cancel"
     };
     for ending in endings.iter().filter(told).take(REASONS_MAX) {
         lines.push(harmless(&format!(
@@ -125,10 +172,6 @@ pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
     if untold > 0 {
         lines.push(format!("and {untold} more"));
     }
-    lines.push(match all - good {
-        0 => format!("{good} of {all} jobs succeeded"),
-        bad => format!("{good} of {all} jobs succeeded, {bad} did not"),
-    });
     lines.join("\n")
 }
 
@@ -181,7 +224,40 @@ mod tests {
             host: "h".into(),
             result: "/data/result/1".into(),
             success: health == "success",
+            ended: true,
         }
+    }
+
+    /// "0 of 10 jobs succeeded, 10 did not", while all of them went on.
+    #[test]
+    fn jobs_that_go_on_are_not_said_to_have_failed() {
+        let open = |stage: &str| Ending {
+            job_stage: stage.into(),
+            success: false,
+            ended: false,
+            ..ending("3", "unknown")
+        };
+        let (good, bad) = (ending("1", "success"), ending("2", "fail"));
+        assert_eq!(
+            left(&[
+                good.clone(),
+                bad,
+                open("running"),
+                open("submit"),
+                open("submit")
+            ]),
+            "stopped following: 2 of 5 jobs had ended (1 succeeded, 1 did not); \
+             1 is on a testbox and 2 wait, and go on: `fairlead jobs` shows them"
+        );
+        assert_eq!(
+            left(&[open("submit")]),
+            "stopped following: 0 of 1 job had ended; 1 waits, and goes on: `fairlead jobs` shows them"
+        );
+        assert_eq!(
+            left(&[good]),
+            "stopped following: 1 of 1 job had ended (1 succeeded)"
+        );
+        assert!(!rows(&[open("submit")], false).contains("did not"));
     }
 
     #[test]
@@ -195,6 +271,8 @@ mod tests {
              job 2: exit code 1\n1 of 2 jobs succeeded, 1 did not"
         );
         assert_eq!(code(&endings), exit::JOB_FAILED);
+        let one = table(&endings[..1], false);
+        assert!(one.ends_with("\n1 of 1 job succeeded"), "{one}");
         assert_eq!(code(&endings[..1]), exit::OK);
     }
 }

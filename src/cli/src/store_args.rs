@@ -45,6 +45,11 @@ impl StoreArgs {
         self.data.is_some() || !self.elasticsearch.is_empty()
     }
 
+    /// The data folder, if one is named.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
+    }
+
     /// A replica's configuration over this store, with defaults for everything else.
     pub(crate) fn config(&self, env: &Environment) -> Result<Config, Failure> {
         let data = self

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::{SubmitItem, client::Client};
-use fairlead_job::{OnShutdown, Spec, cluster_nodes, parameters, varying};
+use fairlead_job::{OnShutdown, Spec, cluster_nodes, parameters, units::counted, varying};
 use serde_json::Value;
 
 use crate::{
@@ -68,7 +68,7 @@ pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str
         }
     };
     let mut entries: Vec<Entry> = Vec::new();
-    for FileJobs { file, jobs } in files {
+    for FileJobs { file, jobs, .. } in files {
         for mut spec in jobs {
             fill(&mut spec, "my_account", settings.account.value.as_deref());
             if ["testbox", "tbox_group", "tbox_type"]
@@ -301,8 +301,8 @@ impl<'a> Teller<'a> {
             && self.more > 0
         {
             self.context.output.remark(&format!(
-                "submit {file}: {} more jobs refused for the same reason",
-                self.more
+                "submit {file}: {} refused for the same reason",
+                counted(self.more, "more job", "more jobs")
             ));
         }
         self.more = 0;
@@ -330,6 +330,7 @@ mod tests {
             errcode: String::new(),
             code: String::new(),
             hint: String::new(),
+            warnings: Vec::new(),
             version: String::new(),
             job_state: String::new(),
             result_root: String::new(),

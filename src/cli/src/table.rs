@@ -2,6 +2,8 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
+use crate::printable::acts;
+
 /// Columns with headings, then rows. Headings that begin with `>` are of numbers: aligned right.
 pub(crate) struct Grid {
     headings: Vec<&'static str>,
@@ -54,10 +56,10 @@ impl Grid {
     }
 }
 
-/// `text` without what could move a terminal's cursor or break a row.
+/// `text` without what could move a terminal's cursor, reorder letters or break a row.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if acts(c) { ' ' } else { c })
         .collect()
 }
 
@@ -98,8 +100,8 @@ mod tests {
     #[test]
     fn a_cell_cannot_break_its_row_or_the_terminal() {
         let mut grid = Grid::new(&["a"]);
-        grid.row(["x\n\u{1b}[2Jy".into()]);
-        assert_eq!(grid.render(false), "a\nx  [2Jy");
+        grid.row(["x\n\u{1b}[2Jy\u{202e}z".into()]);
+        assert_eq!(grid.render(false), "a\nx  [2Jy z");
     }
 
     #[test]

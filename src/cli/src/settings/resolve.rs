@@ -174,6 +174,14 @@ impl Settings {
         })
     }
 
+    /// Whether nobody named the account: it is only the user of this machine.
+    pub(crate) fn account_is_assumed(&self) -> bool {
+        matches!(
+            self.account.origin,
+            Origin::Variable("USER" | "LOGNAME") | Origin::Default | Origin::Unset
+        )
+    }
+
     /// How to reach the scheduler.
     pub(crate) fn client_config(&self) -> ClientConfig {
         let mut config = ClientConfig::new(self.server.value.iter().cloned());

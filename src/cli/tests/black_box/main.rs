@@ -5,3 +5,4 @@ mod local_run;
 mod offline;
 mod online;
 mod scheduler;
+mod truths;

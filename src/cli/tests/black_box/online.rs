@@ -150,7 +150,7 @@ fn following_survives_a_killed_scheduler() {
     assert_eq!(lines.next(), None);
     assert!(log.wait().unwrap().success());
     let ran = Ran::of(monitor.wait_with_output().unwrap()).exits(0);
-    assert!(ran.out.contains("1 of 1 jobs succeeded"), "{ran:#?}");
+    assert!(ran.out.contains("1 of 1 job succeeded"), "{ran:#?}");
 }
 
 #[test]
@@ -173,7 +173,10 @@ fn ctrl_c_stops_following_and_not_the_jobs() {
     };
     until("the jobs wait", || waiting().then_some(()));
     signal(monitor.id(), "INT");
-    Ran::of(monitor.wait_with_output().unwrap()).exits(130);
+    let ran = Ran::of(monitor.wait_with_output().unwrap()).exits(130);
+    let left = "stopped following: 0 of 2 jobs had ended; 2 wait, and go on";
+    assert!(ran.err.contains(left), "{ran:#?}");
+    assert!(!ran.out.contains("did not"), "{ran:#?}");
     assert!(waiting());
 }
 

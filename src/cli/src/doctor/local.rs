@@ -1,0 +1,179 @@
+//! Checks of this machine: the data folder of a scheduler, and how many files it may open.
+
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
+
+use fairlead_job::units::counted;
+use fairlead_scheduler::{KeyState, StartError};
+use rustix::process::{Resource, getrlimit};
+
+use super::{Check, FILES_MIN, some};
+
+const MODES: &str = "file modes";
+const FILES: &str = "open files here";
+const KEY: &str = "sealing key";
+/// Permissions of the group and of all others.
+const OTHERS: u32 = 0o077;
+/// Below the data folder: kernels that are given to every machine that boots.
+const PUBLIC: &str = "srv";
+
+/// The checks of a data folder, and of the machine that it is on. `None`: no folder is named.
+pub(crate) fn of_folder(data: Option<&Path>) -> Vec<Check> {
+    let Some(data) = data else {
+        let why = "no data folder is named";
+        let todo = "on the scheduler's machine: fairlead doctor --data DIR";
+        return [FILES, MODES]
+            .map(|name| Check::not_made(name, why, todo))
+            .to_vec();
+    };
+    vec![open_files(getrlimit(Resource::Nofile).maximum), modes(data)]
+}
+
+/// The key that seals secrets and signs job tokens, as the store has it. `None`: no store is named.
+pub(crate) fn of_key(found: Option<Result<KeyState, StartError>>) -> Check {
+    match found {
+        None => Check::not_made(
+            KEY,
+            "no store is named",
+            "fairlead doctor --data DIR, or --elasticsearch URL",
+        ),
+        Some(Err(error)) => Check::not_made(
+            KEY,
+            error.to_string(),
+            "an embedded store is its scheduler's while that runs: look before it starts",
+        ),
+        Some(Ok(KeyState::Good)) => Check::ok(KEY, "it is in the store"),
+        Some(Ok(KeyState::None)) => Check::ok(
+            KEY,
+            "there is none yet, and no job: the first start makes it",
+        ),
+        Some(Ok(KeyState::Lost { jobs })) => Check::problem(
+            KEY,
+            format!("there is none, and {}", counted(jobs, "job", "jobs")),
+            "fairlead key import FILE, with the keys of a backup (fairlead key show --export), before a scheduler starts",
+        ),
+        Some(Ok(KeyState::Unreadable)) => Check::problem(
+            KEY,
+            "the one in the store is no key",
+            "restore the settings document 'sealing-key' from a backup",
+        ),
+    }
+}
+
+/// Whether a scheduler that is started here may open enough files: it raises its own limit up to the hard one.
+fn open_files(hard: Option<u64>) -> Check {
+    match hard {
+        Some(hard) if hard < FILES_MIN => Check::problem(
+            FILES,
+            format!("a process here may open {hard} files; a scheduler wants {FILES_MIN}"),
+            "raise the hard limit: LimitNOFILE=65536 in its systemd unit, or ulimit -Hn 65536",
+        ),
+        Some(hard) => Check::ok(FILES, format!("a process here may open {hard} files")),
+        None => Check::ok(FILES, "a process here may open any number of files"),
+    }
+}
+
+/// Whether other users of this machine can read what is in the data folder.
+fn modes(data: &Path) -> Check {
+    let mode = match fs::metadata(data) {
+        Ok(metadata) => metadata.mode(),
+        Err(error) => {
+            return Check::problem(
+                MODES,
+                format!("cannot look at {}: {error}", data.display()),
+                "name the folder that `fairlead serve --data` has",
+            );
+        }
+    };
+    if mode & OTHERS == 0 {
+        return Check::ok(
+            MODES,
+            format!("only its owner can enter {}", data.display()),
+        );
+    }
+    match open_below(data) {
+        Ok(open) if open.is_empty() => Check::ok(
+            MODES,
+            format!(
+                "others can enter {}, and read nothing in it",
+                data.display()
+            ),
+        ),
+        Ok(open) => Check::problem(
+            MODES,
+            format!(
+                "others of this machine can get at {} of {}: {}",
+                counted(open.len(), "entry", "entries"),
+                data.display(),
+                some(&open)
+            ),
+            format!(
+                "chmod 700 '{}'; where results are to be shared, chmod -R go= all but those",
+                data.display()
+            ),
+        ),
+        Err(error) => Check::not_made(
+            MODES,
+            format!("cannot read all of {}: {error}", data.display()),
+            "run it as the user of the scheduler",
+        ),
+    }
+}
+
+/// What of a folder the group or others may get at. An open folder stands for what is in it, and a closed one closes it.
+/// Links are not followed.
+fn open_below(data: &Path) -> io::Result<Vec<String>> {
+    let mut open = Vec::new();
+    for entry in fs::read_dir(data)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.mode() & OTHERS != 0 && !metadata.is_symlink() && entry.file_name() != PUBLIC {
+            open.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    open.sort();
+    Ok(open)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::doctor::Verdict;
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_others_can_read_is_named() {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join("fairlead.db"), "").unwrap();
+        fs::create_dir(data.path().join("srv")).unwrap();
+        chmod(data.path(), 0o755);
+        chmod(&data.path().join("fairlead.db"), 0o644);
+        chmod(&data.path().join("srv"), 0o755);
+        let open = modes(data.path());
+        assert_eq!(open.verdict, Verdict::Problem, "{open:?}");
+        assert!(open.found.ends_with(": fairlead.db"), "{open:?}");
+        assert!(open.todo.starts_with("chmod 700"), "{open:?}");
+        chmod(&data.path().join("fairlead.db"), 0o600);
+        assert_eq!(modes(data.path()).verdict, Verdict::Ok);
+        chmod(data.path(), 0o700);
+        chmod(&data.path().join("fairlead.db"), 0o644);
+        assert_eq!(modes(data.path()).verdict, Verdict::Ok);
+        assert_eq!(modes(&data.path().join("none")).verdict, Verdict::Problem);
+    }
+
+    #[test]
+    fn few_files_are_a_problem() {
+        assert_eq!(open_files(Some(1024)).verdict, Verdict::Problem);
+        assert_eq!(open_files(Some(65_536)).verdict, Verdict::Ok);
+        assert_eq!(open_files(None).verdict, Verdict::Ok);
+        assert!(
+            of_folder(None)
+                .iter()
+                .all(|check| check.verdict == Verdict::NotMade)
+        );
+    }
+}

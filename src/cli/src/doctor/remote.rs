@@ -1,0 +1,339 @@
+//! Checks of the schedulers that the settings name: their clocks, their limits, and what their admins should look at.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::{
+    Version,
+    client::{Client, ClientError},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Check, FILES_MIN, some};
+use crate::{clock, exit::Failure, settings::Settings};
+
+const SCHEDULER: &str = "scheduler";
+const CLOCK: &str = "clocks";
+const FILES: &str = "open files of the scheduler";
+const TESTBOXES: &str = "testbox accounts";
+const QUEUES: &str = "open queues";
+const AGENTS: &str = "duplicate agents";
+
+/// Clocks may differ by this much, ms: times of jobs are then right to the second or two that anybody sees.
+const SKEW_MAX_MS: i64 = 2_000;
+
+/// A replica that answered, and what this machine's clock showed before and after.
+#[derive(Debug, Clone)]
+struct Sighting {
+    url: String,
+    version: Version,
+    before_ms: u64,
+    after_ms: u64,
+}
+
+impl Sighting {
+    /// How far its clock is ahead of this machine's, and by how much that may be wrong, ms. `None`: it does not say.
+    fn ahead_ms(&self) -> Option<(i64, i64)> {
+        let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+        let said = Some(self.version.time_ms).filter(|said| *said > 0)?;
+        let middle = self.before_ms.midpoint(self.after_ms);
+        let unsure = self.after_ms.saturating_sub(self.before_ms) / 2;
+        Some((ms(said).saturating_sub(ms(middle)), ms(unsure)))
+    }
+
+    fn name(&self) -> String {
+        format!("{} ({})", self.version.replica, self.url)
+    }
+}
+
+/// All checks that need a scheduler.
+pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Failure> {
+    let mut checks = Vec::new();
+    let mut seen = Vec::new();
+    for url in &settings.server.value {
+        let mut config = settings.client_config();
+        config.urls = vec![url.clone()];
+        let client = Client::new(config)?;
+        let before_ms = clock::now_ms();
+        match client.version().await {
+            Ok(version) => {
+                checks.push(Check::ok(
+                    SCHEDULER,
+                    format!("{} answers, version {}", url, version.version),
+                ));
+                seen.push(Sighting {
+                    url: url.clone(),
+                    version,
+                    before_ms,
+                    after_ms: clock::now_ms(),
+                });
+            }
+            Err(error) => checks.push(not_answering(url, error)),
+        }
+    }
+    checks.push(clocks(&seen));
+    checks.push(files(&seen));
+    if seen.is_empty() {
+        let why = "no scheduler answers";
+        let todo = "name one with --server";
+        checks.extend([TESTBOXES, QUEUES, AGENTS].map(|name| Check::not_made(name, why, todo)));
+        return Ok(checks);
+    }
+    let client = Client::new(settings.client_config())?;
+    checks.push(made(TESTBOXES, client.accounts().await, testboxes));
+    checks.push(made(QUEUES, client.queues().await, queues));
+    checks.push(made(AGENTS, client.hosts().await, agents));
+    Ok(checks)
+}
+
+fn not_answering(url: &str, error: ClientError) -> Check {
+    let failure = Failure::from(error);
+    let todo = if failure.hint.is_empty() {
+        "start it, or leave it out of --server".to_owned()
+    } else {
+        failure.hint
+    };
+    Check::problem(SCHEDULER, format!("{url}: {}", failure.message), todo)
+}
+
+/// A check of a list, or why there is none.
+fn made<T: Serialize>(
+    name: &'static str,
+    list: Result<Vec<T>, ClientError>,
+    judge: impl Fn(&[Value]) -> Check,
+) -> Check {
+    let list = match list {
+        Ok(list) => list,
+        Err(error) => {
+            let failure = Failure::from(error);
+            return Check::not_made(name, failure.message, failure.hint);
+        }
+    };
+    let values: Vec<Value> = list
+        .iter()
+        .map(|item| serde_json::to_value(item).unwrap_or_default())
+        .collect();
+    judge(&values)
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn clocks(seen: &[Sighting]) -> Check {
+    let said: Vec<(&Sighting, (i64, i64))> = seen
+        .iter()
+        .filter_map(|one| Some((one, one.ahead_ms()?)))
+        .collect();
+    if said.is_empty() {
+        return Check::not_made(
+            CLOCK,
+            "no scheduler says what time it has",
+            "upgrade the scheduler, or compare `date` on both machines",
+        );
+    }
+    let wrong: Vec<String> = said
+        .iter()
+        .filter(|(_, (ahead, unsure))| ahead.abs() - unsure > SKEW_MAX_MS)
+        .map(|(one, (ahead, _))| {
+            let side = if *ahead > 0 { "ahead of" } else { "behind" };
+            format!("{} is {} ms {side} this machine", one.name(), ahead.abs())
+        })
+        .collect();
+    if !wrong.is_empty() {
+        return Check::problem(
+            CLOCK,
+            some(&wrong),
+            "keep time on all machines of the lab: chronyc tracking, timedatectl",
+        );
+    }
+    let most = said.iter().map(|(_, (ahead, unsure))| ahead.abs() + unsure);
+    let most = most.max().unwrap_or_default();
+    let others = if seen.len() == 1 {
+        "; name all replicas in --server to compare them"
+    } else {
+        ""
+    };
+    Check::ok(
+        CLOCK,
+        format!("they agree with this machine's within {most} ms{others}"),
+    )
+}
+
+fn files(seen: &[Sighting]) -> Check {
+    let said: Vec<&Sighting> = seen
+        .iter()
+        .filter(|one| one.version.files_max > 0)
+        .collect();
+    if said.is_empty() {
+        return Check::not_made(
+            FILES,
+            "no scheduler says how many files it may open",
+            "upgrade the scheduler, or look at /proc/PID/limits",
+        );
+    }
+    let few: Vec<String> = said
+        .iter()
+        .filter(|one| one.version.files_max < FILES_MIN)
+        .map(|one| format!("{} may open {}", one.name(), one.version.files_max))
+        .collect();
+    if few.is_empty() {
+        return Check::ok(FILES, format!("each may open {FILES_MIN} or more"));
+    }
+    Check::problem(
+        FILES,
+        format!(
+            "{}; {FILES_MIN} are wanted, one for each testbox and client",
+            some(&few)
+        ),
+        "LimitNOFILE=65536 in its systemd unit, or ulimit -n 65536 before it starts",
+    )
+}
+
+/// Testbox accounts that act for every host.
+fn testboxes(accounts: &[Value]) -> Check {
+    let all: Vec<&Value> = accounts
+        .iter()
+        .filter(|account| text(account, "role") == "testbox")
+        .collect();
+    let hosts = |account: &Value| account.get("hosts").and_then(Value::as_array).cloned();
+    if all.is_empty() {
+        return Check::ok(TESTBOXES, "there are none");
+    }
+    if all.iter().all(|account| hosts(account).is_none()) {
+        return Check::not_made(
+            TESTBOXES,
+            "the scheduler does not say for which hosts they act",
+            "upgrade the scheduler",
+        );
+    }
+    let every: Vec<String> = all
+        .iter()
+        .filter(|account| hosts(account).is_none_or(|hosts| hosts.iter().any(|host| host == "*")))
+        .map(|account| text(account, "my_account").to_owned())
+        .collect();
+    if every.is_empty() {
+        return Check::ok(TESTBOXES, "each names its hosts");
+    }
+    Check::problem(
+        TESTBOXES,
+        format!("they act for every host: {}", some(&every)),
+        "say which: fairlead account add NAME --hosts 'rack1-*'",
+    )
+}
+
+/// Queues that everybody may use because nobody said who may.
+fn queues(queues: &[Value]) -> Check {
+    let open: Vec<String> = queues
+        .iter()
+        .filter(|queue| !text(queue, "warning").is_empty())
+        .map(|queue| text(queue, "name").to_owned())
+        .collect();
+    if open.is_empty() {
+        return Check::ok(QUEUES, "none is open to all without an admin's word");
+    }
+    Check::problem(
+        QUEUES,
+        format!("nobody said who may use them, so all may: {}", some(&open)),
+        "say who: fairlead queues set NAME --users a,b (or all)",
+    )
+}
+
+/// Hosts whose name two agents have, and agents that say the same MAC address.
+fn agents(hosts: &[Value]) -> Check {
+    let mut twice: BTreeMap<String, String> = BTreeMap::new();
+    for host in hosts {
+        let conflict = host.get("conflict").filter(|conflict| !conflict.is_null());
+        if conflict.is_some() {
+            let name = text(host, "hostname");
+            twice.insert(name.to_owned(), format!("{name} ({})", text(host, "state")));
+        }
+    }
+    if twice.is_empty() {
+        return Check::ok(AGENTS, "no two agents ask under one name");
+    }
+    let names: Vec<String> = twice.into_values().collect();
+    Check::problem(
+        AGENTS,
+        format!("two agents ask under one name: {}", some(&names)),
+        "stop one of them, or give it another --host; `fairlead hosts NAME` says who they are",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::doctor::Verdict;
+
+    fn sighting(replica: &str, time_ms: u64, files_max: u64) -> Sighting {
+        Sighting {
+            url: format!("http://{replica}"),
+            version: Version {
+                name: "fairlead".into(),
+                version: "1".into(),
+                capabilities: Vec::new(),
+                replica: replica.into(),
+                store: "embedded".into(),
+                time_ms,
+                files_max,
+            },
+            before_ms: 100_000,
+            after_ms: 100_200,
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_is_named_and_a_slow_answer_is_no_skew() {
+        let good = sighting("a", 100_900, 65_536);
+        assert_eq!(clocks(std::slice::from_ref(&good)).verdict, Verdict::Ok);
+        let behind = clocks(&[good.clone(), sighting("b", 90_000, 65_536)]);
+        assert_eq!(behind.verdict, Verdict::Problem);
+        assert_eq!(behind.found, "b (http://b) is 10100 ms behind this machine");
+        let slow = Sighting {
+            after_ms: 110_000,
+            ..good
+        };
+        assert_eq!(clocks(&[slow]).verdict, Verdict::Ok);
+        assert_eq!(clocks(&[sighting("old", 0, 0)]).verdict, Verdict::NotMade);
+    }
+
+    #[test]
+    fn a_scheduler_with_few_files_is_named() {
+        assert_eq!(files(&[sighting("a", 1, 65_536)]).verdict, Verdict::Ok);
+        let few = files(&[sighting("a", 1, 1024)]);
+        assert!(
+            few.verdict == Verdict::Problem && few.found.contains("may open 1024"),
+            "{few:?}"
+        );
+        assert_eq!(files(&[]).verdict, Verdict::NotMade);
+    }
+
+    #[test]
+    fn accounts_queues_and_hosts_are_judged_by_what_the_scheduler_says() {
+        let account =
+            |hosts: Value| json!({"my_account": "box", "role": "testbox", "hosts": hosts});
+        assert_eq!(testboxes(&[json!({"role": "user"})]).verdict, Verdict::Ok);
+        assert_eq!(
+            testboxes(&[account(json!(["rack1-*"]))]).verdict,
+            Verdict::Ok
+        );
+        assert_eq!(
+            testboxes(&[account(json!(["*"]))]).verdict,
+            Verdict::Problem
+        );
+        assert_eq!(
+            testboxes(&[json!({"role": "testbox"})]).verdict,
+            Verdict::NotMade
+        );
+
+        let open = json!({"name": "nightly", "warning": "open to all"});
+        assert_eq!(queues(&[json!({"name": "ann"})]).verdict, Verdict::Ok);
+        assert!(queues(&[open]).found.ends_with("nightly"));
+
+        let two = json!({"hostname": "h1", "state": "conflict", "conflict": {"instance": "x"}});
+        assert_eq!(agents(&[json!({"hostname": "h2"})]).verdict, Verdict::Ok);
+        assert!(agents(&[two]).found.contains("h1"));
+    }
+}
