@@ -4,6 +4,7 @@
 //! scheduler does.
 
 mod decide;
+mod names;
 
 use std::{
     hint::black_box,
@@ -12,9 +13,13 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use fairlead_dispatch::CACHE_JOBS;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use self::decide::{Lab, Mix};
+use self::{
+    decide::{Lab, Mix},
+    names::{Came, Flood, Own},
+};
 use super::{
     figure::{Figure, Goal, Series},
     report::{Fact, Report},
@@ -48,6 +53,14 @@ pub(super) struct EngineArgs {
         default_value_t = 10_000
     )]
     hosts: u64,
+    /// Jobs of which each has an account, a queue or a machine of its own, beside the default cache
+    #[arg(
+        id = "engine_names",
+        long = "engine-names",
+        value_name = "N",
+        default_value_t = 1_000_000
+    )]
+    names: u64,
     /// Measures one line, for the process that asks for it
     #[arg(
         id = "engine_line",
@@ -66,6 +79,15 @@ struct Line {
     hosts: u64,
 }
 
+/// What a process of its own measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Asked {
+    /// Decisions.
+    Line(Line),
+    /// A flood of so many names.
+    Names(Own, u64),
+}
+
 /// What was measured.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Took {
@@ -80,12 +102,18 @@ impl EngineArgs {
     /// Measures the line that this process was started for, if it was.
     pub(super) fn asked_line(&self) -> Option<anyhow::Result<String>> {
         let line = self.line.as_ref()?;
-        let took = serde_json::from_str(line).map_err(|error| anyhow!("--engine-line: {error}"));
-        Some(took.and_then(Line::measure).and_then(|took| {
-            let mut took = serde_json::to_string(&took)?;
+        let asked = serde_json::from_str(line).map_err(|error| anyhow!("--engine-line: {error}"));
+        let took = |asked| {
+            let mut took = match asked {
+                Asked::Line(line) => serde_json::to_string(&line.measure()?)?,
+                Asked::Names(own, jobs) => {
+                    serde_json::to_string(&Flood::new(own, CACHE_JOBS).run(jobs))?
+                }
+            };
             took.push('\n');
             Ok(took)
-        }))
+        };
+        Some(asked.and_then(took))
     }
 
     /// All lines, each in every round.
@@ -96,12 +124,32 @@ impl EngineArgs {
             let rows = self.rows(mix, rounds)?;
             report.extend(rows);
         }
+        for &own in Own::value_variants() {
+            say(&format!("the engine, a flood of names: {own}"));
+            report.facts.extend(self.flood(own, rounds)?);
+        }
         let mut far = Fact::new("a read of memory far away, ns".to_owned(), Goal::None);
         for _ in 0..rounds {
             far.push(far_read_ns());
         }
         report.facts.push(far);
         Ok(report)
+    }
+
+    fn flood(&self, own: Own, rounds: u16) -> anyhow::Result<[Fact; 2]> {
+        let jobs = self.names;
+        let fact = |what: &str, most: f64| {
+            let what = format!("engine: {what}, each of {jobs} jobs has an own {own}");
+            Fact::new(what, Goal::AtMost(most))
+        };
+        let mut longest = fact("ms of CPU of the longest event", 5.0);
+        let mut cached = fact("most cached jobs over the limit", 2.0);
+        for _ in 0..rounds {
+            let came: Came = Asked::Names(own, jobs).elsewhere()?;
+            longest.push(came.longest_ms);
+            cached.push(came.cached);
+        }
+        Ok([longest, cached])
     }
 
     fn rows(&self, mix: Mix, rounds: u16) -> anyhow::Result<Report> {
@@ -130,7 +178,9 @@ impl EngineArgs {
         let mut bytes = fact("bytes a job", bytes);
         for _ in 0..rounds {
             let hosts = self.hosts;
-            let took = |jobs: u64| Line { mix, jobs, hosts }.elsewhere();
+            let took = |jobs: u64| -> anyhow::Result<Took> {
+                Asked::Line(Line { mix, jobs, hosts }).elsewhere()
+            };
             let (few, some, many) = (took(least)?, took(before)?, took(most)?);
             growth.push(many.median_us, some.median_us);
             looks.push(many.looks, few.looks);
@@ -150,9 +200,9 @@ impl EngineArgs {
     }
 }
 
-impl Line {
+impl Asked {
     /// Measures in another process.
-    fn elsewhere(self) -> anyhow::Result<Took> {
+    fn elsewhere<T: DeserializeOwned>(self) -> anyhow::Result<T> {
         let asked = serde_json::to_string(&self)?;
         let output = Command::new(std::env::current_exe()?)
             .args(["--engine-line", &asked])
@@ -161,7 +211,9 @@ impl Line {
         anyhow::ensure!(output.status.success(), "{asked}: {}", output.status);
         Ok(serde_json::from_slice(&output.stdout)?)
     }
+}
 
+impl Line {
     fn measure(self) -> anyhow::Result<Took> {
         let process = i32::try_from(std::process::id())
             .ok()

@@ -8,8 +8,8 @@ use std::{
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    AT_MS, ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocPage, DueDoc, Find, JobState,
-    Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
+    AT_MS, ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocPage, DueDoc,
+    FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn waiting(views: &[Arc<View>]) -> impl Iterator<Item = &Entry> {
     all.filter(|entry| waits(&entry.state))
 }
 
-pub(super) fn counts(views: &[Arc<View>]) -> Counts {
+pub(super) fn counts(views: &[Arc<View>], of: &CountOf) -> Counts {
     let mut total = 0;
     let (mut accounts, mut queues, mut keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut pairs: BTreeMap<(&str, &str), u64> = BTreeMap::new();
@@ -61,15 +61,31 @@ pub(super) fn counts(views: &[Arc<View>]) -> Counts {
             count(&mut keys, key);
         }
     }
+    let names_max = of.names_max.unwrap_or(usize::MAX);
+    let partial = pairs.len() > names_max;
+    if partial {
+        pairs.clear();
+    }
+    if let Some(asked) = &of.host_keys {
+        keys.retain(|key, _| asked.contains(key));
+    }
+    let most = |names: BTreeMap<String, u64>| {
+        let mut names: Vec<(String, u64)> = names.into_iter().collect();
+        names.sort_unstable_by_key(|(_, n)| Reverse(*n));
+        names.truncate(names_max);
+        names.sort_unstable();
+        names
+    };
     Counts {
         total,
-        accounts: accounts.into_iter().collect(),
-        queues: queues.into_iter().collect(),
+        accounts: most(accounts),
+        queues: most(queues),
         pairs: pairs
             .into_iter()
             .map(|((queue, account), n)| (queue.to_owned(), account.to_owned(), n))
             .collect(),
         host_keys: keys.into_iter().collect(),
+        partial,
     }
 }
 
@@ -86,6 +102,7 @@ fn first_of(jobs: &[&Entry], limit: u32) -> Page {
             .take(size(limit))
             .map(|it| it.stored())
             .collect(),
+        next: None,
     }
 }
 
@@ -118,12 +135,28 @@ pub(super) fn find(views: &[Arc<View>], offer: &Find) -> Page {
         cells.entry(cell).or_default().push(entry);
     }
     let mut found = Page::default();
-    for jobs in cells.into_values() {
+    // Those behind where it begins, then the others.
+    let after = offer.after.as_ref();
+    let is_before = |(queue, account): &(&str, &str)| {
+        after.is_some_and(|after| (*queue, *account) <= (&*after.0, &*after.1))
+    };
+    let mut turns: Vec<_> = cells.into_iter().collect();
+    turns.sort_by_key(|(cell, _)| is_before(cell));
+    if turns.len() > size(offer.pairs_max) {
+        let all = turns.iter().flat_map(|(_, jobs)| jobs.iter().copied());
+        found.jobs = page(all.collect(), FIND_BEST).jobs;
+        found.more = true;
+        turns.truncate(size(offer.pairs_max));
+        let last = turns.last().map(|(cell, _)| *cell);
+        found.next = last.map(|(queue, account)| (queue.to_owned(), account.to_owned()));
+    }
+    for (_, jobs) in turns {
         let best = page(jobs, offer.limit);
         found.more |= best.more;
         found.jobs.extend(best.jobs);
     }
     found.jobs.sort_unstable_by_key(|job| rank(&job.state));
+    found.jobs.dedup_by_key(|job| job.state.job_id);
     found
 }
 

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
+    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
     SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
@@ -384,8 +384,8 @@ impl JobStore for Handle {
             .await
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.look("counts", query::counts).await
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
+        self.look("counts", |views| query::counts(views, of)).await
     }
 
     async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {

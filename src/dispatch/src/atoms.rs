@@ -1,14 +1,17 @@
 //! Shared values, most of them names: equal ones are one allocation.
 //!
-//! Owns nothing but the table. What nobody uses any more is dropped at the next sweep, which comes when the table
-//! has doubled, so that memory follows what is in use (I7) and a sweep costs O(1) a new value.
+//! Owns nothing but the table. With each new value a few others are looked at, and those that nobody uses any more are
+//! dropped: memory follows what is in use (I7), and no event pays for all of them.
 
 use indexmap::IndexSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-/// Below this many values no sweep is worth its while.
+/// Below this many values it is not worth while to look for unused ones.
 const SWEEP_FROM: usize = 1_024;
+
+/// Values looked at for each new one.
+const LOOKED_AT: usize = 4;
 
 /// A shared string.
 pub(crate) type Atom = Arc<str>;
@@ -51,7 +54,8 @@ pub(crate) type Numbers = BuildHasherDefault<NumberHasher>;
 #[derive(Debug)]
 pub(crate) struct Shared<T: ?Sized> {
     known: IndexSet<Arc<T>, Fixed>,
-    sweep_at: usize,
+    /// Which one is looked at next.
+    next: usize,
 }
 
 /// The table of names.
@@ -61,7 +65,7 @@ impl<T: ?Sized> Default for Shared<T> {
     fn default() -> Self {
         Self {
             known: IndexSet::default(),
-            sweep_at: SWEEP_FROM,
+            next: 0,
         }
     }
 }
@@ -75,13 +79,24 @@ impl<T: ?Sized + Eq + Hash> Shared<T> {
         if let Some(known) = self.known.get(value) {
             return Arc::clone(known);
         }
-        if self.known.len() >= self.sweep_at {
-            self.known.retain(|shared| Arc::strong_count(shared) > 1);
-            self.sweep_at = self.known.len().saturating_mul(2).max(SWEEP_FROM);
-        }
+        self.drop_unused();
         let shared = Arc::from(value);
         self.known.insert(Arc::clone(&shared));
         shared
+    }
+
+    fn drop_unused(&mut self) {
+        if self.known.len() < SWEEP_FROM {
+            return;
+        }
+        for _ in 0..LOOKED_AT {
+            // From the end on: what takes the place of one that is dropped was looked at before.
+            self.next = self.next.checked_sub(1).unwrap_or(self.known.len() - 1);
+            let one = self.known.get_index(self.next);
+            if one.is_some_and(|shared| Arc::strong_count(shared) == 1) {
+                self.known.swap_remove_index(self.next);
+            }
+        }
     }
 
     /// How many values are in the table.
@@ -149,7 +164,7 @@ mod tests {
         for n in 0..10 * SWEEP_FROM {
             atoms.get(&n.to_string());
         }
-        assert!(atoms.len() <= SWEEP_FROM + 1, "{}", atoms.len());
+        assert!(atoms.len() <= 2 * SWEEP_FROM, "{}", atoms.len());
         assert!(Arc::ptr_eq(&kept, &atoms.get("kept")));
     }
 

@@ -4,7 +4,9 @@
 //! job that is in memory is dispatched whatever was counted.
 
 use crate::atoms::Atom;
-use crate::event::{Dimension, DimensionCounts, OfferKey};
+use crate::counted::{Counts, NAMES_MAX, Names};
+use crate::event::{Dimension, DimensionCounts, FindPlace, OfferKey};
+use crate::evict::Plan;
 use crate::known::Begun;
 use crate::ledger::MemberId;
 use crate::shape::Env;
@@ -29,6 +31,13 @@ const ABOUT: u32 = 8;
 
 /// Jobs that one find brings, of few accounts several each; of many at least the best of each.
 const FIND_JOBS: u32 = 64;
+
+/// Pairs of queue and account of which one find brings jobs, where there are more than are counted: finds take turns
+/// through all of them.
+const FIND_PAIRS: u32 = 1_024;
+
+/// Sets of host keys whose finds take turns through accounts; of more, some begin at the first account again.
+const TURNS_MAX: usize = 1_024;
 
 /// An account of which one part in so many of what there is room for is left is pulled before the next count.
 const LOW_PART: u32 = 4;
@@ -77,6 +86,8 @@ pub(crate) struct Ended {
     pub needs_mb: u32,
     /// What was counted under each of its keys when it began.
     pub counted: Vec<u64>,
+    /// Whether it left out accounts that the next ones are to look at.
+    pub goes_on: bool,
 }
 
 impl Ended {
@@ -97,11 +108,9 @@ pub(crate) struct Cache {
     /// What had come and gone at the last count.
     pub at_count: (u64, usize),
     /// What the store counted last.
-    pub counts: BTreeMap<Dimension, u64>,
+    pub counts: Counts,
     /// The same by queue and account.
     pub pairs: Vec<(String, String, u64)>,
-    /// What it had counted when the dimension was pulled last.
-    pub pulled_at: BTreeMap<Dimension, u64>,
     /// The last dimension that was pulled for its news alone: the next ones follow it.
     pub news_pulled: Option<Dimension>,
     pub pulling: BTreeMap<Dimension, Begun>,
@@ -117,6 +126,10 @@ pub(crate) struct Cache {
     pub finding: BTreeMap<OfferKey, Finding>,
     /// Offers that wait for a find to begin, longest waiting first.
     pub to_find: BTreeSet<(u64, OfferKey)>,
+    /// Where finds that take turns through the accounts go on, by the host keys that they are for.
+    pub turns: BTreeMap<Box<[Atom]>, FindPlace>,
+    /// Whom to evict.
+    pub plan: Plan,
     /// Finds that ended, by what was wanted.
     pub found: BTreeMap<Wanted, Ended>,
     /// Of these the ones that brought their offers nothing; they are remembered for longer.
@@ -134,33 +147,23 @@ impl Cache {
     }
 
     /// New counts; `held` jobs of theirs are here.
-    pub(crate) fn count(&mut self, counts: DimensionCounts, held: u64, cache_jobs_max: u32) {
+    pub(crate) fn count(&mut self, mut counts: DimensionCounts, held: u64, cache_jobs_max: u32) {
         self.missing = counts.total.saturating_sub(held);
-        self.pairs = counts.pairs;
-        self.counts = counts
-            .by
-            .into_iter()
-            .filter(|(_, jobs)| *jobs > 0)
-            .collect();
+        self.pairs = std::mem::take(&mut counts.pairs);
+        self.counts = Counts::new(counts, &self.counts);
+        self.plan.wake();
         // Each job is one of an account, of a queue and of a host key: what is here of the ones is here of the others.
-        let of = |is: fn(&Dimension) -> bool| {
-            let counts = self.counts.iter().filter(move |(of, _)| is(of));
-            counts.map(|(_, jobs)| *jobs).collect::<Vec<u64>>()
-        };
-        let kinds = [
-            of(|d| matches!(d, Dimension::Account(_))),
-            of(|d| matches!(d, Dimension::Queue(_))),
-            of(|d| matches!(d, Dimension::HostKey(_))),
+        let of = |names: &Names| names.values().map(|counted| counted.jobs).collect();
+        let kinds: [Vec<u64>; 3] = [
+            of(&self.counts.accounts),
+            of(&self.counts.queues),
+            of(&self.counts.keys),
         ];
         let most = kinds.iter().map(Vec::len).max().unwrap_or(0).max(1);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         self.page = (cache_jobs_max / most.saturating_mul(2)).max(PAGE_MIN);
         let levels = kinds.into_iter().map(|kind| level(kind, cache_jobs_max));
         self.fill = levels.min().unwrap_or(0).max(self.page);
-        let Self {
-            pulled_at, counts, ..
-        } = self;
-        pulled_at.retain(|dimension, _| counts.contains_key(dimension));
     }
 
     /// How many jobs to pull of a dimension of which so many are here.
@@ -189,8 +192,7 @@ impl Cache {
 
     /// Whether jobs of this account wait in the store.
     pub(crate) fn is_counted(&self, account: &str) -> bool {
-        let account = Dimension::Account(account.to_owned());
-        self.counts.contains_key(&account)
+        self.counts.accounts.contains_key(account)
     }
 
     /// How many jobs of each account in a queue a find asks for.
@@ -200,23 +202,39 @@ impl Cache {
 
     /// About how many jobs one find brings at most.
     pub(crate) fn find_jobs(&self) -> u32 {
-        self.cells().max(FIND_JOBS)
+        self.cells().max(FIND_JOBS).min(self.find_pairs())
+    }
+
+    /// Of how many accounts in queues a find brings jobs at most.
+    pub(crate) fn find_pairs(&self) -> u32 {
+        if self.counts.is_partial {
+            FIND_PAIRS
+        } else {
+            NAMES_MAX
+        }
+    }
+
+    /// A find has ended, and the next one for these keys goes on there; none: it saw all.
+    pub(crate) fn turn_ended(&mut self, wanted: &Wanted, next: Option<FindPlace>) {
+        let Some(next) = next else {
+            self.turns.remove(&wanted.keys);
+            return;
+        };
+        self.turns.insert(wanted.keys.clone(), next);
+        if self.turns.len() > TURNS_MAX {
+            self.turns.pop_first();
+        }
     }
 
     /// About how many accounts wait in queues.
     fn cells(&self) -> u32 {
-        let count = |of: fn(&Dimension) -> bool| self.counts.keys().filter(|d| of(d)).count();
-        let accounts = count(|d| matches!(d, Dimension::Account(_)));
-        let queues = count(|d| matches!(d, Dimension::Queue(_)));
-        u32::try_from(accounts.max(queues)).unwrap_or(u32::MAX)
+        let cells = self.counts.accounts.len().max(self.counts.queues.len());
+        u32::try_from(cells).unwrap_or(u32::MAX)
     }
 
     /// What the store counted under a host key.
     pub(crate) fn under_key(&self, key: &Atom) -> u64 {
-        self.counts
-            .get(&Dimension::HostKey(key.to_string()))
-            .copied()
-            .unwrap_or(0)
+        self.counts.under(key)
     }
 
     /// What the store counted under each of these keys.
@@ -239,7 +257,7 @@ impl Cache {
     /// What was pulled and found is as good as never asked for.
     pub(crate) fn forget_finds(&mut self) {
         self.in_vain.clear();
-        self.pulled_at.clear();
+        self.counts.forget_pulls();
     }
 
     /// Forgets finds that are of no use any more.
@@ -248,18 +266,12 @@ impl Cache {
         let Self {
             in_vain, counts, ..
         } = self;
-        let count = |key: &Atom| {
-            counts
-                .get(&Dimension::HostKey(key.to_string()))
-                .copied()
-                .unwrap_or(0)
-        };
         in_vain.retain(|wanted, ended| {
             ended.at.saturating_add(IN_VAIN_MS) >= now
                 && wanted
                     .keys
                     .iter()
-                    .map(count)
+                    .map(|key| counts.under(key))
                     .eq(ended.counted.iter().copied())
         });
     }

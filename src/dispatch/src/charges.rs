@@ -187,6 +187,7 @@ impl Ledger {
     /// Panics if a sum disagrees with its parts. For tests and simulation.
     pub(crate) fn sanity_check(&self) {
         self.check_limits();
+        self.check_idle();
         for (id, queue) in &self.queues {
             assert_eq!(self.by_name.get(&queue.name), Some(&id));
             let of = |charge: &&Charge| charge.owner.queue == id;

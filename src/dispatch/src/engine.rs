@@ -98,7 +98,7 @@ impl Engine {
             envs: Shared::default(),
             key_sets: Shared::default(),
             ledger: Ledger::new(policy, config.lag_max_ms),
-            index: Index::default(),
+            index: Index::with_room(config.cache_jobs_max),
             hosts: Hosts::default(),
             runs: Runs::default(),
             gone: Gone::default(),
@@ -134,6 +134,7 @@ impl Engine {
         self.place_fresh(decisions);
         self.refill(decisions);
         self.evict();
+        self.ledger.forget_idle(self.now);
         self.answer_settled(decisions);
         if self.now.saturating_sub(self.tidied) >= TIDY_EVERY_MS {
             self.tidied = self.now;
@@ -172,7 +173,11 @@ impl Engine {
             Event::PolicyChanged(policy) => self.policy_changed(policy),
             Event::PeersChanged(peers) => self.peers = peers,
             Event::PullEnded { dimension, page } => self.pull_ended(&dimension, page, decisions),
-            Event::FindEnded { offer, needs_mb } => self.find_ended(offer, needs_mb),
+            Event::FindEnded {
+                offer,
+                needs_mb,
+                next,
+            } => self.find_ended(offer, needs_mb, next),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
             Event::NewsRead => self.known.news_read(self.now),
             Event::NewsMissed => {

@@ -159,7 +159,7 @@ pub enum Dimension {
     HostKey(String),
 }
 
-/// How many jobs wait in the store, exact, by dimension.
+/// How many jobs wait in the store, by dimension: exact, unless there are more accounts or queues than are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DimensionCounts {
     /// All of them.
@@ -168,6 +168,10 @@ pub struct DimensionCounts {
     pub by: Vec<(Dimension, u64)>,
     /// (queue, account, jobs), in any order, zero counts left out. Empty: not counted.
     pub pairs: Vec<(String, String, u64)>,
+    /// Whether some accounts, queues or pairs of them were left out, for there are too many.
+    pub partial: bool,
+    /// The host keys that were asked for; none: all were counted.
+    pub host_keys: Option<Vec<String>>,
 }
 
 /// A job's place in the order of pages: class (high first), priority (high first), id (old first).
@@ -180,6 +184,9 @@ pub struct Cursor {
     /// The job.
     pub key: JobKey,
 }
+
+/// A place among the pairs of queue and account, in the store's own order.
+pub type FindPlace = (String, String);
 
 /// How far a page went in one pair of queue and account: nothing of the pair that the store had before this job,
 /// and behind where the page began, is missing from it.
@@ -208,6 +215,9 @@ pub struct PulledPage {
     pub more: bool,
 }
 
+/// Jobs that are best told of in one event: of more, several events are made, so that none takes long.
+pub const EVENT_JOBS_MAX: usize = 64;
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -227,6 +237,8 @@ pub enum Event {
         /// The most memory that a job that was found needs, MB: what was found is best for hosts with less than this
         /// offer, too, down to that. `u32::MAX` if that is not known, as when the store could not be asked.
         needs_mb: u32,
+        /// Where the next one goes on; none: all pairs of queue and account were looked at.
+        next: Option<FindPlace>,
     },
     /// At this version, a job does not wait to be dispatched (it has ended, or waits for something else). Older than
     /// what is known: ignored.
@@ -318,6 +330,10 @@ pub enum Decision {
         limit: u32,
         /// Only jobs of these accounts, all of which the offer serves; empty: of all that it serves.
         accounts: Vec<String>,
+        /// Of how many accounts in queues at most.
+        pairs_max: u32,
+        /// Those behind this one come first, and the first ones after the last.
+        after: Option<FindPlace>,
     },
     /// Send `Tick` at this time, if nothing comes before. Replaces earlier wake-ups.
     WakeAt(Millis),

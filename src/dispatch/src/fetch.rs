@@ -1,23 +1,13 @@
-//! The partial cache: when to find, whom to evict (C2, C3).
+//! The partial cache: when to find (C2, C3).
 //!
 //! While everything is in memory nothing here does anything. Else an offer is served only after a find for its keys,
 //! unless what is best for it is known, or when that takes too long.
 
 use crate::cache::{Ended, FINDS_WINDOW_MS, Finding, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
-use crate::event::{Cursor, Decision, Dimension, JobKey, OfferKey};
+use crate::event::{Decision, FindPlace, OfferKey};
 use crate::hosts::{OpenOffer, Standing};
-use crate::ledger::MemberId;
 use std::sync::Arc;
-
-/// Smallest cache that makes sense.
-const CACHE_JOBS_MIN: u32 = 64;
-
-/// Jobs evicted before the longest queue is looked for again.
-const EVICTED_AT_ONCE: usize = 64;
-
-/// The cache may grow to this many times its limit for the sake of jobs that are the last of a dimension.
-const OVERFULL: usize = 2;
 
 impl Engine {
     /// Everything is here: offers that waited for finds are served.
@@ -33,7 +23,7 @@ impl Engine {
         let keys = view
             .keys
             .iter()
-            .filter(|key| self.cache.under_key(key) > 0 || self.cache.counts.is_empty());
+            .filter(|key| self.cache.counts.may_wait_under(key));
         let keys: Box<[_]> = keys.cloned().collect();
         let (env, free_mb, total_mb) = (Arc::clone(&view.env), view.free_mb, view.total_mb);
         (!keys.is_empty()).then_some(Wanted {
@@ -104,6 +94,12 @@ impl Engine {
             return;
         };
         if let Some(ended) = self.cache.fresh(&wanted, self.now) {
+            if ended.goes_on {
+                // It looked at some of many accounts: the next ones are looked at now.
+                self.cache.found.remove(&wanted);
+                self.cache.to_find.insert(place);
+                return;
+            }
             let in_vain = ended.clone();
             self.cache.in_vain.insert(wanted, in_vain);
         } else if self.cache.is_served(&wanted, self.now) && !self.found_nothing(&wanted) {
@@ -176,6 +172,7 @@ impl Engine {
                 at,
                 needs_mb,
                 counted,
+                goes_on: false,
             };
             self.cache.found.insert(wanted, ended);
             self.dirty.insert((since, offer));
@@ -183,6 +180,7 @@ impl Engine {
         }
         self.cache.begun.push_back(at);
         let followers = Vec::new();
+        let after = self.cache.turns.get(&wanted.keys).cloned();
         let finding = Finding {
             wanted,
             followers,
@@ -194,6 +192,8 @@ impl Engine {
             offer,
             limit: self.cache.find_limit(),
             accounts: unknown.names(),
+            pairs_max: self.cache.find_pairs(),
+            after,
         });
     }
 
@@ -203,7 +203,7 @@ impl Engine {
     }
 
     /// A find is over: who waited for it is served.
-    pub(crate) fn find_ended(&mut self, leader: OfferKey, needs_mb: u32) {
+    pub(crate) fn find_ended(&mut self, leader: OfferKey, needs_mb: u32, next: Option<FindPlace>) {
         let Some(finding) = self.cache.finding.remove(&leader) else {
             return;
         };
@@ -217,7 +217,9 @@ impl Engine {
             at: self.now,
             needs_mb: needs_mb.max(left_out_mb),
             counted,
+            goes_on: next.is_some(),
         };
+        self.cache.turn_ended(&wanted, next);
         self.cache.found.insert(wanted.clone(), ended);
         self.cache.in_vain.remove(&wanted);
         for offer in std::iter::once(leader).chain(followers) {
@@ -292,127 +294,5 @@ impl Engine {
             .chain(turn)
             .filter(|at| *at > self.now)
             .min()
-    }
-
-    /// Makes room: the deepest jobs of the longest queues go, never the last one of a dimension.
-    pub(crate) fn evict(&mut self) {
-        // What a find brings must not be evicted before the offer it was meant for is served.
-        let found = u32::try_from(self.cache.finding.len())
-            .unwrap_or(u32::MAX)
-            .saturating_mul(self.cache.find_jobs());
-        let most = self
-            .config
-            .cache_jobs_max
-            .max(CACHE_JOBS_MIN)
-            .saturating_add(found);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        if self.index.jobs.len() <= most {
-            return;
-        }
-        let mut by_length: Vec<(u64, MemberId)> = Vec::new();
-        while self.index.jobs.len() > most {
-            by_length.clear();
-            by_length.extend(
-                self.ledger
-                    .members
-                    .iter()
-                    .map(|(id, member)| (member.tally.waiting, id)),
-            );
-            by_length.sort_unstable_by(|a, b| b.cmp(a));
-            let excess = self
-                .index
-                .jobs
-                .len()
-                .saturating_sub(most)
-                .min(EVICTED_AT_ONCE);
-            let next = by_length.get(1).map_or(0, |(waiting, _)| {
-                usize::try_from(*waiting).unwrap_or(usize::MAX)
-            });
-            let overfull = self.index.jobs.len() > most.saturating_mul(OVERFULL);
-            let mut evict = |spare_last| {
-                by_length.iter().any(|(waiting, id)| {
-                    let longer = usize::try_from(*waiting)
-                        .unwrap_or(usize::MAX)
-                        .saturating_sub(next)
-                        .max(1);
-                    self.evict_from(*id, excess.min(longer), spare_last) > 0
-                })
-            };
-            let made_room = evict(true) || (overfull && evict(false));
-            if !made_room {
-                return;
-            }
-        }
-    }
-
-    /// Evicts up to `most` of the deepest jobs of one account in one queue. Answers how many.
-    fn evict_from(&mut self, member: MemberId, most: usize, spare_last: bool) -> usize {
-        let mut evicted = 0;
-        while evicted < most {
-            let buckets = self.index.buckets_of(member);
-            let mut last: Vec<_> = buckets
-                .filter_map(|(_, bucket)| bucket.jobs.last().copied())
-                .collect();
-            last.sort_unstable_by(|a, b| b.cmp(a));
-            let reserved = |key: JobKey| self.reservations.values().any(|r| r.job == key);
-            let may_go = |key: &JobKey| !reserved(*key) && (!spare_last || self.is_spare(*key));
-            let victim = last.into_iter().map(|(_, key)| key).find(may_go);
-            let Some(victim) = victim else { return evicted };
-            self.note_eviction(member, victim);
-            self.drop_waiting(victim);
-            self.cache.missing = self.cache.missing.saturating_add(1);
-            self.cache.evicted = self.cache.evicted.saturating_add(1);
-            evicted += 1;
-        }
-        evicted
-    }
-
-    /// A job that waits is about to go: what is known of its account ends there.
-    fn note_eviction(&mut self, member: MemberId, key: JobKey) {
-        let Some(job) = self.index.jobs.get(&key) else {
-            return;
-        };
-        let Some((_, owner)) = self.index.shape_of(job) else {
-            return;
-        };
-        let queue = self.ledger.queues.get(owner.queue);
-        let evicted = Cursor {
-            class: queue.map_or(0, crate::ledger::Queue::class),
-            priority: job.priority,
-            key,
-        };
-        let account = self.ledger.account(owner);
-        self.known.evicted(member, account, evicted);
-        let account = Dimension::Account(account.to_owned());
-        if let Some(begun) = self.cache.pulling.get_mut(&account) {
-            begun.is_spoiled = true;
-        }
-    }
-
-    /// Whether no dimension would be empty without this job.
-    fn is_spare(&self, key: JobKey) -> bool {
-        let Some((shape, owner)) = self
-            .index
-            .jobs
-            .get(&key)
-            .and_then(|job| self.index.shape_of(job))
-        else {
-            return false;
-        };
-        let many = |waiting: Option<u64>| waiting.is_some_and(|waiting| waiting > 1);
-        many(
-            self.ledger
-                .members
-                .get(owner.member)
-                .map(|member| member.tally.waiting),
-        ) && many(
-            self.ledger
-                .queues
-                .get(owner.queue)
-                .map(|queue| queue.tally.waiting),
-        ) && shape
-            .keys
-            .iter()
-            .all(|key| many(self.index.under(key).map(|cells| cells.jobs)))
     }
 }

@@ -4,7 +4,7 @@
 //! here leave of it. Never knows queues.
 
 use crate::atoms::{Atom, Fixed, Numbers};
-use crate::event::{About, JobKey, Kind, Millis, OfferKey};
+use crate::event::{About, JobKey, Kind, OfferKey};
 use crate::index::KeyId;
 use crate::shape::View;
 use crate::waiting::{Group, Slot};
@@ -240,6 +240,8 @@ pub(crate) struct Hosts {
     pub deadlines: BTreeSet<(u64, OfferKey)>,
     seen: BTreeSet<(u64, HostId)>,
     pub listed: usize,
+    /// By how many known hosts each key is offered.
+    pub offered: HashMap<Atom, u32, Fixed>,
 }
 
 impl Hosts {
@@ -259,6 +261,7 @@ impl Hosts {
         let known = self.id(name);
         if let Some(id) = known {
             self.forget_caches(id);
+            self.count_keys(id, false);
         }
         let dirs = view.caches.clone();
         let new = Host {
@@ -279,6 +282,7 @@ impl Hosts {
         for dir in dirs {
             self.holders.entry(dir).or_default().insert(id);
         }
+        self.count_keys(id, true);
         id
     }
 
@@ -488,6 +492,7 @@ impl Hosts {
     /// A host is gone. Its open offer must be closed before.
     pub(crate) fn forget(&mut self, id: HostId) {
         self.forget_caches(id);
+        self.count_keys(id, false);
         let Some(host) = self.known.get_mut(id) else {
             return;
         };
@@ -533,11 +538,6 @@ impl Hosts {
         if let Some((_, id)) = self.seen.iter().find(idle).copied() {
             self.forget(id);
         }
-    }
-
-    /// When the next offer must be answered.
-    pub(crate) fn next_deadline(&self) -> Option<Millis> {
-        self.deadlines.first().map(|(at, _)| Millis(*at))
     }
 
     /// Panics if an index disagrees with the hosts. For tests and simulation.

@@ -144,7 +144,23 @@ pub(crate) struct Index {
     by_owner: SecondaryMap<MemberId, BTreeMap<ShapeId, BucketId>>,
 }
 
+/// Jobs for which there is room from the start, at most. A table that grows is filled anew within one event, and where
+/// each job has names of its own several grow at once.
+const ROOM_MAX: usize = 1 << 16;
+
 impl Index {
+    /// An index with room for so many jobs.
+    pub(crate) fn with_room(jobs: u32) -> Self {
+        // A few more than are kept come before others go.
+        let room = usize::try_from(jobs).unwrap_or(usize::MAX);
+        let room = room.saturating_add(room / 8).min(ROOM_MAX);
+        let mut index = Self::default();
+        index.jobs.reserve(room);
+        index.key_ids.reserve(room);
+        index.shapes.reserve(room);
+        index
+    }
+
     /// Adds a job that is not in here yet. Its `bucket` is set here.
     pub(crate) fn insert(
         &mut self,

@@ -4,21 +4,26 @@
 //! knows the account's best jobs until they are used up, and goes on behind them; a find could bring nothing
 //! better. What is evicted, or a change that was missed, ends that.
 
+use crate::atoms::Fixed;
 use crate::engine::Engine;
 use crate::event::{Cursor, Dimension, JobKey, OfferKey, PulledPage, Reached};
 use crate::hosts::Host;
 use crate::index::{KeyCells, Place};
 use crate::ledger::{MemberId, Owner};
 use crate::shape::{Lack, lacks_of};
+use indexmap::IndexMap;
 use slotmap::SecondaryMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// After this long an account is pulled from its beginning again, when its count changes, ms.
 const ANEW_MS: u64 = 30_000;
 
 /// What was known is worth nothing while no news was read for this long, ms: a look at the store is due each second.
 const NEWS_MS: u64 = 5_000;
+
+/// Pairs of one page of which it is noted how far it goes: for the others there is a find.
+const REACHED_MAX: usize = 1_024;
 
 /// Accounts that are named in one find; of more it asks for all.
 const NAMED_MAX: usize = 1_000;
@@ -41,15 +46,32 @@ pub(crate) struct Begun {
     after: Option<Cursor>,
     /// How often everything had been forgotten.
     forgotten: u64,
-    /// A job of what is pulled was evicted meanwhile: it may be one that the store does not show yet.
-    pub is_spoiled: bool,
+    /// The best job of what is pulled that was evicted meanwhile: it may be in the page, or one that the store does not
+    /// show yet.
+    evicted: Option<Cursor>,
+}
+
+impl Begun {
+    /// A job of what is pulled is evicted.
+    pub(crate) fn loses(&mut self, job: Cursor) {
+        let best = self.evicted.filter(|best| rank(*best) <= rank(job));
+        self.evicted = Some(best.unwrap_or(job));
+    }
+
+    /// How far what it brought is here, of a page that went so far.
+    fn up_to(&self, last: Option<Cursor>) -> Option<Cursor> {
+        let evicted = self
+            .evicted
+            .filter(|evicted| last.is_none_or(|last| rank(*evicted) <= rank(last)));
+        evicted.map(just_before).or(last)
+    }
 }
 
 /// What is known of the accounts.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// How far each account was read, by name.
-    reach: BTreeMap<String, Reach>,
+    reach: IndexMap<String, Reach, Fixed>,
     /// Of each account in a queue: all that waits before this place is here.
     bounds: SecondaryMap<MemberId, Place>,
     forgotten: u64,
@@ -78,10 +100,7 @@ impl Known {
     }
 
     /// How far an account was read, unless that began so long ago that it is to be read anew.
-    pub(crate) fn fresh_reach(&self, dimension: &Dimension, now: u64) -> Option<Reach> {
-        let Dimension::Account(account) = dimension else {
-            return None;
-        };
+    pub(crate) fn fresh_reach(&self, account: &str, now: u64) -> Option<Reach> {
         let reach = self.reach.get(account)?;
         (reach.since.saturating_add(ANEW_MS) > now).then_some(*reach)
     }
@@ -96,27 +115,29 @@ impl Known {
         Begun {
             after,
             forgotten: self.forgotten,
-            is_spoiled: false,
+            evicted: None,
         }
     }
 
     /// A page of this account was pulled at `now`. Whether that is of use: nothing was forgotten meanwhile.
     fn read(&mut self, account: &str, begun: Begun, page: &PulledPage, now: u64) -> bool {
-        if begun.forgotten != self.forgotten || begun.is_spoiled {
+        if begun.forgotten != self.forgotten {
             return false;
         }
+        let up_to = begun.up_to(page.last);
+        let goes_on = page.more || up_to != page.last;
         let before = self.reach.get(account).copied();
         if begun.after.is_some() && begun.after != before.map(|reach| reach.last) {
             return false;
         }
         let anew = begun.after.is_none();
         let since = before.filter(|_| !anew).map_or(now, |reach| reach.since);
-        let (last, more) = match (before, page.last) {
+        let (last, more) = match (before, up_to) {
             // What was read before goes further.
-            (Some(before), Some(last)) if anew && page.more && rank(before.last) > rank(last) => {
+            (Some(before), Some(last)) if anew && goes_on && rank(before.last) > rank(last) => {
                 (Some(before.last), before.more)
             }
-            (before, last) => (last.or(before.map(|reach| reach.last)), page.more),
+            (before, last) => (last.or(before.map(|reach| reach.last)), goes_on),
         };
         if let Some(last) = last {
             let reach = Reach { last, more, since };
@@ -156,8 +177,7 @@ impl Known {
         };
         reach.more = true;
         if rank(job) <= rank(reach.last) {
-            let before = JobKey(job.key.0.saturating_sub(1));
-            reach.last = Cursor { key: before, ..job };
+            reach.last = just_before(job);
         }
     }
 
@@ -175,6 +195,12 @@ impl Known {
         self.reach.retain(|account, _| is_counted(account));
         self.bounds.retain(|member, _| is_known(member));
     }
+}
+
+/// The place before a job.
+fn just_before(job: Cursor) -> Cursor {
+    let key = JobKey(job.key.0.saturating_sub(1));
+    Cursor { key, ..job }
 }
 
 /// In the order of pages.
@@ -230,11 +256,24 @@ impl Engine {
             account,
             priority,
             key,
-        } in reached
+        } in reached.into_iter().take(REACHED_MAX)
         {
             let (queue, account) = (self.atoms.get(&queue), self.atoms.get(&account));
             let owner = self.ledger.owner(&queue, &account, self.now);
-            self.known.reached(owner.member, (Reverse(priority), key));
+            if self
+                .ledger
+                .members
+                .get(owner.member)
+                .is_some_and(|member| member.tally.is_idle())
+            {
+                self.ledger.list_idle(owner);
+            }
+            let mut place = (Reverse(priority), key);
+            if let Some(evicted) = begun.and_then(|begun| begun.evicted) {
+                let before = just_before(evicted);
+                place = place.min((Reverse(before.priority), before.key));
+            }
+            self.known.reached(owner.member, place);
         }
     }
 

@@ -4,9 +4,10 @@
 //! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
 //! on with what it really takes. Never knows hosts or shapes.
 
-use crate::atoms::{Atom, Numbers};
+use crate::atoms::{Atom, Fixed, Numbers};
 use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
+use crate::idle::{Idle, Waiting};
 use crate::learned::{Learned, UNKNOWN_MS};
 use crate::limits::{LimitedAccounts, queue_admits};
 use crate::meter::{Meter, PRICE_MAX, Pass};
@@ -21,16 +22,12 @@ new_key_type! {
     pub(crate) struct QueueId;
     /// An account in a queue.
     pub(crate) struct MemberId;
+    /// An account, over all queues.
+    pub(crate) struct AccountId;
 }
 
 /// Highest class.
 pub(crate) const CLASS_MAX: u8 = 9;
-
-/// Queues kept although nothing of theirs waits or runs; beyond it those without debt are forgotten.
-const IDLE_QUEUES_MAX: usize = 10_000;
-
-/// The same for accounts in queues.
-const IDLE_MEMBERS_MAX: usize = 50_000;
 
 /// Who is charged for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +49,7 @@ impl Tally {
         self.in_flight.saturating_add(self.running)
     }
 
-    fn is_idle(self) -> bool {
+    pub(crate) fn is_idle(self) -> bool {
         self == Self::default()
     }
 }
@@ -66,6 +63,8 @@ pub(crate) struct Queue {
     pub meter: Meter,
     pub tally: Tally,
     pub members: BTreeMap<Atom, MemberId>,
+    /// Those of them that have jobs in flight or on hosts.
+    pub holding: BTreeSet<MemberId>,
     /// Virtual time of its largest recent job: no limit on lag may be smaller than one step.
     pub step: Pass,
     /// Where the account stood that was served last.
@@ -99,6 +98,10 @@ impl Queue {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub account: Atom,
+    /// The account over all queues.
+    pub of: AccountId,
+    /// Whether it is on the list of those that may be forgotten.
+    pub is_listed: bool,
     pub meter: Meter,
     pub tally: Tally,
     /// Its place in the order of its queue.
@@ -116,7 +119,13 @@ pub(crate) type MemberRank = (Standing, u64, MemberId);
 pub(crate) struct Ledger {
     pub queues: SlotMap<QueueId, Queue>,
     pub members: SlotMap<MemberId, Member>,
-    pub by_name: BTreeMap<Atom, QueueId>,
+    pub by_name: IndexMap<Atom, QueueId, Fixed>,
+    /// Queues that have jobs in flight or on hosts.
+    pub holding: BTreeSet<QueueId>,
+    pub waiting: Waiting,
+    pub idle: Idle,
+    /// The place in `queues` where the next look for queues that lag too far behind begins.
+    pub looked_at: usize,
     /// Queues with waiting jobs, by lower bounds of their virtual time.
     pub order: BTreeSet<(Standing, QueueId)>,
     pub charges: IndexMap<JobKey, Charge, Numbers>,
@@ -139,7 +148,11 @@ impl Ledger {
         let mut new = Self {
             queues: SlotMap::with_key(),
             members: SlotMap::with_key(),
-            by_name: BTreeMap::new(),
+            by_name: IndexMap::default(),
+            holding: BTreeSet::new(),
+            waiting: Waiting::default(),
+            idle: Idle::default(),
+            looked_at: 0,
             order: BTreeSet::new(),
             charges: IndexMap::default(),
             learned: Learned::default(),
@@ -178,8 +191,11 @@ impl Ledger {
             .copied();
         let member = known.unwrap_or_else(|| {
             let at = self.present_in(queue_id, now);
+            let of = self.waiting.join(account);
             let member = self.members.insert(Member {
                 account: Atom::clone(account),
+                of,
+                is_listed: false,
                 meter: Meter::new(1, at),
                 tally: Tally::default(),
                 noted: None,
@@ -224,6 +240,7 @@ impl Ledger {
             meter: Meter::new(policy.weight, at),
             tally: Tally::default(),
             members: BTreeMap::new(),
+            holding: BTreeSet::new(),
             step: 0,
             last: 0,
             busy: (0, 0),
@@ -253,9 +270,8 @@ impl Ledger {
     }
 
     fn least_of(&self, class: u8, now: u64) -> Pass {
-        let active = self
-            .queues
-            .values()
+        let holding = self.holding.iter().filter_map(|id| self.queues.get(*id));
+        let active = holding
             .filter(|queue| queue.class() == class && is_active(queue.tally))
             .filter(|queue| self.is_unlimited(queue));
         let least = active.map(|queue| queue.meter.reached(now)).min();
@@ -263,11 +279,11 @@ impl Ledger {
         least.or_else(last).unwrap_or(0)
     }
 
-    fn present_in(&self, queue: QueueId, now: u64) -> Pass {
+    pub(crate) fn present_in(&self, queue: QueueId, now: u64) -> Pass {
         let Some(queue) = self.queues.get(queue) else {
             return 0;
         };
-        let members = queue.members.values();
+        let members = queue.holding.iter();
         let members = members.filter_map(|id| self.members.get(*id));
         let takes_turns = |m: &&Member| self.member_admits(m) && !self.is_member_behind(m);
         let active = members
@@ -354,22 +370,38 @@ impl Ledger {
             .move_to(own.clamp(present, ahead_max.max(present)), now);
     }
 
-    fn lag_charge(&self) -> i128 {
+    pub(crate) fn lag_charge(&self) -> i128 {
         // A thousand thousandths: the normal rate.
         i128::from(self.lag_max_ms).saturating_mul(i128::from(WHOLE) * 1_000)
     }
 
     pub(crate) fn tally(&mut self, owner: Owner, change: impl Fn(&mut Tally)) {
         if let Some(queue) = self.queues.get_mut(owner.queue) {
+            let before = queue.tally.held();
             change(&mut queue.tally);
+            let after = queue.tally.held();
+            hold(&mut self.holding, owner.queue, before, after);
         }
-        if let Some(member) = self.members.get_mut(owner.member) {
-            let before = member.tally.held();
-            change(&mut member.tally);
-            let after = member.tally.held();
-            if before != after {
-                self.count_held(owner.member, before, after);
+        let Some(member) = self.members.get_mut(owner.member) else {
+            return;
+        };
+        let before = member.tally;
+        change(&mut member.tally);
+        let after = member.tally;
+        self.waiting.count(member.of, before.waiting, after.waiting);
+        if before.held() != after.held() {
+            if let Some(queue) = self.queues.get_mut(owner.queue) {
+                hold(
+                    &mut queue.holding,
+                    owner.member,
+                    before.held(),
+                    after.held(),
+                );
             }
+            self.count_held(owner.member, before.held(), after.held());
+        }
+        if after.is_idle() {
+            self.list_idle(owner);
         }
     }
 
@@ -463,92 +495,21 @@ impl Ledger {
             && member.is_none_or(|member| self.member_admits(member))
     }
 
-    /// Once a second: nobody that waits lags too far behind, and queues nobody uses are forgotten.
-    pub(crate) fn tidy(&mut self, now: u64) {
-        let lag = self.lag_charge();
-        for class in 0..=CLASS_MAX {
-            let present = self.present(class, now);
-            let of_class = self
-                .queues
-                .values()
-                .filter(|queue| queue.class() == class && queue.tally.held() > 0);
-            let step = of_class.map(|queue| queue.step).max().unwrap_or(0);
-            for queue in self
-                .queues
-                .values_mut()
-                .filter(|queue| queue.class() == class && queue.tally.waiting > 0)
-            {
-                let limit = queue
-                    .meter
-                    .cost(lag)
-                    .saturating_add(step)
-                    .saturating_add(queue.step);
-                let floor = present.saturating_sub(limit);
-                if queue.meter.pass(now) < floor {
-                    queue.meter.move_to(floor, now);
-                }
-            }
-        }
-        if self.queues.len() > IDLE_QUEUES_MAX || self.members.len() > IDLE_MEMBERS_MAX {
-            self.forget_idle(now);
-            self.forget_limited();
-        }
-    }
-
-    fn forget_idle_members(&mut self, now: u64) {
-        let ids: Vec<QueueId> = self.queues.keys().collect();
-        for id in ids {
-            let present = self.present_in(id, now);
-            let Self {
-                queues, members, ..
-            } = self;
-            let Some(queue) = queues.get_mut(id) else {
-                continue;
-            };
-            queue.members.retain(|_, id| {
-                let known = members.get(*id);
-                let keep = known.is_some_and(|member| {
-                    !member.tally.is_idle() || member.meter.pass(now) > present
-                });
-                if !keep {
-                    members.remove(*id);
-                }
-                keep
-            });
-        }
-    }
-
-    fn forget_idle(&mut self, now: u64) {
-        self.forget_idle_members(now);
-        let times: Vec<Pass> = (0..=CLASS_MAX)
-            .map(|class| self.present(class, now))
-            .collect();
-        let Self {
-            queues,
-            members,
-            by_name,
-            ..
-        } = self;
-        queues.retain(|_, queue| {
-            let present = times.get(usize::from(queue.class())).copied().unwrap_or(0);
-            let keep = !queue.tally.is_idle() || queue.meter.pass(now) > present;
-            if !keep {
-                by_name.remove(&queue.name);
-                for id in queue.members.values() {
-                    members.remove(*id);
-                }
-            }
-            keep
-        });
-        self.list_background();
-    }
-
     /// How far a queue is ahead of its class, ms of a whole host at weight 1 and the normal rate.
     pub(crate) fn lag_ms(&self, queue: &Queue, now: u64) -> i64 {
         let present = self.least_of(queue.class(), now);
         let unit = Meter::new(1, 0).cost(i128::from(WHOLE) * 1_000).max(1);
         let lag = queue.meter.pass(now).saturating_sub(present) / unit;
         i64::try_from(lag).unwrap_or(if lag < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// Keeps the list of who has jobs in flight or on hosts.
+fn hold<I: Ord>(holding: &mut BTreeSet<I>, id: I, before: u64, after: u64) {
+    if before == 0 && after > 0 {
+        holding.insert(id);
+    } else if before > 0 && after == 0 {
+        holding.remove(&id);
     }
 }
 

@@ -16,12 +16,15 @@ mod bits;
 mod cache;
 mod charges;
 mod claims;
+mod counted;
 mod engine;
 pub mod event;
+mod evict;
 pub mod explain;
 mod explaining;
 mod fetch;
 mod hosts;
+mod idle;
 mod index;
 mod known;
 mod learned;
@@ -41,11 +44,13 @@ mod serve;
 mod shape;
 mod waiting;
 
+pub use counted::NAMES_MAX;
 pub use engine::Engine;
 
 pub use event::{
-    About, Cursor, Decision, Dimension, DimensionCounts, Event, JobFacts, JobKey, Kind, Millis,
-    NOT_ON_MAX, Offer, OfferKey, PulledPage, Reached, Refusal, Running, Version,
+    About, Cursor, Decision, Dimension, DimensionCounts, EVENT_JOBS_MAX, Event, FindPlace,
+    JobFacts, JobKey, Kind, Millis, NOT_ON_MAX, Offer, OfferKey, PulledPage, Reached, Refusal,
+    Running, Version,
 };
 pub use explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,

@@ -28,6 +28,11 @@ impl LimitedAccount {
     fn is_behind(&self) -> bool {
         self.allowance.is_behind(self.held)
     }
+
+    /// An account is forgotten in a queue: that no longer counts.
+    pub(crate) fn leave(&mut self, owner: Owner) {
+        self.owners.remove(&owner);
+    }
 }
 
 /// The accounts that have limits.
@@ -144,17 +149,6 @@ impl Ledger {
         for (name, allowance) in &policy.account_limits {
             let account = limited.entry(Atom::from(name.as_str())).or_default();
             account.allowance = *allowance;
-        }
-    }
-
-    /// Accounts in queues that are forgotten no longer count.
-    pub(crate) fn forget_limited(&mut self) {
-        let Self {
-            members, limited, ..
-        } = self;
-        for account in limited.values_mut() {
-            let owners = &mut account.owners;
-            owners.retain(|owner| members.contains_key(owner.member));
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) struct Walk<'a, K, I, R> {
     ready: BinaryHeap<Reverse<R>>,
 }
 
-impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
+impl<'a, K: Copy + Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
     pub(crate) fn new(notes: &'a BTreeSet<(K, I)>) -> Self {
         Self {
             noted: notes.iter().peekable(),
@@ -52,16 +52,19 @@ impl<'a, K: Ord, I: Copy + Ord, R: Ord> Walk<'a, K, I, R> {
     }
 
     /// The next in order. `rank` is the true rank of an id, none for those to be left out; `key` is what of a rank
-    /// is noted. Ids that were noted too low are added to `stale`.
+    /// is noted, and `least` the lowest rank that one may have of which that is noted: of many that stand at the same
+    /// place, none need be looked at behind the first. Ids that were noted too low are added to `stale`.
     pub(crate) fn next(
         &mut self,
         rank: impl Fn(I) -> Option<R>,
         key: impl Fn(&R) -> K,
+        least: impl Fn(K, I) -> R,
         stale: &mut Vec<I>,
     ) -> Option<R> {
         loop {
             let next = self.noted.peek();
-            let surely = |top: &Reverse<R>| next.is_none_or(|(noted, _)| key(&top.0) < *noted);
+            let surely =
+                |top: &Reverse<R>| next.is_none_or(|(noted, id)| top.0 < least(*noted, *id));
             if self.ready.peek().is_some_and(surely) {
                 return self.ready.pop().map(|Reverse(rank)| rank);
             }
@@ -195,10 +198,25 @@ mod tests {
         let mut stale = vec![];
         let mut next = || {
             let rank = |id| Some((truth(id)?, id)).filter(|_| id != 3);
-            walk.next(rank, |rank| rank.0, &mut stale)
+            walk.next(rank, |rank| rank.0, |noted, id| (noted, id), &mut stale)
         };
         let order: Vec<usize> = std::iter::from_fn(&mut next).map(|(_, id)| id).collect();
         assert_eq!(order, [0, 2, 1, 4]);
         assert_eq!(stale, [0, 1]);
+    }
+
+    /// A flood of queues that all joined at the same moment was looked at whole for each job.
+    #[test]
+    fn of_many_at_the_same_place_only_the_first_is_looked_at() {
+        let looked_at = std::cell::Cell::new(0);
+        let notes: BTreeSet<(u32, usize)> = (0..1_000).map(|id| (7, id)).collect();
+        let mut walk = Walk::new(&notes);
+        let rank = |id| {
+            looked_at.set(looked_at.get() + 1);
+            Some((7, 0, id))
+        };
+        let least = |noted, id| (noted, 0, id);
+        let first = walk.next(rank, |rank| rank.0, least, &mut Vec::new());
+        assert_eq!((first, looked_at.get()), (Some((7, 0, 0)), 1));
     }
 }

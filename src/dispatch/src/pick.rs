@@ -24,6 +24,10 @@ const BUDGET_GROWS: u64 = 8;
 /// So many queues or accounts are compared all; of more, only as many as needed, in their order.
 const SCANNED_MAX: usize = 8;
 
+/// A walk passes every queue that has nothing for this host. With fewer than one account here for so many of them those
+/// under its keys are compared instead.
+const PASSED_PER_CELL: usize = 32;
+
 /// Counted work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Work {
@@ -120,13 +124,9 @@ impl Picker<'_> {
             let rank = ledger.queue_rank(only, self.now);
             return rank.map_or(Found::Nothing, |rank| self.first_of_queue(&rank, &mut left));
         }
-        if self
-            .cells
-            .iter()
-            .map(|cells| cells.cells.len())
-            .sum::<usize>()
-            <= SCANNED_MAX
-        {
+        let cells = self.cells.iter().map(|cells| cells.cells.len());
+        let cells = cells.sum::<usize>();
+        if cells <= SCANNED_MAX || cells < ledger.order.len() / PASSED_PER_CELL {
             let mut ranks = self.ranks_under_keys();
             while let Some(rank) = ranks.pop() {
                 match self.first_of_queue(&rank, &mut left) {
@@ -145,8 +145,9 @@ impl Picker<'_> {
                 .then(|| ledger.queue_rank(id, now))
                 .flatten()
         };
+        let least = |noted, id| (noted, 0, id);
         let mut found = Found::Nothing;
-        while let Some(rank) = queues.next(rank_of, |rank| rank.0, &mut stale) {
+        while let Some(rank) = queues.next(rank_of, |rank| rank.0, least, &mut stale) {
             found = match left.checked_sub(1) {
                 None => Found::OverBudget,
                 Some(rest) => {
@@ -205,6 +206,7 @@ impl Picker<'_> {
         while let Some((_, _, member)) = members.next(
             |id| ledger.member_rank(id, self.now),
             |rank| rank.0,
+            |noted, id| (noted, 0, id),
             &mut stale,
         ) {
             found = match left.checked_sub(1) {

@@ -3,10 +3,11 @@
 //! While everything is in memory nothing here does anything. Else counts cause pulls of what is empty or has news
 //! here, and claims cause pulls of accounts of which little is left.
 
+use crate::counted::Of;
 use crate::engine::Engine;
 use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
+use crate::known::Reach;
 use crate::ledger::MemberId;
-use std::collections::BTreeMap;
 
 /// Dimensions of which enough is here that are pulled for their news at one count, in turn.
 const NEWS_AT_ONCE: usize = 32;
@@ -73,30 +74,18 @@ impl Engine {
 
     /// Dimensions with news, and those that are empty here.
     fn choose_pulls(&mut self) {
-        let accounts = self.cached_by_account();
-        let here = |dimension: &Dimension| self.cached_of(dimension, &accounts);
-        // Of an account with a queue of its own both are the same jobs.
-        let is_twin = |dimension: &Dimension, count: u64, cached: u64| {
-            let Dimension::Queue(name) = dimension else {
-                return false;
-            };
-            let account = Dimension::Account(name.clone());
-            self.cache.counts.get(&account) == Some(&count) && here(&account) == cached
-        };
         let low = u64::from(self.cache.fill.div_ceil(2));
-        let mut counted = self.cache.counts.keys();
-        let all_known = counted.all(|dimension| {
-            let is_account = matches!(dimension, Dimension::Account(_));
-            !is_account || self.known.fresh_reach(dimension, self.now).is_some()
-        });
-        let (mut to_pull, mut news) = (BTreeMap::new(), Vec::new());
-        for (dimension, count) in &self.cache.counts {
-            let cached = here(dimension);
-            if is_twin(dimension, *count, cached) {
+        let mut accounts = self.cache.counts.accounts.keys();
+        let all_known = accounts.all(|account| self.known.fresh_reach(account, self.now).is_some());
+        // In order: what is empty here, and what is not.
+        let (mut empty, mut other, mut news) = (Vec::new(), Vec::new(), Vec::new());
+        for (of, counted) in self.cache.counts.iter() {
+            let (count, cached) = (counted.jobs, self.cached_of(of));
+            if self.is_twin(of, count, cached) {
                 continue;
             }
-            let is_news = self.cache.pulled_at.get(dimension) != Some(count) && cached != *count;
-            let reach = self.known.fresh_reach(dimension, self.now);
+            let is_news = counted.pulled_at != Some(count) && cached != count;
+            let reach = self.reach_of(of);
             let goes_on = reach.is_some_and(|reach| reach.more);
             let limit = if goes_on {
                 self.cache.refill_limit(cached, self.room())
@@ -104,61 +93,67 @@ impl Engine {
                 self.cache.pull_limit(cached)
             };
             if cached == 0 {
-                to_pull.insert((false, dimension.clone()), limit);
+                empty.push((of, limit));
             } else if goes_on {
                 if cached <= self.cache.low_mark() {
-                    to_pull.insert((true, dimension.clone()), limit);
+                    other.push((of, limit));
                 }
             } else if is_news && (reach.is_some() || !all_known) {
                 // An account that was read to its end and counts another number now may have jobs of which no news
                 // came. It takes its turn.
                 if cached < low && reach.is_none() {
-                    to_pull.insert((true, dimension.clone()), limit);
+                    other.push((of, limit));
                 } else {
-                    news.push((dimension, limit));
+                    news.push((of, limit));
                 }
             }
         }
         // What goes and comes all the time would be pulled all the time: finds and changes bring what is best and new.
-        let last = self.cache.news_pulled.take();
-        let after = news.partition_point(|(dimension, _)| Some(*dimension) <= last.as_ref());
+        let last = self.cache.news_pulled.as_ref().and_then(Of::new);
+        let after = news.partition_point(|(of, _)| Some(*of) <= last);
         news.rotate_left(after);
         news.truncate(NEWS_AT_ONCE);
-        self.cache.news_pulled = news.last().map(|(dimension, _)| (*dimension).clone());
-        let news = news.into_iter();
-        to_pull.extend(news.map(|(dimension, limit)| ((true, dimension.clone()), limit)));
+        let news_pulled = news.last().map(|(of, _)| of.dimension());
+        let to_pull =
+            |is_here: bool| move |(of, limit): (Of<'_>, u32)| ((is_here, of.dimension()), limit);
+        let empty = empty.into_iter().map(to_pull(false));
+        let other = other.into_iter().chain(news).map(to_pull(true));
+        let to_pull = empty.chain(other).collect();
         self.cache.to_pull = to_pull;
+        self.cache.news_pulled = news_pulled;
+    }
+
+    /// Whether this is the queue of an account with a queue of its own: both are the same jobs.
+    fn is_twin(&self, of: Of<'_>, count: u64, cached: u64) -> bool {
+        let Of::Queue(name) = of else { return false };
+        let account = self.cache.counts.accounts.get(name);
+        account.is_some_and(|account| account.jobs == count)
+            && self.cached_of(Of::Account(name)) == cached
+    }
+
+    fn reach_of(&self, of: Of<'_>) -> Option<Reach> {
+        match of {
+            Of::Account(name) => self.known.fresh_reach(name, self.now),
+            Of::Queue(_) | Of::HostKey(_) => None,
+        }
     }
 
     /// Behind which job the next page of an account begins; none: at its beginning.
     fn goes_on(&self, dimension: &Dimension) -> Option<Cursor> {
-        let reach = self.known.fresh_reach(dimension, self.now);
+        let reach = self.reach_of(Of::new(dimension)?);
         reach.filter(|reach| reach.more).map(|reach| reach.last)
     }
 
-    fn cached_by_account(&self) -> BTreeMap<&str, u64> {
-        let mut accounts: BTreeMap<&str, u64> = BTreeMap::new();
-        for member in self.ledger.members.values() {
-            let waiting = accounts.entry(&*member.account).or_default();
-            *waiting = waiting.saturating_add(member.tally.waiting);
-        }
-        accounts
-    }
-
     /// How many jobs of a dimension are here.
-    fn cached_of(&self, dimension: &Dimension, accounts: &BTreeMap<&str, u64>) -> u64 {
-        match dimension {
-            Dimension::All => self.index.jobs.len() as u64,
-            Dimension::Account(name) => accounts.get(&**name).copied().unwrap_or(0),
-            Dimension::Queue(name) => {
-                let queue = self
-                    .ledger
-                    .by_name
-                    .get(&**name)
-                    .and_then(|id| self.ledger.queues.get(*id));
+    fn cached_of(&self, of: Of<'_>) -> u64 {
+        match of {
+            Of::Account(name) => self.ledger.waiting.of(name),
+            Of::Queue(name) => {
+                let id = self.ledger.by_name.get(name);
+                let queue = id.and_then(|id| self.ledger.queues.get(*id));
                 queue.map_or(0, |queue| queue.tally.waiting)
             }
-            Dimension::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
+            Of::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
         }
     }
 
@@ -209,8 +204,8 @@ impl Engine {
             }
             if dimension == Dimension::All {
                 self.cache.evicted = 0;
-            } else if let Some(count) = self.cache.counts.get(&dimension) {
-                self.cache.pulled_at.insert(dimension.clone(), *count);
+            } else {
+                self.cache.counts.pull_begins(&dimension);
             }
             let after = self.goes_on(&dimension);
             let begun = self.known.begin(after);
@@ -258,7 +253,7 @@ impl Engine {
                 }
             }
         } else {
-            self.cache.pulled_at.remove(dimension);
+            self.cache.counts.pull_failed(dimension);
         }
         self.begin_pulls(decisions);
     }

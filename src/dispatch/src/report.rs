@@ -92,6 +92,10 @@ pub struct Stats {
     pub names: u64,
     /// Hosts reserved for a job.
     pub reservations: u64,
+    /// Accounts in queues that are known.
+    pub members: u64,
+    /// Accounts and groups of jobs looked at for evictions. Counts up from the engine's start.
+    pub eviction_looks: u64,
 }
 
 impl Engine {
@@ -99,12 +103,10 @@ impl Engine {
     pub fn queues(&self, now: Millis) -> Vec<QueueReport> {
         let now = self.now.max(now.0);
         let weights = self.weights();
-        let known = self
-            .ledger
-            .by_name
-            .values()
-            .filter_map(|id| self.ledger.queues.get(*id));
+        let mut known: Vec<&Queue> = self.ledger.queues.values().collect();
+        known.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         known
+            .into_iter()
             .map(|queue| self.queue_report(queue, &weights, now))
             .collect()
     }
@@ -183,6 +185,8 @@ impl Engine {
             queues: self.ledger.queues.len() as u64,
             names: self.atoms.len() as u64,
             reservations: self.reservations.len() as u64,
+            members: self.ledger.members.len() as u64,
+            eviction_looks: self.cache.plan.looks,
         }
     }
 

@@ -258,6 +258,12 @@ pub(crate) struct Shapes {
 }
 
 impl Shapes {
+    /// Makes room for so many.
+    pub(crate) fn reserve(&mut self, shapes: usize) {
+        self.ids.reserve(shapes);
+        self.entries.reserve(shapes);
+    }
+
     /// The id of this shape, and whether it is new. The keys of a new one are not set.
     pub(crate) fn intern(&mut self, shape: Shape) -> (ShapeId, bool) {
         let hash = Fixed::default().hash_one(&shape);

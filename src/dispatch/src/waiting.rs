@@ -1,11 +1,11 @@
-//! Which offers wait under which host key. Part of [`Hosts`].
+//! Which offers wait under which host key, and which keys hosts offer. Part of [`Hosts`].
 //!
 //! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
 //! free memory first: who takes a new job is found without looking at every host.
 
 use crate::atoms::Atom;
-use crate::event::OfferKey;
-use crate::hosts::Hosts;
+use crate::event::{Millis, OfferKey};
+use crate::hosts::{HostId, Hosts};
 use crate::shape::Env;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -108,5 +108,33 @@ impl Hosts {
         self.offers
             .get(&key)
             .is_some_and(|offer| offer.listed.is_some())
+    }
+
+    /// Whether a known host offers this key.
+    pub(crate) fn offers_key(&self, key: &Atom) -> bool {
+        self.offered.contains_key(key)
+    }
+
+    /// The keys of a host are offered once more, or once less.
+    pub(crate) fn count_keys(&mut self, id: HostId, once_more: bool) {
+        let Some(host) = self.known.get(id) else {
+            return;
+        };
+        for key in &host.view.keys {
+            let by = self.offered.entry(Atom::clone(key)).or_default();
+            if once_more {
+                *by = by.saturating_add(1);
+            } else {
+                *by = by.saturating_sub(1);
+            }
+            if *by == 0 {
+                self.offered.remove(key);
+            }
+        }
+    }
+
+    /// When the next offer must be answered.
+    pub(crate) fn next_deadline(&self) -> Option<Millis> {
+        self.deadlines.first().map(|(at, _)| Millis(*at))
     }
 }

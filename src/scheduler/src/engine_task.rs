@@ -8,10 +8,19 @@ use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
 use fairlead_job::JobId;
 use tokio_util::sync::CancellationToken;
 
-use crate::{claims::Claim, core::Core, jobs::store_version, mailbox::Message, sync::Wanted};
+use crate::{
+    claims::Claim,
+    core::Core,
+    jobs::store_version,
+    mailbox::Message,
+    sync::{FindAsked, Wanted},
+};
 
 /// Longest time without a tick, ms.
 const TICK_MS: u64 = 1_000;
+/// Messages that are worked off before what was decided is carried out: who waits for an answer does not wait for a flood
+/// of news.
+const MESSAGES_MAX: usize = 64;
 /// Claims that are written together, at most.
 const CLAIMS_MAX: usize = 100;
 
@@ -34,19 +43,27 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
             }
             () = stop.cancelled() => return,
         }
-        for message in core.engine.take() {
-            match message {
-                Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
-                Message::Question(question) => question(&engine, core.clock.now()),
+        let mut messages = core.engine.take();
+        loop {
+            let rest = messages.split_off(messages.len().min(MESSAGES_MAX));
+            for message in messages {
+                match message {
+                    Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
+                    Message::Question(question) => question(&engine, core.clock.now()),
+                }
             }
-        }
-        let mut together = Together::default();
-        for decision in decisions.drain(..) {
-            if let Some(earlier) = carry_out(&core, decision, &mut together) {
-                wake = wake.min(earlier);
+            let mut together = Together::default();
+            for decision in decisions.drain(..) {
+                if let Some(earlier) = carry_out(&core, decision, &mut together) {
+                    wake = wake.min(earlier);
+                }
             }
+            together.carry_out(&core);
+            if rest.is_empty() {
+                break;
+            }
+            messages = rest;
         }
-        together.carry_out(&core);
     }
 }
 
@@ -100,9 +117,16 @@ fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> O
             offer,
             limit,
             accounts,
+            pairs_max,
+            after,
         } => {
-            core.tasks
-                .spawn(Arc::clone(core).find(offer, limit, accounts));
+            let asked = FindAsked {
+                limit,
+                accounts,
+                pairs_max,
+                after,
+            };
+            core.tasks.spawn(Arc::clone(core).find(offer, asked));
         }
         Decision::WakeAt(then) => return Some(then),
     }

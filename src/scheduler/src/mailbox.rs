@@ -1,7 +1,8 @@
 //! The way to the engine's task: events and questions, in order.
 //!
 //! Sending never waits, so nobody deadlocks with the engine. It is bounded by its senders: submits hold a
-//! permit until they are told, hosts have one open request each, and claims are the engine's own.
+//! permit until they are told, hosts have one open request each, and claims are the engine's own. What is told of many
+//! jobs comes as several events: none takes the engine long.
 
 use std::{
     collections::VecDeque,
@@ -9,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use fairlead_dispatch::{Engine, Event, Millis};
+use fairlead_dispatch::{EVENT_JOBS_MAX, Engine, Event, JobFacts, Millis};
 use tokio::sync::{Notify, oneshot};
 
 /// A question to the engine, answered between two events.
@@ -42,7 +43,7 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// Tells the engine.
     pub(crate) fn tell(&self, event: Event) {
-        self.push(Message::Event(Box::new(event)));
+        self.push(in_parts(event).map(|part| Message::Event(Box::new(part))));
     }
 
     /// Asks the engine; `None` when it has stopped.
@@ -51,18 +52,19 @@ impl Mailbox {
         question: impl FnOnce(&Engine, Millis) -> R + Send + 'static,
     ) -> Option<R> {
         let (tell, told) = oneshot::channel();
-        self.push(Message::Question(Box::new(move |engine, now| {
+        let question = Message::Question(Box::new(move |engine, now| {
             // The asker may be gone; then nobody wants to know.
             let _ = tell.send(question(engine, now));
-        })));
+        }));
+        self.push([question]);
         told.await.ok()
     }
 
-    fn push(&self, message: Message) {
+    fn push(&self, messages: impl IntoIterator<Item = Message>) {
         self.messages
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push_back(message);
+            .extend(messages);
         self.arrived.notify_one();
     }
 
@@ -74,5 +76,74 @@ impl Mailbox {
     /// Waits until something arrives (or did, since the last `take`).
     pub(crate) async fn arrived(&self) {
         self.arrived.notified().await;
+    }
+}
+
+/// An event as several that each tell of a bounded number of jobs, the jobs of a page before its end.
+fn in_parts(event: Event) -> impl Iterator<Item = Event> {
+    let (jobs, last) = match event {
+        Event::JobsLearned(jobs) if jobs.len() > EVENT_JOBS_MAX => (jobs, None),
+        Event::PullEnded {
+            dimension,
+            page: Some(mut page),
+        } if page.jobs.len() > EVENT_JOBS_MAX => {
+            let jobs = std::mem::take(&mut page.jobs);
+            let page = Some(page);
+            (jobs, Some(Event::PullEnded { dimension, page }))
+        }
+        other => (Vec::new(), Some(other)),
+    };
+    let mut jobs = jobs.into_iter();
+    let parts = std::iter::from_fn(move || {
+        let part: Vec<JobFacts> = jobs.by_ref().take(EVENT_JOBS_MAX).collect();
+        (!part.is_empty()).then_some(Event::JobsLearned(part))
+    });
+    parts.chain(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::{Dimension, PulledPage};
+
+    use super::*;
+    use crate::{jobs::facts, testing::state};
+
+    #[test]
+    fn what_is_told_of_many_jobs_comes_in_parts_before_the_end_of_its_page() {
+        let mailbox = Mailbox::default();
+        let many = EVENT_JOBS_MAX * 2 + 1;
+        let job = |n: usize| {
+            let state = state(u64::try_from(n).unwrap());
+            let version = fairlead_store::Version {
+                primary_term: 1,
+                seq_no: 1,
+            };
+            facts(&fairlead_store::StoredJob { state, version })
+        };
+        let jobs: Vec<JobFacts> = (0..many).map(job).collect();
+        mailbox.tell(Event::PullEnded {
+            dimension: Dimension::All,
+            page: Some(PulledPage {
+                jobs: jobs.clone(),
+                ..PulledPage::default()
+            }),
+        });
+        let mut told = Vec::new();
+        let mut last = None;
+        for message in mailbox.take() {
+            let Message::Event(event) = message else {
+                panic!("a question")
+            };
+            match *event {
+                Event::JobsLearned(jobs) => {
+                    assert!(jobs.len() <= EVENT_JOBS_MAX && last.is_none());
+                    told.extend(jobs);
+                }
+                other => last = Some(other),
+            }
+        }
+        assert_eq!(told, jobs);
+        let is_end = |event| matches!(event, Event::PullEnded { page: Some(page), .. } if page.jobs.is_empty());
+        assert!(last.is_some_and(is_end));
     }
 }

@@ -269,7 +269,13 @@ impl Core {
 
     /// All queues: those with a policy and those with work.
     pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
-        let waiting: BTreeMap<_, _> = self.store.counts().await?.queues.into_iter().collect();
+        let waiting: BTreeMap<_, _> = self
+            .store
+            .count(&self.count_of())
+            .await?
+            .queues
+            .into_iter()
+            .collect();
         let reports = self
             .engine
             .ask(fairlead_dispatch::Engine::queues)

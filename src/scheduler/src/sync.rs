@@ -7,11 +7,12 @@ use std::{
 };
 
 use fairlead_dispatch::{
-    Cursor, Dimension, DimensionCounts, Event, JobFacts, JobKey, OfferKey, PulledPage, Reached,
+    Cursor, Dimension, DimensionCounts, Event, FindPlace, JobFacts, JobKey, NAMES_MAX, OfferKey,
+    PulledPage, Reached,
 };
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
+    CountOf, Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
 };
 
 use crate::{
@@ -114,11 +115,23 @@ impl Core {
     }
 
     async fn count(&self) -> Result<(), StoreError> {
-        let counts = self.store.counts().await?;
+        let of = self.count_of();
+        let counts = self.store.count(&of).await?;
         self.note_waiting(&counts);
-        self.engine
-            .tell(Event::CountsRefreshed(dimension_counts(counts)));
+        let counts = dimension_counts(counts, of.host_keys);
+        self.engine.tell(Event::CountsRefreshed(counts));
         Ok(())
+    }
+
+    /// What is counted: names that somebody invents are not, beyond a bound.
+    pub(crate) fn count_of(&self) -> CountOf {
+        // Sorted: replicas that know the same hosts ask the same, and the store counts once.
+        let mut keys = BTreeSet::new();
+        self.hosts.each(|name, host| keys.extend(host.keys(name)));
+        CountOf {
+            names_max: usize::try_from(NAMES_MAX).ok(),
+            host_keys: Some(keys.into_iter().collect()),
+        }
     }
 
     /// Looks at the store each second, until the replica stops.
@@ -241,8 +254,14 @@ impl Core {
         }
     }
 
-    /// Finds jobs for an offer, for the engine: of these accounts, or of all that it serves.
-    pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, limit: u32, accounts: Vec<String>) {
+    /// Finds jobs for an offer, for the engine.
+    pub(crate) async fn find(self: Arc<Self>, offer: OfferKey, asked: FindAsked) {
+        let FindAsked {
+            limit,
+            accounts,
+            pairs_max,
+            after,
+        } = asked;
         let requirement = self.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
@@ -258,9 +277,11 @@ impl Core {
                     accounts
                 },
                 limit,
+                pairs_max,
+                after,
             }
         });
-        let mut needs_mb = u32::MAX;
+        let (mut needs_mb, mut next) = (u32::MAX, None);
         if let Some(find) = requirement
             && let Some(page) = read(self.store.find(&[find]).await).first()
         {
@@ -270,8 +291,13 @@ impl Core {
             }
             let needs = page.jobs.iter().map(|job| job.state.memory_mb);
             needs_mb = needs.max().unwrap_or(0);
+            next.clone_from(&page.next);
         }
-        self.engine.tell(Event::FindEnded { offer, needs_mb });
+        self.engine.tell(Event::FindEnded {
+            offer,
+            needs_mb,
+            next,
+        });
     }
 
     /// What the engine is told of what was read.
@@ -280,6 +306,16 @@ impl Core {
         let is_news = |job: &&StoredJob| self.weigh(job.state.job_id, job.version);
         page.jobs.iter().filter(is_news).map(facts).collect()
     }
+}
+
+/// A find that the engine wants.
+pub(crate) struct FindAsked {
+    /// Jobs of each account in a queue.
+    pub(crate) limit: u32,
+    /// Only of these accounts; empty: of all that the offer's host serves.
+    pub(crate) accounts: Vec<String>,
+    pub(crate) pairs_max: u32,
+    pub(crate) after: Option<FindPlace>,
 }
 
 /// A page that the engine wants.
@@ -381,7 +417,7 @@ fn held_jobs() -> Search {
     }
 }
 
-fn dimension_counts(counts: Counts) -> DimensionCounts {
+fn dimension_counts(counts: Counts, asked: Option<Vec<String>>) -> DimensionCounts {
     let accounts = counts
         .accounts
         .into_iter()
@@ -398,6 +434,8 @@ fn dimension_counts(counts: Counts) -> DimensionCounts {
         total: counts.total,
         by: accounts.chain(queues).chain(keys).collect(),
         pairs: counts.pairs,
+        partial: counts.partial,
+        host_keys: asked,
     }
 }
 

@@ -220,6 +220,8 @@ async fn finds(store: &Arc<ElasticStore>, cpu: &Cpu) {
         devices: vec![],
         accounts: vec![],
         limit: 1,
+        pairs_max: u32::MAX,
+        after: None,
     };
     let machine = Find {
         keys: vec!["hw@m7".to_owned()],

@@ -158,6 +158,8 @@ async fn reads(store: &Store) {
         devices: vec![],
         accounts: vec![],
         limit: 1,
+        pairs_max: u32::MAX,
+        after: None,
     };
     timed("a find", store.find(std::slice::from_ref(&offer))).await;
     let none = Find {

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
+    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
     SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
@@ -215,9 +215,9 @@ impl JobStore for FaultStore {
             .await
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
         let is_stale = self.search_is_stale()?;
-        let fresh = self.inner.counts().await?;
+        let fresh = self.inner.count(of).await?;
         let mut last = locked(&self.last);
         if !is_stale || last.counts.is_none() {
             last.counts = Some(fresh.clone());

@@ -6,6 +6,15 @@ use fairlead_job::{Health, JobId, Stage};
 
 use crate::{StoredJob, Version};
 
+/// How many names are counted. Whoever submits may invent some, so who counts often asks for a bounded number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CountOf {
+    /// So many accounts and queues at most, those with most jobs, and pairs of both only if there are no more. None: all.
+    pub names_max: Option<usize>,
+    /// Only these host keys. None: all.
+    pub host_keys: Option<Vec<String>>,
+}
+
 /// How many jobs wait (`stage == submit && ready`), exact. Zero counts are left out; sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -15,10 +24,13 @@ pub struct Counts {
     pub accounts: Vec<(String, u64)>,
     /// By queue.
     pub queues: Vec<(String, u64)>,
-    /// By queue and account.
+    /// By queue and account. Empty when [`Self::partial`].
     pub pairs: Vec<(String, String, u64)>,
     /// By host key. A job with several keys counts under each.
     pub host_keys: Vec<(String, u64)>,
+    /// There are more pairs than were asked for. Where accounts or queues are left out, too, the store may count too few
+    /// of those that are not.
+    pub partial: bool,
 }
 
 /// One way of slicing the waiting jobs.
@@ -65,7 +77,15 @@ pub struct Find {
     pub accounts: Vec<String>,
     /// How many jobs of each (queue, account) at most, 1 to 100.
     pub limit: u32,
+    /// Of how many pairs of queue and account at most, at least 1. Where there are more, the page has the best jobs of
+    /// all besides, and tells where the next one goes on: by turns all are found.
+    pub pairs_max: u32,
+    /// The pairs behind this one come first, in the store's own order, and after the last one the first.
+    pub after: Option<(String, String)>,
 }
+
+/// Jobs that are found besides those of some pairs, when there are more: the best of all.
+pub const FIND_BEST: u32 = 64;
 
 /// What a pull or find found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +94,8 @@ pub struct Page {
     pub jobs: Vec<StoredJob>,
     /// Whether the store holds more.
     pub more: bool,
+    /// Of a find that did not look at all pairs: the last one that it looked at.
+    pub next: Option<(String, String)>,
 }
 
 /// Where a reader of changes stands: the greatest change that it has read, by place (an index and shard of

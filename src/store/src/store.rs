@@ -5,7 +5,7 @@ use fairlead_job::{JobId, Spec};
 use serde_json::Value;
 
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Find, ItemError, NewJob, Page, Pull, Search,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Find, ItemError, NewJob, Page, Pull, Search,
     SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
@@ -248,8 +248,13 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
             .collect()
     }
 
-    /// Counts the waiting jobs by account, queue and host key, exact.
-    async fn counts(&self) -> Result<Counts, StoreError>;
+    /// Counts the waiting jobs by account, queue and host key, exact, however many names there are.
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.count(&CountOf::default()).await
+    }
+
+    /// Counts the waiting jobs of a bounded number of names. The total is exact.
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError>;
 
     /// Pulls pages of waiting jobs.
     async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError>;

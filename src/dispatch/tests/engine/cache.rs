@@ -19,6 +19,8 @@ fn counts(total: u64, by: &[(Dimension, u64)]) -> Event {
         total,
         by: by.to_vec(),
         pairs: Vec::new(),
+        partial: false,
+        host_keys: None,
     })
 }
 
@@ -302,6 +304,7 @@ fn what_is_best_for_a_host_is_best_for_a_smaller_one_that_it_fits() {
     lab.on(Event::FindEnded {
         offer: first,
         needs_mb: 1_500,
+        next: None,
     });
     assert_eq!(lab.claims(), [(0, first.0), (1, small.0)]);
     lab.offer(with("h3", 1_500));

@@ -20,6 +20,8 @@ fn counted(of: &[(&str, u64)]) -> Event {
         total,
         by: accounts.chain([key]).collect(),
         pairs: pairs.collect(),
+        partial: false,
+        host_keys: None,
     })
 }
 
@@ -193,14 +195,14 @@ fn a_pull_that_was_under_way_when_news_were_missed_proves_nothing() {
 }
 
 #[test]
-fn a_pull_of_an_account_that_lost_jobs_meanwhile_proves_nothing() {
+fn a_pull_of_an_account_that_lost_jobs_meanwhile_proves_what_is_before_them() {
     let mut lab = two_accounts();
     lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 1_000)]));
     assert_eq!(pulls(&lab), [(account("c"), 21, None)]);
     lab.learn((0..60).map(|key| job(key + 1_000, "c")));
     lab.on(page("c", 200..221, true));
     lab.offer(vm_host("h"));
-    assert_eq!(finds(&lab), [names("c")]);
+    assert_eq!(finds(&lab).len(), 0, "what went was behind them");
 }
 
 #[test]
@@ -293,4 +295,40 @@ fn an_account_that_is_whole_here_but_counts_more_is_pulled_again() {
     assert_eq!(pulls(&lab), [], "all is here");
     lab.on(counted(&[("a", 1_000), ("b", 1_000), ("c", 4)]));
     assert_eq!(pulls(&lab), [(account("c"), 30, None)]);
+}
+
+/// A page of more jobs than one event tells of comes in several: what is evicted between them is not known, all else is.
+#[test]
+fn what_is_evicted_while_a_page_comes_in_ends_what_is_known_there() {
+    let mut lab = Lab::with(
+        EngineConfig {
+            cache_jobs_max: 64,
+            ..EngineConfig::default()
+        },
+        Policy::default(),
+    );
+    lab.on(counted(&[("a", 500), ("b", 500)]));
+    lab.on(Event::NewsRead);
+    lab.learn((1_000..1_040).map(|n| job(n, "b")));
+    lab.learn((0..100).map(|n| job(n, "a")));
+    lab.on(Event::PullEnded {
+        dimension: Dimension::Account("a".to_owned()),
+        page: Some(PulledPage {
+            jobs: Vec::new(),
+            reached: vec![Reached {
+                queue: "a".to_owned(),
+                account: "a".to_owned(),
+                priority: 0,
+                key: JobKey(99),
+            }],
+            last: Some(at(99)),
+            more: true,
+        }),
+    });
+    // All of "b" is asked for, and of "a" nothing: its first ones are here and known.
+    let offer = lab.offer(vm_host("h"));
+    assert_eq!(finds(&lab), [["b"]]);
+    lab.on(find_ended(offer));
+    assert_eq!(lab.claimed().len(), 1);
+    lab.engine.sanity_check();
 }

@@ -306,5 +306,6 @@ pub(crate) fn find_ended(offer: OfferKey) -> Event {
     Event::FindEnded {
         offer,
         needs_mb: u32::MAX,
+        next: None,
     }
 }

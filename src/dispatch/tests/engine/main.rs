@@ -5,6 +5,7 @@ mod background;
 mod cache;
 mod claims;
 mod explain;
+mod flood;
 mod known;
 mod lab;
 mod limits;

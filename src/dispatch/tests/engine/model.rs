@@ -265,6 +265,8 @@ impl World {
             total: waiting + more,
             by: by.to_vec(),
             pairs: Vec::new(),
+            partial: false,
+            host_keys: None,
         }));
     }
 

@@ -1,4 +1,4 @@
-//! Exact counts of the waiting jobs, however many names and shards there are.
+//! Exact counts of the waiting jobs, however many names and shards there are, or of a bounded number of names.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     reply::Found,
     store::ElasticStore,
 };
-use crate::{Counts, StoreError, Usage};
+use crate::{CountOf, Counts, StoreError, Usage};
 
 /// Counts by name.
 type Tally = BTreeMap<String, u64>;
@@ -22,6 +22,14 @@ type Tally = BTreeMap<String, u64>;
 struct Counted {
     cells: Terms,
     host_keys: Terms,
+}
+
+/// What the second one asks for, where there are many names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Most {
+    accounts: Terms,
+    queues: Terms,
 }
 
 /// A `terms` aggregation: whole only if it says so.
@@ -101,40 +109,59 @@ impl ElasticStore {
             .collect())
     }
 
-    /// Counts in one request; by pages where there are more names than one answer holds.
-    pub(super) async fn count(&self) -> Result<Counts, StoreError> {
-        let query = query::counts(self.page_names);
+    /// Counts in one request; by pages where there are more names than one answer holds, and in a second one where there
+    /// are more than are asked for.
+    pub(super) async fn count_some(&self, of: &CountOf) -> Result<Counts, StoreError> {
+        let names_max = of.names_max.unwrap_or(usize::MAX);
+        let size = self.page_names.min(names_max).max(1);
+        let query = query::counts(size, self.page_names, of.host_keys.as_deref());
         let found: Found<Counted> = self.search_one(&self.all_jobs(), &query).await?;
+        let total = found.hits.total.map_or(0, |total| total.value);
         let Counted { cells, host_keys } = found.aggregations;
-        let cells = self.whole(CELL, cells).await?;
-        let host_keys = self.whole("host_keys", host_keys).await?;
-        let (mut total, mut accounts, mut queues) = (0, Tally::new(), Tally::new());
-        let mut pairs = Vec::with_capacity(cells.len());
-        for (cell, count) in cells {
-            let (queue, account) = documents::of_cell(&cell)?;
-            total += count;
-            *queues.entry(queue.clone()).or_default() += count;
-            *accounts.entry(account.clone()).or_default() += count;
-            pairs.push((queue, account, count));
+        let host_keys = self.whole("host_keys", host_keys, usize::MAX).await?;
+        let host_keys = host_keys.unwrap_or_default();
+        let is_too_many = size == names_max && cells.sum_other_doc_count > 0;
+        let cells = if is_too_many {
+            None
+        } else {
+            self.whole(CELL, cells, names_max).await?
+        };
+        match cells {
+            Some(cells) => counts_by(cells, total, host_keys),
+            None => self.count_most(size, total, host_keys).await,
         }
-        pairs.sort_unstable();
-        let list = |tally: Tally| tally.into_iter().collect();
+    }
+
+    /// Of many accounts and queues those with most jobs.
+    async fn count_most(
+        &self,
+        size: usize,
+        total: u64,
+        host_keys: Tally,
+    ) -> Result<Counts, StoreError> {
+        let query = query::counts_of_some(size);
+        let found: Found<Most> = self.search_one(&self.all_jobs(), &query).await?;
+        let Most { accounts, queues } = found.aggregations;
+        let list = |terms: Terms| terms.tally().into_iter().collect();
         Ok(Counts {
             total,
             accounts: list(accounts),
             queues: list(queues),
-            pairs,
-            host_keys: list(host_keys),
+            pairs: Vec::new(),
+            host_keys: host_keys.into_iter().collect(),
+            partial: true,
         })
     }
 
-    /// These terms when they are all and exact; else all of `field`.
-    async fn whole(&self, field: &str, terms: Terms) -> Result<Tally, StoreError> {
+    /// These terms when they are all and exact; else all of `field`, unless there are more than `most`.
+    async fn whole(
+        &self,
+        field: &str,
+        terms: Terms,
+        most: usize,
+    ) -> Result<Option<Tally>, StoreError> {
         if terms.sum_other_doc_count == 0 && terms.doc_count_error_upper_bound == 0 {
-            let buckets = terms.buckets.into_iter();
-            return Ok(buckets
-                .map(|bucket| (bucket.key, bucket.doc_count))
-                .collect());
+            return Ok(Some(terms.tally()));
         }
         let mut tally = Tally::new();
         let mut after = None;
@@ -145,9 +172,43 @@ impl ElasticStore {
             let buckets = page.buckets.into_iter();
             tally.extend(buckets.map(|bucket| (bucket.key.name, bucket.doc_count)));
             after = page.after_key;
+            if tally.len() > most {
+                return Ok(None);
+            }
             if after.is_none() {
-                return Ok(tally);
+                return Ok(Some(tally));
             }
         }
     }
+}
+
+impl Terms {
+    fn tally(self) -> Tally {
+        let buckets = self.buckets.into_iter();
+        buckets
+            .map(|bucket| (bucket.key, bucket.doc_count))
+            .collect()
+    }
+}
+
+/// Counts by what waits in each pair of queue and account.
+fn counts_by(cells: Tally, total: u64, host_keys: Tally) -> Result<Counts, StoreError> {
+    let (mut accounts, mut queues) = (Tally::new(), Tally::new());
+    let mut pairs = Vec::with_capacity(cells.len());
+    for (cell, count) in cells {
+        let (queue, account) = documents::of_cell(&cell)?;
+        *queues.entry(queue.clone()).or_default() += count;
+        *accounts.entry(account.clone()).or_default() += count;
+        pairs.push((queue, account, count));
+    }
+    pairs.sort_unstable();
+    let list = |tally: Tally| tally.into_iter().collect();
+    Ok(Counts {
+        total,
+        accounts: list(accounts),
+        queues: list(queues),
+        pairs,
+        host_keys: list(host_keys),
+        partial: false,
+    })
 }

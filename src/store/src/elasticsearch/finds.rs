@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    query,
+    documents, query,
     reads::read_waiting,
     reply::{self, Found, Hits},
     sources::Sources,
     store::ElasticStore,
 };
-use crate::{Find, Page, StoreError};
+use crate::{FIND_BEST, Find, Page, StoreError};
 
 /// The most jobs of one pair: as many as an aggregation gives unless an index is told otherwise.
 const LIMIT_MAX: u32 = 100;
@@ -28,7 +28,29 @@ struct Best {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct BestPage {
-    page: Cells,
+    page: Composite,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Composite {
+    after_key: Option<Value>,
+    buckets: Vec<Named>,
+}
+
+/// A pair, with its name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    key: Key,
+    doc_count: u64,
+    best: Top,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Key {
+    name: String,
 }
 
 /// Pairs of queue and account with their best jobs.
@@ -36,7 +58,6 @@ struct BestPage {
 #[serde(default)]
 struct Cells {
     sum_other_doc_count: u64,
-    after_key: Option<Value>,
     buckets: Vec<Cell>,
 }
 
@@ -53,42 +74,103 @@ struct Top {
     hits: Hits,
 }
 
+/// What was found for one offer.
+#[derive(Debug, Default)]
+struct FoundCells {
+    cells: Vec<Cell>,
+    /// The pair that was read last.
+    last: Option<String>,
+    /// The best jobs of all, where not all pairs were looked at, and the last pair that was.
+    best: Hits,
+    next: Option<(String, String)>,
+}
+
 impl ElasticStore {
     /// A page for each offer; offers with more pairs than one answer holds are asked again, by pages.
     pub(super) async fn find_pages(&self, offers: &[Find]) -> Result<Vec<Page>, StoreError> {
         let queries = offers
             .iter()
-            .map(|offer| query::find(offer, self.page_names, limit(offer)))
+            .map(|offer| query::find(offer, self.size(offer), limit(offer)))
             .collect();
         let found: Vec<Found<Best>> = self.search_many(&self.all_jobs(), queries).await?;
-        let mut cells = Vec::with_capacity(offers.len());
+        let mut all = Vec::with_capacity(offers.len());
         for (offer, found) in offers.iter().zip(found) {
             let first = found.aggregations.cells;
-            cells.push(if first.sum_other_doc_count == 0 {
-                first.buckets
+            all.push(if first.sum_other_doc_count == 0 {
+                FoundCells {
+                    cells: first.buckets,
+                    ..FoundCells::default()
+                }
             } else {
                 self.find_by_pages(offer).await?
             });
         }
         let sources = Arc::clone(&self.sources);
         let pages = move || {
-            let cells = cells.into_iter();
-            cells.map(|cells| page_of(cells, &sources)).collect()
+            let all = all.into_iter();
+            all.map(|found| page_of(found, &sources)).collect()
         };
         reply::aside(pages).await
     }
 
-    async fn find_by_pages(&self, offer: &Find) -> Result<Vec<Cell>, StoreError> {
-        let mut cells = Vec::new();
-        let mut after = None;
+    /// How many pairs one answer is to hold.
+    fn size(&self, offer: &Find) -> usize {
+        let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
+        self.page_names.min(most)
+    }
+
+    /// Pairs from behind where the find begins, then from the first one on.
+    async fn find_by_pages(&self, offer: &Find) -> Result<FoundCells, StoreError> {
+        let from = offer.after.as_ref();
+        let from = from.map(|(queue, account)| documents::cell(queue, account));
+        let mut found = FoundCells::default();
+        let mut last = self.walk(offer, from.clone(), None, &mut found).await?;
+        if last.is_none() && from.is_some() {
+            last = self.walk(offer, None, from, &mut found).await?;
+        }
+        if let Some(last) = last {
+            found.next = Some(documents::of_cell(&last)?);
+            let query = query::find_best(offer, FIND_BEST);
+            let best: Found = self.search_one(&self.all_jobs(), &query).await?;
+            found.best = best.hits;
+        }
+        Ok(found)
+    }
+
+    /// Reads pairs from behind one up to and with another. Answers the last one if there may be more, and enough were read.
+    async fn walk(
+        &self,
+        offer: &Find,
+        from: Option<Value>,
+        up_to: Option<Value>,
+        found: &mut FoundCells,
+    ) -> Result<Option<String>, StoreError> {
+        let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
+        let up_to = up_to.as_ref().and_then(Value::as_str);
+        let mut after = from.map(|cell| json!({"name": cell}));
         loop {
-            let query = query::find_page(offer, self.page_names, limit(offer), after.as_ref());
-            let found: Found<BestPage> = self.search_one(&self.all_jobs(), &query).await?;
-            let page = found.aggregations.page;
-            cells.extend(page.buckets);
+            let size = self.size(offer).min(most - found.cells.len());
+            if size == 0 {
+                return Ok(found.last.clone());
+            }
+            let query = query::find_page(offer, size, limit(offer), after.as_ref());
+            let page: Found<BestPage> = self.search_one(&self.all_jobs(), &query).await?;
+            let page = page.aggregations.page;
+            for Named {
+                key,
+                doc_count,
+                best,
+            } in page.buckets
+            {
+                if up_to.is_some_and(|up_to| &*key.name > up_to) {
+                    return Ok(None);
+                }
+                found.cells.push(Cell { doc_count, best });
+                found.last = Some(key.name);
+            }
             after = page.after_key;
             if after.is_none() {
-                return Ok(cells);
+                return Ok(None);
             }
         }
     }
@@ -99,14 +181,21 @@ fn limit(offer: &Find) -> u32 {
 }
 
 /// Best first over all pairs.
-fn page_of(cells: Vec<Cell>, sources: &Sources) -> Page {
-    let mut page = Page::default();
-    for cell in cells {
+fn page_of(found: FoundCells, sources: &Sources) -> Page {
+    let mut page = Page {
+        more: found.next.is_some(),
+        next: found.next,
+        ..Page::default()
+    };
+    for cell in found.cells {
         let hits = &cell.best.hits.hits;
         page.more |= cell.doc_count > hits.len() as u64;
         let jobs = hits.iter().filter_map(|hit| read_waiting(hit, sources));
         page.jobs.extend(jobs);
     }
+    let best = found.best.hits.iter();
+    page.jobs
+        .extend(best.filter_map(|hit| read_waiting(hit, sources)));
     page.jobs.sort_by_key(|job| {
         let state = &job.state;
         let high_first = |n: i32| std::cmp::Reverse(n);
@@ -116,5 +205,6 @@ fn page_of(cells: Vec<Cell>, sources: &Sources) -> Page {
             state.job_id,
         )
     });
+    page.jobs.dedup_by_key(|job| job.state.job_id);
     page
 }

@@ -25,12 +25,31 @@ fn all_of(filters: &[Value]) -> Value {
     json!({"bool": {"filter": filters}})
 }
 
-/// Counts by pair of queue and account, and by host key, up to `size` terms of each.
-pub(super) fn counts(size: usize) -> Value {
+/// Counts by pair of queue and account, up to `size` of them, and by host key: by those of `keys` only, if there are
+/// any, else up to `keys_size` of them.
+pub(super) fn counts(size: usize, keys_size: usize, keys: Option<&[String]>) -> Value {
+    let terms = |field: &str, size: usize| json!({"terms": {"field": field, "size": size}});
+    let mut aggs = json!({"cells": terms(CELL, size)});
+    if let Some(keys) = keys {
+        let mut by_key = terms("host_keys", keys.len().max(1));
+        by_key["terms"]["include"] = json!(keys);
+        if !keys.is_empty() {
+            aggs["host_keys"] = by_key;
+        }
+    } else {
+        aggs["host_keys"] = terms("host_keys", keys_size);
+    }
+    json!({
+        "size": 0, "stats": ["counts"], "track_total_hits": true, "query": all_of(&waiting()), "aggs": aggs,
+    })
+}
+
+/// Counts by account and by queue, of those with most jobs.
+pub(super) fn counts_of_some(size: usize) -> Value {
     let terms = |field: &str| json!({"terms": {"field": field, "size": size}});
     json!({
         "size": 0, "stats": ["counts"], "track_total_hits": false, "query": all_of(&waiting()),
-        "aggs": {"cells": terms(CELL), "host_keys": terms("host_keys")},
+        "aggs": {"accounts": terms("account"), "queues": terms("queue")},
     })
 }
 
@@ -111,6 +130,14 @@ pub(super) fn find(offer: &Find, size: usize, limit: u32) -> Value {
 pub(super) fn find_page(offer: &Find, size: usize, limit: u32, after: Option<&Value>) -> Value {
     let by = json!({"composite": page_of_terms(CELL, size, after)});
     best_by(offer, "page", by, limit)
+}
+
+/// The best jobs of all that an offer could take.
+pub(super) fn find_best(offer: &Find, limit: u32) -> Value {
+    json!({
+        "size": limit, "stats": ["finds"], "track_total_hits": false, "seq_no_primary_term": true,
+        "query": takeable(offer), "sort": best_first(),
+    })
 }
 
 /// An aggregation and not a collapsed search: that looks up the name of the pair of every single job.

@@ -31,7 +31,11 @@ impl ElasticStore {
             pages
                 .map(|(limit, found)| {
                     let (jobs, more) = first_of(&found, limit, |hit| read_waiting(hit, &sources));
-                    Page { jobs, more }
+                    Page {
+                        jobs,
+                        more,
+                        next: None,
+                    }
                 })
                 .collect()
         })
@@ -50,7 +54,11 @@ impl ElasticStore {
             .await?;
         reply::aside(move || {
             let (jobs, more) = first_of(&found, limit, read_hit);
-            Page { jobs, more }
+            Page {
+                jobs,
+                more,
+                next: None,
+            }
         })
         .await
     }

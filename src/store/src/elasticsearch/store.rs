@@ -10,8 +10,8 @@ use super::{
     setup, sources::Sources,
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
+    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
     SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, clock::Chance,
 };
 
@@ -132,8 +132,8 @@ impl JobStore for ElasticStore {
         self.patch_and_read(&patches).await
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.count().await
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
+        self.count_some(of).await
     }
 
     async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {

@@ -14,13 +14,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
     apply::Item,
-    docs, months, open, read, search,
+    docs, find, months, open, read, search,
     tally::Tally,
     writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, Counts, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc,
-    EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
+    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
     SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
 };
 
@@ -229,11 +229,16 @@ impl JobStore for EmbeddedStore {
         self.write(patches, Write::Patch).await
     }
 
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        let kept = locked(&self.shared.tally).as_ref().map(Tally::to_counts);
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
+        let to_counts = |tally: &Tally| tally.to_counts(of);
+        let kept = locked(&self.shared.tally).as_ref().map(to_counts);
+        let of = of.clone();
         match kept {
             Some(counts) => Ok(counts),
-            None => self.read(|conn| Ok(Tally::count(conn)?.to_counts())).await,
+            None => {
+                self.read(move |conn| Ok(Tally::count(conn)?.to_counts(&of)))
+                    .await
+            }
         }
     }
 
@@ -245,7 +250,7 @@ impl JobStore for EmbeddedStore {
 
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
         let requests = requests.to_vec();
-        self.read(move |conn| read::find(conn, &requests)).await
+        self.read(move |conn| find::find(conn, &requests)).await
     }
 
     async fn change_mark(&self) -> Result<ChangeMark, StoreError> {

@@ -6,6 +6,7 @@
 
 mod apply;
 mod docs;
+mod find;
 mod handle;
 mod months;
 mod open;

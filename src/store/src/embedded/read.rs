@@ -1,15 +1,13 @@
-//! Reads: by id, pages of waiting jobs, and what an offer could take.
-
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+//! Reads: by id, pages of waiting jobs, and what changed.
 
 use fairlead_job::{JobId, Spec};
-use rusqlite::{Connection, OptionalExtension, Row, Rows, params, types::Value};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::{
     apply::{unsigned, version},
-    waiting::{Shape, rank},
+    waiting::rank,
 };
-use crate::{ChangeMark, ChangePage, Changes, Find, Page, Pull, PullBy, StoredJob, Usage, codec};
+use crate::{ChangeMark, ChangePage, Changes, Page, Pull, PullBy, StoredJob, Usage, codec};
 
 /// A state by id, or why this version cannot read it.
 type Read = Option<Result<StoredJob, String>>;
@@ -194,98 +192,4 @@ pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<
         page.jobs.push((JobId::new(id), version(seq)));
     }
     Ok(page)
-}
-
-/// Finds for many offers, which share what is learned of shapes.
-pub(super) fn find(conn: &Connection, requests: &[Find]) -> rusqlite::Result<Vec<Page>> {
-    let mut shapes = HashMap::new();
-    requests
-        .iter()
-        .map(|offer| find_one(conn, offer, &mut shapes))
-        .collect()
-}
-
-/// Jobs of one (queue, account), best first.
-type Best = BTreeSet<(i64, i64)>;
-
-/// Walks the cells (key, queue, account, shape), never the jobs: its cost does not grow with their number.
-fn find_one(
-    conn: &Connection,
-    offer: &Find,
-    shapes: &mut HashMap<i64, Shape>,
-) -> rusqlite::Result<Page> {
-    let limit = usize::try_from(offer.limit.max(1)).unwrap_or(usize::MAX);
-    let one_more = i64::from(offer.limit.max(1)) + 1;
-    let mut cells: BTreeMap<(String, String), Best> = BTreeMap::new();
-    let mut next_cell = conn.prepare_cached(
-        "SELECT queue, account, shape FROM wait_keys INDEXED BY wait_cells
-         WHERE host_key = ?1 AND (queue, account, shape) > (?2, ?3, ?4)
-         ORDER BY queue, account, shape LIMIT 1",
-    )?;
-    let mut of_cell = conn.prepare_cached(
-        "SELECT rank, job_id FROM wait_keys INDEXED BY wait_cells
-         WHERE host_key = ?1 AND queue = ?2 AND account = ?3 AND shape = ?4
-         ORDER BY rank, job_id LIMIT ?5",
-    )?;
-    for key in offer.keys.iter().collect::<BTreeSet<_>>() {
-        let mut at = (String::new(), String::new(), -1);
-        while let Some(cell) = next_cell
-            .query_row(params![key, at.0, at.1, at.2], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?
-        {
-            at = cell;
-            let is_served = offer.accounts.is_empty() || offer.accounts.contains(&at.1);
-            if !is_served || !shape(conn, at.2, shapes)?.fits(offer) {
-                continue;
-            }
-            let best = cells.entry((at.0.clone(), at.1.clone())).or_default();
-            let rows = of_cell.query_map(params![key, at.0, at.1, at.2, one_more], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
-            for job in rows {
-                best.insert(job?);
-            }
-            // One too many is kept: it tells that there is more.
-            while best.len() > limit.saturating_add(1) {
-                best.pop_last();
-            }
-        }
-    }
-    let more = cells.values().any(|best| best.len() > limit);
-    let mut ranked: Vec<(i64, i64)> = cells
-        .into_values()
-        .flat_map(|best| best.into_iter().take(limit))
-        .collect();
-    ranked.sort_unstable();
-    let mut one = conn.prepare_cached("SELECT job_id, seq, state FROM states WHERE job_id = ?1")?;
-    let mut jobs = Vec::with_capacity(ranked.len());
-    for (_, id) in ranked {
-        jobs.extend(one.query_row([Value::Integer(id)], read_job)?);
-    }
-    Ok(Page { jobs, more })
-}
-
-fn shape<'s>(
-    conn: &Connection,
-    number: i64,
-    known: &'s mut HashMap<i64, Shape>,
-) -> rusqlite::Result<&'s Shape> {
-    match known.entry(number) {
-        std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        std::collections::hash_map::Entry::Vacant(entry) => {
-            let text: String = conn
-                .prepare_cached("SELECT text FROM shapes WHERE shape = ?1")?
-                .query_row([number], |row| row.get(0))?;
-            let shape = serde_json::from_str(&text).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(
-                    0,
-                    rusqlite::types::Type::Text,
-                    Box::new(error),
-                )
-            })?;
-            Ok(entry.insert(shape))
-        }
-    }
 }

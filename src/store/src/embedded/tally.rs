@@ -3,12 +3,16 @@
 //! Invariant: after each commit they equal what counting the tables would give. After a commit whose
 //! outcome is unknown they are dropped and counted anew.
 
-use std::{borrow::Borrow, collections::BTreeMap};
+use std::{
+    borrow::Borrow,
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use rusqlite::Connection;
 
 use super::{apply::unsigned, waiting::WaitRow};
-use crate::Counts;
+use crate::{CountOf, Counts};
 
 /// Counts by name; nothing is kept at zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,20 +94,41 @@ impl Tally {
     }
 
     /// As the trait gives it.
-    pub(super) fn to_counts(&self) -> Counts {
-        let list = |map: &BTreeMap<String, u64>| map.iter().map(|(k, n)| (k.clone(), *n)).collect();
+    pub(super) fn to_counts(&self, of: &CountOf) -> Counts {
+        let names_max = of.names_max.unwrap_or(usize::MAX);
+        let partial = self.pairs.len() > names_max;
+        let pairs = if partial { None } else { Some(&self.pairs) };
+        let pairs = pairs.into_iter().flatten();
+        let host_keys = match &of.host_keys {
+            None => largest(&self.host_keys, usize::MAX),
+            Some(keys) => {
+                let keys: BTreeSet<&String> = keys.iter().collect();
+                let counted = |key: &String| Some((key.clone(), *self.host_keys.get(key)?));
+                keys.into_iter().filter_map(counted).collect()
+            }
+        };
         Counts {
             total: self.total,
-            accounts: list(&self.accounts),
-            queues: list(&self.queues),
-            pairs: self
-                .pairs
-                .iter()
+            accounts: largest(&self.accounts, names_max),
+            queues: largest(&self.queues, names_max),
+            pairs: pairs
                 .map(|((queue, account), n)| (queue.clone(), account.clone(), *n))
                 .collect(),
-            host_keys: list(&self.host_keys),
+            host_keys,
+            partial,
         }
     }
+}
+
+/// The names with most jobs, sorted by name.
+fn largest(tally: &BTreeMap<String, u64>, most: usize) -> Vec<(String, u64)> {
+    let mut all: Vec<(&String, u64)> = tally.iter().map(|(name, n)| (name, *n)).collect();
+    if all.len() > most {
+        all.select_nth_unstable_by_key(most, |(_, n)| Reverse(*n));
+        all.truncate(most);
+        all.sort_unstable();
+    }
+    all.into_iter().map(|(name, n)| (name.clone(), n)).collect()
 }
 
 fn raise<K: Ord>(map: &mut BTreeMap<K, u64>, name: K) {

@@ -8,6 +8,7 @@ pub(crate) mod documents;
 pub(crate) mod jobs;
 pub(crate) mod model;
 pub(crate) mod months;
+pub(crate) mod names;
 pub(crate) mod reads;
 pub(crate) mod searches;
 
@@ -30,6 +31,9 @@ macro_rules! conformance {
             reads: counts_are_exact, counts_follow_every_change, pulls_come_in_order_and_in_pages,
                 pulls_slice_by_dimension, finds_hold_every_predicate, finds_give_each_queue_its_best,
                 finds_limit_a_queue_and_account;
+            names: counts_name_no_more_than_is_asked_for, what_is_few_is_counted_beside_what_is_many,
+                finds_take_turns_through_many_accounts, the_best_of_all_is_found_at_every_turn,
+                what_does_not_fit_hides_nothing;
             changes: an_empty_store_has_no_changes, changes_come_once_as_they_are_now,
                 changes_are_read_in_pages, changes_of_several_months_are_read_together;
             searches: filters_hold_together, pages_and_totals, alarms_come_by_time_while_a_job_waits,

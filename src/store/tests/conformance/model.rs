@@ -143,6 +143,7 @@ impl Model {
                 .map(|((queue, account), n)| (queue, account, n))
                 .collect(),
             host_keys,
+            partial: false,
         }
     }
 
@@ -170,6 +171,8 @@ impl Model {
             devices: vec![],
             accounts: vec![],
             limit: 100,
+            pairs_max: u32::MAX,
+            after: None,
         };
         let page = store.find(&[offer]).await.unwrap().remove(0);
         let found: Vec<_> = page.jobs.iter().map(|j| j.state.clone()).collect();

@@ -186,6 +186,8 @@ fn offer() -> Find {
         devices: vec![],
         accounts: vec![],
         limit: 100,
+        pairs_max: u32::MAX,
+        after: None,
     }
 }
 

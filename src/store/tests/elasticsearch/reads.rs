@@ -23,6 +23,8 @@ fn offer() -> Find {
         devices: vec![],
         accounts: vec![],
         limit: 1,
+        pairs_max: u32::MAX,
+        after: None,
     }
 }
 

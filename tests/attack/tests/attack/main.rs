@@ -2,5 +2,6 @@
 
 mod connections;
 mod cross_site;
+mod names;
 mod sealing_key;
 mod testbox_tokens;

@@ -1,0 +1,425 @@
+//! A flood of names: each job has an account, a queue or a machine of its own. How long does one event take then, and
+//! how much is kept?
+//!
+//! The engine has its default cache. It hears of jobs as a replica does: submitted in parts, counted each second with a
+//! bounded number of names, pulled in pages and found by turns from a store, which is played here. Hosts ask meanwhile;
+//! half of them could run the flood. What an event takes is its thread's processor time: other load does not show. Inputs
+//! are seeded by their numbers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+    ops::Bound,
+    sync::Arc,
+    time::Duration,
+};
+
+use fairlead_dispatch::{
+    About, Cursor, Decision, Dimension, DimensionCounts, EVENT_JOBS_MAX, Engine, EngineConfig,
+    Event, FindPlace, JobFacts, JobKey, Kind, Millis, NAMES_MAX, Offer, OfferKey, Policy,
+    PulledPage, Reached, Version,
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// Time between two submits, ms.
+const SUBMIT_EVERY_MS: u64 = 10;
+/// Submits between two counts.
+const SUBMITS_A_COUNT: u64 = 100;
+/// Hosts that ask after each submit.
+const ASKING: u64 = 1;
+/// Hosts.
+const HOSTS: u64 = 100;
+/// How long a host waits for an answer, ms.
+const WAITS_MS: u64 = 2_000;
+/// Seconds that go by when all is submitted.
+const SECONDS_AFTER: u64 = 30;
+
+/// What each job has for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub(super) enum Own {
+    /// Its account, and with it its queue.
+    Account,
+    /// Its queue; all are of one account.
+    Queue,
+    /// The machine that it is for; all are of one account.
+    HostKey,
+}
+
+impl fmt::Display for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Account => "account",
+            Self::Queue => "queue",
+            Self::HostKey => "host key",
+        })
+    }
+}
+
+/// What a flood came to.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Came {
+    /// Processor time of the longest event, ms.
+    pub(super) longest_ms: f64,
+    /// The most jobs that were cached, by the limit.
+    pub(super) cached: f64,
+    /// Jobs given to hosts.
+    pub(super) claims: u64,
+    /// Events.
+    pub(super) events: u64,
+}
+
+/// A store that is played, an engine, and hosts.
+pub(super) struct Flood {
+    engine: Engine,
+    own: Own,
+    cache_jobs_max: u32,
+    now: u64,
+    /// What waits in the store: the jobs' numbers, in the order of their names.
+    waiting: BTreeMap<FindPlace, u64>,
+    /// The same by number alone.
+    by_number: BTreeSet<u64>,
+    next_offer: u64,
+    out: Vec<Decision>,
+    events: VecDeque<Event>,
+    came: Came,
+    longest: Duration,
+}
+
+impl Flood {
+    pub(super) fn new(own: Own, cache_jobs_max: u32) -> Self {
+        let config = EngineConfig {
+            cache_jobs_max,
+            ..EngineConfig::default()
+        };
+        Self {
+            engine: Engine::new(config, Policy::default()),
+            own,
+            cache_jobs_max,
+            now: 1_000_000,
+            waiting: BTreeMap::new(),
+            by_number: BTreeSet::new(),
+            next_offer: 0,
+            out: Vec::new(),
+            events: VecDeque::new(),
+            came: Came::default(),
+            longest: Duration::ZERO,
+        }
+    }
+
+    /// The whole course: jobs come, and then time goes by.
+    pub(super) fn run(&mut self, jobs: u64) -> Came {
+        let part = EVENT_JOBS_MAX as u64;
+        for (nth, first) in (0..jobs).step_by(EVENT_JOBS_MAX).enumerate() {
+            let these = first..jobs.min(first + part);
+            for n in these.clone() {
+                self.waiting.insert(self.place(n), n);
+                self.by_number.insert(n);
+            }
+            self.tell(Event::JobsLearned(these.map(|n| self.job(n)).collect()));
+            self.hosts_ask();
+            self.now += SUBMIT_EVERY_MS;
+            if (nth as u64).is_multiple_of(SUBMITS_A_COUNT) {
+                self.second();
+            }
+        }
+        for _ in 0..SECONDS_AFTER {
+            for _ in 0..SUBMITS_A_COUNT {
+                self.now += SUBMIT_EVERY_MS;
+                self.hosts_ask();
+            }
+            self.second();
+        }
+        self.came.longest_ms = self.longest.as_secs_f64() * 1e3;
+        self.came
+    }
+
+    /// What comes each second.
+    fn second(&mut self) {
+        self.tell(Event::NewsRead);
+        let counts = self.counts();
+        self.tell(Event::CountsRefreshed(counts));
+        self.tell(Event::Tick);
+    }
+
+    /// One host after the other.
+    fn hosts_ask(&mut self) {
+        for _ in 0..ASKING {
+            self.next_offer += 1;
+            let n = self.next_offer % HOSTS;
+            let offer = host(n, OfferKey(self.next_offer), self.now + WAITS_MS);
+            self.tell(Event::HostOffers(offer));
+        }
+    }
+
+    /// An event, and all that follows from it.
+    fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+        while let Some(event) = self.events.pop_front() {
+            let begun = cpu_time();
+            self.engine.on(Millis(self.now), event, &mut self.out);
+            self.longest = self.longest.max(cpu_time().saturating_sub(begun));
+            self.came.events += 1;
+            let cached = self.engine.stats().cached_jobs;
+            let cached = u32::try_from(cached).map_or(f64::MAX, f64::from);
+            self.came.cached = self
+                .came
+                .cached
+                .max(cached / f64::from(self.cache_jobs_max));
+            for decision in std::mem::take(&mut self.out) {
+                self.carry_out(decision);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, decision: Decision) {
+        match decision {
+            Decision::Claim {
+                job,
+                version,
+                offer,
+            } => {
+                self.waiting.remove(&self.place(job.0));
+                self.by_number.remove(&job.0);
+                self.came.claims += 1;
+                let version = Version {
+                    seq_no: version.seq_no + 1,
+                    ..version
+                };
+                self.events.push_back(Event::ClaimCommitted {
+                    job,
+                    offer,
+                    version,
+                });
+                self.events.push_back(Event::JobEnded {
+                    job,
+                    ran: true,
+                    at: Millis(u64::MAX),
+                });
+            }
+            Decision::Pull {
+                dimension,
+                limit,
+                after,
+            } => self.pull(dimension, limit, after),
+            Decision::Find {
+                offer,
+                pairs_max,
+                after,
+                ..
+            } => self.find(offer, pairs_max, after.as_ref()),
+            Decision::Answer { .. } | Decision::WakeAt(_) => {}
+        }
+    }
+
+    /// The numbers behind this one that wait, as a pull gives them.
+    fn pull(&mut self, dimension: Dimension, limit: u32, after: Option<Cursor>) {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.key.0));
+        let numbers: Vec<u64> = match (&dimension, self.own) {
+            (Dimension::Account(name) | Dimension::Queue(name), _) if name != "mallory" => {
+                let n = name.get(1..).and_then(|n| n.parse().ok());
+                n.into_iter()
+                    .filter(|n| self.by_number.contains(n))
+                    .collect()
+            }
+            (Dimension::HostKey(_), Own::HostKey) => Vec::new(),
+            _ => {
+                let all = self.by_number.range((from, Bound::Unbounded));
+                all.copied().take(limit.saturating_add(1)).collect()
+            }
+        };
+        let more = numbers.len() > limit;
+        let numbers = numbers.into_iter().take(limit);
+        let jobs: Vec<JobFacts> = numbers.map(|n| self.job(n)).collect();
+        let page = PulledPage {
+            reached: jobs.iter().map(reached).collect(),
+            last: jobs.last().map(|job| Cursor {
+                class: 3,
+                priority: 0,
+                key: job.key,
+            }),
+            jobs: Vec::new(),
+            more,
+        };
+        self.learn(&jobs);
+        let page = Some(page);
+        self.events.push_back(Event::PullEnded { dimension, page });
+    }
+
+    /// The jobs of the next pairs, which fit any host.
+    fn find(&mut self, offer: OfferKey, pairs_max: u32, after: Option<&FindPlace>) {
+        let most = usize::try_from(pairs_max).unwrap_or(usize::MAX);
+        let mut numbers = Vec::new();
+        let mut next = None;
+        if self.own != Own::HostKey {
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let behind = self.waiting.range((from, Bound::Unbounded));
+            let before = after.map(|after| self.waiting.range(..=after));
+            let mut pairs = behind.chain(before.into_iter().flatten());
+            let found: Vec<_> = pairs.by_ref().take(most).collect();
+            if pairs.next().is_some() {
+                next = found.last().map(|(place, _)| (*place).clone());
+            }
+            numbers.extend(found.into_iter().map(|(_, n)| *n));
+        }
+        let jobs: Vec<JobFacts> = numbers.into_iter().map(|n| self.job(n)).collect();
+        self.learn(&jobs);
+        self.events.push_back(Event::FindEnded {
+            offer,
+            needs_mb: 1_000,
+            next,
+        });
+    }
+
+    /// In parts, as a replica tells of them.
+    fn learn(&mut self, jobs: &[JobFacts]) {
+        for part in jobs.chunks(EVENT_JOBS_MAX) {
+            self.events.push_back(Event::JobsLearned(part.to_vec()));
+        }
+    }
+
+    /// What a store answers that names no more than it is asked for.
+    fn counts(&self) -> DimensionCounts {
+        let total = self.waiting.len() as u64;
+        let most = usize::try_from(NAMES_MAX).unwrap_or(usize::MAX);
+        let names = self.waiting.keys().take(most);
+        let mut by = Vec::new();
+        let mut pairs = Vec::new();
+        let key = |n: u64| (Dimension::HostKey("vm.x86_64".to_owned()), n);
+        match self.own {
+            Own::Account => {
+                by.extend(
+                    names
+                        .clone()
+                        .map(|(_, name)| (Dimension::Account(name.clone()), 1)),
+                );
+                by.extend(names.map(|(name, _)| (Dimension::Queue(name.clone()), 1)));
+                by.push(key(total));
+            }
+            Own::Queue => {
+                by.push((Dimension::Account("mallory".to_owned()), total));
+                by.extend(names.map(|(name, _)| (Dimension::Queue(name.clone()), 1)));
+                by.push(key(total));
+            }
+            Own::HostKey => {
+                by.push((Dimension::Account("mallory".to_owned()), total));
+                by.push((Dimension::Queue("mallory".to_owned()), total));
+                pairs.push(("mallory".to_owned(), "mallory".to_owned(), total));
+            }
+        }
+        DimensionCounts {
+            total,
+            by,
+            pairs,
+            partial: self.own != Own::HostKey && self.waiting.len() > most,
+            host_keys: Some(vec!["vm.x86_64".to_owned()]),
+        }
+    }
+
+    /// Queue and account of a job.
+    fn place(&self, n: u64) -> FindPlace {
+        let mallory = || "mallory".to_owned();
+        match self.own {
+            Own::Account => (format!("a{n}"), format!("a{n}")),
+            Own::Queue => (format!("q{n}"), mallory()),
+            // Told apart here alone.
+            Own::HostKey => (mallory(), format!("{n}")),
+        }
+    }
+
+    fn job(&self, n: u64) -> JobFacts {
+        let (queue, account) = self.place(n);
+        let (account, key) = match self.own {
+            Own::Account | Own::Queue => (account, "vm.x86_64".to_owned()),
+            Own::HostKey => (queue.clone(), format!("vm.x86_64@m{n}")),
+        };
+        JobFacts {
+            key: JobKey(n),
+            version: Version {
+                primary_term: 1,
+                seq_no: n,
+            },
+            queue,
+            account,
+            suite: "flood".to_owned(),
+            priority: 0,
+            kind: Kind::Vm,
+            arch: "x86_64".to_owned(),
+            host_keys: vec![key],
+            memory_mb: 1_000,
+            tags: vec![],
+            devices: vec![],
+            not_on: vec![],
+            cache_dirs: vec![],
+            timeout_s: 3_600,
+            submitted: Millis(self.now),
+            not_before: Millis(0),
+        }
+    }
+}
+
+fn reached(job: &JobFacts) -> Reached {
+    Reached {
+        queue: job.queue.clone(),
+        account: job.account.clone(),
+        priority: job.priority,
+        key: job.key,
+    }
+}
+
+/// A host; every other one is too small for the flood.
+fn host(n: u64, key: OfferKey, waits_until: u64) -> Offer {
+    let memory_mb = if n.is_multiple_of(2) { 8_000 } else { 500 };
+    Offer {
+        key,
+        host: format!("h{n}"),
+        free_memory_mb: memory_mb,
+        total_memory_mb: memory_mb,
+        owed: vec![],
+        jobs_max: 4,
+        waits_until: Millis(waits_until),
+        about: Arc::new(About {
+            accounts: vec![],
+            group: "group".to_owned(),
+            arch: "x86_64".to_owned(),
+            keys: vec!["vm.x86_64".to_owned()],
+            tags: vec![],
+            devices: vec![],
+            cache_dirs: vec![],
+        }),
+    }
+}
+
+/// The processor time of this thread.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, nanos) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanos.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small size of what is measured: bounds hold, whatever it takes.
+    #[test]
+    fn a_small_flood_of_names_keeps_its_bounds() {
+        const CACHE: u32 = 5_000;
+        const JOBS: u64 = 20_000;
+        for own in [Own::Account, Own::Queue, Own::HostKey] {
+            let mut flood = Flood::new(own, CACHE);
+            let came = flood.run(JOBS);
+            assert!(came.cached <= 2.0, "{own}: {came:?}");
+            assert_eq!(came.claims > 1_000, own != Own::HostKey, "{own}: {came:?}");
+            let stats = flood.engine.stats();
+            let looks = stats.eviction_looks / came.events;
+            assert!(looks <= 4_000, "{own}: {stats:?}");
+            let most = 2 * u64::from(CACHE) + 30_000;
+            assert!(
+                stats.members <= most && stats.queues <= most,
+                "{own}: {stats:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What the store counted last, by name.
+//!
+//! Of accounts and queues the store names no more than [`NAMES_MAX`] each, and of host keys those that were asked for:
+//! whoever submits may invent names, and what is done at each count is bounded by this.
+
+use crate::atoms::Fixed;
+use crate::event::{Dimension, DimensionCounts};
+use indexmap::IndexMap;
+use std::collections::HashSet;
+
+/// Accounts, queues, and pairs of both, that the store is asked to count, each. Of more, finds take turns through the
+/// rest.
+pub const NAMES_MAX: u32 = 4_096;
+
+/// Names in order, with what was counted.
+pub(crate) type Names = IndexMap<String, Counted, Fixed>;
+
+/// One name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Jobs that wait in the store.
+    pub jobs: u64,
+    /// What had been counted when it was pulled last.
+    pub pulled_at: Option<u64>,
+}
+
+/// A counted dimension. Ordered as [`Dimension`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Of<'a> {
+    Account(&'a str),
+    Queue(&'a str),
+    HostKey(&'a str),
+}
+
+impl<'a> Of<'a> {
+    /// None: everything.
+    pub(crate) fn new(dimension: &'a Dimension) -> Option<Self> {
+        Some(match dimension {
+            Dimension::All => return None,
+            Dimension::Account(name) => Self::Account(name),
+            Dimension::Queue(name) => Self::Queue(name),
+            Dimension::HostKey(name) => Self::HostKey(name),
+        })
+    }
+
+    pub(crate) fn dimension(self) -> Dimension {
+        match self {
+            Self::Account(name) => Dimension::Account(name.to_owned()),
+            Self::Queue(name) => Dimension::Queue(name.to_owned()),
+            Self::HostKey(name) => Dimension::HostKey(name.to_owned()),
+        }
+    }
+}
+
+/// The last counts.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub accounts: Names,
+    pub queues: Names,
+    pub keys: Names,
+    /// Host keys that were asked for; none: all were.
+    asked: Option<HashSet<String, Fixed>>,
+    /// Whether there are more pairs of accounts and queues than were counted.
+    pub is_partial: bool,
+}
+
+impl Counts {
+    pub(crate) fn new(counts: DimensionCounts, before: &Self) -> Self {
+        let mut new = Self {
+            is_partial: counts.partial,
+            asked: counts.host_keys.map(|keys| keys.into_iter().collect()),
+            ..Self::default()
+        };
+        for (dimension, jobs) in counts.by {
+            let (names, before, name) = match dimension {
+                Dimension::All => continue,
+                Dimension::Account(name) => (&mut new.accounts, &before.accounts, name),
+                Dimension::Queue(name) => (&mut new.queues, &before.queues, name),
+                Dimension::HostKey(name) => (&mut new.keys, &before.keys, name),
+            };
+            if jobs == 0 {
+                continue;
+            }
+            let pulled_at = before.get(&name).and_then(|counted| counted.pulled_at);
+            names.insert(name, Counted { jobs, pulled_at });
+        }
+        for names in [&mut new.accounts, &mut new.queues, &mut new.keys] {
+            if !names.keys().is_sorted() {
+                names.sort_unstable_keys();
+            }
+        }
+        new
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.queues.is_empty() && self.keys.is_empty()
+    }
+
+    fn names_of(&mut self, of: Of<'_>) -> Option<&mut Counted> {
+        match of {
+            Of::Account(name) => self.accounts.get_mut(name),
+            Of::Queue(name) => self.queues.get_mut(name),
+            Of::HostKey(name) => self.keys.get_mut(name),
+        }
+    }
+
+    /// A pull begins: notes what is counted now.
+    pub(crate) fn pull_begins(&mut self, dimension: &Dimension) {
+        let counted = Of::new(dimension).and_then(|of| self.names_of(of));
+        if let Some(counted) = counted {
+            counted.pulled_at = Some(counted.jobs);
+        }
+    }
+
+    /// A pull brought nothing, for it could not be asked.
+    pub(crate) fn pull_failed(&mut self, dimension: &Dimension) {
+        let counted = Of::new(dimension).and_then(|of| self.names_of(of));
+        if let Some(counted) = counted {
+            counted.pulled_at = None;
+        }
+    }
+
+    /// All pulls are as good as never begun.
+    pub(crate) fn forget_pulls(&mut self) {
+        for names in [&mut self.accounts, &mut self.queues, &mut self.keys] {
+            for counted in names.values_mut() {
+                counted.pulled_at = None;
+            }
+        }
+    }
+
+    /// All, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Of<'_>, Counted)> {
+        let accounts = self.accounts.iter();
+        let accounts = accounts.map(|(name, counted)| (Of::Account(name), *counted));
+        let queues = self.queues.iter();
+        let queues = queues.map(|(name, counted)| (Of::Queue(name), *counted));
+        let keys = self.keys.iter();
+        let keys = keys.map(|(name, counted)| (Of::HostKey(name), *counted));
+        accounts.chain(queues).chain(keys)
+    }
+
+    /// What was counted under a host key.
+    pub(crate) fn under(&self, key: &str) -> u64 {
+        self.keys.get(key).map_or(0, |counted| counted.jobs)
+    }
+
+    /// Whether jobs may wait under a host key: some were counted, or nobody asked for it.
+    pub(crate) fn may_wait_under(&self, key: &str) -> bool {
+        let asked = || self.asked.as_ref().is_none_or(|asked| asked.contains(key));
+        self.is_empty() || self.keys.contains_key(key) || !asked()
+    }
+}

@@ -1,0 +1,267 @@
+//! The partial cache: whom to evict (I7).
+//!
+//! The deepest jobs of the longest queues go first, and the last one of a dimension that the store counts stays. A
+//! *plan* orders accounts by how much of them is here; it is good for so many evictions as to be worth its making, and
+//! an event evicts a bounded number. So the cost of an event does not grow with the number of names. Beyond twice the
+//! limit anything goes.
+
+use crate::counted::NAMES_MAX;
+use crate::engine::Engine;
+use crate::event::{Cursor, Dimension, JobKey};
+use crate::index::{BucketId, Place};
+use crate::ledger::{MemberId, Owner};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Smallest cache that makes sense.
+const CACHE_JOBS_MIN: u32 = 64;
+
+/// Jobs evicted in one event, while the cache is below [`OVERFULL`] times its limit.
+const EVICTED_AT_ONCE: usize = 256;
+
+/// The cache may grow to this many times its limit for the sake of jobs that are the last of a dimension, or of finds.
+const OVERFULL: usize = 2;
+
+/// A plan is good for one eviction for so many accounts and groups of jobs that were looked at for it.
+const LOOKS_PER_EVICTION: usize = 16;
+
+/// So many groups of jobs of one account are looked at each time, without a plan of their own.
+const BUCKETS_FEW: usize = 8;
+
+/// Whom to evict next.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Accounts in queues by how many jobs of theirs were here, most first.
+    longest: BinaryHeap<(u64, Reverse<MemberId>)>,
+    /// Of those with many groups of jobs the last job of each, deepest first.
+    tails: BTreeMap<MemberId, BinaryHeap<(Place, BucketId)>>,
+    /// For so many evictions it is good.
+    left: usize,
+    /// Whether the last job of a dimension stays.
+    spares_last: bool,
+    /// It found nobody: not made anew before there are so many jobs here.
+    asleep_until: usize,
+    /// Accounts and groups of jobs looked at so far, over all plans.
+    pub looks: u64,
+}
+
+impl Plan {
+    /// What the store counts has changed: what had to stay may go now.
+    pub(crate) fn wake(&mut self) {
+        self.asleep_until = 0;
+    }
+
+    fn looked_at(&mut self, n: usize) {
+        self.looks = self.looks.saturating_add(n as u64);
+        self.left = self.left.saturating_add(n / LOOKS_PER_EVICTION);
+    }
+}
+
+impl Engine {
+    /// Makes room: the deepest jobs of the longest queues go.
+    pub(crate) fn evict(&mut self) {
+        let limit = self.config.cache_jobs_max.max(CACHE_JOBS_MIN);
+        // What a find brings must not be evicted before the offer it was meant for is served.
+        let found = u32::try_from(self.cache.finding.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(self.cache.find_jobs());
+        let size = |jobs: u32| usize::try_from(jobs).unwrap_or(usize::MAX);
+        let overfull = size(limit).saturating_mul(OVERFULL);
+        let most = size(limit.saturating_add(found)).min(overfull);
+        let excess = self.index.jobs.len().saturating_sub(most);
+        if excess == 0 {
+            self.cache.plan.asleep_until = 0;
+            return;
+        }
+        let at_once = EVICTED_AT_ONCE.max(self.index.jobs.len().saturating_sub(overfull));
+        self.evict_some(excess.min(at_once), true);
+        let excess = self.index.jobs.len().saturating_sub(overfull);
+        self.evict_some(excess, false);
+    }
+
+    fn evict_some(&mut self, mut excess: usize, spares_last: bool) {
+        while excess > 0 {
+            let jobs = self.index.jobs.len();
+            if spares_last && jobs < self.cache.plan.asleep_until {
+                return;
+            }
+            let plan = &self.cache.plan;
+            let is_new = plan.left == 0 || plan.spares_last != spares_last;
+            if is_new {
+                self.make_plan(spares_last);
+            }
+            let evicted = self.evict_by_plan(excess);
+            excess -= evicted;
+            if evicted > 0 {
+                continue;
+            }
+            self.cache.plan.left = 0;
+            if is_new {
+                // Looking again is worth it when more has come.
+                let looked_at = self.ledger.members.len();
+                self.cache.plan.asleep_until = jobs + 1 + looked_at / LOOKS_PER_EVICTION;
+                return;
+            }
+        }
+    }
+
+    fn make_plan(&mut self, spares_last: bool) {
+        let members = self.ledger.members.iter();
+        let waiting = members.filter(|(_, member)| member.tally.waiting > 0);
+        let longest: Vec<_> = waiting
+            .map(|(id, member)| (member.tally.waiting, Reverse(id)))
+            .collect();
+        self.cache.plan = Plan {
+            longest: longest.into(),
+            tails: BTreeMap::new(),
+            left: 1,
+            spares_last,
+            asleep_until: self.cache.plan.asleep_until,
+            looks: self.cache.plan.looks,
+        };
+        self.cache.plan.looked_at(self.ledger.members.len());
+    }
+
+    /// Evicts up to `most` jobs as planned. Answers how many; none: the plan has come to its end.
+    fn evict_by_plan(&mut self, most: usize) -> usize {
+        let mut evicted = 0;
+        while evicted < most && self.cache.plan.left > 0 {
+            let Some((noted, Reverse(id))) = self.cache.plan.longest.pop() else {
+                break;
+            };
+            let waiting = self
+                .ledger
+                .members
+                .get(id)
+                .map(|member| member.tally.waiting);
+            let waiting = waiting.unwrap_or(0);
+            if waiting < noted {
+                if waiting > 0 {
+                    self.cache.plan.longest.push((waiting, Reverse(id)));
+                }
+                continue;
+            }
+            let next = self.cache.plan.longest.peek().map_or(0, |(next, _)| *next);
+            let longer = usize::try_from(waiting.saturating_sub(next).max(1)).unwrap_or(usize::MAX);
+            let wanted = longer.min(most - evicted).min(self.cache.plan.left);
+            let gone = self.evict_from(id, wanted);
+            self.cache.plan.left = self.cache.plan.left.saturating_sub(gone);
+            evicted += gone;
+            // One that has no job to spare is not looked at again.
+            let left = waiting.saturating_sub(gone as u64);
+            if gone == wanted && left > 0 {
+                self.cache.plan.longest.push((left, Reverse(id)));
+            }
+        }
+        evicted
+    }
+
+    /// Evicts up to `most` of the deepest jobs of one account in one queue. Answers how many.
+    fn evict_from(&mut self, member: MemberId, most: usize) -> usize {
+        let mut tails = self.tails_of(member);
+        let mut evicted = 0;
+        while evicted < most {
+            let Some((place, bucket)) = tails.pop() else {
+                break;
+            };
+            self.cache.plan.looks += 1;
+            let last = |engine: &Self| engine.index.buckets.get(bucket)?.jobs.last().copied();
+            if last(self) != Some(place) {
+                tails.extend(last(self).map(|last| (last, bucket)));
+                continue;
+            }
+            let key = place.1;
+            let is_reserved = self
+                .reservations
+                .values()
+                .any(|reserved| reserved.job == key);
+            if is_reserved || (self.cache.plan.spares_last && !self.is_spare(key)) {
+                continue;
+            }
+            self.note_eviction(member, key);
+            self.drop_waiting(key);
+            self.cache.missing = self.cache.missing.saturating_add(1);
+            self.cache.evicted = self.cache.evicted.saturating_add(1);
+            evicted += 1;
+            tails.extend(last(self).map(|last| (last, bucket)));
+        }
+        if tails.len() > BUCKETS_FEW {
+            self.cache.plan.tails.insert(member, tails);
+        }
+        evicted
+    }
+
+    /// The last job of each group of an account's jobs in a queue, deepest first.
+    fn tails_of(&mut self, member: MemberId) -> BinaryHeap<(Place, BucketId)> {
+        if let Some(tails) = self.cache.plan.tails.remove(&member) {
+            return tails;
+        }
+        let buckets = self.index.buckets_of(member);
+        let last = buckets.filter_map(|(id, bucket)| Some((*bucket.jobs.last()?, id)));
+        let tails: Vec<_> = last.collect();
+        if tails.len() > BUCKETS_FEW {
+            self.cache.plan.looked_at(tails.len());
+        }
+        tails.into()
+    }
+
+    /// A job that waits is about to go: what is known of its account ends there.
+    fn note_eviction(&mut self, member: MemberId, key: JobKey) {
+        let Some(job) = self.index.jobs.get(&key) else {
+            return;
+        };
+        let Some((_, owner)) = self.index.shape_of(job) else {
+            return;
+        };
+        let queue = self.ledger.queues.get(owner.queue);
+        let evicted = Cursor {
+            class: queue.map_or(0, crate::ledger::Queue::class),
+            priority: job.priority,
+            key,
+        };
+        let account = self.ledger.account(owner);
+        self.known.evicted(member, account, evicted);
+        let account = Dimension::Account(account.to_owned());
+        if let Some(begun) = self.cache.pulling.get_mut(&account) {
+            begun.loses(evicted);
+        }
+    }
+
+    /// Whether no dimension that is to have a job here would be empty without this job.
+    fn is_spare(&self, key: JobKey) -> bool {
+        let job = self.index.jobs.get(&key);
+        let bucket = job.and_then(|job| self.index.buckets.get(job.bucket));
+        let Some(bucket) = bucket else { return false };
+        let Some(entry) = self.index.shapes.get(bucket.shape) else {
+            return false;
+        };
+        let names_max = usize::try_from(NAMES_MAX).unwrap_or(usize::MAX);
+        let all_keys = self.index.keys.len() <= names_max;
+        let mut keys = entry.keys.iter().zip(&entry.shape.keys);
+        self.spares_owner(bucket.owner, names_max)
+            && keys.all(|(id, name)| {
+                let jobs = self.index.keys.get(*id).map_or(0, |cells| cells.jobs);
+                jobs > 1 || (!all_keys && !self.hosts.offers_key(name))
+            })
+    }
+
+    /// The same of its queue and account. While there are few of them all count, else those that the store counts.
+    fn spares_owner(&self, owner: Owner, names_max: usize) -> bool {
+        let (ledger, counts) = (&self.ledger, &self.cache.counts);
+        let (Some(queue), Some(member)) = (
+            ledger.queues.get(owner.queue),
+            ledger.members.get(owner.member),
+        ) else {
+            return true;
+        };
+        let all_queues = ledger.order.len() <= names_max;
+        let queue_may_go =
+            queue.tally.waiting > 1 || (!all_queues && !counts.queues.contains_key(&*queue.name));
+        let account_may_go = if all_queues && ledger.waiting.count <= names_max {
+            member.tally.waiting > 1
+        } else {
+            ledger.waiting.of_id(member.of) > 1 || !counts.accounts.contains_key(&*member.account)
+        };
+        queue_may_go && account_may_go
+    }
+}

@@ -1,0 +1,49 @@
+//! Jobs that each have a name of their own.
+
+use fairlead_tests::{Http, jobs, until};
+use serde_json::{Value, json};
+
+/// Jobs of one request: as many as a script would send.
+const REQUEST_JOBS: usize = 500;
+
+/// What is new in each job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flood {
+    /// Its queue; all are of one account. They need more memory than the host has.
+    Queues,
+    /// Its account. They need more memory than the host has.
+    Accounts,
+    /// The machine that it wants.
+    Testboxes,
+}
+
+impl Flood {
+    fn job(self, n: usize) -> Value {
+        match self {
+            Self::Queues => large("mallory", &json!({"queue": format!("flood-{n}")})),
+            Self::Accounts => large(&format!("flood-{n}"), &json!({})),
+            Self::Testboxes => {
+                let machine = json!({"testbox": format!("flood{n}--a{n}")});
+                jobs::with(jobs::hw("mallory"), &machine)
+            }
+        }
+    }
+}
+
+/// A job that no host of the tests is large enough for.
+fn large(account: &str, fields: &Value) -> Value {
+    let job = jobs::with(jobs::dc(account), &json!({"need_memory": "100g"}));
+    jobs::with(job, fields)
+}
+
+/// Submits so many jobs; that may take no longer than `limit_s`.
+pub async fn flood(http: &Http, kind: Flood, jobs: usize, limit_s: u64) {
+    let mut sent = 0;
+    until("the flood is in", limit_s, async || {
+        let these = sent..jobs.min(sent + REQUEST_JOBS);
+        sent = these.end;
+        http.submit(&these.map(|n| kind.job(n)).collect()).await;
+        (sent == jobs).then_some(())
+    })
+    .await;
+}
