@@ -116,6 +116,12 @@ fn made<T: Serialize>(
     judge(&values)
 }
 
+/// Nothing was told, and a scheduler that knows nothing of it tells nothing either.
+fn unsaid(name: &'static str, what: &str) -> Check {
+    let why = format!("the scheduler said of none {what}, and may be of a version that does not");
+    Check::not_made(name, why, "look again after an upgrade")
+}
+
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
@@ -230,7 +236,7 @@ fn queues(queues: &[Value]) -> Check {
         .map(|queue| text(queue, "name").to_owned())
         .collect();
     if open.is_empty() {
-        return Check::ok(QUEUES, "none is open to all without an admin's word");
+        return unsaid(QUEUES, "who may use a queue");
     }
     Check::problem(
         QUEUES,
@@ -239,7 +245,7 @@ fn queues(queues: &[Value]) -> Check {
     )
 }
 
-/// Hosts whose name two agents have, and agents that say the same MAC address.
+/// Hosts whose name two agents have.
 fn agents(hosts: &[Value]) -> Check {
     let mut twice: BTreeMap<String, String> = BTreeMap::new();
     for host in hosts {
@@ -250,7 +256,7 @@ fn agents(hosts: &[Value]) -> Check {
         }
     }
     if twice.is_empty() {
-        return Check::ok(AGENTS, "no two agents ask under one name");
+        return unsaid(AGENTS, "whether two agents ask under one name");
     }
     let names: Vec<String> = twice.into_values().collect();
     Check::problem(
@@ -329,11 +335,13 @@ mod tests {
         );
 
         let open = json!({"name": "nightly", "warning": "open to all"});
-        assert_eq!(queues(&[json!({"name": "ann"})]).verdict, Verdict::Ok);
+        let silent = queues(&[json!({"name": "ann"})]);
+        assert_eq!(silent.verdict, Verdict::NotMade);
         assert!(queues(&[open]).found.ends_with("nightly"));
 
         let two = json!({"hostname": "h1", "state": "conflict", "conflict": {"instance": "x"}});
-        assert_eq!(agents(&[json!({"hostname": "h2"})]).verdict, Verdict::Ok);
+        let silent = agents(&[json!({"hostname": "h2"})]);
+        assert_eq!(silent.verdict, Verdict::NotMade);
         assert!(agents(&[two]).found.contains("h1"));
     }
 }
