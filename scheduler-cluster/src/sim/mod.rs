@@ -13,6 +13,7 @@ mod chance;
 mod chaos;
 mod check;
 mod cli;
+mod clocks;
 mod health;
 mod host;
 mod inside;

@@ -108,6 +108,13 @@ impl Slot {
         gone.inspect(|life| life.process.kill()).is_some()
     }
 
+    /// The wall clock of what runs there steps.
+    pub(super) fn clock_steps(&self, by_ms: i64) {
+        if let Some(process) = self.process() {
+            process.pause.step_wall(by_ms);
+        }
+    }
+
     /// Stops what runs there for so long, or until calm.
     pub(super) async fn pause_for(&self, world: &World, ms: u64) {
         let Some(process) = self.process() else {

@@ -174,6 +174,7 @@ async fn phases(world: &Arc<World>) -> u64 {
     }
     world.tasks.spawn(Arc::clone(world).makes_timers());
     world.tasks.spawn(Arc::clone(world).administers());
+    world.tasks.spawn(Arc::clone(world).moves_clocks());
     world
         .tasks
         .spawn(chaos::make_trouble(Arc::clone(world), machines));
@@ -239,7 +240,9 @@ async fn drain(world: &Arc<World>) -> u64 {
         }
         let now_ms = world.now_ms();
         let still_ms = now_ms - world.check().changed_ms.max(began_ms);
-        let patience_ms = STILL_MS + 3 * world.scenario.lease_ms;
+        // What was put off by a clock that was set back since comes so much later.
+        let stepped_ms = world.check().stepped_ms();
+        let patience_ms = STILL_MS + 3 * world.scenario.lease_ms + stepped_ms;
         // Admins may take their time when nobody waits for them.
         let is_stuck = still_ms > patience_ms && !open.is_empty();
         if is_stuck || now_ms > began_ms + patience_ms + all_ms(world) {

@@ -2,7 +2,7 @@
 //!
 //! Most kinds of fault are left out of most seeds, so that the few that are there meet often.
 
-use super::{admins::Plan, chance::Chance};
+use super::{admins::Plan, chance::Chance, clocks};
 
 /// How often what goes wrong, of a thousand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -200,6 +200,7 @@ pub(super) struct Scenario {
     pub(super) troubles: Vec<Trouble>,
     pub(super) trouble_every_ms: u64,
     pub(super) admins: Plan,
+    pub(super) clocks: clocks::Plan,
 }
 
 impl Scenario {
@@ -213,6 +214,7 @@ impl Scenario {
             let ms = i64::try_from(chance.within(0..=600_000)).unwrap_or(0) - 300_000;
             if calm_clocks { 0 } else { ms }
         };
+        let clocks = clocks::Plan::draw(seed);
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
         Self {
             seed,
@@ -225,7 +227,7 @@ impl Scenario {
             cache_jobs_max: chance.one_of(&[4, 12, 10_000], 10_000),
             refresh_ms: chance.one_of(&[200, 1_000, 1_000], 1_000),
             places: 1 + chance.index(3),
-            fault_ms: chance.within(30_000..=90_000),
+            fault_ms: clocks.fault_ms(chance.within(30_000..=90_000)),
             faults: Faults::draw(chance),
             troubles: Trouble::ALL
                 .into_iter()
@@ -233,6 +235,7 @@ impl Scenario {
                 .collect(),
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
             admins: Plan::draw(seed),
+            clocks,
         }
     }
 

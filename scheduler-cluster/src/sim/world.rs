@@ -104,8 +104,17 @@ impl World {
 
     /// What a replica's wall clock says now, UTC epoch ms.
     pub(super) fn wall_ms(&self, slot: usize) -> u64 {
-        let skew = self.scenario.skews_ms.get(slot).copied().unwrap_or(0);
-        self.true_ms().saturating_add_signed(skew)
+        self.true_ms()
+            .saturating_add_signed(self.check().clock_of(slot))
+    }
+
+    /// A replica's wall clock steps, and that of those who come after it.
+    pub(super) fn clock_steps(&self, slot: usize, by_ms: i64) {
+        self.note(format_args!("the clock of r{slot} steps by {by_ms} ms"));
+        self.check().clock_steps(slot, by_ms);
+        if let Some(slot) = self.slots.get(slot) {
+            slot.clock_steps(by_ms);
+        }
     }
 
     pub(super) fn chance(&self) -> MutexGuard<'_, Chance> {

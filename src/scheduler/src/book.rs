@@ -79,6 +79,14 @@ impl<K: Ord + Clone, V> Book<K, V> {
         });
     }
 
+    /// Forgets everything: it is read again.
+    pub(crate) fn clear(&self) {
+        self.with(|known| {
+            known.by_time.clear();
+            known.entries.clear();
+        });
+    }
+
     /// Takes out what must be done by now, in the order of time.
     pub(crate) fn due(&self, now_ms: u64) -> Vec<V> {
         self.with(|known| {

@@ -110,7 +110,7 @@ impl Core {
     fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
         let version = engine_version(stored.version);
         self.seen.note(stored, self.clock.now());
-        self.live.put(Arc::clone(stored), self.clock.now());
+        self.live.put(Arc::clone(stored), self.sight());
         self.outbox.job(Arc::clone(stored));
         self.changes.announce(claim.job);
         // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on

@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -23,11 +23,12 @@ pub struct Clock {
     simulated: Option<Arc<Pause>>,
 }
 
-/// A simulated process that is stopped for a while: then nothing of it wakes up.
+/// A simulated process that is stopped for a while: then nothing of it wakes up. And its wall clock, which may step.
 #[derive(Debug, Default)]
 pub struct Pause {
     is_on: AtomicBool,
     ended: Notify,
+    stepped_ms: AtomicI64,
 }
 
 impl Pause {
@@ -40,6 +41,11 @@ impl Pause {
     pub fn end(&self) {
         self.is_on.store(false, Ordering::Relaxed);
         self.ended.notify_waiters();
+    }
+
+    /// Its wall clock steps.
+    pub fn step_wall(&self, by_ms: i64) {
+        self.stepped_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 
     /// Whether the process is stopped.
@@ -93,11 +99,20 @@ impl Clock {
 
     /// UTC epoch milliseconds, as the system's clock has them: may step.
     pub(crate) fn wall_ms(&self) -> u64 {
-        if self.simulated.is_some() {
-            self.now().0
-        } else {
-            wall_ms()
+        match &self.simulated {
+            Some(pause) => {
+                let stepped_ms = pause.stepped_ms.load(Ordering::Relaxed);
+                self.now().0.saturating_add_signed(stepped_ms)
+            }
+            None => wall_ms(),
         }
+    }
+
+    /// What the wall clock is ahead of [`Self::now`], ms: changes only when it steps or is slewed.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        let (wall_ms, now) = (self.wall_ms(), self.now());
+        let apart = i64::try_from(wall_ms.abs_diff(now.0)).unwrap_or(i64::MAX);
+        if wall_ms < now.0 { -apart } else { apart }
     }
 
     /// UTC epoch seconds.

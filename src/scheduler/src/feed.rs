@@ -287,7 +287,7 @@ impl Core {
         }
         if state.stage.is_held() {
             self.engine.tell(Event::JobHeld(Box::new(running(stored))));
-            self.live.put(stored.clone(), self.clock.now());
+            self.live.put(stored.clone(), self.sight());
         } else if state.stage == Stage::Submit && state.ready {
             let facts = JobFacts {
                 not_before,

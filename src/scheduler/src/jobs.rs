@@ -25,6 +25,20 @@ pub(crate) struct Live {
     pub(crate) renewed: Millis,
     /// Since when it is known here that it was told to stop, on the same clock.
     pub(crate) stop_seen: Option<Millis>,
+    /// Since when it is in its stage, on the same clock: when that was heard of, or at start as its document says.
+    pub(crate) stage_since: Millis,
+    /// What the wall clock was ahead of that clock, ms, when its claim was first seen.
+    pub(crate) ahead_ms: i64,
+}
+
+/// When a job is seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sight {
+    pub(crate) now: Millis,
+    /// Since when it is in its stage, if nothing was known of that.
+    pub(crate) stage_since: Millis,
+    /// What the wall clock is ahead of the monotonic one, ms.
+    pub(crate) ahead_ms: i64,
 }
 
 /// All jobs that testboxes hold, also by host. A job's entry stays locked until both maps agree, and it is locked first:
@@ -41,22 +55,31 @@ impl LiveJobs {
     }
 
     /// Adds it or brings it up to date; an older state than the known one is ignored.
-    pub(crate) fn put(&self, stored: impl Into<Arc<StoredJob>>, now: Millis) {
-        let stored = stored.into();
+    pub(crate) fn put(&self, stored: impl Into<Arc<StoredJob>>, sight: Sight) {
+        let (stored, now) = (stored.into(), sight.now);
         let (id, host) = (stored.state.job_id, stored.state.host.clone());
         let entry = self.jobs.entry(id);
-        let mut stop_seen = now;
+        let (mut stop_seen, mut seen) = (now, sight);
         if let Entry::Occupied(known) = &entry {
             let known = known.get();
+            let before = &known.stored.state;
             if known.stored.version > stored.version {
                 return;
             }
-            if known.stored.state.host != host {
-                self.unlink(&known.stored.state.host, id);
+            if before.host != host {
+                self.unlink(&before.host, id);
             }
             stop_seen = known.stop_seen.unwrap_or(now);
+            if before.claim_token == stored.state.claim_token {
+                seen.ahead_ms = known.ahead_ms;
+                if before.stage == stored.state.stage {
+                    seen.stage_since = known.stage_since;
+                }
+            }
         }
         let live = Live {
+            stage_since: seen.stage_since,
+            ahead_ms: seen.ahead_ms,
             stop_seen: stored.state.stop_asked.then_some(stop_seen),
             renewed: now,
             stored,
@@ -344,7 +367,7 @@ impl Core {
         let known = self.live.get(id).map(|live| live.stored);
         let is_held = after.stage.is_held();
         if is_held {
-            self.live.put(changed.after.clone(), self.clock.now());
+            self.live.put(changed.after.clone(), self.sight());
         } else {
             self.live.remove(id);
         }
@@ -397,6 +420,16 @@ impl Core {
 }
 
 impl Core {
+    /// Now, for a job that is heard of.
+    pub(crate) fn sight(&self) -> Sight {
+        let now = self.clock.now();
+        Sight {
+            now,
+            stage_since: now,
+            ahead_ms: self.clock.ahead_ms(),
+        }
+    }
+
     /// A time of a document, which perhaps another machine wrote, on this replica's own clock: never later
     /// than now.
     pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {

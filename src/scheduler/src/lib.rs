@@ -59,6 +59,7 @@ pub mod sequences;
 mod server;
 mod sessions;
 mod speaker;
+mod steps;
 mod submit;
 mod sync;
 #[cfg(test)]

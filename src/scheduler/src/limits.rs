@@ -538,7 +538,7 @@ mod tests {
             ..state(3)
         };
         let runs = store_job(&core, runs).await;
-        other.live.put(runs, other.clock.now());
+        other.live.put(runs, other.sight());
         other.sum_up_hours().await.unwrap();
         assert!(allowance().spent);
         let mut made = new_jobs(&["user1", "bob"]);

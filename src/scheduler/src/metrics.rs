@@ -79,6 +79,8 @@ pub(crate) struct Metrics {
     pub(crate) hints_lost: Counter,
     pub(crate) looks_failed: Counter,
     timer_lateness: Histogram,
+    steps: Counter,
+    last_step_s: Gauge,
     states: States,
 }
 
@@ -108,6 +110,8 @@ impl Metrics {
             hints_lost: Counter::default(),
             looks_failed: Counter::default(),
             timer_lateness: Histogram::new(LATENESS_S),
+            steps: Counter::default(),
+            last_step_s: Gauge::default(),
             states: States::default(),
         };
         let mut registry = Registry::with_prefix("fairlead");
@@ -120,6 +124,18 @@ impl Metrics {
     pub(crate) fn timer_ran(&self, late_ms: u64) {
         let late = std::time::Duration::from_millis(late_ms);
         self.timer_lateness.observe(late.as_secs_f64());
+    }
+
+    /// The wall clock stepped.
+    pub(crate) fn clock_stepped(&self, by_ms: i64) {
+        self.steps.inc();
+        self.last_step_s.set(by_ms / 1000);
+    }
+
+    /// How often it did.
+    #[cfg(test)]
+    pub(crate) fn clock_steps(&self) -> u64 {
+        self.steps.get()
     }
 
     fn register(&self, to: &mut Registry) {
@@ -149,6 +165,10 @@ impl Metrics {
         for (name, help, counter) in counters {
             to.register(name, help, counter.clone());
         }
+        let help = "Steps of this machine's wall clock by more than 5 s";
+        to.register("clock_steps", help, self.steps.clone());
+        let help = "The last of those, in seconds; negative: it was set back";
+        to.register("clock_step_seconds", help, self.last_step_s.clone());
         let states = [
             (
                 "store_available",

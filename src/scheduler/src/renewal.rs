@@ -15,13 +15,7 @@ use fairlead_job::JobId;
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, JobState, StoreError, Version};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    core::Core,
-    jobs::Live,
-    lease::BOOT_SESSION,
-    overdue::{due_ms, stop_patience_ms},
-    refusal::Refusal,
-};
+use crate::{core::Core, lease::BOOT_SESSION, overdue::Passed, refusal::Refusal};
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;
@@ -222,13 +216,10 @@ impl Core {
 
     pub(crate) async fn look_after(self: &Arc<Self>, id: JobId) {
         // As it is now: looking after another job of the same host may have renewed it.
-        let Some(Live {
-            stored, stop_seen, ..
-        }) = self.live.get(id)
-        else {
+        let Some(live) = self.live.get(id) else {
             return;
         };
-        let state = &stored.state;
+        let state = &live.stored.state;
         let silent_ms = self.silent_ms(id);
         if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
             let reason = format!(
@@ -242,11 +233,11 @@ impl Core {
                 Ok(false) => {}
                 Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
             }
-        } else if due_ms(state).is_some_and(|due_ms| due_ms < self.clock.wall_ms()) {
-            let stopping_ms =
-                stop_seen.map_or(0, |since| self.clock.now().0.saturating_sub(since.0));
-            let had_time = stopping_ms >= stop_patience_ms(state);
-            self.time_out(state.job_id, &state.claim_token, had_time)
+            return;
+        }
+        let passed = Passed::of(&live, self.clock.now());
+        if passed.is_due(state) {
+            self.time_out(state.job_id, &state.claim_token, passed)
                 .await;
         }
     }
@@ -306,7 +297,7 @@ mod tests {
     use fairlead_store::JobState;
 
     use super::*;
-    use crate::testing::{core, core_beside, state, store_job};
+    use crate::testing::{core, core_beside, sight_at, state, store_job};
 
     #[tokio::test]
     async fn what_one_replica_hears_renews_the_job_at_the_others() {
@@ -320,7 +311,7 @@ mod tests {
         };
         let job = store_job(&a, held).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
-        b.live.put(job, long_ago);
+        b.live.put(job, sight_at(long_ago));
         let held = [(id, "t".to_owned())];
         assert!(a.renew("h", &held).await.unwrap().is_empty());
         b.read_renewals().await.unwrap();
@@ -346,7 +337,7 @@ mod tests {
             ..state(5)
         };
         let job = store_job(&core, held).await;
-        core.live.put(job.clone(), Millis(1));
+        core.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         core.renew("h", &named).await.unwrap();
         assert!(!core.mark_lost(&job.state).await.unwrap());
@@ -363,7 +354,7 @@ mod tests {
             ..state(5)
         };
         let job = store_job(&a, held).await;
-        b.live.put(job.clone(), Millis(1));
+        b.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         a.renew("h", &named).await.unwrap();
         assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");

@@ -79,6 +79,7 @@ impl Replica {
         core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));
         core.tasks.spawn(Arc::clone(&core).watch_leases());
         core.tasks.spawn(Arc::clone(&core).stay_known());
+        core.tasks.spawn(Arc::clone(&core).watch_clock());
         core.tasks.spawn(Arc::clone(&core).send_hints());
         core.tasks.spawn(Arc::clone(&core).watch_dependants());
         core.tasks.spawn(Arc::clone(&core).watch_sequences());

@@ -184,12 +184,13 @@ impl Core {
             lease_ms: self.config.lease_ms,
             heartbeat_ms: self.config.heartbeat_ms,
             stop,
-            renewed: self.renewed(&beat.running, wall_ms),
+            renewed: self.renewed(&beat.running),
         })
     }
 
     /// The running jobs whose end was put off beyond their own limit.
-    fn renewed(&self, running: &[HeldJob], wall_ms: u64) -> Vec<Renewal> {
+    pub(crate) fn renewed(&self, running: &[HeldJob]) -> Vec<Renewal> {
+        let now = self.clock.now();
         let held = running.iter().filter_map(|held| {
             let live = self.live.get(held.job_id.parse().ok()?)?;
             let state = &live.stored.state;
@@ -199,10 +200,12 @@ impl Core {
             let put_off = state.stage == Stage::Running
                 && state.claim_token == held.claim_token
                 && state.deadline_ms > own_limit_ms;
+            let limit_ms = state.deadline_ms.saturating_sub(state.running_ms);
+            let ran_ms = now.0.saturating_sub(live.stage_since.0);
             put_off.then(|| Renewal {
                 job_id: held.job_id.clone(),
                 attempt: held.attempt,
-                left_s: state.deadline_ms.saturating_sub(wall_ms).div_ceil(1000),
+                left_s: limit_ms.saturating_sub(ran_ms).div_ceil(1000),
             })
         });
         held.collect()

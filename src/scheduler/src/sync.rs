@@ -18,7 +18,8 @@ use fairlead_store::{
 use crate::{
     core::Core,
     feed::Positions,
-    jobs::{facts, running},
+    jobs::{Sight, facts, running},
+    overdue::stage_began_ms,
 };
 
 /// How often the store is looked at, and the waiting jobs are counted, ms.
@@ -73,10 +74,14 @@ impl Core {
         self.hosts.load(self.store.as_ref()).await?;
         self.reload_closures().await?;
         self.reload_reservations().await?;
-        let now = self.clock.now();
         for job in self.search_all(held_jobs()).await? {
             self.engine.tell(Event::JobHeld(Box::new(running(&job))));
-            self.live.put(job, now);
+            let stage_since = self.on_own_clock(stage_began_ms(&job.state));
+            let sight = Sight {
+                stage_since,
+                ..self.sight()
+            };
+            self.live.put(job, sight);
         }
         let unready = Search {
             stages: vec![Stage::Submit],

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fairlead_dispatch::Millis;
 use fairlead_job::{IdMaker, JobId, Stage, TboxType};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, Config, Parts, core::Core, peers::HttpPeers, secrets::Sealer};
+use crate::{Clock, Config, Parts, core::Core, jobs::Sight, peers::HttpPeers, secrets::Sealer};
 
 /// A job that waits, with this id, and nothing special about it.
 pub(crate) fn state(id: u64) -> JobState {
@@ -97,6 +98,15 @@ pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
     StoredJob {
         state,
         version: outcome.expect("a new job is taken"),
+    }
+}
+
+/// A sight at this time, with clocks that agree.
+pub(crate) fn sight_at(now: Millis) -> Sight {
+    Sight {
+        now,
+        stage_since: now,
+        ahead_ms: 0,
     }
 }
 

@@ -32,9 +32,9 @@ impl Check {
         if now_ms < calm_ms + patience_ms {
             return Ok(());
         }
-        let latest_ms = self.latest_wall_ms(now_ms);
+        let (latest_ms, apart_ms) = self.fastest_wall_ms(now_ms);
         // Only who is furthest ahead knows of a time that others are still seconds away from.
-        let patience_ms = patience_ms + self.ahead_ms.abs_diff(self.behind_ms);
+        let patience_ms = patience_ms + apart_ms;
         let is_late = |state: &&std::sync::Arc<JobState>| {
             state.stage == Stage::Submit
                 && state.alarm_ms > 0

@@ -303,7 +303,8 @@ impl Check {
         now_ms: u64,
     ) -> Result<(), Violation> {
         let patience_ms = 2 * self.news_ms();
-        let earliest_ms = self.latest_wall_ms(now_ms).saturating_sub(patience_ms);
+        let (fastest_ms, _) = self.fastest_wall_ms(now_ms);
+        let earliest_ms = fastest_ms.saturating_sub(patience_ms);
         let is_late = |door: &Door| {
             let kept = door.kept.as_ref();
             let is_over = kept.is_some_and(|(_, until_ms)| *until_ms < earliest_ms);

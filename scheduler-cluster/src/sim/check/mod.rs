@@ -58,9 +58,11 @@ pub(super) struct Check {
     plans: Vec<HostPlan>,
     lease_ms: u64,
     refresh_ms: u64,
-    /// What the fastest and the slowest wall clock of a replica are ahead of the true time, ms.
+    /// What each replica's wall clock is ahead of the true time, ms, and what one was at most.
+    clocks_ms: Vec<i64>,
     ahead_ms: i64,
-    behind_ms: i64,
+    /// How far clocks stepped in all, ms.
+    stepped_ms: u64,
     replicas: u64,
     phantoms: bool,
     acknowledged: BTreeSet<JobId>,
@@ -113,8 +115,9 @@ impl Check {
             plans: scenario.hosts.clone(),
             lease_ms: scenario.lease_ms,
             refresh_ms: scenario.refresh_ms,
+            clocks_ms: scenario.skews_ms.clone(),
             ahead_ms: scenario.skews_ms.iter().copied().max().unwrap_or(0),
-            behind_ms: scenario.skews_ms.iter().copied().min().unwrap_or(0),
+            stepped_ms: 0,
             replicas: u64::try_from(scenario.replicas()).unwrap_or(1),
             phantoms: scenario.faults.write_phantom > 0,
             acknowledged: BTreeSet::new(),
@@ -135,11 +138,42 @@ impl Check {
         }
     }
 
-    /// What the wall clock of the replica that is furthest ahead says.
+    /// What no replica's wall clock has been ahead of.
     fn latest_wall_ms(&self, now_ms: u64) -> u64 {
         WALL_START_MS
             .saturating_add(now_ms)
             .saturating_add_signed(self.ahead_ms)
+    }
+
+    /// What the wall clock of the replica that is furthest ahead says, and how far the others are behind it, ms.
+    fn fastest_wall_ms(&self, now_ms: u64) -> (u64, u64) {
+        let clocks = self.clocks_ms.iter().copied();
+        let (ahead_ms, behind_ms) = (clocks.clone().max(), clocks.min());
+        let (ahead_ms, behind_ms) = (ahead_ms.unwrap_or(0), behind_ms.unwrap_or(0));
+        let now_ms = WALL_START_MS.saturating_add(now_ms);
+        (
+            now_ms.saturating_add_signed(ahead_ms),
+            ahead_ms.abs_diff(behind_ms),
+        )
+    }
+
+    /// What a replica's wall clock is ahead of the true time, ms.
+    pub(super) fn clock_of(&self, slot: usize) -> i64 {
+        self.clocks_ms.get(slot).copied().unwrap_or(0)
+    }
+
+    /// A wall clock steps.
+    pub(super) fn clock_steps(&mut self, slot: usize, by_ms: i64) {
+        self.stepped_ms += by_ms.unsigned_abs();
+        if let Some(clock_ms) = self.clocks_ms.get_mut(slot) {
+            *clock_ms += by_ms;
+            self.ahead_ms = self.ahead_ms.max(*clock_ms);
+        }
+    }
+
+    /// How far clocks stepped in all, ms.
+    pub(super) fn stepped_ms(&self) -> u64 {
+        self.stepped_ms
     }
 
     /// What the next submit is called.

@@ -71,7 +71,7 @@ fn what_is_told_at_the_same_time_leaves_the_newest_state_with_its_host_alone() {
 async fn a_change_whose_asker_hangs_up_is_carried_through() {
     let (_data, core) = core().await;
     let job = store_job(&core, dispatched()).await;
-    core.live.put(job.clone(), core.clock.now());
+    core.live.put(job.clone(), core.sight());
     let hung_up = core
         .give_back(&KnownClaim::of(&job.state), "nobody took it")
         .now_or_never();
@@ -174,7 +174,7 @@ async fn an_end_that_was_only_read_is_written_once_more_before_anybody_relies_on
 async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
     let (_data, core) = core().await;
     let job = store_job(&core, dispatched()).await;
-    core.live.put(job.clone(), core.clock.now());
+    core.live.put(job.clone(), core.sight());
     let elsewhere = crate::lease::given_back(&job.state, 5, "by another replica");
     let set = StatePatch::between(&job.state, &elsewhere);
     let patch = Patch {

@@ -107,6 +107,40 @@ impl Core {
         self.timers.book.set(id, version, at_ms, known);
     }
 
+    /// This machine's clock was set back, or it may have been: timers that would wait for a time by the old clock are due
+    /// by the new one.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) async fn follow_clock(self: &Arc<Self>, is_step: bool) -> Result<(), StoreError> {
+        let now_ms = self.clock.wall_ms();
+        let docs = self.store.list_docs(DocKind::Timer).await?;
+        let follows = docs
+            .into_iter()
+            .filter_map(Stored::of)
+            .filter_map(|stored| {
+                let schedule = stored.timer.schedule().ok()?;
+                let timer = stored.timer.follow(&schedule, now_ms, is_step)?;
+                Some((stored.version, timer))
+            });
+        let follows: Vec<(Version, Timer)> = follows.collect();
+        for batch in follows.chunks(BATCH_MAX) {
+            let writes = batch.iter();
+            let writes = writes.map(|(version, timer)| timer.to_write(Expect::Version(*version)));
+            let outcomes = self.write_timers(writes.collect()).await;
+            for ((_, timer), outcome) in batch.iter().zip(outcomes) {
+                match outcome {
+                    Ok(version) => self.timer_written(version, timer.clone()),
+                    // Somebody else changed it, by its own clock.
+                    Err(error) => {
+                        tracing::debug!(timer = timer.id(), %error, "a timer is left as it is");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Begins what is due, until the replica stops.
     pub(crate) async fn watch_timers(self: Arc<Self>) {
         let abreast = Arc::new(Semaphore::new(BATCHES_ABREAST));

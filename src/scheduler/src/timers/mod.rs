@@ -26,6 +26,8 @@ use crate::{book::Book, clock::utc_text};
 const MISSED_MS: u64 = 60_000;
 /// Most runs of one timer that wait for each other.
 const QUEUED_MAX: usize = 16;
+/// Most stretches of times that a timer remembers as seen to; the two oldest are one then.
+const STRETCHES_MAX: usize = 8;
 /// How long it is remembered that a version of a timer was seen to, ms: longer than searches lag.
 const SEEN_MS: u64 = 10_000;
 
@@ -59,6 +61,9 @@ struct Timer {
     /// A run whose job may not be there yet.
     pending: Option<Run>,
     last: Option<Run>,
+    /// Times of it that were seen to: stretches of due times without a gap, first and last, UTC epoch ms, oldest first.
+    /// A clock that is set back comes to them again, and none is run twice. Empty: all up to the last run.
+    done: Vec<(u64, u64)>,
     /// Its runs that had not ended when it was last due, oldest first.
     open: Vec<JobId>,
     /// How many runs there were.
@@ -87,9 +92,60 @@ impl Timer {
 
     /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.
     fn next_from(&self, schedule: &Schedule, now_ms: u64) -> u64 {
-        let last_ms = self.last.map_or(0, |run| run.due_ms);
-        let next_ms = schedule.next_ms(self.from_ms, now_ms.max(last_ms));
-        next_ms.filter(|_| !self.paused).unwrap_or(0)
+        if self.paused {
+            return 0;
+        }
+        let mut next_ms = schedule.next_ms(self.from_ms, now_ms);
+        for (first_ms, last_ms) in self.stretches() {
+            if next_ms.is_some_and(|next_ms| (first_ms..=last_ms).contains(&next_ms)) {
+                next_ms = schedule.next_ms(self.from_ms, last_ms);
+            }
+        }
+        next_ms.unwrap_or(0)
+    }
+
+    fn stretches(&self) -> Vec<(u64, u64)> {
+        let last = self.last.filter(|_| self.done.is_empty());
+        let until_last = last.map(|run| (0, run.due_ms));
+        self.done.iter().copied().chain(until_last).collect()
+    }
+
+    /// Notes that a time of it was seen to.
+    fn see_to(&mut self, schedule: &Schedule, due_ms: u64) {
+        let mut done = self.stretches();
+        let follows = |last_ms| schedule.next_ms(self.from_ms, last_ms) == Some(due_ms);
+        match done.iter_mut().find(|(_, last_ms)| follows(*last_ms)) {
+            Some((_, last_ms)) => *last_ms = due_ms,
+            None => done.push((due_ms, due_ms)),
+        }
+        done.sort_unstable();
+        while done.len() > STRETCHES_MAX {
+            // What lies between the two oldest is seen to as well: rather is a time left out than run twice.
+            let (first_ms, _) = done.remove(0);
+            if let Some(oldest) = done.first_mut() {
+                oldest.0 = first_ms;
+            }
+        }
+        self.done = done;
+    }
+
+    /// What becomes of it when this machine's clock was set back: it is due at the next time by the new clock that was
+    /// not seen to. `None`: nothing.
+    fn follow(&self, schedule: &Schedule, now_ms: u64, is_step: bool) -> Option<Self> {
+        if self.paused || self.pending.is_some() || self.next_ms == 0 {
+            return None;
+        }
+        let mut timer = self.clone();
+        if is_step && self.from_ms > now_ms {
+            // Whole periods, so that its times stay what they were (seed 4355).
+            let period_ms = schedule.shortest_ms(now_ms).max(1);
+            let periods = (self.from_ms - now_ms).div_ceil(period_ms);
+            timer.from_ms = self
+                .from_ms
+                .saturating_sub(periods.saturating_mul(period_ms));
+        }
+        timer.next_ms = timer.next_from(schedule, now_ms);
+        (1..self.next_ms).contains(&timer.next_ms).then_some(timer)
     }
 
     /// Its document's id.
@@ -123,10 +179,14 @@ impl Timer {
         if self.pending.is_some() || self.next_ms == 0 {
             return self;
         }
-        let Some(due) = schedule.due(self.from_ms, self.next_ms, now_ms) else {
+        // Times that were seen to already are not due again.
+        let ahead = self.stretches().into_iter().map(|(first_ms, _)| first_ms);
+        let stretch_ms = ahead.filter(|first_ms| *first_ms > self.next_ms).min();
+        let until_ms = stretch_ms.map_or(now_ms, |first_ms| now_ms.min(first_ms - 1));
+        let Some(due) = schedule.due(self.from_ms, self.next_ms, until_ms) else {
             return self;
         };
-        self.next_ms = schedule.next_ms(self.from_ms, now_ms).unwrap_or(0);
+        self.next_ms = self.next_from(schedule, until_ms.max(due.latest_ms));
         self.open = open;
         let due_text = utc_text(due.latest_ms);
         let too_late = now_ms.saturating_sub(due.latest_ms) > MISSED_MS;
@@ -135,6 +195,8 @@ impl Timer {
             self.why = format!("the run due at {due_text} was missed: nobody could start it then");
             return self;
         }
+        self.see_to(schedule, due.latest_ms);
+        self.next_ms = self.next_from(schedule, until_ms);
         self.missed += due.times - 1;
         let behind = self.open.last().filter(|_| match schedule.overlap {
             Overlap::Skip => true,
@@ -269,6 +331,13 @@ impl Timers {
     fn sweep(&self, now_ms: u64) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|_, (_, until_ms)| *until_ms > now_ms);
+    }
+
+    /// Forgets everything: it is read again.
+    pub(crate) fn clear(&self) {
+        self.book.clear();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clear();
     }
 
     /// Takes out what is due.

@@ -19,6 +19,9 @@ use crate::{
     refusal::Refusal,
     testing::{core_beside, core_over, embedded},
 };
+
+mod steps;
+
 /// 2026-11-21T02:36:00Z.
 const START_MS: u64 = 1_795_228_560_000;
 const MIN_MS: u64 = 60_000;

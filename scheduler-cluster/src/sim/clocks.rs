@@ -1,0 +1,81 @@
+//! Wall clocks of replicas that step, and replicas that are stopped for longer than others wait for them. Most seeds have
+//! none of it, and chance of their own decides: so the others stay as they were.
+
+use std::sync::Arc;
+
+use super::{chance::Chance, timer::pause, world::World};
+
+/// The streams of chance for what a seed has of it, and for when it happens.
+const PLAN_STREAM: u64 = 6;
+const STREAM: u64 = 7;
+/// Of a thousand seeds so many have clocks that step, and so many replicas that are stopped for long.
+const STEPS_PER_MILLE: u32 = 150;
+const STOPS_PER_MILLE: u32 = 100;
+/// How far clocks step, ms: less than a look notices, just more, minutes.
+const STEPS_MS: [u64; 4] = [4_000, 6_000, 60_000, 400_000];
+/// Most steps of a seed.
+const STEPS_MAX: u64 = 5;
+/// How long between two of them, ms, at most.
+const REST_MAX_MS: u64 = 15_000;
+/// How long a replica is stopped, ms: its number is another's after 60 s.
+const STOPPED_MS: std::ops::RangeInclusive<u64> = 65_000..=90_000;
+/// How long there are faults at least in such a seed, ms.
+const FAULT_MS: u64 = 130_000;
+
+/// What a seed has of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    steps: bool,
+    stops: bool,
+}
+
+impl Plan {
+    pub(super) fn draw(seed: u64) -> Self {
+        let chance = &mut Chance::new(seed, PLAN_STREAM);
+        Self {
+            steps: chance.hits(STEPS_PER_MILLE),
+            stops: chance.hits(STOPS_PER_MILLE),
+        }
+    }
+
+    /// How long there are faults, if that was so long without it.
+    pub(super) fn fault_ms(self, fault_ms: u64) -> u64 {
+        if self.stops {
+            fault_ms.max(FAULT_MS)
+        } else {
+            fault_ms
+        }
+    }
+}
+
+impl World {
+    /// Lets clocks step and stops a replica, until calm.
+    pub(super) async fn moves_clocks(self: Arc<Self>) {
+        let plan = self.scenario.clocks;
+        let mut chance = Chance::new(self.scenario.seed, STREAM);
+        if plan.stops {
+            let (slot, for_ms) = (chance.index(self.slots.len()), chance.within(STOPPED_MS));
+            let world = Arc::clone(&self);
+            self.tasks.spawn(async move {
+                pause(REST_MAX_MS).await;
+                if let Some(slot) = world.slots.get(slot) {
+                    slot.pause_for(&world, for_ms).await;
+                }
+            });
+        }
+        for _ in 0..STEPS_MAX {
+            let rest_ms = chance.within(1..=REST_MAX_MS);
+            tokio::select! {
+                biased;
+                () = self.calm.cancelled() => return,
+                () = pause(rest_ms) => {}
+            }
+            let by_ms = i64::try_from(chance.one_of(&STEPS_MS, 6_000)).unwrap_or(6_000);
+            let by_ms = if chance.hits(500) { by_ms } else { -by_ms };
+            let slot = chance.index(self.slots.len());
+            if plan.steps {
+                self.clock_steps(slot, by_ms);
+            }
+        }
+    }
+}

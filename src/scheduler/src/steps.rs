@@ -1,0 +1,196 @@
+//! Steps of the wall clock: noticed, told, and followed.
+//!
+//! Leases and time limits of running jobs count the monotonic clock, so a step ends none of them. What is due by the
+//! wall clock follows the new one: waiting jobs that wait for a time, and timers, each due run of which is made once.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+
+use crate::core::Core;
+
+/// How often the two clocks are compared, ms.
+const LOOK_MS: u64 = 1_000;
+/// A change of the wall clock between two looks beyond this is a step, ms. Less is what a time service may slew.
+const STEP_MS: u64 = 5_000;
+
+impl Core {
+    /// Looks for steps until the replica stops.
+    pub(crate) async fn watch_clock(self: Arc<Self>) {
+        let mut ahead_ms = self.clock.ahead_ms();
+        // It may have been set back while no replica was there.
+        if let Err(error) = self.follow_clock(false).await {
+            tracing::warn!(%error, "timers run at their old times, whatever the clock says");
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(LOOK_MS)) => {}
+            }
+            ahead_ms = self.look_at_clock(ahead_ms).await;
+        }
+    }
+
+    /// Compares the clocks with what they were. Answers what the wall clock is ahead now.
+    pub(crate) async fn look_at_clock(self: &Arc<Self>, before_ms: i64) -> i64 {
+        let ahead_ms = self.clock.ahead_ms();
+        let by_ms = ahead_ms.saturating_sub(before_ms);
+        if by_ms.unsigned_abs() > STEP_MS {
+            self.clock_stepped(by_ms).await;
+        }
+        ahead_ms
+    }
+
+    async fn clock_stepped(self: &Arc<Self>, by_ms: i64) {
+        tracing::warn!(
+            by_ms,
+            "the wall clock of this machine stepped: time limits of running jobs go on as before, timers follow it"
+        );
+        self.metrics.clock_stepped(by_ms);
+        let detail = json!({ "by_ms": by_ms });
+        self.note(
+            &self.config.replica,
+            "clock.step",
+            &self.config.replica,
+            detail,
+        );
+        // What was to be looked at by the old clock is read again.
+        self.alarms.clear();
+        self.timers.clear();
+        if by_ms < 0
+            && let Err(error) = self.follow_clock(true).await
+        {
+            tracing::warn!(%error, "timers do not follow the clock yet: they run at their old times");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::{Health, Stage};
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::{
+        Clock, Config, Pause,
+        testing::{core_over, embedded, held, store_job},
+    };
+
+    const START_MS: u64 = 1_795_228_560_000;
+    const HOUR_MS: i64 = 3_600_000;
+
+    async fn step(ms: u64) {
+        tokio::time::advance(Duration::from_millis(ms)).await;
+    }
+
+    /// A replica, what steps its clock, and a job that runs there since now for a minute at most.
+    async fn running(more: JobState) -> (tempfile::TempDir, Arc<Core>, Arc<Pause>, JobState) {
+        let data = tempfile::tempdir().unwrap();
+        let pause = Arc::new(Pause::default());
+        let clock = Clock::simulated(START_MS, Arc::clone(&pause));
+        let core = core_over(
+            embedded(&data),
+            Config::embedded(data.path().to_owned()),
+            clock,
+        );
+        let job = store_job(&core, more).await;
+        core.observe(&job);
+        (data, core, pause, job.state)
+    }
+
+    fn runs() -> JobState {
+        JobState {
+            stage: Stage::Running,
+            running_ms: START_MS,
+            dispatch_ms: START_MS,
+            deadline_ms: START_MS + 60_000,
+            ..held()
+        }
+    }
+
+    async fn look(core: &Arc<Core>, job: &JobState) -> JobState {
+        core.look_after(job.job_id).await;
+        core.stored_job(job.job_id).await.unwrap().state
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_jumps_ends_no_running_job() {
+        for by_ms in [24 * HOUR_MS, -24 * HOUR_MS] {
+            let (_data, core, pause, job) = running(runs()).await;
+            step(30_000).await;
+            pause.step_wall(by_ms);
+            assert!(!look(&core, &job).await.stop_asked, "{by_ms}");
+            // Its own limit and the slack are over on the clock that counts.
+            step(160_000).await;
+            core.live.renew(job.job_id, core.clock.now());
+            let over = look(&core, &job).await;
+            assert_eq!(
+                (over.stop_asked, over.stop_health),
+                (true, Some(Health::TimeoutRunning)),
+                "{by_ms}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_was_told_to_stop_keeps_its_time_and_has_no_more() {
+        for by_ms in [24 * HOUR_MS, -24 * HOUR_MS] {
+            let told = JobState {
+                stop_asked: true,
+                stop_ms: START_MS,
+                ..runs()
+            };
+            let (_data, core, pause, job) = running(told).await;
+            pause.step_wall(by_ms);
+            assert_eq!(look(&core, &job).await.stage, Stage::Running, "{by_ms}");
+            step(121_000).await;
+            core.live.renew(job.job_id, core.clock.now());
+            assert_eq!(look(&core, &job).await.stage, Stage::Finish, "{by_ms}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_of_a_running_job_comes_when_it_was_to_come() {
+        let by = JobState {
+            finish_by_ms: START_MS + 40_000,
+            timeout_s: 3_600,
+            ..runs()
+        };
+        let (_data, core, pause, job) = running(by).await;
+        pause.step_wall(HOUR_MS);
+        assert!(!look(&core, &job).await.stop_asked);
+        step(41_000).await;
+        assert!(look(&core, &job).await.stop_asked);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_to_a_job_that_was_put_off_does_not_jump() {
+        let put_off = JobState {
+            deadline_ms: START_MS + 600_000,
+            ..runs()
+        };
+        let (_data, core, pause, job) = running(put_off).await;
+        step(100_000).await;
+        pause.step_wall(HOUR_MS);
+        let beat = fairlead_api::HeldJob {
+            job_id: job.job_id.to_string(),
+            attempt: job.attempt,
+            claim_token: job.claim_token.clone(),
+        };
+        let renewed = core.renewed(&[beat]);
+        assert_eq!(renewed[0].left_s, 500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_is_told_and_a_slew_is_not() {
+        let (_data, core, pause, _) = running(runs()).await;
+        let before_ms = core.clock.ahead_ms();
+        pause.step_wall(4_000);
+        let ahead_ms = core.look_at_clock(before_ms).await;
+        assert_eq!(core.metrics.clock_steps(), 0);
+        pause.step_wall(-HOUR_MS);
+        assert_eq!(core.look_at_clock(ahead_ms).await, ahead_ms - HOUR_MS);
+        assert_eq!(core.metrics.clock_steps(), 1);
+    }
+}

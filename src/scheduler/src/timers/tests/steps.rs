@@ -1,0 +1,102 @@
+//! Timers while the wall clock steps.
+
+use super::*;
+
+/// A replica whose wall clock can be set.
+fn with_clock() -> (tempfile::TempDir, Arc<Core>, Arc<Pause>) {
+    let data = tempfile::tempdir().unwrap();
+    let pause = Arc::new(Pause::default());
+    let clock = Clock::simulated(START_MS, Arc::clone(&pause));
+    let config = Config::embedded(data.path().to_owned());
+    let core = core_over(embedded(&data), config, clock);
+    (data, core, pause)
+}
+
+/// Looks, and ends the runs that came of it.
+async fn look_and_end(core: &Arc<Core>) {
+    look(core).await;
+    for job in jobs(core).await {
+        if !job.state.stage.is_terminal() {
+            end(core, &job).await;
+        }
+    }
+}
+
+async fn ten_minutes(core: &Arc<Core>, times: u32) {
+    for _ in 0..times {
+        step(10 * MIN_MS).await;
+        look_and_end(core).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_was_a_day_ahead_for_a_while_leaves_no_timer_behind() {
+    let day_ms = 24 * 60 * 60_000;
+    let (_data, core, pause) = with_clock();
+    submit(&core, &json!({"every": "10m"})).await;
+    ten_minutes(&core, 1).await;
+    for by_ms in [day_ms, -day_ms] {
+        let before_ms = core.clock.ahead_ms();
+        pause.step_wall(by_ms);
+        core.look_at_clock(before_ms).await;
+        look_and_end(&core).await;
+        ten_minutes(&core, 1).await;
+    }
+    ten_minutes(&core, 1).await;
+    // 02:36 on the next day is the latest time that had passed when the clock jumped, 02:56 the one that came by it.
+    assert_eq!(
+        runs(&core).await,
+        ["02:46", "02:46", "02:56", "03:06", "03:16"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_that_comes_again_is_run_once() {
+    let (_data, core, pause) = with_clock();
+    submit(&core, &json!({"cron": "*/10 * * * *"})).await;
+    ten_minutes(&core, 3).await;
+    let before = runs(&core).await;
+    assert_eq!(before, ["02:40", "02:50", "03:00"]);
+    let before_ms = core.clock.ahead_ms();
+    pause.step_wall(-25 * 60_000);
+    core.look_at_clock(before_ms).await;
+    ten_minutes(&core, 4).await;
+    let all = runs(&core).await;
+    assert_eq!(all, ["02:40", "02:50", "03:00", "03:10", "03:20"]);
+}
+
+/// Its times stay what they were, though it was made at a time that is to come once more. Seed 4355.
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_was_made_before_the_clock_was_set_back_keeps_its_times() {
+    let (_data, core, pause) = with_clock();
+    submit(&core, &json!({"every": "10m"})).await;
+    ten_minutes(&core, 1).await;
+    let before_ms = core.clock.ahead_ms();
+    pause.step_wall(-37 * 60_000);
+    core.look_at_clock(before_ms).await;
+    // It is 02:09 now.
+    step(7 * MIN_MS).await;
+    look_and_end(&core).await;
+    ten_minutes(&core, 4).await;
+    let all = runs(&core).await;
+    assert_eq!(all, ["02:46", "02:16", "02:26", "02:36", "02:56"]);
+}
+
+/// A clock that jumps to and fro leaves more gaps than are remembered.
+#[test]
+fn no_time_that_had_its_run_is_forgotten() {
+    let every = json!({"every": "10m"});
+    let mut timer = Timer {
+        when: every.as_object().unwrap().clone(),
+        ..Timer::default()
+    };
+    let schedule = timer.schedule().unwrap();
+    let times: Vec<u64> = (1..40).rev().map(|n| 100 * n * MIN_MS).collect();
+    for due_ms in &times {
+        timer.see_to(&schedule, *due_ms);
+        assert!(timer.done.len() <= STRETCHES_MAX);
+        for had in times.iter().filter(|had| *had >= due_ms) {
+            assert_ne!(timer.next_from(&schedule, had - 1), *had, "{due_ms}");
+        }
+    }
+}
