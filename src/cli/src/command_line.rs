@@ -3,8 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs, cmd_key,
-    cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers, cmd_version,
+    cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs,
+    cmd_key, cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers,
+    cmd_version,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -59,6 +60,10 @@ pub(crate) enum Command {
     Account(cmd_account::AccountArgs),
     /// The keys that seal secrets and sign tokens: shows, imports and rotates them
     Key(cmd_key::KeyArgs),
+    /// Copies the embedded store into one new file, also while a scheduler runs
+    Backup(cmd_backup::BackupArgs),
+    /// Puts a copy of the embedded store in place of a new one
+    Restore(cmd_backup::RestoreArgs),
     /// Settings, and where each came from
     Config(cmd_config::ConfigArgs),
     /// Looks for what should be mended, here and at the scheduler, and says what to do
@@ -92,6 +97,8 @@ impl Command {
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
+            Self::Backup(args) => cmd_backup::backup(&args, context),
+            Self::Restore(args) => cmd_backup::restore(&args, context),
             Self::Config(args) => cmd_config::run(&args, context),
             Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {

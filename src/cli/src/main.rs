@@ -4,6 +4,7 @@
 mod amounts;
 mod clock;
 mod cmd_account;
+mod cmd_backup;
 mod cmd_config;
 mod cmd_doctor;
 mod cmd_explain;

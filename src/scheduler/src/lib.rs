@@ -75,7 +75,7 @@ mod writer;
 pub use clock::{Clock, Pause};
 pub use config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
 pub use fairlead_dispatch::CACHE_JOBS;
-pub use fairlead_store::ElasticConfig;
+pub use fairlead_store::{ElasticConfig, backup as backup_store, restore as restore_store};
 pub use health_checks::HealthCheck;
 pub use intake::{Item, read_submit};
 pub use key_check::{KeyState, look_at_key};

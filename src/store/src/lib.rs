@@ -15,7 +15,7 @@ pub mod query;
 pub mod store;
 
 pub use elasticsearch::{ElasticConfig, ElasticStore};
-pub use embedded::EmbeddedStore;
+pub use embedded::{EmbeddedStore, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{

@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     lease::KnownClaim,
     mailbox::Message,
-    testing::{core, state, store_job, until},
+    testing::{core, sight_at, state, store_job, until},
 };
 
 fn dispatched() -> JobState {
@@ -44,7 +44,7 @@ fn what_is_told_at_the_same_time_leaves_the_newest_state_with_its_host_alone() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     together.wait();
-                    live.put(told(round * TELLERS + teller), Millis(0));
+                    live.put(told(round * TELLERS + teller), sight_at(Millis(0)));
                     together.wait();
                     let newest = round * TELLERS + TELLERS - 1;
                     let known = live.get(id).unwrap().stored.version.seq_no;

@@ -63,6 +63,7 @@ impl EmbeddedStore {
         let (queue, receiver) = mpsc::channel(QUEUE_REQUESTS);
         let writer = Writer {
             conn: opened.writer,
+            log: opened.log,
             seq,
             shared: Arc::clone(&shared),
             queue: receiver,

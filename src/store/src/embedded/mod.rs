@@ -5,6 +5,7 @@
 //! runs on the async runtime's own threads.
 
 mod apply;
+mod copies;
 mod docs;
 mod find;
 mod handle;
@@ -17,4 +18,5 @@ mod tally;
 mod waiting;
 mod writer;
 
+pub use copies::{backup, restore};
 pub use handle::EmbeddedStore;

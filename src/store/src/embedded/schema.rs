@@ -3,8 +3,11 @@
 //! `states` and `bodies` hold the truth as JSON. `jobs` and `wait_keys` are derived from `states` and
 //! exist to be searched; both change in the transaction that changes the state.
 
-use rusqlite::Connection;
+use std::path::Path;
 
+use rusqlite::{Connection, ErrorCode};
+
+use super::open::unusable;
 use crate::StoreError;
 
 /// Marks the file as ours (`FLRD`).
@@ -77,10 +80,14 @@ const STEP_6: &str = "
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.
-pub(super) fn migrate(conn: &mut Connection, file: &str) -> Result<(), StoreError> {
-    let broken = |error: rusqlite::Error| StoreError::Unusable {
-        reason: format!("{file} cannot be read as a store: {error}"),
-        hint: "put a backup in its place, or give another --data folder".to_owned(),
+pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let file = path.display();
+    let broken = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unusable {
+            reason: format!("{file} cannot be read as a store: {error}"),
+            hint: "put a backup in its place, or give another --data folder".to_owned(),
+        },
+        _ => unusable(path, format!("{file} cannot be opened as a store: {error}")),
     };
     let id: i64 = conn
         .pragma_query_value(None, "application_id", |row| row.get(0))

@@ -3,14 +3,23 @@
 //! Requests that are waiting when it comes round share one transaction and one fsync: nobody waits for
 //! company, and while one group commits the next one collects. The queue is bounded; its callers wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::Duration,
+};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
     apply::{Batch, Item, unsigned},
+    copies::mark_closed,
     months::Old,
+    open::BUSY,
     tally::{Change, Tally},
 };
 use crate::{DocKind, DocWrite, EventRecord, ItemError, NewJob, Patch, health::Watch};
@@ -21,6 +30,22 @@ pub(super) const CHUNK_ITEMS: usize = 500;
 const GROUP_ITEMS: usize = 2_000;
 /// How many requests may wait for the writer.
 pub(super) const QUEUE_REQUESTS: usize = 64;
+
+/// Nothing to write for so long: the log may be shortened.
+const IDLE: Duration = Duration::from_secs(1);
+/// A log up to this length stays as it is while there is nothing to write, bytes.
+const LOG_IDLE_MAX: u64 = 1 << 20;
+/// How long readers may delay that.
+const LOG_PATIENCE: Duration = Duration::from_millis(50);
+
+/// Wakes the writer's thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
 
 /// What is to be written.
 #[derive(Debug)]
@@ -90,6 +115,8 @@ enum Failure {
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) conn: Connection,
+    /// Its write-ahead log.
+    pub(super) log: PathBuf,
     pub(super) seq: u64,
     pub(super) shared: Arc<Shared>,
     pub(super) queue: mpsc::Receiver<Request>,
@@ -105,7 +132,7 @@ impl Writer {
 
     /// Works until the store is dropped.
     pub(super) fn run(mut self) {
-        while let Some(first) = self.queue.blocking_recv() {
+        while let Some(first) = self.next() {
             let mut items = first.write.len();
             let mut group = vec![first];
             while items < GROUP_ITEMS {
@@ -116,6 +143,49 @@ impl Writer {
                 group.push(next);
             }
             self.commit(group);
+        }
+        if let Err(error) = mark_closed(&self.conn) {
+            tracing::warn!(%error, "the embedded store is not marked as closed; its log is needed at the next start");
+        }
+    }
+
+    /// The next request. Shortens the log when none comes for a while.
+    fn next(&mut self) -> Option<Request> {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        let mut has_waited = false;
+        loop {
+            match self.queue.poll_recv(&mut context) {
+                Poll::Ready(next) => return next,
+                Poll::Pending if has_waited => {
+                    self.shorten_log();
+                    break;
+                }
+                Poll::Pending => {
+                    thread::park_timeout(IDLE);
+                    has_waited = true;
+                }
+            }
+        }
+        self.queue.blocking_recv()
+    }
+
+    /// Writes a long log back into the file, and empties it. Best effort: who reads just now may prevent it.
+    fn shorten_log(&self) {
+        let is_long = fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG_IDLE_MAX);
+        if !is_long {
+            return;
+        }
+        let emptied = self
+            .conn
+            .busy_timeout(LOG_PATIENCE)
+            .and_then(|()| {
+                self.conn
+                    .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            })
+            .and_then(|()| self.conn.busy_timeout(BUSY));
+        if let Err(error) = emptied {
+            tracing::debug!(%error, "the log of the embedded store is emptied later");
         }
     }
 
