@@ -4,6 +4,8 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::{JobUsers, UserRange};
+
 /// Where programs are looked for when the agent itself was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Most jobs that one request may ask for, a limit of the wire.
@@ -79,6 +81,8 @@ pub struct AgentConfig {
     pub servers: Vec<String>,
     /// Token of the testbox's account; `None` where the scheduler is open.
     pub token: Option<String>,
+    /// The file that the token came from: it is read again when the scheduler refuses the token.
+    pub token_file: Option<PathBuf>,
     /// Name of the host, 1 to 128 characters, unique in the lab: a second agent with the same name
     /// takes over.
     pub host: String,
@@ -102,6 +106,9 @@ pub struct AgentConfig {
     pub cache_dirs: Vec<String>,
     /// Where jobs have their folders. One agent at a time uses it.
     pub work_dir: PathBuf,
+    /// Under which users `vm` and `dc` jobs run. Anything but the default needs a program that calls
+    /// [`launched`](crate::launched) first. Default: the agent's own.
+    pub job_users: JobUsers,
     /// The command for jobs that have program sections and no `script`: run by `/bin/sh` with the path
     /// of the job's `job.yaml` as its argument. `None`: such jobs end with health `abort_invalid`.
     pub runner: Option<String>,
@@ -144,6 +151,7 @@ impl AgentConfig {
         Self {
             servers,
             token: None,
+            token_file: None,
             host: host.into(),
             group: String::new(),
             kinds,
@@ -154,6 +162,7 @@ impl AgentConfig {
             devices: Vec::new(),
             cache_dirs: Vec::new(),
             work_dir: work_dir.into(),
+            job_users: JobUsers::Agent,
             runner: None,
             jobs_max: 64,
             wait_s: 30,
@@ -204,7 +213,10 @@ impl AgentConfig {
     pub(crate) fn slots(&self) -> u32 {
         match self.kinds {
             Kinds::Hw => 1,
-            Kinds::Host { .. } => self.jobs_max,
+            Kinds::Host { .. } => {
+                let users = self.job_users.range().map_or(u32::MAX, UserRange::len);
+                self.jobs_max.min(users)
+            }
         }
     }
 }

@@ -22,10 +22,14 @@
 //! | `abort_invalid` | it cannot be run as written: no script and no runner, no such interpreter |
 //! | `abort_provider` | this machine could not run it, or its agent was stopped or died |
 //!
+//! # Who it runs as
+//! Where the agent is root, each `vm`/`dc` job can have a user of its own ([`JobUsers`]): it sees no other job's
+//! processes or folder, and at its end all processes of that user are killed. `hw` jobs run as the agent does.
+//!
 //! # What is best effort
 //! Jobs are plain processes. At a job's end its process group is killed, and every process that still
-//! carries its mark in the environment, so daemons in sessions of their own too; one that wipes its
-//! environment and leaves its group escapes. Memory is counted, not enforced. The kernel counts kills
+//! carries its mark in the environment, so daemons in sessions of their own too; without a user of its own, one that
+//! wipes its environment and leaves its group escapes. Memory is counted, not enforced. The kernel counts kills
 //! for want of memory by machine, so with several jobs at once a neighbour's may be taken for this
 //! job's.
 
@@ -33,9 +37,11 @@ mod agent;
 mod config;
 mod event;
 mod executor;
+mod isolation;
 mod job;
 mod timer;
 
 pub use agent::run;
 pub use config::{AgentConfig, BadConfig, Kinds};
 pub use event::AgentEvent;
+pub use isolation::{JobUsers, UserRange, launched};

@@ -3,11 +3,14 @@
 //! Exit code 0: stopped in order (SIGTERM, SIGINT, `--once` done). 1: could not work, the reason is on
 //! stderr. 2: bad arguments. A second signal kills all jobs at once.
 
+mod token;
+
 use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use clap::Parser;
-use fairlead_testbox::{AgentConfig, Kinds};
+use fairlead_testbox::{AgentConfig, JobUsers, Kinds};
+use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -59,17 +62,25 @@ struct Args {
     /// Command for jobs with program sections and no script; gets the path of the job's YAML.
     #[arg(long)]
     runner: Option<String>,
-    /// Token of the testbox's account.
+    /// Under which users vm and dc jobs run: auto (where the agent is root and can do it, each job has a user of
+    /// its own, from 60800 to 61055), none (all run as the agent does), or FIRST-LAST, a range of user ids that
+    /// nobody else has. hw jobs always run as the agent does.
+    #[arg(long, default_value = "auto")]
+    job_user: JobUsers,
+    /// Token of the testbox's account. Better: --token-file. All users of this machine can see it for a moment.
     #[arg(
         long,
-        env = "FAIRLEAD_TOKEN",
+        env = token::VARIABLE,
         hide_env_values = true,
-        conflicts_with = "token_file"
+        conflicts_with_all = ["token_file", "token_stdin"]
     )]
     token: Option<String>,
-    /// A file with the token: others cannot read it off the command line.
-    #[arg(long)]
+    /// A file with the token, read again when the scheduler refuses it (401).
+    #[arg(long, conflicts_with = "token_stdin")]
     token_file: Option<PathBuf>,
+    /// Read the token from standard input, to its end.
+    #[arg(long)]
+    token_stdin: bool,
     /// Most jobs at once, 1 to 256; hw runs one.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs_max: u32,
@@ -103,19 +114,18 @@ impl Args {
                 own_memory_mb().context("cannot read this machine's memory (hint: --memory 20g)")?
             }
         };
-        let token = match self.token_file {
+        let token = match &self.token_file {
+            Some(file) => Some(token::read(file)?),
+            None if self.token_stdin => Some(token::from_stdin()?),
             None => self.token,
-            Some(file) => {
-                let text = fs::read_to_string(&file)
-                    .with_context(|| format!("cannot read the token file '{}'", file.display()))?;
-                Some(text.trim().to_owned())
-            }
         };
         let work_dir = self
             .work_dir
             .unwrap_or_else(|| PathBuf::from(format!("fairlead-testbox-{host}")));
         Ok(AgentConfig {
             token: token.filter(|token| !token.is_empty()),
+            token_file: self.token_file,
+            job_users: self.job_user,
             address: self.address,
             group: self.group,
             arch: self.arch,
@@ -169,7 +179,19 @@ async fn serve(config: AgentConfig) -> anyhow::Result<()> {
     }
 }
 
+/// Nobody but root may look into the agent, which has a token; orphans of jobs become its children.
+fn keep_apart() {
+    let apart = set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .and_then(|()| set_child_subreaper(Some(getpid())));
+    if let Err(error) = apart {
+        tracing::warn!(%error, "jobs of this user may be able to look into the agent");
+    }
+}
+
 fn main() -> ExitCode {
+    if let Some(code) = fairlead_testbox::launched() {
+        return code;
+    }
     let args = Args::parse();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
@@ -177,6 +199,10 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
+    keep_apart();
+    if let Some(token) = &args.token {
+        token::hide(token);
+    }
     let served = args.config().and_then(|config| {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -213,6 +239,7 @@ mod tests {
         assert_eq!(config.kinds, Kinds::Host { vm: true, dc: true });
         assert_eq!(config.wait_s, 5);
         assert_eq!(config.work_dir, PathBuf::from("fairlead-testbox-h"));
+        assert_eq!(config.job_users, JobUsers::Auto);
         assert_eq!(config.check(), Ok(()));
     }
 
@@ -231,6 +258,9 @@ mod tests {
             "x --jobs-max 0",
             "x --wait 601",
             "x --host h --token-file /nowhere/at/all",
+            "x --token a --token-file b",
+            "x --token a --token-stdin",
+            "x --job-user root",
         ] {
             assert!(config(line).is_err(), "{line}");
         }

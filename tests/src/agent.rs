@@ -23,13 +23,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts one that asks `server`, with more arguments of `fairlead-testbox`.
+    /// Starts one that asks `server`, with more arguments of `fairlead-testbox`. Its jobs run as it does unless
+    /// these say otherwise: tests and jobs meet in folders that are the test's alone.
     pub fn start(server: &str, host: &str, more: &[&str]) -> Self {
         let folder = TempDir::with_prefix("fairlead-agent-")
             .unwrap_or_else(|error| panic!("a temporary folder: {error}"));
         let log = File::create(folder.path().join("log"))
             .unwrap_or_else(|error| panic!("a log file: {error}"));
         let mut command = Command::new(settings::binary("fairlead-testbox"));
+        if !more.contains(&"--job-user") {
+            command.args(["--job-user", "none"]);
+        }
         command
             .args(["--server", server, "--host", host])
             .args(more)

@@ -7,6 +7,7 @@ pub mod client;
 pub mod codes;
 pub mod endpoints;
 pub mod parameters;
+mod hosts;
 mod peers;
 pub mod timers;
 pub mod wire;
@@ -19,6 +20,7 @@ pub use client::{
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{ENDPOINTS, Endpoint};
 pub use parameters::{COMMON, Parameters, parameters_of};
+pub use hosts::{ClosedView, HostView, ReservedView};
 pub use peers::{Peer, PeersAnswer};
 pub use timers::*;
 pub use wire::*;

@@ -95,6 +95,9 @@ pub struct ConsumeRequest {
     /// the scheduler thinks it has and is not here goes back or is lost.
     #[serde(default)]
     pub running: Vec<HeldJob>,
+    /// How its jobs are kept apart: `users` (each under a user of its own) or `none`. Empty: not said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub isolation: String,
 }
 
 impl ConsumeRequest {
@@ -390,79 +393,6 @@ pub struct QueueChange {
     /// Its limits.
     #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
     pub limits: LimitsChange,
-}
-
-/// One host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostView {
-    /// Its name.
-    pub hostname: String,
-    /// Kinds that it offers.
-    pub kinds: Vec<String>,
-    /// Its architecture.
-    pub arch: String,
-    /// Its group.
-    pub group: String,
-    /// Memory of the whole host, MB.
-    pub memory_mb: u32,
-    /// Memory free as last said, MB.
-    pub free_memory_mb: u32,
-    /// Its tags.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// Its devices.
-    #[serde(default)]
-    pub devices: Vec<String>,
-    /// `waiting` (asks for work), `busy`, `idle`, `silent` (not heard of for a lease); of a closed host `cordoned`,
-    /// `draining` (it still has jobs), `drained`, `suspect`.
-    pub state: String,
-    /// Why it gets no new job, if it is closed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<ClosedView>,
-    /// For whom it is kept, if it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reserved: Option<ReservedView>,
-    /// When last heard of.
-    pub seen_ms: u64,
-    /// Jobs that it has.
-    #[serde(default)]
-    pub jobs: Vec<String>,
-    /// Why it is idle, one reason a line.
-    #[serde(default)]
-    pub why_idle: Vec<String>,
-}
-
-/// Why a host gets no new job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClosedView {
-    /// `cordon`, `drain` or `suspect`.
-    pub how: String,
-    /// Why, in the words of who closed it.
-    #[serde(default)]
-    pub reason: String,
-    /// Who closed it: an account, or the replica that found it suspect.
-    pub by: String,
-    /// When.
-    pub at_ms: u64,
-    /// Of a suspect host: the health check that was made for it last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check_job: Option<String>,
-}
-
-/// For whom a host is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReservedView {
-    /// Accounts whose jobs alone it gets, sorted.
-    pub accounts: Vec<String>,
-    /// Until when, UTC epoch ms.
-    pub until_ms: u64,
-    /// Why, in the words of who reserved it.
-    #[serde(default)]
-    pub reason: String,
-    /// Who reserved it.
-    pub by: String,
-    /// When, UTC epoch ms.
-    pub at_ms: u64,
 }
 
 /// Keeps a host for some accounts.

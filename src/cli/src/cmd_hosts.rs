@@ -137,6 +137,17 @@ fn reserved(host: &HostView) -> String {
     )
 }
 
+/// How jobs on it are kept apart, and what that means for those who submit to it.
+fn isolation(host: &HostView) -> &'static str {
+    let is_hw = host.kinds.iter().any(|kind| kind == "hw");
+    match host.isolation.as_str() {
+        "users" => "each job runs under a user of its own",
+        _ if is_hw => "one job at a time has the whole machine",
+        _ if host.kinds.is_empty() => "",
+        _ => "none: submitters on this host trust each other",
+    }
+}
+
 fn memory(host: &HostView) -> String {
     format!("{} of {}", host.free_memory_mb, host.memory_mb)
 }
@@ -182,6 +193,7 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("free MB", memory(host));
     say("tags", host.tags.join(", "));
     say("devices", host.devices.join(", "));
+    say("isolation", isolation(host).to_owned());
     say("seen", seen(host, now_ms));
     say("jobs", host.jobs.join(" "));
     if !host.why_idle.is_empty() {
@@ -220,6 +232,26 @@ mod tests {
             "host  state    kinds  arch    group  free MB       jobs  seen\n\
              h1    waiting  vm,dc  x86_64  -      7000 of 8000     0  3.5s ago"
         );
+    }
+
+    #[test]
+    fn one_host_says_whom_its_submitters_trust() {
+        let said = |isolation: &str, kind: &str| {
+            let host = HostView {
+                isolation: isolation.into(),
+                kinds: vec![kind.into()],
+                ..host()
+            };
+            let text = one(&host, 8_500);
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("isolation "));
+            line.unwrap_or_default().to_owned()
+        };
+        assert_eq!(said("users", "dc"), "each job runs under a user of its own");
+        assert!(said("none", "dc").contains("trust each other"));
+        assert!(said("", "vm").contains("trust each other"));
+        assert!(said("none", "hw").contains("whole machine"));
     }
 
     #[test]

@@ -30,6 +30,8 @@ const JOBS_MAX: u32 = 256;
 pub(crate) const HELD_MAX: usize = 10_000;
 /// Most tags, devices or cache directories of a host.
 const LIST_MAX: usize = 1_000;
+/// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
+const ISOLATION_MAX: usize = 32;
 /// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
 const SOON_MS: u64 = 1_000;
 /// An answer that the engine owes is waited for this much longer than asked, ms.
@@ -161,6 +163,9 @@ impl Ask {
                 return bad(field, &list.len(), "at most 1,000 texts of 1 to 256 bytes");
             }
         }
+        if request.isolation.len() > ISOLATION_MAX {
+            return bad("isolation", &request.isolation.len(), "users or none");
+        }
         check_name("arch", &request.arch)?;
         let kinds = kinds(&request.kinds)?;
         if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
@@ -194,6 +199,7 @@ impl Ask {
             tags: request.tags,
             devices: request.devices,
             cache_dirs: request.cache_dirs,
+            isolation: request.isolation,
             ..Host::default()
         };
         Ok(Self {

@@ -35,6 +35,8 @@ pub(crate) struct Host {
     pub(crate) tags: Vec<String>,
     pub(crate) devices: Vec<String>,
     pub(crate) cache_dirs: Vec<String>,
+    /// How its agent keeps jobs apart, as it said.
+    pub(crate) isolation: String,
     /// MAC addresses, lower case, colons.
     pub(crate) macs: Vec<String>,
     /// How many of its requests wait now.
@@ -74,6 +76,7 @@ impl Host {
         json!({
             "kinds": self.kinds, "arch": self.arch, "group": self.group, "memory_mb": self.memory_mb,
             "tags": self.tags, "devices": self.devices, "mac_addr": self.macs, "seen_ms": self.seen_ms,
+            "isolation": self.isolation,
         })
     }
 
@@ -112,6 +115,7 @@ impl Host {
             tags: list("tags"),
             devices: list("devices"),
             macs: list("mac_addr"),
+            isolation: text("isolation"),
             seen_ms: body.get("seen_ms").and_then(Value::as_u64).unwrap_or(0),
             ..Self::default()
         }
@@ -361,6 +365,7 @@ impl Core {
             tags: host.tags,
             devices: host.devices,
             state: state.to_owned(),
+            isolation: host.isolation,
             seen_ms: host.seen_ms,
             jobs,
             why_idle: idle,

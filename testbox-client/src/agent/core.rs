@@ -84,6 +84,8 @@ pub(super) struct Core {
     beat_at: Instant,
     /// With `once`: the jobs are here, no more are asked for.
     served: bool,
+    /// The token that requests have.
+    token: Option<String>,
 }
 
 impl Core {
@@ -92,6 +94,7 @@ impl Core {
         let now = Instant::now();
         Self {
             contact: Contact::new(context.events.clone()),
+            token: context.config.token.clone(),
             context,
             asker,
             beater,
@@ -251,6 +254,7 @@ impl Core {
             jobs_max: room.slots,
             wait_s: config.wait_s,
             running: self.roster.named(),
+            isolation: self.context.isolation().to_owned(),
         }
     }
 
@@ -299,7 +303,8 @@ impl Core {
                 let refused = error.status().is_some_and(|status| {
                     (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | 429)
                 });
-                if refused && !self.contact.ever {
+                let has_new_token = self.has_new_token(&error);
+                if refused && !has_new_token && !self.contact.ever {
                     return Err(error).context("the scheduler refuses this testbox");
                 }
                 self.contact.failed(&error);
@@ -314,6 +319,36 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// After a refusal of the token: whether its file has another one by now. All requests have it from then on.
+    fn has_new_token(&mut self, refusal: &ClientError) -> bool {
+        let Some(file) = self.context.config.token_file.as_ref() else {
+            return false;
+        };
+        if refusal.status() != Some(401) {
+            return false;
+        }
+        let token = match std::fs::read_to_string(file) {
+            Ok(text) => text.trim().to_owned(),
+            Err(error) => {
+                tracing::warn!(%error, file = %file.display(), "the token file cannot be read again");
+                return false;
+            }
+        };
+        if token.is_empty() || self.token.as_ref() == Some(&token) {
+            return false;
+        }
+        let clients = [&self.asker, &self.beater, &self.context.client];
+        for client in clients {
+            if let Err(error) = client.set_token(Some(&token)) {
+                tracing::warn!(%error, file = %file.display(), "the token file has no token that can be sent");
+                return false;
+            }
+        }
+        tracing::info!(file = %file.display(), "the token was refused; its file has another one");
+        self.token = Some(token);
+        true
     }
 
     /// The scheduler has heard of another session since: of another agent of this name, or a request that an
@@ -361,6 +396,7 @@ impl Core {
                 self.obey(answer.stop);
             }
             Err(error) => {
+                self.has_new_token(&error);
                 self.contact.failed(&error);
                 let pause = self.contact.beat_backoff.step();
                 self.beat_at = Instant::now() + pause.min(self.contact.heartbeat);

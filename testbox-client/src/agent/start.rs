@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use fairlead_api::{Client, ClientConfig};
 use fairlead_job::Health;
 use rustix::fs::{FlockOperation, flock};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -20,9 +20,13 @@ use super::{
     roster::{Held, LEFTOVER_HOLD},
 };
 use crate::{
-    AgentConfig, AgentEvent,
+    AgentConfig, AgentEvent, BadConfig, JobUsers, Kinds,
     event::Events,
     executor::{StopHandle, kill_marked},
+    isolation::{
+        children::reap_orphans,
+        users::{Users, clear_left},
+    },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
 };
 
@@ -63,13 +67,49 @@ pub async fn run(
     let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
     let (lock, work_dir, left) = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
-    let context = Arc::new(Context::new(config, reporter, Events(events)));
+    let users = users(&config).await?;
+    let context = Arc::new(Context::new(config, users, reporter, Events(events)));
     let mut core = Core::new(context, asker, beater);
     core.adopt(left);
+    let mut reaping = JoinSet::new();
+    reaping.spawn(reap_orphans());
     let worked = core.work(&stop).await;
     core.wind_down().await;
+    reaping.shutdown().await;
     drop(lock);
     worked
+}
+
+/// The users that jobs run under, once it is known that they can.
+async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
+    let Some(range) = config.job_users.range() else {
+        return Ok(None);
+    };
+    let is_asked_for = matches!(config.job_users, JobUsers::Range(_));
+    if config.kinds == Kinds::Hw {
+        // The whole machine is one job's at a time.
+        return Ok(None);
+    }
+    let users = Users::new(range);
+    let work_dir = config.work_dir.clone();
+    let tried = tokio::task::spawn_blocking(move || users.try_out(&work_dir).map(|()| users));
+    match tried.await? {
+        Ok(users) => {
+            tracing::info!(users = %range, "each job runs under a user of its own");
+            Ok(Some(users))
+        }
+        Err(error) if is_asked_for => Err(BadConfig(format!(
+            "jobs cannot run under users of their own: {error} (hint: the agent must be root; --job-user none runs all jobs under its own user)"
+        ))
+        .into()),
+        Err(error) => {
+            tracing::warn!(
+                %error,
+                "jobs cannot run under users of their own here: all who submit to this host must trust each other (hint: --job-user none says that this is known)"
+            );
+            Ok(None)
+        }
+    }
 }
 
 type Leftover = (JobFolder, Journal);
@@ -90,6 +130,13 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<(File, std::path::PathBuf, Ve
     let mut open = Vec::new();
     for (folder, mut journal) in leftovers(&work_dir, keep)? {
         let killed = kill_marked(&journal.run)?;
+        if let Some(uid) = journal.uid {
+            clear_left(uid)?;
+        }
+        if let Err(error) = folder.take_back() {
+            let job_id = &journal.job_id;
+            tracing::warn!(job_id, %error, "a job's secrets may still be in its folder");
+        }
         if killed > 0 {
             let job_id = &journal.job_id;
             tracing::warn!(

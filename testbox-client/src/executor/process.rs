@@ -21,6 +21,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Stop, Why, kill_marked, marked::MARK, oom::OomKills};
+use crate::isolation::{
+    children::{self, OwnChild},
+    launcher::{Failure, Order, Post},
+    users::JobUser,
+};
 
 /// The longest grace that is counted, 10 years: beyond it the clock's arithmetic could overflow.
 const GRACE_MAX: Duration = Duration::from_hours(10 * 365 * 24);
@@ -37,6 +42,8 @@ pub(crate) struct Launch {
     pub(crate) folder: PathBuf,
     /// Marks every process of the run.
     pub(crate) run: String,
+    /// The user that it runs under; `None`: the agent's own.
+    pub(crate) user: Option<JobUser>,
 }
 
 /// When to stop a workload that goes on.
@@ -74,14 +81,19 @@ pub(crate) enum Verdict {
         /// By whom.
         why: Why,
     },
+    /// Its launcher could not become it.
+    NotLaunched(Failure),
 }
 
 /// A workload that runs.
 #[derive(Debug)]
 pub(crate) struct Workload {
     child: Child,
+    _own: OwnChild,
     group: Group,
     run: String,
+    /// Its user, and what the launcher was told.
+    launched: Option<(JobUser, Post)>,
     oom_before: OomKills,
 }
 
@@ -108,27 +120,49 @@ impl Workload {
     /// Starts it; its output comes out of the pipe.
     pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
-        let mut command = Command::new(&launch.program);
+        let (mut command, launched) = match launch.user {
+            Some(user) => {
+                // Else it could not open what `/dev/stderr` names.
+                let uid = rustix::process::Uid::from_raw(user.uid);
+                rustix::fs::fchown(&writer, Some(uid), None)?;
+                let mark = (MARK.to_owned(), launch.run.clone());
+                let post = Post::of(&Order {
+                    uid: user.uid,
+                    folder: launch.folder.into(),
+                    program: launch.program,
+                    args: launch.args,
+                    env: launch.env.into_iter().chain([mark]).collect(),
+                })?;
+                (Command::from(post.command()?), Some((user, post)))
+            }
+            None => {
+                let mut command = Command::new(&launch.program);
+                command
+                    .args(&launch.args)
+                    .env_clear()
+                    .envs(launch.env)
+                    .current_dir(&launch.folder)
+                    .stdin(Stdio::null());
+                (command, None)
+            }
+        };
         command
-            .args(&launch.args)
-            .env_clear()
-            .envs(launch.env)
             .env(MARK, &launch.run)
-            .current_dir(&launch.folder)
-            .stdin(Stdio::null())
             .stdout(OwnedFd::from(writer.try_clone()?))
             .stderr(OwnedFd::from(writer))
             .process_group(0)
             .kill_on_drop(true);
         let oom_before = OomKills::now();
-        let child = command.spawn()?;
+        let (child, own) = children::start(|| command.spawn(), Child::id)?;
         // The command holds the writing ends: with it they close here, so that the reader sees the end.
         drop(command);
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
         let workload = Self {
             group: Group(pid.and_then(Pid::from_raw)),
             child,
+            _own: own,
             run: launch.run,
+            launched,
             oom_before,
         };
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
@@ -146,11 +180,23 @@ impl Workload {
         // microseconds: no other group can be meant.
         self.group.signal(Signal::KILL);
         self.group.0 = None;
-        let run = std::mem::take(&mut self.run);
-        let sweep = tokio::task::spawn_blocking(move || (kill_marked(&run), OomKills::now()));
-        let (swept, oom_after) = sweep.await.map_err(io::Error::other)?;
+        let (run, launched) = (std::mem::take(&mut self.run), self.launched.take());
+        let sweep = tokio::task::spawn_blocking(move || {
+            let swept = kill_marked(&run);
+            let cleared = launched.as_ref().map(|(user, _)| user.clear());
+            let failure = launched.map(|(_, post)| post.failure());
+            (
+                swept.map(drop).and(cleared.unwrap_or(Ok(()))),
+                failure,
+                OomKills::now(),
+            )
+        });
+        let (swept, failure, oom_after) = sweep.await.map_err(io::Error::other)?;
         if let Err(error) = swept {
-            tracing::warn!(%error, "cannot look for processes that a job left behind");
+            tracing::warn!(%error, "cannot kill all processes that a job left behind");
+        }
+        if let Some(failure) = failure.transpose()?.flatten() {
+            return Ok(Verdict::NotLaunched(failure));
         }
         let signal = status.signal();
         let code = status

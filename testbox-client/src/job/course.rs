@@ -34,6 +34,7 @@ use crate::{
     AgentConfig, AgentEvent,
     event::Events,
     executor::{Launch, Limits, Stop, StopHandle, Why, Workload},
+    isolation::users::{JobUser, Users},
     timer::pause,
 };
 
@@ -51,18 +52,35 @@ pub(crate) struct Context {
     /// Memory that jobs may take now, MB, as the agent's loop last counted.
     pub(crate) free_mb: AtomicU32,
     pub(crate) config: AgentConfig,
+    /// The users of its jobs; `None`: the agent's own.
+    pub(crate) users: Option<Arc<Users>>,
     pub(crate) client: Client,
     pub(crate) events: Events,
 }
 
 impl Context {
-    pub(crate) fn new(config: AgentConfig, client: Client, events: Events) -> Self {
+    pub(crate) fn new(
+        config: AgentConfig,
+        users: Option<Users>,
+        client: Client,
+        events: Events,
+    ) -> Self {
         Self {
+            users: users.map(Arc::new),
             session: Mutex::new(new_session()),
             free_mb: AtomicU32::new(0),
             config,
             client,
             events,
+        }
+    }
+
+    /// How jobs are kept apart, as the scheduler is told.
+    pub(crate) fn isolation(&self) -> &'static str {
+        if self.users.is_some() {
+            "users"
+        } else {
+            "none"
         }
     }
 
@@ -156,6 +174,10 @@ impl Course {
         let working = async {
             let end = self.work(&mut journal, reports, size).await;
             over.cancel();
+            let folder = self.folder.clone();
+            if let Err(error) = blocking(move || folder.take_back()).await {
+                tracing::warn!(job_id = journal.job_id, %error, "a job's secrets may still be in its folder");
+            }
             self.is_over(&journal).await;
             end
         };
@@ -263,6 +285,8 @@ impl Course {
         let Some(peers) = self.meet(journal, reports).await? else {
             return Ok(None);
         };
+        let user = self.user().await?;
+        journal.uid = user.as_ref().map(|user| user.uid);
         journal.started = true;
         save(&self.folder, journal).await.map_err(|error| {
             unrun(
@@ -283,7 +307,25 @@ impl Course {
             ),
             folder: self.folder.path().to_owned(),
             run: journal.run.clone(),
+            user,
         }))
+    }
+
+    /// The user that the job runs under, which its folder is given to; `None`: the agent's own.
+    async fn user(&self) -> Result<Option<JobUser>, End> {
+        let Some(users) = self.context.users.clone() else {
+            return Ok(None);
+        };
+        let folder = self.folder.clone();
+        let taking = move || {
+            let user = users.take()?;
+            folder.give(user.uid)?;
+            Ok(Some(user))
+        };
+        blocking(taking).await.map_err(|error| {
+            let reason = format!("it cannot have a user of its own: {error}");
+            unrun(Health::AbortProvider, reason)
+        })
     }
 
     /// Stage `wait_peer`, of a node of a cluster: who its peers are. `Ok(None)`: to be forgotten.
@@ -401,7 +443,7 @@ impl Course {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
         }
         match verdict {
-            Ok(verdict) => ended(verdict, over),
+            Ok(verdict) => ended(verdict, &program, over),
             Err(error) => Some(unwatched(&error)),
         }
     }
@@ -461,7 +503,7 @@ pub(super) async fn finish(
         }
     };
     let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
-    journal.closed = true;
+    journal.close();
     let remove = refused.is_none() && !context.config.keep;
     let closing = folder.clone();
     let closed = blocking(move || {

@@ -58,7 +58,9 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
         context.config.result_files_max,
         context.config.result_bytes_max,
     );
-    let collected = tokio::task::spawn_blocking(move || collect(&root, files_max, bytes_max)).await;
+    let owner = journal.uid;
+    let collected =
+        tokio::task::spawn_blocking(move || collect(&root, owner, files_max, bytes_max)).await;
     let mut results = collected.unwrap_or_else(|error| Results {
         files: Vec::new(),
         left_out: vec![error.to_string()],

@@ -49,8 +49,8 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
     })
 }
 
-/// How a job ended that ran; `over` says why one was stopped that took too long.
-pub(super) fn ended(verdict: Verdict, over: String) -> Option<End> {
+/// How a job ended whose `program` was started; `over` says why one was stopped that took too long.
+pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End> {
     let end = |health: Health, code, reason| {
         Some(End {
             health: health.as_str().to_owned(),
@@ -61,6 +61,13 @@ pub(super) fn ended(verdict: Verdict, over: String) -> Option<End> {
     };
     match verdict {
         Verdict::Stopped { code, why } => stopped(why, Some(code)),
+        Verdict::NotLaunched(failure) if failure.is_program() => {
+            Some(not_started(program, &failure.error()))
+        }
+        Verdict::NotLaunched(failure) => Some(unrun(
+            Health::AbortProvider,
+            format!("its launcher cannot {}: {}", failure.step, failure.error()),
+        )),
         Verdict::TooLong { code } => end(Health::SoftTimeout, code, over),
         Verdict::Exited {
             code, oom: true, ..
@@ -128,7 +135,7 @@ mod tests {
             ),
             (Verdict::TooLong { code: 0 }, "soft_timeout", "too long"),
         ] {
-            let end = ended(verdict, "too long".to_owned()).unwrap();
+            let end = ended(verdict, "sh", "too long".to_owned()).unwrap();
             assert_eq!((end.health.as_str(), end.reason.as_str()), (health, reason));
             assert!(end.ran);
         }

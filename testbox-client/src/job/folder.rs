@@ -6,18 +6,31 @@
 
 use std::{
     fs, io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use fairlead_api::{Grant, HeldJob};
 use fairlead_job::Health;
+use rustix::{
+    fs::OFlags,
+    process::{Gid, Uid, geteuid},
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::remove_tree;
 
 /// Version of the journal's format.
 const FORMAT: u32 = 1;
 /// Longest job id that becomes a folder's name.
 const JOB_ID_CHARS_MAX: usize = 64;
+/// The field of a job that holds its secrets.
+const SECRETS: &str = "secrets";
+/// Most that is read back of a job or a journal, bytes: a job may have put anything in its place.
+const OWN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The journal of a folder.
+const JOURNAL: &str = "journal.json";
 /// How many closed folders (of jobs that were no longer this agent's) are kept for people to look at.
 const CLOSED_MAX: usize = 100;
 
@@ -33,6 +46,9 @@ pub(crate) struct Journal {
     pub(crate) result_root: String,
     /// The mark of its processes.
     pub(crate) run: String,
+    /// The user that its processes run under, where it is not the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<u32>,
     /// Whether its workload was about to be started.
     pub(crate) started: bool,
     /// How it ended, once it has.
@@ -68,10 +84,18 @@ impl Journal {
             job_token: grant.job_token.clone(),
             result_root: grant.result_root.clone(),
             run,
+            uid: None,
             started: false,
             end: None,
             closed: false,
         }
+    }
+
+    /// Nothing more is to be done about it: its tokens are of no use any more.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.claim_token.clear();
+        self.job_token.clear();
     }
 
     pub(crate) fn held(&self) -> HeldJob {
@@ -105,6 +129,14 @@ impl JobFolder {
         Ok(Self {
             path: work_dir.join(format!("{job_id}-{attempt}")),
         })
+    }
+
+    /// Whether its name is one that [`JobFolder::new`] gives: the number of a job and of an attempt.
+    fn is_named_as_job(&self) -> bool {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        let numbers = name.and_then(|name| name.split_once('-'));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        numbers.is_some_and(|(id, attempt)| is_number(id) && is_number(attempt))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -143,37 +175,100 @@ impl JobFolder {
         make(&self.path)?;
         make(&self.tmp())?;
         make(&self.result())?;
-        let mut json = serde_json::to_vec_pretty(&grant.job)?;
+        self.write_job(&grant.job)
+    }
+
+    fn write_job(&self, job: &fairlead_job::Spec) -> io::Result<()> {
+        let mut json = serde_json::to_vec_pretty(job)?;
         json.push(b'\n');
-        fs::write(self.job_json(), &json)?;
+        write_anew(&self.job_json(), &json)?;
         // JSON is YAML.
-        fs::write(self.job_yaml(), &json)
+        write_anew(&self.job_yaml(), &json).map(drop)
+    }
+
+    /// Gives the folder to the job's user, as far as the agent does not need it: its files are its own, and it can
+    /// make and remove what it likes, but neither move `result` away nor touch the journal and the output.
+    pub(crate) fn give(&self, uid: u32) -> io::Result<()> {
+        let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
+        for folder in [&self.path, &self.result()] {
+            rustix::fs::chown(folder, None, Some(group))?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o1770))?;
+        }
+        rustix::fs::chown(self.tmp(), Some(user), Some(group))?;
+        for file in [self.job_json(), self.job_yaml(), self.script()] {
+            match rustix::fs::chown(&file, Some(user), Some(group)) {
+                Err(rustix::io::Errno::NOENT) => {}
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
+    /// After the job's last process: the folder is the agent's alone again, and its secrets leave.
+    pub(crate) fn take_back(&self) -> io::Result<()> {
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
+        let (user, group) = (geteuid(), rustix::process::getegid());
+        if fs::metadata(&self.path)?.gid() != group.as_raw() {
+            rustix::fs::chown(&self.path, Some(user), Some(group))?;
+        }
+        let Ok(Value::Object(mut job)) =
+            read_own(&self.job_json()).and_then(|json| Ok(serde_json::from_slice(&json)?))
+        else {
+            // The job's own doing: what is not to be read is not kept.
+            remove_tree(&self.job_json())?;
+            return remove_tree(&self.job_yaml());
+        };
+        job.shift_remove(SECRETS);
+        self.write_job(&job)
     }
 
     /// Removes the folder, if it is there.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove_tree(&self.path)
     }
 
     /// Replaces the journal; it is on the disk when this returns.
     pub(crate) fn save(&self, journal: &Journal) -> io::Result<()> {
         let next = self.path.join("journal.next");
         let json = serde_json::to_vec(journal)?;
-        {
-            let mut file = fs::File::create(&next)?;
-            io::Write::write_all(&mut file, &json)?;
-            file.sync_all()?;
-        }
-        fs::rename(next, self.path.join("journal.json"))
+        write_anew(&next, &json)?.sync_all()?;
+        fs::rename(next, self.path.join(JOURNAL))
     }
 
     pub(crate) fn load(&self) -> io::Result<Journal> {
-        let json = fs::read(self.path.join("journal.json"))?;
-        Ok(serde_json::from_slice(&json)?)
+        let path = self.path.join(JOURNAL);
+        if fs::symlink_metadata(&path)?.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("it is not the agent's own"));
+        }
+        Ok(serde_json::from_slice(&read_own(&path)?)?)
     }
+}
+
+/// Writes a file that only the agent's user can read, in the place of whatever is there: a job may have put a link
+/// there.
+fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<fs::File> {
+    remove_tree(path)?;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    io::Write::write_all(&mut file, bytes)?;
+    Ok(file)
+}
+
+/// Reads a file of a job's folder, and never what a link names.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(&mut file, OWN_BYTES_MAX), &mut bytes)?;
+    Ok(bytes)
 }
 
 /// The jobs that an earlier agent left open in `work_dir`, oldest first. Also removes the oldest of
@@ -194,7 +289,11 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
         match folder.load() {
             Ok(journal) if journal.closed => closed.push(folder),
             Ok(journal) => open.push((folder, journal)),
-            // Not a job's, or of a job that was never begun.
+            // Of a job that was never begun: its agent died before it wrote the journal.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_named_as_job() => {
+                tracing::info!(folder = %folder.path().display(), "removes the folder of a job that was never begun");
+                folder.remove()?;
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 tracing::warn!(folder = %folder.path().display(), %error, "a journal cannot be read");
@@ -234,6 +333,47 @@ mod tests {
         made[0].0.save(&made[0].1).unwrap();
         let found = leftovers(dir.path(), false).unwrap();
         assert_eq!(found, [made[1].clone()]);
+    }
+
+    #[test]
+    fn a_folder_without_a_journal_is_swept_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let begun = JobFolder::new(dir.path(), "7", 1).unwrap();
+        begun
+            .create(&grant("7", serde_json::json!({"suite": "x"})))
+            .unwrap();
+        for other in ["cache", "7", "a-1", "7-x"] {
+            fs::create_dir(dir.path().join(other)).unwrap();
+        }
+        assert_eq!(leftovers(dir.path(), true).unwrap(), []);
+        assert!(!begun.path().exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn secrets_leave_with_the_end_whatever_the_job_put_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let job = serde_json::json!({"suite": "x", "secrets": {"password": "hush"}});
+        let grant = grant("7", job);
+        let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
+        folder.create(&grant).unwrap();
+        folder.take_back().unwrap();
+        let text = fs::read_to_string(folder.job_json()).unwrap();
+        assert!(text.contains("suite") && !text.contains("hush"), "{text}");
+        assert_eq!(fs::read_to_string(folder.job_yaml()).unwrap(), text);
+        folder.create(&grant).unwrap();
+        let other = dir.path().join("other");
+        fs::write(&other, "{}").unwrap();
+        fs::remove_file(folder.job_json()).unwrap();
+        std::os::unix::fs::symlink(&other, folder.job_json()).unwrap();
+        folder.take_back().unwrap();
+        assert!(!folder.job_yaml().exists() && other.exists());
+        // Nor does a journal go where a link leads.
+        std::os::unix::fs::symlink(&other, folder.path().join("journal.next")).unwrap();
+        folder
+            .save(&Journal::new(&grant, "run".to_owned()))
+            .unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "{}");
     }
 
     #[test]

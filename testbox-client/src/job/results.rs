@@ -1,10 +1,20 @@
 //! Which files of a result folder are brought home.
 
-use std::{fs, path::Path, path::PathBuf};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 /// How many entries are looked at for each file that may be uploaded, so that a tree of empty folders
 /// ends too.
 const ENTRIES_PER_FILE: usize = 10;
+/// Longest path of a result below its root, bytes: the scheduler takes none that is longer.
+const PATH_BYTES_MAX: usize = 1024;
+/// How much of a path that is too long is told, characters.
+const PATH_SHOWN: usize = 60;
+/// What the job printed: the agent wrote it.
+const OUTPUT: &str = "output";
 
 /// The files of one result folder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,8 +26,14 @@ pub(crate) struct Results {
 }
 
 /// Walks `root`, in order of names. Symbolic links are not followed; they, sockets, pipes and devices
-/// are no results. Blocks.
-pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results {
+/// are no results. Nor is what is not `owner`'s, but for the output: a hard link may lead to another one's file.
+/// Blocks.
+pub(crate) fn collect(
+    root: &Path,
+    owner: Option<u32>,
+    files_max: usize,
+    bytes_max: u64,
+) -> Results {
     let mut results = Results::default();
     let mut bytes = 0_u64;
     let mut entries = 0;
@@ -51,6 +67,18 @@ pub(crate) fn collect(root: &Path, files_max: usize, bytes_max: u64) -> Results 
                 continue;
             };
             let relative = format!("{prefix}{name}");
+            if relative.len() > PATH_BYTES_MAX {
+                results.leave_out(format!(
+                    "'{}…' is a path of more than {PATH_BYTES_MAX} bytes",
+                    relative.chars().take(PATH_SHOWN).collect::<String>()
+                ));
+                continue;
+            }
+            let is_its_own = owner.is_none_or(|owner| about.uid() == owner);
+            if about.is_file() && !is_its_own && relative != OUTPUT {
+                results.leave_out(format!("'{relative}' is another user's file"));
+                continue;
+            }
             if about.is_dir() {
                 folders.push((path, format!("{relative}/")));
             } else if about.is_file() {
@@ -110,11 +138,42 @@ mod tests {
         }
         symlink("/etc/passwd", root.join("link")).unwrap();
         symlink("/etc", root.join("a/folder")).unwrap();
-        let results = collect(root, 10, 1000);
+        let results = collect(root, None, 10, 1000);
         let mut found = names(&results);
         found.sort_unstable();
         assert_eq!(found, ["a/b/deep", "a/x", "z"]);
         assert!(results.left_out.is_empty());
+    }
+
+    #[test]
+    fn a_path_that_no_scheduler_takes_is_left_out_with_all_below_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = dir.path().to_owned();
+        for _ in 0..10 {
+            folder.push("x".repeat(200));
+        }
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("deep"), "").unwrap();
+        fs::write(dir.path().join("a"), "").unwrap();
+        let results = collect(dir.path(), None, 10, 1000);
+        assert_eq!(names(&results), ["a"]);
+        assert!(results.left_out[0].contains("1024 bytes"), "{results:?}");
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_no_result_but_the_output_is() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["output", "a"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let me = fs::metadata(dir.path()).unwrap().uid();
+        assert_eq!(
+            names(&collect(dir.path(), Some(me), 10, 10)),
+            ["a", "output"]
+        );
+        let others = collect(dir.path(), Some(me + 1), 10, 10);
+        assert_eq!(names(&others), ["output"]);
+        assert!(others.left_out[0].contains("another user"), "{others:?}");
     }
 
     #[test]
@@ -124,16 +183,16 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(root.join(name), "12345").unwrap();
         }
-        let few = collect(root, 2, 1000);
+        let few = collect(root, None, 2, 1000);
         assert_eq!(names(&few), ["a", "b"]);
         assert!(few.left_out[0].contains("more than 2 files"));
-        let small = collect(root, 10, 12);
+        let small = collect(root, None, 10, 12);
         assert_eq!(names(&small), ["a", "b"]);
         assert!(small.left_out[0].contains("'c' is beyond 12 bytes"));
         fs::write(root.join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
-        assert!(collect(root, 10, 1000).left_out[0].contains("UTF-8"));
-        assert_eq!(collect(&root.join("none"), 10, 10).left_out.len(), 1);
+        assert!(collect(root, None, 10, 1000).left_out[0].contains("UTF-8"));
+        assert_eq!(collect(&root.join("none"), None, 10, 10).left_out.len(), 1);
         symlink("/etc", root.join("etc")).unwrap();
-        assert!(collect(&root.join("etc"), 10, 10).files.is_empty());
+        assert!(collect(&root.join("etc"), None, 10, 10).files.is_empty());
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -48,6 +48,8 @@ pub struct Client {
 struct Inner {
     bases: Vec<Base>,
     config: ClientConfig,
+    /// What says who asks.
+    authorization: RwLock<Option<header::HeaderValue>>,
     /// Index of the replica that answered last.
     good: AtomicUsize,
 }
@@ -184,11 +186,11 @@ impl Client {
     /// # Ok::<(), fairlead_api::ClientError>(())
     /// ```
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
-        let headers = headers(config.token.as_deref())?;
+        let authorization = RwLock::new(authorization(config.token.as_deref())?);
         let bases: Vec<_> = config
             .urls
             .iter()
-            .map(|url| Base::new(url, &config, &headers))
+            .map(|url| Base::new(url, &config))
             .collect::<Result<_, _>>()?;
         if bases.is_empty() {
             return Err(ClientError::BadUrl {
@@ -201,9 +203,20 @@ impl Client {
             inner: Arc::new(Inner {
                 bases,
                 config,
+                authorization,
                 good: AtomicUsize::new(0),
             }),
         })
+    }
+
+    /// From now on this client and its clones ask with another token.
+    ///
+    /// Errors: [`ClientError::BadUrl`] when the token holds characters that a header cannot carry.
+    pub fn set_token(&self, token: Option<&str>) -> Result<(), ClientError> {
+        let new = authorization(token)?;
+        let present = self.inner.authorization.write();
+        *present.unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
     }
 
     /// The base URLs, as they are used.
@@ -317,6 +330,13 @@ impl Client {
                 request = request.query(&[("job_token", token)]);
             }
         }
+        let authorization = self.inner.authorization.read();
+        let authorization = authorization
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(authorization) = authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
         let response = match &call.payload {
             Payload::File(file) => {
                 let (request, progress) = file.attach(request).await?;
@@ -364,11 +384,7 @@ async fn send_within(
 }
 
 impl Base {
-    fn new(
-        given: &str,
-        config: &ClientConfig,
-        headers: &header::HeaderMap,
-    ) -> Result<Self, ClientError> {
+    fn new(given: &str, config: &ClientConfig) -> Result<Self, ClientError> {
         let bad = |problem: String| ClientError::BadUrl {
             value: given.to_owned(),
             problem,
@@ -392,7 +408,6 @@ impl Base {
         }
         let build = |connections_kept: usize| {
             let mut builder = reqwest::Client::builder()
-                .default_headers(headers.clone())
                 .connect_timeout(config.connect_timeout)
                 .tcp_keepalive(KEEPALIVE)
                 .redirect(reqwest::redirect::Policy::none())
@@ -412,20 +427,18 @@ impl Base {
     }
 }
 
-fn headers(token: Option<&str>) -> Result<header::HeaderMap, ClientError> {
-    let mut headers = header::HeaderMap::new();
-    if let Some(token) = token {
-        let mut value =
-            header::HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
-                ClientError::BadUrl {
-                    value: "(hidden)".to_owned(),
-                    problem: "a token must be one line of visible ASCII characters".to_owned(),
-                }
-            })?;
-        value.set_sensitive(true);
-        headers.insert(header::AUTHORIZATION, value);
-    }
-    Ok(headers)
+fn authorization(token: Option<&str>) -> Result<Option<header::HeaderValue>, ClientError> {
+    let Some(token) = token else {
+        return Ok(None);
+    };
+    let mut value = header::HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
+        ClientError::BadUrl {
+            value: "(hidden)".to_owned(),
+            problem: "a token must be one line of visible ASCII characters".to_owned(),
+        }
+    })?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// A proxy that the environment names cannot reach this machine's own loopback.

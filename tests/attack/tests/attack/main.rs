@@ -3,5 +3,6 @@
 mod connections;
 mod cross_site;
 mod names;
+mod neighbours;
 mod sealing_key;
 mod testbox_tokens;

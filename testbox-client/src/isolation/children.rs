@@ -1,0 +1,100 @@
+//! The agent's children: those that it started itself, and orphans of jobs, which become its children too where it
+//! is a subreaper. Orphans are reaped here; the others by whoever started them.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::process::{Pid, WaitOptions, child_subreaper, getpid, waitpid};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Children that were started here and are waited for by whoever started them.
+static OWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn own() -> MutexGuard<'static, BTreeSet<u32>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A child that was started here; dropped when it was waited for.
+#[derive(Debug)]
+pub(crate) struct OwnChild(u32);
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        own().remove(&self.0);
+    }
+}
+
+/// Starts a child that no one else reaps.
+pub(crate) fn start<T>(
+    spawn: impl FnOnce() -> io::Result<T>,
+    pid: impl FnOnce(&T) -> Option<u32>,
+) -> io::Result<(T, OwnChild)> {
+    let mut own = own();
+    let child = spawn()?;
+    let pid = pid(&child).unwrap_or_default();
+    own.insert(pid);
+    Ok((child, OwnChild(pid)))
+}
+
+/// Reaps orphans as long as it is polled; nothing where they do not come here.
+pub(crate) async fn reap_orphans() {
+    let come_here = child_subreaper().is_ok_and(|reaper| reaper.is_some());
+    if !come_here {
+        return;
+    }
+    let Ok(mut ended) = signal(SignalKind::child()) else {
+        return;
+    };
+    while ended.recv().await.is_some() {
+        // What cannot be read now is reaped when the next child ends.
+        let _ = tokio::task::spawn_blocking(reap).await;
+    }
+}
+
+/// Reaps all orphans that have ended. Blocks: reads `/proc`.
+fn reap() {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return;
+    };
+    let me = getpid().as_raw_nonzero().get();
+    for entry in processes.flatten() {
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
+            continue;
+        };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        if !is_zombie_of(&stat, me) {
+            continue;
+        }
+        let own = own();
+        if !own.contains(&pid.as_raw_nonzero().get().unsigned_abs()) {
+            // Whoever reaped it meanwhile has done what was to be done.
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// Whether a line of `/proc/PID/stat` is that of a dead child of `parent`.
+fn is_zombie_of(stat: &str, parent: i32) -> bool {
+    let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    fields.next() == Some("Z") && fields.next().and_then(|field| field.parse().ok()) == Some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dead_children_are_known_by_their_line() {
+        assert!(is_zombie_of("12 (sh (x) y) Z 7 12 12 0", 7));
+        assert!(!is_zombie_of("12 (sh) Z 8 12 12 0", 7));
+        assert!(!is_zombie_of("12 (sh) S 7 12 12 0", 7));
+        assert!(!is_zombie_of("", 7));
+    }
+}

@@ -1,0 +1,132 @@
+//! The agent's token: where it is read, and how it leaves the command line and the environment, which others can see.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::{self, Read, Seek, Write},
+    os::{
+        fd::AsFd,
+        unix::{fs::MetadataExt, process::CommandExt},
+    },
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::Context;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+/// The variable that may hold it.
+pub(crate) const VARIABLE: &str = "FAIRLEAD_TOKEN";
+/// The argument that may hold it.
+const ARGUMENT: &str = "--token";
+/// The argument in its place.
+const STDIN: &str = "--token-stdin";
+/// Rights of a file's group and of all others.
+const NOT_OWNER: u32 = 0o077;
+
+/// Reads it from a file.
+pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
+    let shown = file.display();
+    let text = fs::read_to_string(file)
+        .with_context(|| format!("cannot read the token file '{shown}'"))?;
+    if fs::metadata(file).is_ok_and(|about| about.mode() & NOT_OWNER != 0) {
+        tracing::warn!("others can read the token file '{shown}' (hint: chmod 600)");
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Reads it from standard input. Where that is a file in memory, nothing of it stays there.
+pub(crate) fn from_stdin() -> anyhow::Result<String> {
+    let mut stdin = io::stdin().lock();
+    let mut text = String::new();
+    stdin
+        .read_to_string(&mut text)
+        .context("cannot read the token from standard input")?;
+    // Only what `hide` made is there to be emptied; a pipe is empty, and another file is its owner's.
+    if is_hidden(&stdin) {
+        ftruncate(&stdin, 0)?;
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// The name under which the kernel shows the file in memory.
+const HIDDEN: &str = "fairlead-token";
+
+fn is_hidden(stdin: &impl AsFd) -> bool {
+    let number = std::os::fd::AsRawFd::as_raw_fd(&stdin.as_fd());
+    fs::read_link(format!("/proc/self/fd/{number}"))
+        .is_ok_and(|name| name.to_string_lossy().contains(HIDDEN))
+}
+
+/// Starts this program anew, without the token in its arguments and its environment: it comes by standard input.
+/// Returns only where that cannot be done, and then all is as before.
+pub(crate) fn hide(token: &str) {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let (kept, was_argument) = without_token(&args);
+    if was_argument {
+        tracing::warn!(
+            "others could see the token on the command line; it is hidden now (hint: --token-file FILE)"
+        );
+    }
+    let error = match begin_anew(&kept, token) {
+        Ok(error) | Err(error) => error,
+    };
+    tracing::warn!(%error, "the token stays where others can see it (hint: --token-file FILE)");
+}
+
+fn begin_anew(args: &[OsString], token: &str) -> io::Result<io::Error> {
+    let mut memory = File::from(memfd_create(HIDDEN, MemfdFlags::CLOEXEC)?);
+    memory.write_all(token.as_bytes())?;
+    memory.rewind()?;
+    let (name, args) = args
+        .split_first()
+        .ok_or_else(|| io::Error::other("no name"))?;
+    Ok(Command::new(std::env::current_exe()?)
+        .arg0(name)
+        .args(args)
+        .arg(STDIN)
+        .env_remove(VARIABLE)
+        .stdin(Stdio::from(memory))
+        .exec())
+}
+
+/// The arguments without the token, and whether it was among them.
+fn without_token(args: &[OsString]) -> (Vec<OsString>, bool) {
+    let mut kept = Vec::with_capacity(args.len());
+    let mut found = false;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == OsStr::new(ARGUMENT) {
+            args.next();
+            found = true;
+        } else if arg.to_string_lossy().starts_with("--token=") {
+            found = true;
+        } else {
+            kept.push(arg.clone());
+        }
+    }
+    (kept, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_taken_out_of_the_arguments_and_nothing_else() {
+        let kept = |line: &str| {
+            let args: Vec<_> = line.split(' ').map(OsString::from).collect();
+            let (kept, found) = without_token(&args);
+            let kept: Vec<_> = kept.iter().map(|arg| arg.to_string_lossy()).collect();
+            (kept.join(" "), found)
+        };
+        let clean = "x --host h --token-file f".to_owned();
+        assert_eq!(kept("x --host h --token-file f"), (clean.clone(), false));
+        assert_eq!(
+            kept("x --token t --host h --token-file f"),
+            (clean.clone(), true)
+        );
+        assert_eq!(kept("x --host h --token=t --token-file f"), (clean, true));
+        assert_eq!(kept("x --token"), ("x".to_owned(), true));
+    }
+}
