@@ -48,6 +48,7 @@ impl Testbox {
                 jobs_max: 256,
                 wait_s: 0,
                 running: Vec::new(),
+                instance: String::new(),
                 isolation: String::new(),
             },
         }

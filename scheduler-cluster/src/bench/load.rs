@@ -273,6 +273,7 @@ impl Agent {
                 jobs_max: 0,
                 wait_s: 0,
                 running: Vec::new(),
+                instance: String::new(),
                 isolation: String::new(),
             },
         }

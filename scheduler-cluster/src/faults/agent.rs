@@ -304,6 +304,7 @@ impl Life {
             jobs_max: 64,
             wait_s: WAIT_S,
             running: self.named(),
+            instance: String::new(),
             isolation: String::new(),
         }
     }

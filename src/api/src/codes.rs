@@ -57,6 +57,8 @@ codes! {
     Conflict = "conflict", 409;
     /// Another session of this host was heard of after this one.
     SessionOver = "session_over", 409;
+    /// Another agent has this host's name, and lives.
+    HostConflict = "host_conflict", 409;
     /// The body, list or file is larger than the limit.
     TooLarge = "too_large", 413;
     /// The content type is not one that is understood.

@@ -36,6 +36,9 @@ pub struct HostView {
     /// all others who do). Empty: its agent has not said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub isolation: String,
+    /// Another agent of the same name that is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictView>,
     /// When last heard of.
     pub seen_ms: u64,
     /// Jobs that it has.
@@ -44,6 +47,15 @@ pub struct HostView {
     /// Why it is idle, one reason a line.
     #[serde(default)]
     pub why_idle: Vec<String>,
+}
+
+/// An agent that is refused because another one has the host's name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictView {
+    /// As it names itself: its work folder's id and its machine's boot.
+    pub instance: String,
+    /// When it asked last.
+    pub at_ms: u64,
 }
 
 /// Why a host gets no new job.

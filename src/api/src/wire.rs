@@ -95,6 +95,10 @@ pub struct ConsumeRequest {
     /// the scheduler thinks it has and is not here goes back or is lost.
     #[serde(default)]
     pub running: Vec<HeldJob>,
+    /// Which agent asks: an id that is kept in its work folder, and that of the machine's boot. At most 128
+    /// characters. The same one takes over at once, another one when nothing is heard of the first. Empty: not said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instance: String,
     /// How its jobs are kept apart: `users` (each under a user of its own) or `none`. Empty: not said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub isolation: String,

@@ -111,12 +111,22 @@ impl ReserveArgs {
     }
 }
 
-/// Its state, and whether it is kept for some.
+/// Its state, whether it is kept for some, and whether another agent has its name too.
 fn state(host: &HostView) -> String {
     let kept = host.reserved.as_ref().map(|_| "reserved".to_owned());
+    let conflict = host.conflict.as_ref().map(|_| "conflict".to_owned());
     let state = Some(host.state.clone()).filter(|state| !state.is_empty());
-    let both: Vec<String> = state.into_iter().chain(kept).collect();
-    both.join(",")
+    let all: Vec<String> = state.into_iter().chain(kept).chain(conflict).collect();
+    all.join(",")
+}
+
+/// Which other agent has its name.
+fn conflict(host: &HostView, now_ms: u64) -> String {
+    host.conflict.as_ref().map_or_else(String::new, |conflict| {
+        let ago = clock::length(now_ms.saturating_sub(conflict.at_ms));
+        let instance = &conflict.instance;
+        format!("agent {instance} has the same name and is refused, last {ago} ago")
+    })
 }
 
 /// For whom it is kept, until when and why.
@@ -187,6 +197,9 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("host", host.hostname.clone());
     say("state", host.state.clone());
     say("reserved", reserved(host));
+    if host.conflict.is_some() {
+        say("conflict", conflict(host, now_ms));
+    }
     say("kinds", host.kinds.join(", "));
     say("arch", host.arch.clone());
     say("group", host.group.clone());
@@ -231,6 +244,23 @@ mod tests {
             all(&[host()], 8_500, false),
             "host  state    kinds  arch    group  free MB       jobs  seen\n\
              h1    waiting  vm,dc  x86_64  -      7000 of 8000     0  3.5s ago"
+        );
+    }
+
+    #[test]
+    fn two_agents_of_one_name_are_shown() {
+        let host = HostView {
+            conflict: Some(fairlead_api::ConflictView {
+                instance: "other".into(),
+                at_ms: 5_000,
+            }),
+            ..host()
+        };
+        assert!(all(&[host.clone()], 8_500, false).contains("waiting,conflict"));
+        let text = one(&host, 8_500);
+        assert!(
+            text.contains("agent other has the same name and is refused, last 3.5s ago"),
+            "{text}"
         );
     }
 

@@ -125,6 +125,7 @@ impl Core {
             jobs_max: 1,
             wait_s,
             running: Vec::new(),
+            instance: String::new(),
             isolation: String::new(),
         };
         Ask::of(&name, request)

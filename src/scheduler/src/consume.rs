@@ -16,6 +16,7 @@ use crate::{
     accounts::check_name,
     core::{Core, WaitPlace},
     hosts::{Host, group_of, kinds},
+    instances::check_agent,
     lease::{KnownClaim, without_body, without_key},
     refusal::Refusal,
     turns::Turn,
@@ -30,8 +31,6 @@ const JOBS_MAX: u32 = 256;
 pub(crate) const HELD_MAX: usize = 10_000;
 /// Most tags, devices or cache directories of a host.
 const LIST_MAX: usize = 1_000;
-/// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
-const ISOLATION_MAX: usize = 32;
 /// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
 const SOON_MS: u64 = 1_000;
 /// An answer that the engine owes is waited for this much longer than asked, ms.
@@ -163,9 +162,7 @@ impl Ask {
                 return bad(field, &list.len(), "at most 1,000 texts of 1 to 256 bytes");
             }
         }
-        if request.isolation.len() > ISOLATION_MAX {
-            return bad("isolation", &request.isolation.len(), "users or none");
-        }
+        check_agent(&request)?;
         check_name("arch", &request.arch)?;
         let kinds = kinds(&request.kinds)?;
         if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
@@ -200,6 +197,7 @@ impl Ask {
             devices: request.devices,
             cache_dirs: request.cache_dirs,
             isolation: request.isolation,
+            instance: request.instance,
             ..Host::default()
         };
         Ok(Self {

@@ -18,10 +18,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
     clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits,
-    hints::Outbox, hosts::Hosts, jobs::LiveJobs, limits::Usage, mailbox::Mailbox, metrics::Metrics,
-    queues::Queues, refusal::Refusal, renewal::Renewals, replicas::Replicas,
-    reservations::Reservations, secrets::Sealer, sequences::Sequences, timers::Timers,
-    turns::Turns, waiters::Waiters, writer::Writer,
+    hints::Outbox, hosts::Hosts, instances::Instances, jobs::LiveJobs, limits::Usage,
+    mailbox::Mailbox, metrics::Metrics, queues::Queues, refusal::Refusal, renewal::Renewals,
+    replicas::Replicas, reservations::Reservations, secrets::Sealer, sequences::Sequences,
+    timers::Timers, turns::Turns, waiters::Waiters, writer::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -39,6 +39,7 @@ pub(crate) struct Core {
     /// Requests that wait for an answer of the engine.
     pub(crate) waiters: Waiters,
     pub(crate) hosts: Hosts,
+    pub(crate) instances: Instances,
     pub(crate) accounts: Accounts,
     /// Which shapes of jobs some host could run.
     pub(crate) fits: Fits,
@@ -116,6 +117,7 @@ impl Core {
             live: LiveJobs::default(),
             waiters: Waiters::default(),
             hosts: Hosts::default(),
+            instances: Instances::default(),
             accounts,
             closures: Closures::default(),
             reservations: Reservations::default(),

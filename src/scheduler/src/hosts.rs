@@ -37,6 +37,8 @@ pub(crate) struct Host {
     pub(crate) cache_dirs: Vec<String>,
     /// How its agent keeps jobs apart, as it said.
     pub(crate) isolation: String,
+    /// Which agent it is, as it said.
+    pub(crate) instance: String,
     /// MAC addresses, lower case, colons.
     pub(crate) macs: Vec<String>,
     /// How many of its requests wait now.
@@ -366,6 +368,7 @@ impl Core {
             devices: host.devices,
             state: state.to_owned(),
             isolation: host.isolation,
+            conflict: self.conflict(name),
             seen_ms: host.seen_ms,
             jobs,
             why_idle: idle,

@@ -29,6 +29,7 @@ mod host_names;
 mod hosts;
 mod http;
 mod initrd;
+mod instances;
 mod intake;
 mod jobs;
 mod key_check;

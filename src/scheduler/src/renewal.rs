@@ -129,6 +129,12 @@ impl Core {
         Ok(doc.as_ref().map(Known::of))
     }
 
+    /// When a replica heard last of jobs that the host has, UTC epoch ms; 0: never.
+    pub(crate) async fn beat_ms(&self, host: &str) -> Result<u64, StoreError> {
+        let known = self.read_lease(host).await?;
+        Ok(known.map_or(0, |known| known.doc.beat_ms))
+    }
+
     async fn write_lease(
         &self,
         host: &str,

@@ -17,6 +17,7 @@ use crate::{
     consume::{Ask, Offerer},
     core::Core,
     hints::HintedHost,
+    instances::Holder,
     refusal::Refusal,
 };
 
@@ -49,6 +50,9 @@ struct TurnDoc {
     /// Until when the host is heard of again if it lives, UTC epoch ms.
     #[serde(default)]
     alive_ms: u64,
+    /// Which agent has the host; empty: it did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    instance: String,
 }
 
 /// A document as it was read or written.
@@ -131,10 +135,19 @@ impl Core {
         let mut known = self.turns.0.get(&offerer.host).map(|known| known.clone());
         let mut last = None;
         for _ in 0..TRIES_MAX {
-            let present = match known.take() {
-                Some(known) => Some(known),
-                None => self.read_turn(&offerer.host).await?,
+            let (present, was_read) = match known.take() {
+                Some(known) => (Some(known), false),
+                None => (self.read_turn(&offerer.host).await?, true),
             };
+            if let Some(present) = &present
+                && let Err(refusal) = self.may_follow(present, ask).await
+            {
+                if was_read {
+                    return Err(refusal);
+                }
+                // Another replica may have served it since.
+                continue;
+            }
             let doc = self.next_turn(present.as_ref(), ask, &turn)?;
             let new_session = present
                 .as_ref()
@@ -159,6 +172,20 @@ impl Core {
         Err(last.unwrap_or(ItemError::Conflict { current: None }).into())
     }
 
+    /// Whether the agent that asks may have the host after the one that has it; a refusal when that is another one
+    /// and lives.
+    async fn may_follow(&self, present: &Known, ask: &Ask) -> Result<(), Refusal> {
+        let doc = &present.doc;
+        let holder = Holder {
+            instance: &doc.instance,
+            session: &doc.session,
+            is_here: doc.replica == self.run,
+            asks_until_ms: doc.alive_ms.saturating_sub(self.config.lease_ms),
+        };
+        self.may_take_over(&ask.offerer.host, holder, &ask.host.instance)
+            .await
+    }
+
     /// The document after this request took its turn; a refusal when a later one did.
     fn next_turn(
         &self,
@@ -173,6 +200,7 @@ impl Core {
             request: offerer.request,
             turn: turn.to_owned(),
             replica: self.run.clone(),
+            instance: ask.host.instance.clone(),
             alive_ms: now_ms
                 .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
                 .saturating_add(self.config.lease_ms),
@@ -414,6 +442,30 @@ mod tests {
         let again = b.take_turn(&ask("s", 1)).await.unwrap();
         assert!(a.keep_turn(&first, &[JobId::new(7)]).await.is_err());
         b.keep_turn(&again, &[JobId::new(7)]).await.unwrap();
+    }
+
+    /// Each took the host from the other, and with it the jobs of both.
+    #[tokio::test]
+    async fn a_second_agent_of_the_same_name_takes_no_turn() {
+        let of = |instance: &str, session: &str, request| {
+            let mut ask = ask(session, request);
+            instance.clone_into(&mut ask.host.instance);
+            ask
+        };
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        a.take_turn(&of("x", "s", 1)).await.unwrap();
+        for core in [&a, &b] {
+            let refused = core.take_turn(&of("y", "t", 1)).await.unwrap_err();
+            assert_eq!(refused.body.code, ErrorCode::HostConflict);
+        }
+        assert!(!a.take_turn(&of("x", "s", 2)).await.unwrap().new_session);
+        let again = b.take_turn(&of("x", "u", 1)).await.unwrap();
+        assert!(again.new_session, "an agent that started anew");
+        // What was known here is old by now.
+        a.take_turn(&of("x", "u", 2)).await.unwrap();
+        assert!(a.take_turn(&ask("v", 1)).await.is_ok(), "an older agent");
+        assert!(b.take_turn(&of("y", "w", 1)).await.is_ok());
     }
 
     /// It waited to its end, was given jobs meanwhile, and they went back.

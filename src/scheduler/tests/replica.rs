@@ -125,6 +125,7 @@ fn ask(session: &str, request: u64) -> ConsumeRequest {
         jobs_max: 8,
         wait_s: 20,
         running: Vec::new(),
+        instance: String::new(),
         isolation: String::new(),
     }
 }

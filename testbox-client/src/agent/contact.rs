@@ -27,6 +27,8 @@ pub(crate) struct Contact {
     pub(crate) heartbeat: Duration,
     /// Before the next request for work, after a bad answer.
     pub(crate) ask_backoff: Backoff,
+    /// Before the next request for work, while another agent has the host.
+    pub(crate) conflict_backoff: Backoff,
     /// Before the next heartbeat, after a bad answer.
     pub(crate) beat_backoff: Backoff,
 }
@@ -41,6 +43,7 @@ impl Contact {
             lease: LEASE_DEFAULT,
             heartbeat: HEARTBEAT_DEFAULT,
             ask_backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(5)),
+            conflict_backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(10)),
             beat_backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(2)),
         }
     }

@@ -254,6 +254,7 @@ impl Core {
             jobs_max: room.slots,
             wait_s: config.wait_s,
             running: self.roster.named(),
+            instance: self.context.instance.clone(),
             isolation: self.context.isolation().to_owned(),
         }
     }
@@ -285,6 +286,7 @@ impl Core {
         self.contact
             .answered(url, sent, answer.lease_ms, answer.heartbeat_ms);
         self.contact.ask_backoff.reset();
+        self.contact.conflict_backoff.reset();
         self.obey(answer.stop);
         self.take(answer.jobs);
         self.served = self.context.config.once && self.roster.running().next().is_some();
@@ -308,7 +310,12 @@ impl Core {
                     return Err(error).context("the scheduler refuses this testbox");
                 }
                 self.contact.failed(&error);
-                self.ask_at = now + self.contact.ask_backoff.step();
+                let pause = if error.code() == Some(ErrorCode::HostConflict) {
+                    self.contact.conflict_backoff.step()
+                } else {
+                    self.contact.ask_backoff.step()
+                };
+                self.ask_at = now + pause;
                 if error.code() == Some(ErrorCode::SessionOver) {
                     self.begin_anew();
                 }
@@ -363,10 +370,12 @@ impl Core {
         );
     }
 
-    /// Heartbeats are for leases; an idle agent is heard of by its requests, unless these wait long.
+    /// Heartbeats are for leases; an idle agent is heard of by its requests, unless these wait long, or it rests.
     fn needs_beats(&self) -> bool {
         let wait = Duration::from_secs(u64::from(self.context.config.wait_s));
-        !self.roster.is_empty() || (self.contact.ever && wait > self.contact.lease / 2)
+        let waits_long = wait > self.contact.lease / 2;
+        let rests = self.ask_at > Instant::now() + self.contact.heartbeat;
+        !self.roster.is_empty() || (self.contact.ever && (waits_long || rests))
     }
 
     fn send_beat(&mut self) {

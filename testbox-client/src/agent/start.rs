@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -65,10 +65,16 @@ pub async fn run(
     let shown = work_dir.display().to_string();
     let keep = config.keep;
     let opened = tokio::task::spawn_blocking(move || open(&work_dir, keep)).await?;
-    let (lock, work_dir, left) = opened.with_context(|| format!("cannot work in '{shown}'"))?;
+    let Opened {
+        lock,
+        work_dir,
+        instance,
+        left,
+    } = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
     let users = users(&config).await?;
-    let context = Arc::new(Context::new(config, users, reporter, Events(events)));
+    let events = Events(events);
+    let context = Arc::new(Context::new(config, instance, users, reporter, events));
     let mut core = Core::new(context, asker, beater);
     core.adopt(left);
     let mut reaping = JoinSet::new();
@@ -114,8 +120,37 @@ async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
 
 type Leftover = (JobFolder, Journal);
 
+/// The work folder of an agent that starts.
+struct Opened {
+    lock: File,
+    work_dir: PathBuf,
+    instance: String,
+    left: Vec<Leftover>,
+}
+
+/// Which agent it is: the id of its work folder, made where there is none, and that of the machine's boot. So the
+/// agent that starts anew is the same, and a copy of the folder on another machine is not.
+fn instance(work_dir: &Path) -> io::Result<String> {
+    let file = work_dir.join("instance");
+    let kept = fs::read_to_string(&file).ok();
+    let kept = kept.and_then(|text| text.trim().parse::<uuid::Uuid>().ok());
+    let id = match kept {
+        Some(id) => id,
+        None => {
+            let id = uuid::Uuid::new_v4();
+            let next = work_dir.join("instance.next");
+            fs::write(&next, format!("{id}\n"))?;
+            fs::rename(next, &file)?;
+            id
+        }
+    };
+    // Without one, all boots of the machine are the same.
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Ok(format!("{id}.{}", boot.trim()))
+}
+
 /// Makes and locks the work folder, and settles what an earlier agent left in it. Blocks.
-fn open(work_dir: &Path, keep: bool) -> io::Result<(File, std::path::PathBuf, Vec<Leftover>)> {
+fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     fs::create_dir_all(work_dir)?;
     // Jobs run in folders of their own: relative paths would mean something else there.
     let work_dir = fs::canonicalize(work_dir)?;
@@ -161,7 +196,12 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<(File, std::path::PathBuf, Ve
         }
         open.push((folder, journal));
     }
-    Ok((lock, work_dir, open))
+    Ok(Opened {
+        lock,
+        instance: instance(&work_dir)?,
+        work_dir,
+        left: open,
+    })
 }
 
 impl Core {
@@ -189,5 +229,20 @@ impl Core {
             let context = Arc::clone(&self.context);
             self.spawn(key, deliver_leftover(context, folder, journal));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_stays_with_its_work_folder() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = instance(one.path()).unwrap();
+        assert_eq!(instance(one.path()).unwrap(), first);
+        assert_ne!(instance(other.path()).unwrap(), first);
+        fs::write(one.path().join("instance"), "?").unwrap();
+        assert_ne!(instance(one.path()).unwrap(), first);
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Context {
     /// Memory that jobs may take now, MB, as the agent's loop last counted.
     pub(crate) free_mb: AtomicU32,
     pub(crate) config: AgentConfig,
+    /// Which agent it is: its work folder and the boot of its machine.
+    pub(crate) instance: String,
     /// The users of its jobs; `None`: the agent's own.
     pub(crate) users: Option<Arc<Users>>,
     pub(crate) client: Client,
@@ -61,11 +63,13 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         config: AgentConfig,
+        instance: String,
         users: Option<Users>,
         client: Client,
         events: Events,
     ) -> Self {
         Self {
+            instance,
             users: users.map(Arc::new),
             session: Mutex::new(new_session()),
             free_mb: AtomicU32::new(0),

@@ -224,6 +224,10 @@ impl JobFolder {
 
     /// Removes the folder, if it is there.
     pub(crate) fn remove(&self) -> io::Result<()> {
+        if fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_file()) {
+            // Nobody's that we know: it stays.
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
         remove_tree(&self.path)
     }
 

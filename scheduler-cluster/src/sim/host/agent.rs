@@ -246,6 +246,7 @@ impl Agent {
             jobs_max: room.slots,
             wait_s: plan.wait_s,
             running: self.shared.roster.named(),
+            instance: String::new(),
             isolation: String::new(),
         }
     }

@@ -6,3 +6,4 @@ mod names;
 mod neighbours;
 mod sealing_key;
 mod testbox_tokens;
+mod twins;

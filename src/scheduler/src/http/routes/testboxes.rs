@@ -30,6 +30,7 @@ pub(super) async fn consume(
     let ask = Ask::of(host, body)?;
     // What it was read into is not kept while the host waits.
     drop(request);
+    let _presence = core.presence(host, &ask.offerer.session)?;
     Ok(ok(&core.consume(ask).await?))
 }
 
@@ -42,6 +43,7 @@ pub(super) async fn heartbeat(
         .identify(&request.credentials(None))?
         .require_host(host)?;
     let beat: HeartbeatRequest = request.read_json(core.config.limits.body_bytes_max).await?;
+    let _presence = core.presence(host, &beat.session)?;
     Ok(ok(&core.heartbeat(host, beat).await?))
 }
 

@@ -1,0 +1,70 @@
+//! Two agents of one name: neither may harm the other one's jobs.
+
+use fairlead_tests::{Agent, Scheduler, Store, jobs, until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long a job may take to begin or end, or a host to show something, seconds.
+const PATIENCE_S: u64 = 90;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes_on() {
+    let folder = TempDir::with_prefix("fairlead-twins-").expect("a temporary folder");
+    let gate = folder.path().join("gate");
+    let scheduler = Scheduler::start(Store::Embedded).await;
+    let http = scheduler.http();
+    let words = ["--kind", "vm,dc", "--memory", "4g"];
+    let first = Agent::start(&scheduler.url(), "twin", &words);
+    let script = format!("while [ ! -e {} ]; do sleep 0.05; done", gate.display());
+    let job = jobs::with(jobs::dc("alice"), &json!({"script": script, "retry": 1}));
+    let id = http.submit(&job).await.remove(0);
+    until("the job runs", PATIENCE_S, async || {
+        (http.field(&id, "job_stage").await == "running").then_some(())
+    })
+    .await;
+    let second = Agent::start(&scheduler.url(), "twin", &words);
+    // Refused, or (as it was) in the first one's place: either way it has asked by then.
+    until("the second one has asked", PATIENCE_S, async || {
+        let log = second.log();
+        (log.contains("refuses") || log.contains("a scheduler answers")).then_some(())
+    })
+    .await;
+    let host = http.get("/scheduler/v1/hosts/twin").await.json();
+    assert!(host["conflict"]["instance"].is_string(), "{host}");
+    assert!(
+        second.log().contains("host_conflict") || second.log().contains("another agent"),
+        "{}",
+        second.log()
+    );
+    std::fs::write(&gate, "").expect("a gate");
+    let ended: Value = until("the job ends", PATIENCE_S, async || {
+        let job = http.job(&id).await;
+        (job["job_stage"] == "finish").then_some(job)
+    })
+    .await;
+    assert_eq!(ended["job_health"], "success", "{ended}");
+    assert_eq!(ended["attempt"], 1, "{ended}");
+    assert!(!first.log().contains("begins a new one"), "{}", first.log());
+    assert!(!second.log().contains("job taken"), "{}", second.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_agent_has_the_host_when_the_first_is_gone() {
+    // A heartbeat each 200 ms: two of them are soon missed.
+    let scheduler = Scheduler::start_with(Store::Embedded, &["--lease", "1200ms"]).await;
+    let http = scheduler.http();
+    let words = ["--kind", "vm,dc", "--memory", "4g", "--wait", "1"];
+    let mut first = Agent::start(&scheduler.url(), "twin", &words);
+    until("the first has the host", PATIENCE_S, async || {
+        first.log().contains("a scheduler answers").then_some(())
+    })
+    .await;
+    first.kill();
+    let second = Agent::start(&scheduler.url(), "twin", &words);
+    let id = http.submit(&jobs::dc("alice")).await.remove(0);
+    until("the second runs its job", PATIENCE_S, async || {
+        (http.field(&id, "job_health").await == "success").then_some(())
+    })
+    .await;
+    drop(second);
+}
