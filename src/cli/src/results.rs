@@ -1,6 +1,6 @@
 //! The table at the end of `run` and `submit -m`: one row a job.
 
-use fairlead_job::{Cause, Health, Stage, units::counted};
+use fairlead_job::{Cause, DataReadiness, Health, Stage, units::counted};
 use serde::Serialize;
 
 use crate::{
@@ -35,6 +35,9 @@ pub(crate) struct Ending {
     pub(crate) success: bool,
     /// Whether it has ended; when following was stopped before, not all have.
     pub(crate) ended: bool,
+    /// Whether a part of its results never came.
+    #[serde(skip)]
+    pub(crate) is_incomplete: bool,
 }
 
 impl Ending {
@@ -71,6 +74,8 @@ impl Ending {
             },
             success: job.succeeded(),
             ended: job.stage().is_terminal(),
+            is_incomplete: seen
+                .is_some_and(|seen| seen.job_data_readiness == DataReadiness::Incomplete.as_str()),
         }
     }
 }
@@ -153,10 +158,8 @@ pub(crate) fn rows(endings: &[Ending], terminal: bool) -> String {
     }
     let mut lines = vec![grid.render(terminal), String::new()];
     let told = |ending: &&Ending| {
-        ending.ended
-            && !ending.success
-            && !ending.reason.is_empty()
-            && ending.job_health != "cancel"
+        let wanting = !ending.success || ending.is_incomplete;
+        ending.ended && wanting && !ending.reason.is_empty() && ending.job_health != "cancel"
     };
     for ending in endings.iter().filter(told).take(REASONS_MAX) {
         lines.push(harmless(&format!(
@@ -225,6 +228,7 @@ mod tests {
             result: "/data/result/1".into(),
             success: health == "success",
             ended: true,
+            is_incomplete: false,
         }
     }
 

@@ -191,6 +191,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
                 exit_code: None,
                 reason: "agent restarted".to_owned(),
                 ran: true,
+                lost: None,
             });
             folder.save(&journal)?;
         }

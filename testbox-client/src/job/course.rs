@@ -443,13 +443,15 @@ impl Course {
             over
         };
         let (verdict, pumped, over) = tokio::join!(supervising, pumping, timing);
-        if let Err(error) = pumped {
+        let lost = pumped.err().map(|error| {
             tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
-        }
-        match verdict {
+            format!("a part of its output could not be kept on the testbox: {error}")
+        });
+        let end = match verdict {
             Ok(verdict) => ended(verdict, &program, over),
             Err(error) => Some(unwatched(&error)),
-        }
+        };
+        end.map(|end| End { lost, ..end })
     }
 
     fn report(

@@ -30,13 +30,12 @@ pub(crate) async fn deliver(
         shipper.rest().await;
         let left_out = upload_all(context, folder, journal).await;
         readiness = DataReadiness::Uploaded;
-        if !left_out.is_empty() {
+        let left_out = (!left_out.is_empty())
+            .then(|| format!("results were left out: {}", left_out.join("; ")));
+        for missing in end.lost.iter().chain(&left_out) {
             readiness = DataReadiness::Incomplete;
             let separator = if reason.is_empty() { "" } else { "; " };
-            reason = format!(
-                "{reason}{separator}results were left out: {}",
-                left_out.join("; ")
-            );
+            reason = format!("{reason}{separator}{missing}");
         }
     }
     let mut update = update_of(journal, Stage::Finish);

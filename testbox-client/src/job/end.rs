@@ -13,6 +13,7 @@ pub(super) fn unrun(health: Health, reason: String) -> End {
         exit_code: None,
         reason,
         ran: false,
+        lost: None,
     }
 }
 
@@ -46,6 +47,7 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
         reason,
         exit_code,
         ran: exit_code.is_some(),
+        lost: None,
     })
 }
 
@@ -57,6 +59,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             exit_code: Some(code),
             reason,
             ran: true,
+            lost: None,
         })
     };
     match verdict {

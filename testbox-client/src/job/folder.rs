@@ -65,12 +65,16 @@ pub(crate) struct End {
     pub(crate) reason: String,
     /// Whether it ran at all, so that there may be results.
     pub(crate) ran: bool,
+    /// Why a part of its output is lost, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<String>,
 }
 
 impl End {
-    /// Whether it is the machine that could not begin the job.
+    /// Whether it is the machine that could not begin the job, or not keep its output.
     pub(crate) fn is_fault(&self) -> bool {
-        !self.ran && self.health == Health::AbortProvider.as_str()
+        let not_begun = !self.ran && self.health == Health::AbortProvider.as_str();
+        not_begun || self.lost.is_some()
     }
 }
 

@@ -101,6 +101,22 @@ mod tests {
         assert_eq!(text, format!("hello{}", cut_line(5)));
     }
 
+    /// A full disk does not block the job, and is told.
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_read_all_the_same_and_the_error_returned() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).unwrap();
+        let write = tokio::task::spawn_blocking(move || {
+            io::Write::write_all(&mut writer, &[b'x'; 1 << 20])
+        });
+        let full = OpenOptions::new().write(true).open("/dev/full").await;
+        let size = watch::Sender::new(0);
+        let pumped = pump(reader, full.unwrap(), u64::MAX, &size, &Notify::new()).await;
+        write.await.unwrap().unwrap();
+        assert_eq!(pumped.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(*size.borrow(), 0);
+    }
+
     #[tokio::test]
     async fn much_output_does_not_stop() {
         static MUCH: [u8; 1 << 20] = [b'x'; 1 << 20];

@@ -12,7 +12,12 @@ use crate::{
 };
 
 fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"));
+    spawn(&mut command, fake, folder, more)
+}
+
+fn spawn(command: &mut Command, fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
+    command
         .args(["--server", &fake.url(), "--host", "box"])
         .args(["--kind", "vm,dc", "--memory", "1g"])
         .arg("--work-dir")
@@ -54,6 +59,29 @@ async fn a_signal_stops_it_in_order() {
         assert!(!is_alive(&pid));
         assert_eq!(fake.end("7").await["job_health"], "abort_provider");
     }
+}
+
+/// Its disk takes no more than 8 KB a file, as one that is full. The job ended `success`, `uploaded`, and empty.
+#[tokio::test]
+async fn an_output_that_cannot_be_kept_makes_the_results_incomplete() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut command = Command::new("/bin/sh");
+    let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_fairlead-testbox")]);
+    let mut child = spawn(&mut command, &fake, &folder, &[]);
+    // The pipe takes it: only the agent writes a file.
+    fake.grant(script("7", "head -c 100000 /dev/zero | tr '\\0' x; exit 0"));
+    let end = fake.end("7").await;
+    assert_eq!(end["job_data_readiness"], "incomplete", "{end:?}");
+    assert!(
+        end["reason"].contains("output could not be kept"),
+        "{end:?}"
+    );
+    assert_eq!(end["exit_code"], "0", "{end:?}");
+    // What was kept is there.
+    assert!(fake.with(|state| state.log("7").starts_with("xxx")));
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
 }
 
 #[tokio::test]
