@@ -44,6 +44,7 @@ mod metrics;
 mod numbers;
 mod old_months;
 mod overdue;
+mod parts;
 mod peers;
 mod queues;
 mod record;

@@ -74,6 +74,9 @@ impl Replica {
         core.join().await?;
         let at = core.restore().await?;
         core.accounts.warn_of_unnamed_hosts();
+        if let Err(error) = core.sweep_parts() {
+            tracing::warn!(%error, "parts of uploads that were broken off could not be removed");
+        }
         core.tasks
             .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
         core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));

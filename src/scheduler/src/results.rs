@@ -13,10 +13,18 @@ use futures_util::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use crate::{clock::utc_date, core::Core, refusal::Refusal, speaker::Speaker};
+use crate::{
+    clock::utc_date,
+    core::Core,
+    parts::{Part, is_part},
+    refusal::Refusal,
+    speaker::Speaker,
+};
 
-/// Ends the names of uploads that are not whole yet.
-const PART: &str = ".part";
+/// Longest name of a file or folder, bytes: what file systems take.
+const NAME_MAX: usize = 255;
+/// What comes later than this after a job's end is not taken, ms: a testbox may have been cut off for hours.
+const LATE_MS: u64 = 24 * 3_600_000;
 /// Longest relative path of a result file, bytes.
 const PATH_MAX: usize = 1024;
 /// Largest append to a log, bytes.
@@ -106,6 +114,9 @@ fn checked(path: &str) -> Result<PathBuf, Refusal> {
     if path.contains('\0') || path.contains('\\') {
         return Err(bad("it holds a NUL or a backslash"));
     }
+    if path.split('/').any(|name| name.len() > NAME_MAX) {
+        return Err(bad("a name in it is longer than 255 bytes"));
+    }
     let path = Path::new(path.trim_start_matches('/'));
     if path
         .components()
@@ -136,6 +147,11 @@ fn io_refusal(error: &std::io::Error) -> Refusal {
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory => Refusal::new(
             ErrorCode::BadName,
             "a folder is where a file should be, or the other way round",
+            "choose another name",
+        ),
+        std::io::ErrorKind::InvalidFilename => Refusal::new(
+            ErrorCode::BadName,
+            "the name is too long, or has characters that the replica's disk does not take",
             "choose another name",
         ),
         _ => {
@@ -173,7 +189,7 @@ async fn open(target: &Path) -> Result<Found, Refusal> {
             .map_err(|error| io_refusal(&error))?
         {
             let mut name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(PART) {
+            if is_part(&name) {
                 continue;
             }
             if entry.file_type().await.is_ok_and(|kind| kind.is_dir()) {
@@ -240,9 +256,31 @@ impl Core {
         ))
     }
 
-    /// Stores an uploaded file, whole or not at all. Returns its size.
+    /// Refuses what comes too late: the job has ended, and its results are in, or will not come any more.
+    pub(crate) fn check_open(&self, state: &JobState, speaker: Speaker) -> Result<(), Refusal> {
+        use fairlead_job::DataReadiness::{Complete, Uploaded};
+        let are_in = matches!(state.data_readiness, Uploaded | Complete);
+        let is_late = self.clock.wall_ms() > state.end_ms.saturating_add(LATE_MS);
+        // What an earlier attempt left is kept beside the present one's results.
+        let sealed = is_late || (are_in && speaker == Speaker::Present);
+        if !state.stage.is_terminal() || !sealed {
+            return Ok(());
+        }
+        let id = state.job_id;
+        Err(Refusal::new(
+            ErrorCode::Closed,
+            format!(
+                "the results of job {id} are sealed: it has ended, and they are {}",
+                state.data_readiness
+            ),
+            "nothing more is taken",
+        ))
+    }
+
+    /// Stores an uploaded file, whole or not at all, if the job's results are still open by then. Returns its size.
     pub(crate) async fn store_upload<S, B, E>(
         &self,
+        (id, speaker): (JobId, Speaker),
         target: &Path,
         mut body: S,
     ) -> Result<u64, Refusal>
@@ -265,36 +303,30 @@ impl Core {
         tokio::fs::create_dir_all(folder)
             .await
             .map_err(|error| io_refusal(&error))?;
-        let part = folder.join(format!(".{}{PART}", uuid::Uuid::new_v4().simple()));
-        let outcome = self.write_part(&part, &mut body).await;
-        let outcome = match outcome {
-            // A hard link fails when the name is taken meanwhile, a rename would replace it.
-            Ok(size) => tokio::fs::hard_link(&part, target)
-                .await
-                .map(|()| size)
-                .map_err(|error| match error.kind() {
-                    std::io::ErrorKind::AlreadyExists => Refusal::new(
-                        ErrorCode::Conflict,
-                        "the file exists",
-                        "a result file is written once",
-                    ),
-                    _ => io_refusal(&error),
-                }),
-            Err(refusal) => Err(refusal),
-        };
-        if let Err(error) = tokio::fs::remove_file(&part).await {
-            tracing::warn!(%error, "a part of an upload could not be removed");
-        }
-        outcome
+        let part = self.new_part(folder).await;
+        let part = part.map_err(|error| io_refusal(&error))?;
+        let size = self.write_part(&part, &mut body).await?;
+        self.check_open(&self.job(id).await?.state, speaker)?;
+        // A hard link fails when the name is taken meanwhile, a rename would replace it.
+        let linked = tokio::fs::hard_link(&part.path, target).await;
+        linked.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Refusal::new(
+                ErrorCode::Conflict,
+                "the file exists",
+                "a result file is written once",
+            ),
+            _ => io_refusal(&error),
+        })?;
+        Ok(size)
     }
 
-    async fn write_part<S, B, E>(&self, part: &Path, body: &mut S) -> Result<u64, Refusal>
+    async fn write_part<S, B, E>(&self, part: &Part, body: &mut S) -> Result<u64, Refusal>
     where
         S: Stream<Item = Result<B, E>> + Unpin,
         B: Buf,
         E: Into<Refusal>,
     {
-        let mut file = tokio::fs::File::create(part)
+        let mut file = tokio::fs::File::create(&part.path)
             .await
             .map_err(|error| io_refusal(&error))?;
         let (mut size, limit) = (0u64, self.config.limits.upload_bytes_max);
@@ -450,6 +482,7 @@ mod tests {
             "a/./../..",
             "x\0",
             "a\\b",
+            &format!("a/{}", "x".repeat(256)),
             &"x".repeat(2000),
         ] {
             assert!(checked(bad).is_err(), "{bad:?}");

@@ -273,6 +273,11 @@ fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> R
     let Some(wanted) = readiness.filter(|wanted| *wanted != next.data_readiness) else {
         return Ok(());
     };
+    let are_in = next.data_readiness == DataReadiness::Uploaded && next.stage.is_terminal();
+    if are_in && wanted == DataReadiness::Incomplete {
+        // The same end again, by an agent that did not hear the answer: its results are sealed, so none was taken.
+        return Ok(());
+    }
     // A job that seemed to leave nothing behind may still deliver.
     let open = matches!(
         next.data_readiness,
@@ -446,6 +451,21 @@ mod tests {
             ..claimed
         };
         assert_eq!(apply(&told_to_stop, &end).unwrap().reason, "stopped by ann");
+    }
+
+    #[test]
+    fn results_that_are_in_stay_in() {
+        let held = JobState {
+            stage: Stage::Running,
+            running_ms: 1,
+            ..state(1)
+        };
+        let end = [("job_stage", "finish"), ("job_data_readiness", "uploaded")];
+        let end = apply(&held, &end).unwrap();
+        let again = apply(&end, &[("job_data_readiness", "incomplete")]).unwrap();
+        assert_eq!(again.data_readiness, DataReadiness::Uploaded);
+        let complete = apply(&end, &[("job_data_readiness", "complete")]).unwrap();
+        assert_eq!(complete.data_readiness, DataReadiness::Complete);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! health and data readiness, so that nobody sees a job finished whose results are missing. Each step
 //! may be repeated from the start, by a restarted agent too.
 
-use fairlead_api::{ClientError, UploadBody};
+use fairlead_api::{ClientError, ErrorCode, UploadBody};
 use fairlead_job::{DataReadiness, Stage};
 
 use super::{
@@ -73,9 +73,14 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
             context.client.upload(&remote, job_id, token, body)
         };
         if let Err(error) = until_answered(job_id, "upload", upload).await {
+            if error.code() == Some(ErrorCode::Closed) {
+                // All was delivered before, and the answer was lost: the results are sealed.
+                tracing::info!(job_id, %error, "the results are in already");
+                break;
+            }
             results.leave_out(format!("'{name}': {error}"));
             // No file of this job will be taken any more.
-            if matches!(error.status(), Some(401 | 403 | 404 | 423)) {
+            if matches!(error.status(), Some(401 | 403 | 404)) {
                 break;
             }
         }

@@ -81,8 +81,6 @@ impl Remover {
     /// Removes what is no folder from this one (`None`: the top), and moves its folders up.
     fn empty(&mut self, folder: Option<&OwnedFd>) {
         let here = folder.unwrap_or(&self.top);
-        // Its owner may have taken away the right to write.
-        let writable = fchmod(here, Mode::RWXU);
         let entries = Dir::read_from(here).and_then(|dir| {
             dir.filter(|entry| {
                 !entry
@@ -93,14 +91,17 @@ impl Remover {
         });
         let entries = match entries {
             Ok(entries) => entries,
-            Err(error) => {
-                self.note(writable);
-                return self.note(Err(error));
-            }
+            Err(error) => return self.note(Err(error)),
         };
         for entry in entries {
-            let name = entry.file_name();
-            let outcome = self.remove_entry(folder, name, entry.file_type());
+            let (name, kind) = (entry.file_name(), entry.file_type());
+            let mut outcome = self.remove_entry(folder, name, kind);
+            if outcome == Err(Errno::ACCESS) {
+                // Its owner may have taken away the right to write.
+                let here = folder.unwrap_or(&self.top);
+                outcome = fchmod(here, Mode::RWXU);
+                outcome = outcome.and_then(|()| self.remove_entry(folder, name, kind));
+            }
             self.note(outcome);
         }
     }
@@ -127,13 +128,10 @@ impl Remover {
             self.folders.push(name.to_owned());
             return Ok(());
         }
-        // One without entries goes at once; the others are made writable, since to move one changes it.
-        if unlinkat(here, name, AtFlags::REMOVEDIR).is_ok() {
-            return Ok(());
-        }
         loop {
             self.made += 1;
             let up = CString::new(format!(".removed-{}", self.made)).map_err(|_| Errno::INVAL)?;
+            // To move one changes it, so it must be writable.
             let moved = renameat(here, name, &self.top, &up).or_else(|error| match error {
                 Errno::ACCESS | Errno::PERM => {
                     rustix::fs::chmodat(here, name, Mode::RWXU, AtFlags::empty())?;

@@ -7,3 +7,4 @@ mod neighbours;
 mod sealing_key;
 mod testbox_tokens;
 mod twins;
+mod uploads;

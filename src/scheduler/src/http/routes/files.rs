@@ -55,7 +55,12 @@ pub(super) async fn append_log(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let attempt = speaks_for(&core, &request, id).await?;
+    let (state, speaker) = speaker(&core, &request, id).await?;
+    core.check_open(&state, speaker)?;
+    let attempt = match speaker {
+        Speaker::Present => state.attempt,
+        Speaker::Earlier(attempt) => attempt,
+    };
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
     let size = core.append_log(id, attempt, offset, &bytes).await?;
@@ -64,14 +69,6 @@ pub(super) async fn append_log(
 }
 
 /// Which attempt the request may write for.
-async fn speaks_for(core: &Core, request: &Request, id: JobId) -> Result<u16, Refusal> {
-    let (job, speaker) = speaker(core, request, id).await?;
-    Ok(match speaker {
-        Speaker::Present => job.attempt,
-        Speaker::Earlier(attempt) => attempt,
-    })
-}
-
 async fn speaker(
     core: &Core,
     request: &Request,
@@ -101,15 +98,7 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
     };
     let id = job_id(id)?;
     let (state, speaker) = speaker(&core, &request, id).await?;
-    let complete = fairlead_job::DataReadiness::Complete;
-    if speaker == Speaker::Present && state.stage.is_terminal() && state.data_readiness == complete
-    {
-        return Err(Refusal::new(
-            ErrorCode::Closed,
-            format!("the results of job {id} are complete"),
-            "nothing more is taken",
-        ));
-    }
+    core.check_open(&state, speaker)?;
     let path = request.path.get(1..).unwrap_or_default().join("/");
     let target = core.upload_target(&state, speaker, &path)?;
     let Some(body) = request.take_body() else {
@@ -119,7 +108,7 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
             "send the file's bytes",
         ));
     };
-    let size = core.store_upload(&target, body).await?;
+    let size = core.store_upload((id, speaker), &target, body).await?;
     core.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
