@@ -256,7 +256,7 @@ mod tests {
             }),
             ..host()
         };
-        assert!(all(&[host.clone()], 8_500, false).contains("waiting,conflict"));
+        assert!(all(std::slice::from_ref(&host), 8_500, false).contains("waiting,conflict"));
         let text = one(&host, 8_500);
         assert!(
             text.contains("agent other has the same name and is refused, last 3.5s ago"),

@@ -163,7 +163,6 @@ impl Ask {
             }
         }
         check_agent(&request)?;
-        check_name("arch", &request.arch)?;
         let kinds = kinds(&request.kinds)?;
         if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
             return bad(

@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use fairlead_api::{ConflictView, ConsumeRequest, ErrorCode};
 use fairlead_dispatch::Millis;
 
-use crate::{core::Core, refusal::Refusal};
+use crate::{accounts::check_name, core::Core, refusal::Refusal};
 
 /// Longest name of an instance, bytes.
 const INSTANCE_MAX: usize = 128;
@@ -128,7 +128,7 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
             ));
         }
     }
-    Ok(())
+    check_name("arch", &request.arch)
 }
 
 impl Core {

@@ -134,15 +134,14 @@ fn instance(work_dir: &Path) -> io::Result<String> {
     let file = work_dir.join("instance");
     let kept = fs::read_to_string(&file).ok();
     let kept = kept.and_then(|text| text.trim().parse::<uuid::Uuid>().ok());
-    let id = match kept {
-        Some(id) => id,
-        None => {
-            let id = uuid::Uuid::new_v4();
-            let next = work_dir.join("instance.next");
-            fs::write(&next, format!("{id}\n"))?;
-            fs::rename(next, &file)?;
-            id
-        }
+    let id = if let Some(id) = kept {
+        id
+    } else {
+        let id = uuid::Uuid::new_v4();
+        let next = work_dir.join("instance.next");
+        fs::write(&next, format!("{id}\n"))?;
+        fs::rename(next, &file)?;
+        id
     };
     // Without one, all boots of the machine are the same.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -4,7 +4,7 @@
 
 use std::{
     ffi::OsString,
-    io,
+    io::{self, PipeWriter},
     os::{fd::OwnedFd, unix::process::ExitStatusExt},
     path::PathBuf,
     process::{ExitStatus, Stdio},
@@ -116,38 +116,47 @@ impl Drop for Group {
     }
 }
 
+/// What is started for a workload, and where it has a user of its own, that and what its launcher is told. Its output
+/// goes into `writer`.
+fn command_of(
+    launch: Launch,
+    writer: &PipeWriter,
+) -> io::Result<(Command, Option<(JobUser, Post)>)> {
+    let Some(user) = launch.user else {
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .env_clear()
+            .envs(launch.env)
+            .current_dir(&launch.folder)
+            .stdin(Stdio::null());
+        return Ok((command, None));
+    };
+    // Else it could not open what `/dev/stderr` names.
+    let uid = rustix::process::Uid::from_raw(user.uid);
+    rustix::fs::fchown(writer, Some(uid), None)?;
+    let post = Post::of(&Order {
+        uid: user.uid,
+        folder: launch.folder.into(),
+        program: launch.program,
+        args: launch.args,
+        env: launch
+            .env
+            .into_iter()
+            .chain([(MARK.to_owned(), launch.run)])
+            .collect(),
+    })?;
+    Ok((Command::from(post.command()?), Some((user, post))))
+}
+
 impl Workload {
     /// Starts it; its output comes out of the pipe.
     pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
-        let (mut command, launched) = match launch.user {
-            Some(user) => {
-                // Else it could not open what `/dev/stderr` names.
-                let uid = rustix::process::Uid::from_raw(user.uid);
-                rustix::fs::fchown(&writer, Some(uid), None)?;
-                let mark = (MARK.to_owned(), launch.run.clone());
-                let post = Post::of(&Order {
-                    uid: user.uid,
-                    folder: launch.folder.into(),
-                    program: launch.program,
-                    args: launch.args,
-                    env: launch.env.into_iter().chain([mark]).collect(),
-                })?;
-                (Command::from(post.command()?), Some((user, post)))
-            }
-            None => {
-                let mut command = Command::new(&launch.program);
-                command
-                    .args(&launch.args)
-                    .env_clear()
-                    .envs(launch.env)
-                    .current_dir(&launch.folder)
-                    .stdin(Stdio::null());
-                (command, None)
-            }
-        };
+        let run = launch.run.clone();
+        let (mut command, launched) = command_of(launch, &writer)?;
         command
-            .env(MARK, &launch.run)
+            .env(MARK, &run)
             .stdout(OwnedFd::from(writer.try_clone()?))
             .stderr(OwnedFd::from(writer))
             .process_group(0)
@@ -161,7 +170,7 @@ impl Workload {
             group: Group(pid.and_then(Pid::from_raw)),
             child,
             _own: own,
-            run: launch.run,
+            run,
             launched,
             oom_before,
         };

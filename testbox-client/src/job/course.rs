@@ -443,10 +443,7 @@ impl Course {
             over
         };
         let (verdict, pumped, over) = tokio::join!(supervising, pumping, timing);
-        let lost = pumped.err().map(|error| {
-            tracing::warn!(job_id = journal.job_id, %error, "a part of the output could not be kept");
-            format!("a part of its output could not be kept on the testbox: {error}")
-        });
+        let lost = pumped.err().map(|error| lost_output(journal, &error));
         let end = match verdict {
             Ok(verdict) => ended(verdict, &program, over),
             Err(error) => Some(unwatched(&error)),
@@ -480,6 +477,13 @@ impl Course {
         // Nobody listens when the agent has gone already.
         let _ = self.over.send(over).await;
     }
+}
+
+/// Why a part of a job's output is lost, for people.
+fn lost_output(journal: &Journal, error: &io::Error) -> String {
+    let job_id = &journal.job_id;
+    tracing::warn!(job_id, %error, "a part of the output could not be kept");
+    format!("a part of its output could not be kept on the testbox: {error}")
 }
 
 /// How a job ends that ran out of sight.

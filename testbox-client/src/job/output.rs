@@ -107,7 +107,7 @@ mod tests {
         let (reader, mut writer) = io::pipe().unwrap();
         let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).unwrap();
         let write = tokio::task::spawn_blocking(move || {
-            io::Write::write_all(&mut writer, &[b'x'; 1 << 20])
+            io::Write::write_all(&mut writer, &vec![b'x'; 1 << 20])
         });
         let full = OpenOptions::new().write(true).open("/dev/full").await;
         let size = watch::Sender::new(0);

@@ -22,7 +22,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     let top = match openat(CWD, path, FOLDER, Mode::empty()) {
         Ok(top) => top,
         Err(Errno::NOENT) => return Ok(()),
-        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(std::fs::remove_file(path)?),
+        Err(Errno::NOTDIR | Errno::LOOP) => return std::fs::remove_file(path),
         Err(_) => {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
             openat(CWD, path, FOLDER, Mode::empty())?

@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) heartbeat_ms: u64,
     /// Told in each heartbeat's answer.
     pub(crate) renewals: Vec<Renewal>,
+    /// What requests for work and heartbeats must come with, if anything.
+    pub(crate) token: Option<String>,
 }
 
 impl State {
@@ -216,8 +218,17 @@ fn routes(
     let shared = warp::any().map(move || Arc::clone(&shared));
     let testboxes = warp::path!("scheduler" / "v1" / "testboxes" / String / String)
         .and(shared.clone())
+        .and(warp::header::optional::<String>("authorization"))
         .and(warp::body::json())
-        .then(|_host: String, what: String, shared, body| testbox(what, shared, body));
+        .then(
+            |_host: String, what: String, shared: Arc<Shared>, who: Option<String>, body| async move {
+                if is_known(&shared, who.as_deref()) {
+                    testbox(what, shared, body).await
+                } else {
+                    refusal(401, "the token is wrong")
+                }
+            },
+        );
     let jobs = warp::path!("scheduler" / "v1" / "jobs" / String / String)
         .and(shared.clone())
         .and(warp::query::<Query>())
@@ -244,6 +255,11 @@ fn routes(
             })
         });
     testboxes.or(jobs).unify().or(results).unify().boxed()
+}
+
+fn is_known(shared: &Shared, who: Option<&str>) -> bool {
+    let token = shared.with_quietly(|state| state.token.clone());
+    token.is_none_or(|token| who == Some(&format!("Bearer {token}")))
 }
 
 async fn testbox(what: String, shared: Arc<Shared>, body: Value) -> Response {

@@ -84,6 +84,33 @@ async fn an_output_that_cannot_be_kept_makes_the_results_incomplete() {
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
 }
 
+/// Whether a dead process waits for this one to reap it.
+fn has_zombies(agent: u32) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines =
+        processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
+    lines.any(|line| {
+        let fields = line.rsplit(") ").next().unwrap_or_default();
+        fields.starts_with(&format!("Z {agent} "))
+    })
+}
+
+#[tokio::test]
+async fn orphans_of_a_job_are_killed_and_reaped() {
+    let (fake, folder) = (Fake::start(), folder());
+    let mut child = start(&fake, &folder, &["--keep"]);
+    let text = "(setsid sh -c 'echo $$ > $RESULT_ROOT/orphan; exec sleep 1000' &)
+        while [ ! -s $RESULT_ROOT/orphan ]; do sleep 0.02; done";
+    fake.grant(script("7", text));
+    assert_eq!(fake.end("7").await["job_health"], "success");
+    let orphan = std::fs::read_to_string(results(&folder, "7").join("orphan")).unwrap();
+    let agent = child.id().unwrap();
+    let is_gone = || (!is_alive(orphan.trim()) && !has_zombies(agent)).then_some(());
+    poll("it is gone", is_gone).await;
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+}
+
 #[tokio::test]
 async fn a_second_signal_kills_at_once() {
     let (fake, folder) = (Fake::start(), folder());

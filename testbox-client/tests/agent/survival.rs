@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fairlead_testbox::AgentEvent;
+use fairlead_testbox::{AgentConfig, AgentEvent};
 
 use crate::{
     fake::{Fake, State, poll},
@@ -31,6 +31,29 @@ async fn a_job_that_ends_while_no_scheduler_is_there_is_delivered_later() {
     // And it works on.
     fake.grant(crate::testbox::script("8", "exit 0"));
     fake.end("8").await;
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_file_is_read_again_when_its_token_is_refused() {
+    let (fake, folder) = (Fake::start(), folder());
+    let file = folder.path().join("token");
+    std::fs::write(&file, "one\n").unwrap();
+    fake.with(|state| state.token = Some("one".to_owned()));
+    let testbox = Testbox::start(AgentConfig {
+        token: Some("one".to_owned()),
+        token_file: Some(file.clone()),
+        ..config(&fake, &folder, DC)
+    });
+    let asked = |state: &State| (!state.asked.is_empty()).then_some(());
+    fake.until("it asks", asked).await;
+    fake.with(|state| state.token = Some("two".to_owned()));
+    // The request that is open brings one, and the next is refused until the file has the new token.
+    for id in ["7", "8"] {
+        fake.grant(crate::testbox::script(id, "exit 0"));
+        std::fs::write(&file, "two\n").unwrap();
+        assert_eq!(fake.end(id).await["job_health"], "success");
+    }
     testbox.stopped().await.unwrap();
 }
 
