@@ -56,6 +56,11 @@ impl Http {
         }
     }
 
+    /// Its bearer token, if it has one.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// The address asked.
     pub fn base(&self) -> &str {
         &self.base

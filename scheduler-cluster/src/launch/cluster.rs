@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     net::TcpListener,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
@@ -190,7 +191,9 @@ impl Cluster {
             )
         };
         let path = self.folder.log(number);
-        let log = File::options().create(true).append(true).open(&path);
+        let mut options = File::options();
+        options.create(true).append(true).mode(0o600);
+        let log = options.open(&path);
         let log = log.map_err(|cause| LaunchError::file(&path, cause))?;
         let settings = &self.memory.settings;
         let mut command = Command::new(&replica.binary);

@@ -1,8 +1,9 @@
 //! The launcher's folder: what is remembered in it, and who may change it.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -109,8 +110,13 @@ impl Folder {
     /// Makes the folder if need be, and takes it for one command.
     pub(super) fn lock(&self) -> Result<Lock, LaunchError> {
         let failed = |cause| LaunchError::file(&self.path, cause);
-        fs::create_dir_all(self.path.join("logs")).map_err(failed)?;
-        let file = File::create(self.path.join("lock")).map_err(failed)?;
+        fs::create_dir_all(&self.path).map_err(failed)?;
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(self.path.join("logs")).map_err(failed)?;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(self.path.join("lock")).map_err(failed)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Lock(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(LaunchError::usage(

@@ -306,6 +306,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "the job as an initrd for hw testboxes",
     ),
     row(
+        "GET",
+        "/srv/boot/*path",
+        Caller::Anybody,
+        "kernels and initrds that the operator put into the data folder",
+    ),
+    row(
         "POST",
         "/result/*path",
         Caller::JobToken,

@@ -11,7 +11,9 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
     plan::LIMITED,
 };
-use fairlead_scheduler::{Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, Server};
+use fairlead_scheduler::{
+    Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
@@ -73,6 +75,13 @@ pub(crate) struct ServeArgs {
     /// never
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
     keep_months: u32,
+    /// Mode of result files, octal: 0640 lets a group read them, for labs that share results by NFS or a web server. All
+    /// else is the scheduler's user's alone
+    #[arg(long, value_name = "MODE", default_value = "0600", value_parser = results_mode)]
+    results_mode: u32,
+    /// The group that result files are given to, by name or number
+    #[arg(long, value_name = "GROUP", value_parser = results_group)]
+    results_group: Option<u32>,
     /// Lets every account use queue vip
     #[arg(long)]
     vip_for_all: bool,
@@ -126,6 +135,28 @@ impl SiteArgs {
 /// At least one second: 0 would mean no limit.
 fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1000).max(1)
+}
+
+/// `0640`: owner reads and writes, and others do not write.
+fn results_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    mode.filter(|mode| mode & 0o600 == 0o600 && mode & !0o664 == 0)
+        .ok_or_else(|| {
+            "an octal mode that lets the owner read and write: 0600, 0640, 0644, 0660 or 0664"
+                .to_owned()
+        })
+}
+
+/// A group's number, or the number of the one of this name.
+fn results_group(text: &str) -> Result<u32, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    match nix::unistd::Group::from_name(text) {
+        Ok(Some(group)) => Ok(group.gid.as_raw()),
+        Ok(None) => Err("there is no such group on this machine".to_owned()),
+        Err(error) => Err(format!("groups cannot be looked up: {error}")),
+    }
 }
 
 /// `boot=20m`.
@@ -220,6 +251,10 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         vip_for_all: args.vip_for_all,
         suspect_after: args.suspect_after,
         keep_months: args.keep_months,
+        results: ResultFiles {
+            mode: args.results_mode,
+            group: args.results_group,
+        },
         health_check: health_check.transpose()?,
         site,
         connections: ConnectionLimits {

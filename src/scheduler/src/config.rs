@@ -10,7 +10,7 @@ use fairlead_dispatch::CACHE_JOBS;
 use fairlead_job::SiteDefaults;
 use fairlead_store::ElasticConfig;
 
-use crate::HealthCheck;
+use crate::{HealthCheck, ResultFiles};
 
 /// Which store.
 #[derive(Debug, Clone)]
@@ -144,6 +144,8 @@ pub struct Config {
     /// For how many whole months after the month of its submit a job is kept; with it go its month's events. Default 0:
     /// for ever.
     pub keep_months: u32,
+    /// Who may read results. Default: the scheduler's user alone, as with all else that it writes.
+    pub results: ResultFiles,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -171,6 +173,7 @@ impl Config {
             suspect_after: 3,
             health_check: None,
             keep_months: 0,
+            results: ResultFiles::default(),
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

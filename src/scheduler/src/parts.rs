@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::core::Core;
+use crate::file_modes::PRIVATE_FOLDER;
 
 /// Ends the names of such files.
 const PART: &str = ".part";
@@ -57,7 +58,9 @@ impl Core {
         let number = uuid::Uuid::new_v4().simple().to_string();
         let path = folder.join(format!(".{number}{PART}"));
         let notes = self.notes();
-        tokio::fs::create_dir_all(&notes).await?;
+        let mut private = tokio::fs::DirBuilder::new();
+        private.recursive(true).mode(PRIVATE_FOLDER);
+        private.create(&notes).await?;
         let note = notes.join(number);
         tokio::fs::write(&note, path.as_os_str().as_encoded_bytes()).await?;
         Ok(Part { path, note })

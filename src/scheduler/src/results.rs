@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use crate::{
     clock::utc_date,
     core::Core,
+    file_modes::{PRIVATE_FILE, private_folders},
     parts::{Part, is_part},
     refusal::Refusal,
     speaker::Speaker,
@@ -165,6 +166,15 @@ fn io_refusal(error: &std::io::Error) -> Refusal {
     }
 }
 
+/// File operations that may wait for a disk, beside the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    done.map_err(|error| io_refusal(&error))
+}
+
 /// What a download found.
 pub(crate) enum Found {
     /// A file and its size.
@@ -300,9 +310,7 @@ impl Core {
             ));
         }
         let folder = target.parent().unwrap_or(target);
-        tokio::fs::create_dir_all(folder)
-            .await
-            .map_err(|error| io_refusal(&error))?;
+        self.make_result_folders(folder).await?;
         let part = self.new_part(folder).await;
         let part = part.map_err(|error| io_refusal(&error))?;
         let size = self.write_part(&part, &mut body).await?;
@@ -326,7 +334,10 @@ impl Core {
         B: Buf,
         E: Into<Refusal>,
     {
-        let mut file = tokio::fs::File::create(&part.path)
+        let mut options = tokio::fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(PRIVATE_FILE);
+        let mut file = options
+            .open(&part.path)
             .await
             .map_err(|error| io_refusal(&error))?;
         let (mut size, limit) = (0u64, self.config.limits.upload_bytes_max);
@@ -346,8 +357,16 @@ impl Core {
                 .await
                 .map_err(|error| io_refusal(&error))?;
         }
+        let (results, part) = (self.config.results, part.path.clone());
+        blocking(move || results.give_file(&part)).await?;
         file.sync_all().await.map_err(|error| io_refusal(&error))?;
         Ok(size)
+    }
+
+    async fn make_result_folders(&self, folder: &Path) -> Result<(), Refusal> {
+        let results = self.config.results;
+        let (data, folder) = (self.config.data_dir.clone(), folder.to_owned());
+        blocking(move || results.make_folders(&data, &folder)).await
     }
 
     /// Opens a result file, or lists a folder.
@@ -370,13 +389,13 @@ impl Core {
     ) -> Result<u64, Refusal> {
         let path = self.log_path(id, attempt);
         if let Some(folder) = path.parent() {
-            tokio::fs::create_dir_all(folder)
-                .await
-                .map_err(|error| io_refusal(&error))?;
+            let folder = folder.to_owned();
+            blocking(move || private_folders(&folder)).await?;
         }
         let mut options = tokio::fs::OpenOptions::new();
         let mut file = options
             .create(true)
+            .mode(PRIVATE_FILE)
             .truncate(false)
             .write(true)
             .open(&path)

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use fairlead_api::{AccountChange, AccountView};
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 use hyper::{
-    Request, Version,
+    Request, Uri, Version,
     body::Incoming,
     service::{Service, service_fn},
 };
@@ -22,6 +22,7 @@ use crate::{
     accounts::set_account,
     connections::{Connection, Connections, Held, Watched},
     core::Core,
+    file_modes::private_folders,
     http,
     peers::HttpPeers,
 };
@@ -102,6 +103,11 @@ impl Server {
             cause,
         })?;
         let store = open_store(&config).await?;
+        let prepared = config.results.prepare(&config.data_dir);
+        prepared.map_err(|cause| StartError::Data {
+            path: config.data_dir.display().to_string(),
+            cause,
+        })?;
         let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
         let advertise = config.advertise.clone();
         let url = advertise.unwrap_or_else(|| format!("http://{address}"));
@@ -161,9 +167,7 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, Sta
         path: config.data_dir.display().to_string(),
         cause,
     };
-    tokio::fs::create_dir_all(&config.data_dir)
-        .await
-        .map_err(data)?;
+    private_folders(&config.data_dir).map_err(data)?;
     Ok(match &config.store {
         StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
         StoreChoice::Elasticsearch(elastic) => {
@@ -174,13 +178,17 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, Sta
     })
 }
 
-/// The request, with how it came where handlers find it.
+/// The request, with how it came where handlers find it. A target without a path (`CONNECT`) gets the shortest one: no
+/// handler has it.
 fn noted(mut request: Request<Incoming>, connection: &Arc<Connection>) -> Request<Incoming> {
     let came = http::Came {
         authority: request.uri().authority().map(ToString::to_string),
         connection: Arc::clone(connection),
     };
     request.extensions_mut().insert(came);
+    if request.uri().path_and_query().is_none() {
+        *request.uri_mut() = Uri::from_static("/");
+    }
     request
 }
 

@@ -87,12 +87,17 @@ impl Core {
         if is_trusted {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Unauthorized,
-            "no job_token was sent",
-            "send the job_token of the grant; a testbox account alone reports nothing of a job",
-        ))
+        Err(no_token())
     }
+}
+
+/// Of a request that needs a job's token, and has none.
+pub(crate) fn no_token() -> Refusal {
+    Refusal::new(
+        ErrorCode::Unauthorized,
+        "no job_token was sent",
+        "send the job_token of the grant; a testbox account alone reports nothing of a job",
+    )
 }
 
 fn wrong_token(id: JobId) -> Refusal {

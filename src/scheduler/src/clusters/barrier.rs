@@ -8,7 +8,11 @@ use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use super::of;
 use crate::{
-    core::Core, explain::why_it_waits, refusal::Refusal, speaker::Speaker, update::Report,
+    core::Core,
+    explain::why_it_waits,
+    refusal::Refusal,
+    speaker::{Speaker, no_token},
+    update::Report,
 };
 
 /// How long a request is held, less than anybody waits for an answer; the testbox asks again.
@@ -25,6 +29,9 @@ impl Core {
     ) -> Result<PeersAnswer, Refusal> {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
         let mut changes = self.changes.listen();
+        if report.token.is_none() {
+            return Err(no_token());
+        }
         let own = self.stored_job(id).await;
         let own = own.map_err(|refusal| self.to_stranger(id, report.token.as_deref(), refusal))?;
         let jobs = self.may_ask(&own.state, report)?;

@@ -4,8 +4,9 @@
 //! when the process ends, however it ends.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -38,7 +39,8 @@ pub(super) struct Opened {
 
 /// Opens or creates the store in `dir`.
 pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
-    fs::create_dir_all(dir).map_err(|error| {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| {
         unusable(
             dir,
             format!("cannot make folder {}: {error}", dir.display()),
@@ -113,6 +115,7 @@ pub(super) fn take_lock(dir: &Path) -> Result<File, StoreError> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(0o600)
         .open(path)
         .map_err(|error| unusable(path, format!("cannot open {shown}: {error}")))?;
     match file.try_lock() {
@@ -155,9 +158,7 @@ fn locked(file: &mut File, path: &Path) -> StoreError {
 /// beside it the same rights.
 fn create_private(path: &PathBuf) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create(true).truncate(false).mode(0o600);
     options
         .open(path)
         .map(drop)
