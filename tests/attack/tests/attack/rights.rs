@@ -69,6 +69,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/scheduler/v1/hosts/:hostname"
                 | "/scheduler/v1/timers"
                 | "/scheduler/v1/timers/:timer"
+                | "/scheduler/v1/whoami"
         ) | ("POST", "/scheduler/v1/jobs/wait")
     )
 }

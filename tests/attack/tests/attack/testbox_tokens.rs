@@ -158,7 +158,7 @@ async fn strangers_do_not_learn_which_jobs_exist() {
             "POST /scheduler/v1/jobs/ID/wait_peer?attempt=1",
             "POST /scheduler/v1/jobs/ID/log?attempt=1&offset=0",
             "POST /result/x/ID/f?job_id=ID",
-            "GET /srv/scheduler/pending-jobs/ID/job.cgz?x=1",
+            "GET /srv/scheduler/pending-jobs/ID/job.cgz?my_account=x",
             "GET /~lkp/cgi-bin/set-job-stage?job_id=ID&job_stage=running",
         ] {
             let mut answers = Vec::new();
