@@ -257,10 +257,10 @@ impl Engine {
             self.atoms.get(&running.host),
             self.atoms.get(&running.group),
         );
-        let (queue, account) = (self.atoms.get(&facts.queue), self.atoms.get(&facts.account));
         let (suite, arch) = (self.atoms.get(&facts.suite), self.atoms.get(&facts.arch));
         let total_mb = running.total_memory_mb.max(facts.memory_mb);
-        let owner = self.ledger.owner(&queue, &account, self.now);
+        let whose = (facts.queue.as_str(), facts.account.as_str());
+        let owner = self.ledger.owner_of(&mut self.atoms, whose, self.now);
         let load = Load {
             kind: facts.kind,
             memory_mb: facts.memory_mb,

@@ -248,8 +248,8 @@ impl Engine {
             self.gates.close(key, until);
         }
         job.submitted = job.submitted.min(self.now);
-        let (queue, account) = (self.atoms.get(&facts.queue), self.atoms.get(&facts.account));
-        let owner = self.ledger.owner(&queue, &account, self.now);
+        let whose = (facts.queue.as_str(), facts.account.as_str());
+        let owner = self.ledger.owner_of(&mut self.atoms, whose, self.now);
         self.ledger.job_waits(owner, self.now);
         let bucket = self.index.insert(key, job, owner, shape);
         self.freshen(bucket);

@@ -9,6 +9,7 @@ use crate::counted::NAMES_MAX;
 use crate::engine::Engine;
 use crate::event::{Cursor, Dimension, JobKey};
 use crate::index::{BucketId, Place};
+use crate::labels::is_label;
 use crate::ledger::{MemberId, Owner};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -255,8 +256,13 @@ impl Engine {
             return true;
         };
         let all_queues = ledger.order.len() <= names_max;
-        let queue_may_go =
-            queue.tally.waiting > 1 || (!all_queues && !counts.queues.contains_key(&*queue.name));
+        // The store counts each label as a queue of its own.
+        let (stored, waiting) = if is_label(&member.turn) {
+            (&member.turn, member.tally.waiting)
+        } else {
+            (&queue.name, queue.tally.waiting)
+        };
+        let queue_may_go = waiting > 1 || (!all_queues && !counts.queues.contains_key(&**stored));
         let account_may_go = if all_queues && ledger.waiting.count <= names_max {
             member.tally.waiting > 1
         } else {

@@ -153,6 +153,8 @@ pub struct Ahead {
     pub in_account: Count,
     /// Accounts of its queue, with waiting jobs, that are next before its own.
     pub accounts: u64,
+    /// Labels of its account's own queue, with waiting jobs, that are next before its own.
+    pub labels: u64,
     /// Queues of its class, with waiting jobs, that are next before its own.
     pub queues: u64,
     /// Queues of higher classes with waiting jobs.

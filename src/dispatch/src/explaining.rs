@@ -12,6 +12,7 @@ use crate::explain::{
 };
 use crate::hosts::{Host, HostId};
 use crate::index::Job;
+use crate::labels::place_of;
 use crate::ledger::{MemberId, Owner, QueueId};
 use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks_of};
 use std::cmp::Reverse;
@@ -69,23 +70,18 @@ impl Engine {
         }
         let now = self.now.max(now.0);
         let shape = plain_shape(&self.atoms, facts);
-        let owner = self.ledger.by_name.get(&*facts.queue).and_then(|id| {
-            let member = self.ledger.queues.get(*id)?.members.get(&*facts.account)?;
-            Some(Owner {
-                queue: *id,
-                member: *member,
-            })
-        });
+        let owner = self.ledger.known_owner(&facts.queue, &facts.account);
+        let (queue, _) = place_of(&facts.queue, &facts.account);
         let policy = self
             .ledger
             .policy
             .queues
-            .get(&facts.queue)
+            .get(queue)
             .copied()
             .unwrap_or_default();
         let standing = owner.map_or_else(
             || QueueStanding {
-                queue: facts.queue.clone(),
+                queue: queue.to_owned(),
                 account: facts.account.clone(),
                 class: policy.priority.min(crate::ledger::CLASS_MAX),
                 weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
@@ -236,7 +232,14 @@ impl Engine {
                 .values()
                 .filter(waits)
                 .filter_map(|id| self.ledger.member_rank(*id, now));
-            ahead.accounts = ranks.filter(|rank| *rank < own).count() as u64;
+            for rank in ranks.filter(|rank| *rank < own) {
+                let other = self.ledger.members.get(rank.2);
+                if other.is_some_and(|other| &*other.account == self.ledger.account(owner)) {
+                    ahead.labels += 1;
+                } else {
+                    ahead.accounts += 1;
+                }
+            }
         }
         let Some(own) = self.ledger.queue_rank(owner.queue, now) else {
             return ahead;

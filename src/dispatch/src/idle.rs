@@ -165,7 +165,7 @@ impl Ledger {
         let Some(queue) = self.queues.get_mut(owner.queue) else {
             return;
         };
-        queue.members.remove(&member.account);
+        queue.members.remove(&member.turn);
         if !queue.members.is_empty() || !queue.tally.is_idle() {
             return;
         }

@@ -258,8 +258,8 @@ impl Engine {
             key,
         } in reached.into_iter().take(REACHED_MAX)
         {
-            let (queue, account) = (self.atoms.get(&queue), self.atoms.get(&account));
-            let owner = self.ledger.owner(&queue, &account, self.now);
+            let whose = (queue.as_str(), account.as_str());
+            let owner = self.ledger.owner_of(&mut self.atoms, whose, self.now);
             if self
                 .ledger
                 .members

@@ -4,10 +4,11 @@
 //! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
 //! on with what it really takes. Never knows hosts or shapes.
 
-use crate::atoms::{Atom, Fixed, Numbers};
+use crate::atoms::{Atom, Atoms, Fixed, Numbers};
 use crate::charges::{Charge, WHOLE};
 use crate::event::JobKey;
 use crate::idle::{Idle, Waiting};
+use crate::labels::place_of;
 use crate::learned::{Learned, UNKNOWN_MS};
 use crate::limits::{LimitedAccounts, queue_admits};
 use crate::meter::{Meter, PRICE_MAX, Pass};
@@ -62,6 +63,7 @@ pub(crate) struct Queue {
     pub allowance: Allowance,
     pub meter: Meter,
     pub tally: Tally,
+    /// Its accounts, or the labels of the one whose it is.
     pub members: BTreeMap<Atom, MemberId>,
     /// Those of them that have jobs in flight or on hosts.
     pub holding: BTreeSet<MemberId>,
@@ -94,10 +96,12 @@ impl Queue {
     }
 }
 
-/// One account in one queue.
+/// One account in one queue, or one label of it in its own.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub account: Atom,
+    /// Its name among those that take turns in its queue: the account's, or the label's.
+    pub turn: Atom,
     /// The account over all queues.
     pub of: AccountId,
     /// Whether it is on the list of those that may be forgotten.
@@ -177,8 +181,20 @@ impl Ledger {
         }
     }
 
-    /// The queue and account of these names, made if they are new.
-    pub(crate) fn owner(&mut self, queue: &Atom, account: &Atom, now: u64) -> Owner {
+    /// Who is charged for jobs of this stored queue and account, made if they are new.
+    pub(crate) fn owner_of(
+        &mut self,
+        atoms: &mut Atoms,
+        (stored, account): (&str, &str),
+        now: u64,
+    ) -> Owner {
+        let (queue, turn) = place_of(stored, account);
+        let names = [queue, turn, account].map(|name| atoms.get(name));
+        self.owner(&names, now)
+    }
+
+    /// The queue, and inside it who takes turns with others, of this account.
+    fn owner(&mut self, [queue, turn, account]: &[Atom; 3], now: u64) -> Owner {
         let queue_id = self
             .by_name
             .get(queue)
@@ -187,13 +203,14 @@ impl Ledger {
         let known = self
             .queues
             .get(queue_id)
-            .and_then(|queue| queue.members.get(account))
+            .and_then(|queue| queue.members.get(turn))
             .copied();
         let member = known.unwrap_or_else(|| {
             let at = self.present_in(queue_id, now);
             let of = self.waiting.join(account);
             let member = self.members.insert(Member {
                 account: Atom::clone(account),
+                turn: Atom::clone(turn),
                 of,
                 is_listed: false,
                 meter: Meter::new(1, at),
@@ -201,7 +218,7 @@ impl Ledger {
                 noted: None,
             });
             if let Some(queue) = self.queues.get_mut(queue_id) {
-                queue.members.insert(Atom::clone(account), member);
+                queue.members.insert(Atom::clone(turn), member);
             }
             self.limit_member(Owner {
                 queue: queue_id,
@@ -215,10 +232,11 @@ impl Ledger {
         }
     }
 
-    /// The queue and account of these names, if they are known.
-    pub(crate) fn known_owner(&self, queue: &str, account: &str) -> Option<Owner> {
+    /// Who is charged for jobs of this stored queue and account, if they are known.
+    pub(crate) fn known_owner(&self, stored: &str, account: &str) -> Option<Owner> {
+        let (queue, turn) = place_of(stored, account);
         let queue = *self.by_name.get(queue)?;
-        let member = *self.queues.get(queue)?.members.get(account)?;
+        let member = *self.queues.get(queue)?.members.get(turn)?;
         Some(Owner { queue, member })
     }
 

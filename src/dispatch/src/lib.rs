@@ -27,6 +27,7 @@ mod hosts;
 mod idle;
 mod index;
 mod known;
+pub mod labels;
 mod learned;
 mod ledger;
 mod limits;

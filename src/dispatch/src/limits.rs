@@ -73,7 +73,7 @@ impl Ledger {
         self.limited.get(&member.account)
     }
 
-    /// An account is new in a queue.
+    /// An account, or a label of it, is new in a queue.
     pub(crate) fn limit_member(&mut self, owner: Owner) {
         let account = self.members.get(owner.member).map(|member| &member.account);
         if let Some(limited) = account.and_then(|name| self.limited.get_mut(name)) {
@@ -131,14 +131,16 @@ impl Ledger {
         for (id, queue) in queues {
             let allowance = policy.queue_limits.get(&*queue.name);
             queue.allowance = allowance.copied().unwrap_or_default();
-            for (name, member) in &queue.members {
-                let Some(allowance) = policy.account_limits.get(&**name) else {
+            for member in queue.members.values() {
+                let Some(known) = members.get(*member) else {
                     continue;
                 };
-                let account = limited.entry(Atom::clone(name)).or_default();
-                let held = members.get(*member).map_or(0, |member| member.tally.held());
+                let Some(allowance) = policy.account_limits.get(&*known.account) else {
+                    continue;
+                };
+                let account = limited.entry(Atom::clone(&known.account)).or_default();
                 account.allowance = *allowance;
-                account.held = account.held.saturating_add(held);
+                account.held = account.held.saturating_add(known.tally.held());
                 account.owners.insert(Owner {
                     queue: id,
                     member: *member,

@@ -7,6 +7,7 @@ use crate::counted::Of;
 use crate::engine::Engine;
 use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
 use crate::known::Reach;
+use crate::labels::queue_of;
 use crate::ledger::MemberId;
 
 /// Dimensions of which enough is here that are pulled for their news at one count, in turn.
@@ -126,6 +127,7 @@ impl Engine {
     /// Whether this is the queue of an account with a queue of its own: both are the same jobs.
     fn is_twin(&self, of: Of<'_>, count: u64, cached: u64) -> bool {
         let Of::Queue(name) = of else { return false };
+        let name = queue_of(name);
         let account = self.cache.counts.accounts.get(name);
         account.is_some_and(|account| account.jobs == count)
             && self.cached_of(Of::Account(name)) == cached
@@ -148,11 +150,7 @@ impl Engine {
     fn cached_of(&self, of: Of<'_>) -> u64 {
         match of {
             Of::Account(name) => self.ledger.waiting.of(name),
-            Of::Queue(name) => {
-                let id = self.ledger.by_name.get(name);
-                let queue = id.and_then(|id| self.ledger.queues.get(*id));
-                queue.map_or(0, |queue| queue.tally.waiting)
-            }
+            Of::Queue(name) => self.ledger.waiting_in(name),
             Of::HostKey(key) => self.index.under(key).map_or(0, |cells| cells.jobs),
         }
     }

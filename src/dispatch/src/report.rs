@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::event::{JobKey, Millis, OfferKey};
 use crate::ledger::Queue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most jobs named in the report of one host; more are only counted.
 pub const REPORT_JOBS_MAX: usize = 64;
@@ -111,6 +111,13 @@ impl Engine {
             .collect()
     }
 
+    fn accounts_in(&self, queue: &Queue) -> u64 {
+        let members = queue.members.values();
+        let members = members.filter_map(|id| self.ledger.members.get(*id));
+        let accounts: BTreeSet<&str> = members.map(|member| &*member.account).collect();
+        accounts.len() as u64
+    }
+
     /// Sum of the weights of the queues that have jobs, by class.
     fn weights(&self) -> BTreeMap<u8, u64> {
         let mut weights: BTreeMap<u8, u64> = BTreeMap::new();
@@ -132,7 +139,7 @@ impl Engine {
             class: queue.class(),
             weight: weight(queue),
             paused: queue.policy.paused,
-            accounts: queue.members.len() as u64,
+            accounts: self.accounts_in(queue),
             waiting: queue.tally.waiting,
             in_flight: queue.tally.in_flight,
             running: queue.tally.running,

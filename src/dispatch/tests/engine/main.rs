@@ -8,6 +8,7 @@ mod explain;
 mod flood;
 mod known;
 mod lab;
+mod labels;
 mod limits;
 mod model;
 mod order;

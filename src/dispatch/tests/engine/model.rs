@@ -356,6 +356,7 @@ impl World {
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {
+        let queue = labels::queue_of(queue);
         self.policy.queues.get(queue).copied().unwrap_or_default()
     }
 
@@ -406,7 +407,7 @@ impl World {
             }
             let explained = self.lab.engine.explain_job(Millis(self.lab.now), *key);
             if explained.is_some_and(|explained| explained.reasons.is_empty()) {
-                passed.push(other.queue.clone());
+                passed.push(labels::queue_of(&other.queue).to_owned());
             }
         }
         passed.sort_unstable();
@@ -429,10 +430,11 @@ impl World {
             let held = held.filter(|k| matches!(k.place, Place::InFlight(_) | Place::Held(_)));
             held.count() as u64
         };
-        let same_queue = held(&|other| other.queue == job.queue);
+        let queue = labels::queue_of(&job.queue);
+        let same_queue = held(&|other| labels::queue_of(&other.queue) == queue);
         let same_account = held(&|other| other.account == job.account);
         for (allowance, held) in [
-            (self.policy.queue_limits.get(&job.queue), same_queue),
+            (self.policy.queue_limits.get(queue), same_queue),
             (self.policy.account_limits.get(&job.account), same_account),
         ] {
             let allowance = allowance.copied().unwrap_or_default();
@@ -460,7 +462,7 @@ impl World {
         let paused = self.policy_of(&known.facts.queue).paused;
         assert!(!paused, "{key:?} of a paused queue");
         self.check_limits(&known.facts);
-        self.passed.remove(&known.facts.queue);
+        self.passed.remove(labels::queue_of(&known.facts.queue));
         let (host, claims) = self
             .offers
             .get_mut(&offer)
@@ -552,7 +554,7 @@ impl World {
                 (queue.class, queue.paused),
                 (policy.priority.min(9), policy.paused)
             );
-            let of_queue = |known: &&Known| known.facts.queue == queue.name;
+            let of_queue = |known: &&Known| labels::queue_of(&known.facts.queue) == queue.name;
             let held = self
                 .jobs
                 .values()

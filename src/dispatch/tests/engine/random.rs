@@ -16,8 +16,10 @@ pub(crate) fn random_job(
 ) -> JobFacts {
     let account = ACCOUNTS[usize::from(who % 4)];
     let queue = match QUEUES[usize::from(who / 4 % 8).min(3)] {
-        "own" => account,
-        named => named,
+        // Some of them under labels.
+        "own" if who >= 128 => labels::slot_of(account, who / 32 % 3),
+        "own" => account.to_owned(),
+        named => named.to_owned(),
     };
     let host = format!("h{}", what / 8 % HOSTS);
     let kind = [Kind::Vm, Kind::Dc, Kind::Vm, Kind::Hw][usize::from(what % 4)];
@@ -54,7 +56,7 @@ pub(crate) fn random_job(
         suite: format!("s{}", needs % 3),
         submitted: Millis(now),
         not_before: Millis(if needs / 32 == 5 { now + 300 } else { 0 }),
-        ..queued(queue, job(key, account))
+        ..queued(&queue, job(key, account))
     }
 }
 

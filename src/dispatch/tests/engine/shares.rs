@@ -42,6 +42,11 @@ struct Sim {
     since: u64,
 }
 
+/// Nine labels of account `a`.
+const NINE_LABELS: [&str; 9] = [
+    "a/0", "a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/15",
+];
+
 /// Waiting jobs kept of each backlog.
 const AHEAD: usize = 30;
 
@@ -310,6 +315,25 @@ fn acceptance(memory_mb: u32, windows: u64, ms: u64, slack_ms: u64) {
 fn three_to_one_on_two_machines_and_a_vm_host() {
     for memory_mb in [8_000, 20_000, 64_000, 500_000] {
         acceptance(memory_mb, 5, 240_000, 5_000);
+    }
+}
+
+#[test]
+fn invented_names_buy_no_share_of_the_time() {
+    let labelled = |queue| Backlog {
+        queue,
+        ..hw_jobs("a")
+    };
+    let mut jobs = vec![hw_jobs("b")];
+    jobs.extend(NINE_LABELS.map(labelled));
+    let mut sim = Sim::new(vec![hw_host("m"), hw_host("n")], jobs, Policy::default());
+    for window in 0..5 {
+        check(
+            &sim.run(120_000),
+            &[("a", 1), ("b", 1)],
+            10_000,
+            &format!("nine labels beside one queue, window {window}"),
+        );
     }
 }
 

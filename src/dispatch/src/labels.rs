@@ -1,0 +1,93 @@
+//! Labels inside an account's own queue: the jobs of one account that ask for queues which nobody made for them.
+//!
+//! A label is one of [`SLOTS`] slots, and part of the name of the queue that is stored: `alice/7` is slot 7 of queue
+//! `alice`. No queue or account has a slash in its name. So labels are counted, pulled and found as queues of their
+//! own are, and the ledger has them take turns inside the one queue: weight, class, limits and share are that queue's.
+
+use crate::ledger::Ledger;
+
+/// The labels of a queue: more names share these.
+pub const SLOTS: u8 = 16;
+
+/// Between a queue and the slot of a label.
+const SEPARATOR: char = '/';
+
+/// What is stored of a label: its account's queue, and its slot.
+pub fn slot_of(queue: &str, slot: u8) -> String {
+    format!("{queue}{SEPARATOR}{}", slot % SLOTS)
+}
+
+/// What is stored of each of the labels of a queue.
+pub fn slots_of(queue: &str) -> impl Iterator<Item = String> {
+    (0..SLOTS).map(move |slot| slot_of(queue, slot))
+}
+
+/// The queue and the slot of a label; `None`: it is a whole queue's name.
+fn split(stored: &str) -> Option<(&str, u8)> {
+    let (queue, slot) = stored.split_once(SEPARATOR)?;
+    let number: u8 = slot.parse().ok()?;
+    (number < SLOTS && number.to_string() == slot).then_some((queue, number))
+}
+
+/// The queue whose weight, class and limits hold for jobs of this stored queue.
+pub fn queue_of(stored: &str) -> &str {
+    split(stored).map_or(stored, |(queue, _)| queue)
+}
+
+/// Whether this stored queue is a label of another one.
+pub fn is_label(stored: &str) -> bool {
+    split(stored).is_some()
+}
+
+/// The queue that is charged for a job, and who takes turns with others inside it: an account or a label of one.
+pub(crate) fn place_of<'a>(stored: &'a str, account: &'a str) -> (&'a str, &'a str) {
+    match split(stored) {
+        // A label is its own account's alone.
+        Some((queue, _)) if queue == account => (queue, stored),
+        _ => (stored, account),
+    }
+}
+
+impl Ledger {
+    /// How many jobs of this stored queue wait here: of a label its own, of a queue those without a label.
+    pub(crate) fn waiting_in(&self, stored: &str) -> u64 {
+        let Some(queue) = self.by_name.get(queue_of(stored)) else {
+            return 0;
+        };
+        let Some(queue) = self.queues.get(*queue) else {
+            return 0;
+        };
+        let of = |name: &str| {
+            let member = queue.members.get(name).and_then(|id| self.members.get(*id));
+            member.map_or(0, |member| member.tally.waiting)
+        };
+        if is_label(stored) {
+            return of(stored);
+        }
+        let labelled: u64 = slots_of(stored).map(|slot| of(&slot)).sum();
+        queue.tally.waiting.saturating_sub(labelled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_belong_to_their_account_s_queue() {
+        let stored = slot_of("alice", 7);
+        assert_eq!((stored.as_str(), queue_of(&stored)), ("alice/7", "alice"));
+        assert_eq!(place_of("alice/7", "alice"), ("alice", "alice/7"));
+        assert_eq!(place_of("alice", "bob"), ("alice", "bob"));
+        assert!(slots_of("alice").all(|stored| is_label(&stored)));
+    }
+
+    #[test]
+    fn other_names_are_queues_as_they_are() {
+        for name in ["alice", "alice/16", "alice/07", "alice/", "/", "a/b/1", ""] {
+            assert!(!is_label(name), "{name}");
+            assert_eq!(queue_of(name), name);
+        }
+        assert_eq!(place_of("alice/7", "bob"), ("alice/7", "bob"));
+    }
+}
