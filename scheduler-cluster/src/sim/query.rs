@@ -254,6 +254,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         healths,
         accounts,
         queues,
+        queue_labels,
         hosts,
         suites,
         submit_ids,
@@ -269,7 +270,6 @@ fn matches(state: &JobState, search: &Search) -> bool {
     } = search;
     let texts = [
         (accounts, &state.account),
-        (queues, &state.queue),
         (hosts, &state.host),
         (suites, &state.suite),
         (submit_ids, &state.submit_id),
@@ -279,7 +279,12 @@ fn matches(state: &JobState, search: &Search) -> bool {
         (fingerprints, &state.fingerprint),
     ];
     let any = |(wanted, is): (&Vec<String>, &String)| wanted.is_empty() || wanted.contains(is);
-    ready.is_none_or(|ready| ready == state.ready)
+    let no_queue = queues.is_empty() && queue_labels.is_empty();
+    let in_queue = no_queue
+        || queues.contains(&state.queue)
+        || (!state.queue_label.is_empty() && queue_labels.contains(&state.queue_label));
+    in_queue
+        && ready.is_none_or(|ready| ready == state.ready)
         && (stages.is_empty() || stages.contains(&state.stage))
         && (healths.is_empty() || healths.contains(&state.health))
         && texts.into_iter().all(any)

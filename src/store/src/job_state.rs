@@ -46,8 +46,11 @@ pub struct JobState {
     /// Who submitted it (may act for an account).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
-    /// Its queue, never empty.
+    /// Its queue, never empty; with a slash and a slot: a label inside its account's own queue.
     pub queue: String,
+    /// The name that was asked for, where that is no queue but a label. People see it; it decides nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub queue_label: String,
     /// Class of the queue when it was submitted, 0 to 9: orders pulls; the policy decides at dispatch.
     pub class: u8,
     /// Priority inside the account.

@@ -150,8 +150,10 @@ pub struct Search {
     pub healths: Vec<Health>,
     /// Any of these accounts.
     pub accounts: Vec<String>,
-    /// Any of these queues.
+    /// Any of these queues, or of `queue_labels`.
     pub queues: Vec<String>,
+    /// Any of these labels, or of `queues`.
+    pub queue_labels: Vec<String>,
     /// Any of these hosts.
     pub hosts: Vec<String>,
     /// Any of these suites.

@@ -150,11 +150,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 7)
+        .pragma_update(None, "user_version", 8)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 7") && reason.contains("up to 6"),
+        reason.contains("format 8") && reason.contains("up to 7"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");

@@ -240,7 +240,6 @@ fn found_by(search: &Search) -> Vec<Value> {
     );
     for (field, names) in [
         ("account", &search.accounts),
-        ("queue", &search.queues),
         ("host", &search.hosts),
         ("suite", &search.suites),
         ("submit_id", &search.submit_ids),
@@ -250,6 +249,18 @@ fn found_by(search: &Search) -> Vec<Value> {
         ("fingerprint", &search.fingerprints),
     ] {
         any_of(&mut filters, field, names.iter().map(String::as_str));
+    }
+    if search.queue_labels.is_empty() {
+        any_of(
+            &mut filters,
+            "queue",
+            search.queues.iter().map(String::as_str),
+        );
+    } else {
+        filters.push(either(&[
+            json!({"terms": {"queue": search.queues}}),
+            json!({"terms": {"queue_label": search.queue_labels}}),
+        ]));
     }
     if let Some(ready) = search.ready {
         filters.push(json!({"term": {"ready": ready}}));

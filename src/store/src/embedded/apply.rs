@@ -184,8 +184,8 @@ impl Batch<'_> {
             .prepare_cached(&format!(
                 "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
                     host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms, sequence,
-                    used_ms, used_at_ms, fingerprint)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"
+                    used_ms, used_at_ms, fingerprint, queue_label)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
             ))?
             .execute(params![
                 id,
@@ -207,6 +207,7 @@ impl Batch<'_> {
                 signed(state.used_ms),
                 signed(state.used_at_ms),
                 state.fingerprint,
+                state.queue_label,
             ])
     }
 
@@ -303,6 +304,7 @@ fn only_progress(before: &JobState, after: &JobState) -> bool {
         && before.priority == after.priority
         && before.account == after.account
         && before.queue == after.queue
+        && before.queue_label == after.queue_label
         && before.suite == after.suite
         && before.submit_id == after.submit_id
         && before.group_id == after.group_id

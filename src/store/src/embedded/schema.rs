@@ -13,7 +13,7 @@ use crate::StoreError;
 /// Marks the file as ours (`FLRD`).
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
-const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6];
+const STEPS: &[&str] = &[STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7];
 
 const STEP_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -77,6 +77,12 @@ const STEP_6: &str = "
     ALTER TABLE jobs ADD COLUMN fingerprint TEXT NOT NULL DEFAULT '';
     CREATE INDEX jobs_used ON jobs (used_at_ms) WHERE used_at_ms > 0;
     CREATE INDEX jobs_fingerprint ON jobs (fingerprint) WHERE fingerprint <> '';
+";
+
+/// Jobs are found by the label that they have in their account's queue.
+const STEP_7: &str = "
+    ALTER TABLE jobs ADD COLUMN queue_label TEXT NOT NULL DEFAULT '';
+    CREATE INDEX jobs_queue_label ON jobs (queue_label) WHERE queue_label <> '';
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

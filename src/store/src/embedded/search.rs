@@ -42,6 +42,20 @@ impl Filters {
         }
     }
 
+    /// In one of these queues, or under one of these labels.
+    fn in_queue(&mut self, queues: &[String], labels: &[String]) {
+        if labels.is_empty() {
+            return self.any_of("queue", names(queues));
+        }
+        let marks = |many: usize| vec!["?"; many].join(",");
+        let (of_queues, of_labels) = (marks(queues.len()), marks(labels.len()));
+        self.and(&format!(
+            "(queue IN ({of_queues}) OR (queue_label IN ({of_labels}) AND queue_label <> ''))"
+        ));
+        let both = queues.iter().chain(labels).cloned();
+        self.values.extend(both.map(Value::Text));
+    }
+
     fn compare(&mut self, condition: &str, number: u64) {
         self.and(condition);
         let number = i64::try_from(number).unwrap_or(i64::MAX);
@@ -59,7 +73,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Sea
     filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
     filters.any_of("health", search.healths.iter().map(|h| h.as_str()));
     filters.any_of("account", names(&search.accounts));
-    filters.any_of("queue", names(&search.queues));
+    filters.in_queue(&search.queues, &search.queue_labels);
     filters.any_of("host", names(&search.hosts));
     filters.any_of("suite", names(&search.suites));
     filters.any_of("submit_id", names(&search.submit_ids));

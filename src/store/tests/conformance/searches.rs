@@ -28,6 +28,11 @@ fn varied() -> Vec<JobState> {
                 } else {
                     name("i", 8)
                 };
+                s.queue_label = if n % 4 == 0 {
+                    name("l", 3)
+                } else {
+                    String::new()
+                };
                 s.group_id = name("g", 9);
                 s.tbox_group = name("t", 10);
             })
@@ -75,6 +80,21 @@ pub(crate) async fn filters_hold_together(store: &dyn JobStore) {
                 ..base.clone()
             },
             Box::new(|s| s.queue == "q1" && s.host == "h1"),
+        ),
+        (
+            Search {
+                queues: list(&["q1", ""]),
+                queue_labels: list(&["l2", "l0"]),
+                ..base.clone()
+            },
+            Box::new(|s| s.queue == "q1" || ["l0", "l2"].contains(&s.queue_label.as_str())),
+        ),
+        (
+            Search {
+                queue_labels: list(&["l1", ""]),
+                ..base.clone()
+            },
+            Box::new(|s| s.queue_label == "l1"),
         ),
         (
             Search {

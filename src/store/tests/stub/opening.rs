@@ -139,7 +139,7 @@ async fn what_others_have_set_up_is_left_alone() {
         words.contains("template fairlead-jobs") && words.contains("manage_index_templates"),
         "{words}"
     );
-    for version in [5, 6] {
+    for version in [6, 7] {
         stub.answer(move |asked| {
             let there = format!(
                 r#"{{"index_templates":[{{"index_template":{{"version":{version},"_meta":{{"format":1}}}}}}]}}"#
