@@ -147,7 +147,10 @@ fn deed(plan: &Plan, hosts: &[String], chance: &mut Chance) -> Option<Deed> {
         "cordon" => (path, json!({}), Some((host, seconds * 1_000))),
         "limit" => (
             format!("/scheduler/v1/{whose}"),
-            json!({ "limits": limits }),
+            match whose {
+                "queues/team" => json!({ "limits": limits, "users": "all" }),
+                _ => json!({ "limits": limits }),
+            },
             None,
         ),
         _ => return None,

@@ -10,7 +10,7 @@ use fairlead_scheduler::Replica;
 use super::{process::Process, world::World};
 
 /// Dimensions of a lab's jobs (accounts, queues, host keys), of which each may keep one job beyond the limit.
-const DIMENSIONS_MAX: u64 = 64;
+const DIMENSIONS_MAX: u64 = 96;
 /// Requests that one host or user may have open at one replica, those among them that were given up.
 const OPEN_MAX: u64 = 32;
 

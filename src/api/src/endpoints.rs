@@ -218,7 +218,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/scheduler/v1/queues/:name",
         Caller::Admin,
-        "sets weight, priority, paused",
+        "sets weight, priority, paused, users",
     ),
     row(
         "DELETE",

@@ -9,6 +9,7 @@ pub mod endpoints;
 mod hosts;
 pub mod parameters;
 mod peers;
+mod queues;
 pub mod timers;
 pub mod wire;
 
@@ -22,6 +23,7 @@ pub use endpoints::{ENDPOINTS, Endpoint};
 pub use hosts::{ClosedView, ConflictView, HostView, ReservedView};
 pub use parameters::{COMMON, Parameters, parameters_of};
 pub use peers::{Peer, PeersAnswer};
+pub use queues::*;
 pub use timers::*;
 pub use wire::*;
 

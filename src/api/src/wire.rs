@@ -229,6 +229,9 @@ pub struct JobSummary {
     pub my_account: String,
     /// Its queue.
     pub queue: String,
+    /// The label that it has inside that queue: the name that was asked for, which is no shared queue.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub queue_label: String,
     /// Its priority.
     pub priority: i16,
     /// Its suite.
@@ -345,58 +348,6 @@ impl LimitsChange {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// One queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueView {
-    /// Its name.
-    pub name: String,
-    /// Class, 0 to 9, higher always first.
-    pub priority: u8,
-    /// Share inside the class.
-    pub weight: u32,
-    /// Whether nothing of it is dispatched.
-    pub paused: bool,
-    /// Dispatches that are kept for it whatever waits in higher classes, in thousandths.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub background_permille: u16,
-    /// Jobs that wait, as the store counts.
-    pub waiting: u64,
-    /// Jobs that testboxes have.
-    pub running: u64,
-    /// Its part of the testbox time while busy, in thousandths, among queues of its class with work.
-    pub share_permille: u32,
-    /// Whether an admin set its policy.
-    pub set: bool,
-    /// Its limits.
-    #[serde(default, skip_serializing_if = "Limits::is_none")]
-    pub limits: Limits,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(number: &u16) -> bool {
-    *number == 0
-}
-
-/// A change of a queue: only what is given changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueChange {
-    /// Class, 0 to 9.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u8>,
-    /// Share inside the class, 1 to 10,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<u32>,
-    /// Whether nothing of it is dispatched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused: Option<bool>,
-    /// Dispatches that are kept for it whatever waits in higher classes, in thousandths, 0 to 500.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub background_permille: Option<u16>,
-    /// Its limits.
-    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
-    pub limits: LimitsChange,
 }
 
 /// Keeps a host for some accounts.

@@ -33,6 +33,7 @@ const STATE: &[(&str, &[&str])] = &[
     ("exit code", &["exit_code"]),
     ("account", &["my_account"]),
     ("queue", &["queue"]),
+    ("label", &["queue_label"]),
     ("priority", &["priority"]),
     ("testbox", &["testbox"]),
     ("group", &["tbox_group"]),

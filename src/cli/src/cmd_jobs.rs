@@ -28,7 +28,7 @@ pub(crate) struct JobsArgs {
     /// Only jobs of this health: unknown, success, fail, cancel, oom …
     #[arg(long, value_delimiter = ',')]
     health: Vec<String>,
-    /// Only jobs of this queue
+    /// Only jobs of this queue, or with this label
     #[arg(long, value_delimiter = ',')]
     queue: Vec<String>,
     /// Only jobs that this host has or had
@@ -134,6 +134,15 @@ fn took(job: &JobSummary, now_ms: u64) -> String {
     )
 }
 
+/// Its queue, and the label that it has there.
+fn queue_of(job: &JobSummary) -> String {
+    if job.queue_label.is_empty() {
+        job.queue.clone()
+    } else {
+        format!("{}/{}", job.queue, job.queue_label)
+    }
+}
+
 fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
     let headings = [
         "job",
@@ -154,7 +163,7 @@ fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
             job.job_stage.clone(),
             blamed(&job.job_health),
             or_dash(&job.my_account),
-            or_dash(&job.queue),
+            or_dash(&queue_of(job)),
             or_dash(&job.suite),
             or_dash(&cut(&job.params, PARAMS_CHARS_MAX)),
             or_dash(&job.testbox),

@@ -1,13 +1,13 @@
 //! `fairlead queues`, `queues set NAME …`, `queues delete NAME`.
 
-use fairlead_api::{QueueChange, QueueView};
+use fairlead_api::{QueueChange, QueueUsers, QueueView};
 
 use crate::{
     amounts,
     context::Context,
     exit::{self, Failure},
     limits::{self, LimitArgs},
-    table::{Grid, or_dash},
+    table::{Grid, harmless, or_dash},
 };
 
 /// What to do with queues.
@@ -51,8 +51,22 @@ struct SetArgs {
     /// at most 50%, 0% for none
     #[arg(long, value_name = "SHARE", value_parser = amounts::per_mille)]
     background_share: Option<u16>,
+    /// Who may submit into it: accounts with commas between, `all`, or `own` for the account of its name alone; a new
+    /// queue is `own`
+    #[arg(long, value_name = "ACCOUNTS")]
+    users: Option<String>,
     #[command(flatten)]
     limits: LimitArgs,
+}
+
+/// Who may use a queue, from the command line.
+fn users(text: &str) -> QueueUsers {
+    let names = text.split(',').map(|name| name.trim().to_owned());
+    match text {
+        "own" => QueueUsers::Own,
+        "all" => QueueUsers::All,
+        _ => QueueUsers::Named(names.filter(|name| !name.is_empty()).collect()),
+    }
 }
 
 impl SetArgs {
@@ -63,11 +77,12 @@ impl SetArgs {
             paused: (self.pause || self.resume).then_some(self.pause),
             background_permille: self.background_share,
             limits: self.limits.change(),
+            users: self.users.as_deref().map(users),
         };
         if change == QueueChange::default() {
             return Err(Failure::usage(
                 format!("nothing to change of queue '{}' is named", self.name),
-                "name --weight, --priority, --background-share, --waiting, --running, --hours, --pause or --resume",
+                "name --users, --weight, --priority, --background-share, --waiting, --running, --hours, --pause or --resume",
             ));
         }
         Ok(change)
@@ -91,7 +106,32 @@ pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u
     context.print(&queues, |queues| {
         table(queues, context.output.is_terminal())
     })?;
+    for queue in queues.iter().filter(|queue| !queue.warning.is_empty()) {
+        let warning = harmless(&queue.warning);
+        context.output.remark(&format!("warning: {warning}"));
+    }
     Ok(exit::OK)
+}
+
+/// Accounts that a table names; of more it says how many.
+const NAMED_MAX: usize = 3;
+
+/// Who may submit into it.
+fn users_of(queue: &QueueView) -> String {
+    match &queue.users {
+        Some(QueueUsers::Own) => "own".to_owned(),
+        Some(QueueUsers::All) => "all".to_owned(),
+        Some(QueueUsers::Named(accounts)) => {
+            let more = accounts.len().saturating_sub(NAMED_MAX);
+            let mut named: Vec<&str> = accounts.iter().map(String::as_str).collect();
+            named.truncate(NAMED_MAX);
+            let more = (more > 0).then(|| format!("+{more}"));
+            named.extend(more.as_deref());
+            named.join(",")
+        }
+        None if !queue.warning.is_empty() => "all (unsaid)".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// Its limits, and what is kept for it.
@@ -112,6 +152,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
         ">running",
         ">share",
         "policy",
+        "users",
         "limits",
     ];
     let mut grid = Grid::new(&headings);
@@ -133,6 +174,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
                 queue.share_permille % 10
             ),
             policy.to_owned(),
+            or_dash(&users_of(queue)),
             or_dash(&limits_of(queue)),
         ]);
     }
@@ -157,6 +199,8 @@ mod tests {
             running: 2,
             share_permille: 755,
             set: true,
+            users: Some(QueueUsers::All),
+            warning: String::new(),
             limits: Limits {
                 running: Bounds {
                     soft: Some(5),
@@ -167,8 +211,8 @@ mod tests {
         };
         assert_eq!(
             table(&[queue], false),
-            "queue  priority  weight  waiting  running   share  policy  limits\n\
-             user1         3     100       12        2  75.5 %  set     background 5.5 % running soft=5,hard=10"
+            "queue  priority  weight  waiting  running   share  policy  users  limits\n\
+             user1         3     100       12        2  75.5 %  set     all    background 5.5 % running soft=5,hard=10"
         );
     }
 }

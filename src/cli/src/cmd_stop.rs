@@ -36,7 +36,7 @@ pub(crate) struct CancelArgs {
     /// All of this sequence that wait
     #[arg(long, value_name = "NAME")]
     sequence: Vec<String>,
-    /// All in this queue that wait
+    /// All in this queue, or with this label, that wait
     #[arg(long, value_name = "NAME")]
     queue: Vec<String>,
     /// All of this suite that wait

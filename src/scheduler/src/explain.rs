@@ -170,6 +170,12 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         standing.share_per_mille / 10,
         standing.share_per_mille % 10,
     ));
+    if !state.queue_label.is_empty() {
+        reasons.push(format!(
+            "it waits under label '{}' in queue '{}': labels take turns there",
+            state.queue_label, standing.queue
+        ));
+    }
     if standing.background_per_mille > 0 {
         let (whole, rest) = (
             standing.background_per_mille / 10,
@@ -274,6 +280,12 @@ fn ahead(explained: &JobExplanation) -> Vec<String> {
             ahead.accounts,
             "account of its queue is next before it",
             "accounts of its queue are next before it",
+        ));
+    }
+    if ahead.labels > 0 {
+        lines.push(format!(
+            "{} labels of its queue are next before it",
+            ahead.labels
         ));
     }
     if ahead.in_account.counted > 0 {

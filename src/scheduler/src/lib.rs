@@ -47,6 +47,7 @@ mod old_months;
 mod overdue;
 mod parts;
 mod peers;
+mod queue_use;
 mod queues;
 mod record;
 mod refusal;

@@ -10,12 +10,12 @@ use std::{
 };
 
 use fairlead_api::{Bounds, ErrorCode, Limits, LimitsChange};
-use fairlead_dispatch::{Allowance, Event, Limited, Policy};
+use fairlead_dispatch::{Allowance, Event, Limited, Policy, labels};
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
 use serde_json::Value;
 
-use crate::{core::Core, refusal::Refusal};
+use crate::{core::Core, queue_use::stored_of, refusal::Refusal};
 
 /// Largest limit.
 const LIMIT_MAX: u64 = 1_000_000_000;
@@ -171,20 +171,30 @@ impl Core {
         let usage = fairlead_store::Usage {
             since_ms: now_ms.saturating_sub(DAY_MS),
             accounts: limited(self.accounts.limits()),
-            queues: limited(self.queues.limits()),
+            queues: {
+                let queues = limited(self.queues.limits()).into_iter();
+                queues
+                    .flat_map(|name| stored_of(&name).collect::<Vec<_>>())
+                    .collect()
+            },
         };
+        // A queue's labels are its own.
         let whose: Vec<Whose> = {
             let accounts = usage.accounts.iter().cloned().map(Whose::Account);
-            accounts
-                .chain(usage.queues.iter().cloned().map(Whose::Queue))
-                .collect()
+            let queues = usage.queues.iter();
+            let queues = queues.map(|stored| Whose::Queue(labels::queue_of(stored).to_owned()));
+            accounts.chain(queues).collect()
         };
         if whose.is_empty() {
             self.usage.with(|used| used.spent_ms.clear());
             return Ok(());
         }
         let sums = self.store.usage(&usage).await?;
-        let mut used_ms: BTreeMap<Whose, u64> = whose.into_iter().zip(sums).collect();
+        let mut used_ms: BTreeMap<Whose, u64> = BTreeMap::new();
+        for (whose, sum) in whose.into_iter().zip(sums) {
+            let used = used_ms.entry(whose).or_default();
+            *used = used.saturating_add(sum);
+        }
         for id in self.live.ids() {
             let Some(live) = self.live.get(id) else {
                 continue;
@@ -192,7 +202,8 @@ impl Core {
             let state = &live.stored.state;
             // Earlier attempts of a job that runs are summed up already, if they are of this day.
             let present_ms = now_ms.saturating_sub(state.dispatch_ms).min(DAY_MS);
-            let (account, queue) = (state.account.clone(), state.queue.clone());
+            let queue = labels::queue_of(&state.queue).to_owned();
+            let account = state.account.clone();
             for whose in [Whose::Account(account), Whose::Queue(queue)] {
                 if let Some(sum) = used_ms.get_mut(&whose) {
                     *sum = sum.saturating_add(present_ms);
@@ -223,8 +234,10 @@ impl Core {
     pub(crate) fn note_waiting(&self, counts: &Counts) {
         let is_soft = |limits: &Limits| limits.waiting.soft.is_some();
         let count = |all: &[(String, u64)], name: &String| {
-            let found = all.iter().find(|(known, _)| known == name);
-            found.map_or(0, |(_, jobs)| *jobs)
+            let of = all
+                .iter()
+                .filter(|(known, _)| labels::queue_of(known) == name);
+            of.map(|(_, jobs)| *jobs).sum()
         };
         let accounts = self.accounts.limits().into_iter();
         let accounts = accounts.filter(|(_, limits)| is_soft(limits));
@@ -252,7 +265,7 @@ impl Core {
     fn limits_for(&self, state: &JobState) -> Vec<(Whose, Limits)> {
         let both = [
             Whose::Account(state.account.clone()),
-            Whose::Queue(state.queue.clone()),
+            Whose::Queue(labels::queue_of(&state.queue).to_owned()),
         ];
         let limits = both.into_iter().map(|whose| {
             let limits = self.limits_of(&whose);
@@ -307,7 +320,7 @@ impl Core {
         };
         match whose {
             Whose::Account(name) => search.accounts.push(name.clone()),
-            Whose::Queue(name) => search.queues.push(name.clone()),
+            Whose::Queue(name) => search.queues.extend(stored_of(name)),
         }
         Ok(self.store.search(&search).await?.total)
     }

@@ -1,6 +1,7 @@
 //! A job of a spec: who submits it, what it is, where and when it may run. Checked, and not stored.
 
 use fairlead_api::{ErrorBody, ErrorCode};
+use fairlead_dispatch::labels;
 use fairlead_job::{
     Cause, JobId, JobPlan, Spec, When, fingerprint, parameters,
     schedule::{CRON, EVERY},
@@ -12,7 +13,7 @@ use crate::{
     accounts::{Credentials, Who, check_name},
     clock::utc_text,
     core::Core,
-    queues::VIP,
+    queue_use::Place,
     refusal::Refusal,
     results::result_root,
     sequences::sequence_of,
@@ -88,27 +89,13 @@ impl Core {
                 "submit as yourself, or ask an admin",
             ));
         }
-        let queue = if plan.queue.is_empty() {
-            account.clone()
-        } else {
-            plan.queue.clone()
-        };
-        check_name("queue", &queue)?;
-        if queue == VIP && !who.may_use_vip() && !self.config.vip_for_all {
-            let message = format!("account '{}' may not use queue 'vip'", who.name);
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                message,
-                "ask an admin: fairlead account add NAME --vip",
-            ));
-        }
+        let place = self.place_in_queue(&plan.queue, &account, &who)?;
         let waits = waits_of(&spec)?;
         let (sequence, sequence_same_host) = sequence_of(&spec)?;
         let now_ms = self.clock.wall_ms();
         let times = Times::of(&plan, now_ms)?;
         spec.insert("my_account".to_owned(), json!(account));
-        let names = (account, queue);
-        let state = self.new_state(id, plan, names, waits, &spec, now_ms);
+        let state = self.new_state(id, plan, (account, place), waits, &spec, now_ms);
         let mut state = times.set(state);
         state.ready &= sequence.is_empty();
         (state.sequence, state.sequence_same_host) = (sequence, sequence_same_host);
@@ -136,7 +123,7 @@ impl Core {
         &self,
         id: JobId,
         plan: JobPlan,
-        (account, queue): (String, String),
+        (account, place): (String, Place),
         waits: Option<Value>,
         spec: &Spec,
         now_ms: u64,
@@ -151,9 +138,10 @@ impl Core {
         JobState {
             ready: waits.is_none(),
             ready_ms: now_ms,
-            class: self.queues.class(&queue),
+            class: self.queues.class(labels::queue_of(&place.queue)),
             account,
-            queue,
+            queue: place.queue,
+            queue_label: place.label,
             priority: plan.priority,
             submit_ms: now_ms,
             submit_id: plan.submit_id,

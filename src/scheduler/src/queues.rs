@@ -5,16 +5,17 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use fairlead_api::{ErrorCode, Limits, QueueChange, QueueView};
-use fairlead_dispatch::{Policy, QueuePolicy};
+use fairlead_api::{ErrorCode, Limits, QueueChange, QueueUsers, QueueView};
+use fairlead_dispatch::{Policy, QueuePolicy, labels};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, StoreError, Version};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     accounts::check_name,
     core::Core,
     fresh::Fresh,
     limits::{changed, limits_from},
+    queue_use::{USERS, check_users, users_after, users_from},
     refusal::Refusal,
 };
 
@@ -29,10 +30,12 @@ const BACKGROUND: &str = "background_permille";
 const BACKGROUND_MAX: u16 = 500;
 
 /// What an admin set of a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Set {
     policy: QueuePolicy,
     limits: Limits,
+    /// Who may use it; `None`: nobody says so.
+    users: Option<QueueUsers>,
 }
 
 /// Policies as last read or written.
@@ -52,7 +55,8 @@ impl Queues {
 
     /// The limits of one.
     pub(crate) fn limits_of(&self, queue: &str) -> Limits {
-        self.set_of(queue).limits
+        let limits = self.with(|known| known.get(queue).map(|set| set.limits));
+        limits.unwrap_or_default()
     }
 
     /// The limits of those that have any.
@@ -68,29 +72,35 @@ impl Queues {
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {
-        self.set_of(queue).policy
+        let set = self.with(|known| known.get(queue).map(|set| set.policy));
+        set.unwrap_or_else(|| built_in(queue))
     }
 
     fn set_of(&self, queue: &str) -> Set {
-        let built_in = || Set {
-            policy: Policy::default()
-                .queues
-                .get(queue)
-                .copied()
-                .unwrap_or_default(),
-            limits: Limits::default(),
+        let unset = || Set {
+            policy: built_in(queue),
+            ..Set::default()
         };
-        self.with(|known| known.get(queue).copied())
-            .unwrap_or_else(built_in)
+        self.with(|known| known.get(queue).cloned())
+            .unwrap_or_else(unset)
     }
 
     fn set(&self) -> BTreeMap<String, Set> {
         self.with(|known| {
             known
                 .iter()
-                .map(|(name, set)| (name.clone(), *set))
+                .map(|(name, set)| (name.clone(), set.clone()))
                 .collect()
         })
+    }
+
+    /// What a look at a queue's users says; `None`: nobody set the queue.
+    pub(crate) fn look_at_users<R>(
+        &self,
+        queue: &str,
+        look: impl FnOnce(Option<Option<&QueueUsers>>) -> R,
+    ) -> R {
+        self.with(|known| look(known.get(queue).map(|set| set.users.as_ref())))
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Fresh<Set>) -> R) -> R {
@@ -108,10 +118,17 @@ impl Queues {
     }
 }
 
+/// The policy of a queue that nobody set.
+fn built_in(queue: &str) -> QueuePolicy {
+    let queues = Policy::default().queues;
+    queues.get(queue).copied().unwrap_or_default()
+}
+
 fn set_from(body: &Value) -> Set {
     Set {
         policy: policy_from(body),
         limits: limits_from(body),
+        users: users_from(body),
     }
 }
 
@@ -138,9 +155,28 @@ fn policy_from(body: &Value) -> QueuePolicy {
     }
 }
 
+/// A queue's document; fields of it that this version does not know stay.
+fn body_of(set: &Set, before: Value) -> Value {
+    let mut fields = match before {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let policy = &set.policy;
+    fields.insert("priority".to_owned(), json!(policy.priority));
+    fields.insert("weight".to_owned(), json!(policy.weight));
+    fields.insert("paused".to_owned(), json!(policy.paused));
+    fields.insert(BACKGROUND.to_owned(), json!(policy.background_per_mille));
+    fields.insert("limits".to_owned(), json!(set.limits));
+    match &set.users {
+        Some(users) => fields.insert(USERS.to_owned(), json!(users)),
+        None => fields.shift_remove(USERS),
+    };
+    Value::Object(fields)
+}
+
 fn check(change: &QueueChange) -> Result<(), Refusal> {
     if *change == QueueChange::default() {
-        let hint = "say priority, weight, paused, background_permille or limits";
+        let hint = "say priority, weight, paused, background_permille, users or limits";
         return Err(Refusal::new(
             ErrorCode::BadField,
             "nothing to change was said",
@@ -179,6 +215,16 @@ impl Core {
         name: &str,
         change: &QueueChange,
     ) -> Result<QueueView, Refusal> {
+        self.change_queue(name, change).await?;
+        self.queue_view(name).await
+    }
+
+    /// The same, without a view of it.
+    pub(crate) async fn change_queue(
+        &self,
+        name: &str,
+        change: &QueueChange,
+    ) -> Result<(), Refusal> {
         check_name("queue", name)?;
         check(change)?;
         let known = self.store.get_doc(DocKind::Queue, name).await?;
@@ -194,15 +240,21 @@ impl Core {
                 .unwrap_or(present.policy.background_per_mille),
         };
         let limits = changed(present.limits, &change.limits)?;
-        let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
-        let body = json!({
-            "priority": policy.priority, "weight": policy.weight, "paused": policy.paused, "limits": limits,
-            BACKGROUND: policy.background_per_mille,
+        let said = change.users.as_ref().map(check_users).transpose()?;
+        let users = users_after(name, known.as_ref().map(|doc| &doc.body), said.as_ref());
+        let (expect, before) = known.map_or((Expect::Absent, Value::Null), |doc| {
+            (Expect::Version(doc.version), doc.body)
         });
+        let set = Set {
+            policy,
+            limits,
+            users,
+        };
+        let body = body_of(&set, before);
         let version = self.write_queue(name, expect, Some(body)).await?;
-        self.queue_is(name, version, Some(Set { policy, limits }));
+        self.queue_is(name, version, Some(set));
         self.outbox.queue(name);
-        self.queue_view(name).await
+        Ok(())
     }
 
     /// Back to the default policy.
@@ -269,13 +321,13 @@ impl Core {
 
     /// All queues: those with a policy and those with work.
     pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
-        let waiting: BTreeMap<_, _> = self
-            .store
-            .count(&self.count_of())
-            .await?
-            .queues
-            .into_iter()
-            .collect();
+        let mut waiting: BTreeMap<String, u64> = BTreeMap::new();
+        for (stored, jobs) in self.store.count(&self.count_of()).await?.queues {
+            // A queue's labels are its own.
+            *waiting
+                .entry(labels::queue_of(&stored).to_owned())
+                .or_default() += jobs;
+        }
         let reports = self
             .engine
             .ask(fairlead_dispatch::Engine::queues)
@@ -289,7 +341,11 @@ impl Core {
             .chain(set.keys().cloned())
             .chain(waiting.keys().cloned());
         for name in names.chain(reports.iter().map(|report| report.name.clone())) {
-            let Set { policy, limits } = self.queues.set_of(&name);
+            let Set {
+                policy,
+                limits,
+                users,
+            } = self.queues.set_of(&name);
             views.entry(name.clone()).or_insert_with(|| QueueView {
                 priority: policy.priority,
                 weight: policy.weight,
@@ -300,6 +356,8 @@ impl Core {
                 share_permille: 0,
                 set: set.contains_key(&name),
                 limits,
+                users,
+                warning: self.queues.warning_of(&name),
                 name,
             });
         }

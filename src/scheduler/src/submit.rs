@@ -68,6 +68,7 @@ impl Core {
         }
         let mut warnings = self.warn(&mut made.jobs, how.strict);
         self.warn_of_clusters(&mut made, &mut warnings, how.strict);
+        self.warn_of_queues(&mut made.jobs, &mut warnings, how.strict);
         let slips = warn_of_keys(&mut made.jobs, how.strict);
         self.check_parents(&mut made.jobs).await?;
         let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));

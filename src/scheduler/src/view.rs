@@ -1,6 +1,7 @@
 //! Jobs as clients see them: compass-ci's flat names, never a secret.
 
 use fairlead_api::JobSummary;
+use fairlead_dispatch::labels;
 use fairlead_job::{Health, Spec, Stage};
 use fairlead_store::{Attempt, ClusterPlace, JobState};
 use serde_json::{Map, Value, json};
@@ -54,7 +55,7 @@ fn known(state: &JobState) -> Map<String, Value> {
     put("istage", json!(state.stage.istage()));
     put("idata_readiness", json!(state.data_readiness.number()));
     put("my_account", json!(state.account));
-    put("queue", json!(state.queue));
+    put("queue", json!(labels::queue_of(&state.queue)));
     put("priority", json!(state.priority));
     put("suite", json!(state.suite));
     put("testbox", json!(state.testbox));
@@ -67,6 +68,7 @@ fn known(state: &JobState) -> Map<String, Value> {
     put("result_root", json!(state.result_root));
     put("submit_time", json!(utc_text(state.submit_ms)));
     let texts = [
+        ("queue_label", &state.queue_label),
         ("category", &state.category),
         ("params", &state.params),
         ("arch", &state.arch),
@@ -175,7 +177,8 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         job_health: state.health.to_string(),
         job_data_readiness: state.data_readiness.to_string(),
         my_account: state.account,
-        queue: state.queue,
+        queue: labels::queue_of(&state.queue).to_owned(),
+        queue_label: state.queue_label,
         priority: state.priority,
         suite: state.suite,
         params: state.params,

@@ -150,11 +150,13 @@ async fn row_28_limits_of_running_and_waiting_jobs_hold_over_restarts(store: Sto
     let http = scheduler.http();
     let set = async |what: &str, limits: Value| {
         let path = format!("/scheduler/v1/{what}");
-        let reply = http.post(&path, &json!({ "limits": limits })).await;
+        let reply = http.post(&path, &limits).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
     };
-    set("accounts/alice", json!({"running": {"hard": 1}})).await;
-    set("queues/batch", json!({"waiting": {"hard": 2}})).await;
+    let one_runs = json!({"limits": {"running": {"hard": 1}}});
+    set("accounts/alice", one_runs).await;
+    let two_wait = json!({"limits": {"waiting": {"hard": 2}}, "users": "all"});
+    set("queues/batch", two_wait).await;
     scheduler.kill();
     scheduler.restart().await;
     let alices = http.submit(&jobs::times(2, &jobs::dc("alice"))).await;

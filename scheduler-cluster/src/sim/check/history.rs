@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{Health, JobId, Stage, TboxType};
 use fairlead_store::JobState;
 
-use super::{Check, broken, hosts::may_have};
+use super::{Check, broken, hosts::may_have, queues::is_in_its_queue};
 use crate::sim::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
 
 /// How long a host that was told to stop a job has to say that it did.
@@ -105,7 +105,7 @@ impl Check {
                     format!("job {} is born in stage {}", after.job_id, after.stage),
                 );
             }
-            None => {}
+            None => is_in_its_queue(after)?,
             Some(before) if before.stage.is_terminal() => after_the_end(before, after)?,
             Some(before) if before.stage == Stage::Submit => {
                 self.leaves_waiting(before, after, asked_ms, now_ms)?;

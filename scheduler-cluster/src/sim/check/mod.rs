@@ -5,6 +5,7 @@ mod calm;
 mod doors;
 mod history;
 mod hosts;
+mod queues;
 
 use std::collections::{BTreeMap, BTreeSet};
 

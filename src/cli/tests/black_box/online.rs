@@ -286,9 +286,15 @@ fn queues_change_live() {
         (&set["weight"], &set["priority"], &set["paused"]),
         (&7.into(), &4.into(), &false.into())
     );
+    assert_eq!(set["users"], "own");
+    let shared = queue(&["queues", "set", "alice", "--users", "bob, carol"]).unwrap();
+    assert_eq!(shared["users"], serde_json::json!(["bob", "carol"]));
     let set = queue(&["queues", "set", "alice", "--pause"]).unwrap();
+    assert_eq!(set["users"], shared["users"], "they stay");
     assert_eq!((&set["weight"], &set["paused"]), (&7.into(), &true.into()));
     assert!(queue(&["queues", "delete", "alice"]).is_none_or(|queue| queue["set"] == false));
+    let text = server.run(&lab, &["queues", "set", "nightly", "--users", "all"]);
+    assert!(text.exits(0).out.contains("users"));
     server.run(&lab, &["queues", "set", "alice"]).exits(2);
     server
         .run(&lab, &["queues", "set", "alice", "--weight", "0"])

@@ -130,7 +130,9 @@ impl Core {
         only_one_node(&job, "a timer makes one job at a time")?;
         let mut made: [Result<NewJob, Refusal>; 1] =
             [self.make_job_of(job.clone(), who.clone(), self.next_id())];
-        let warning = self.warn(&mut made, false).pop().flatten();
+        let mut warnings = self.warn(&mut made, false);
+        self.warn_of_queues(&mut made, &mut warnings, false);
+        let warning = warnings.pop().flatten();
         self.check_parents(&mut made).await?;
         link(&mut made);
         let [made] = made;

@@ -4,6 +4,7 @@ mod connections;
 mod cross_site;
 mod names;
 mod neighbours;
+mod queues;
 mod rights;
 mod sealing_key;
 mod testbox_tokens;

@@ -17,6 +17,7 @@ use crate::{
     http::{Query, request::Request},
     intake::{Item, is_quick, read_submit},
     lease::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
+    queue_use::search_in,
     refusal::{Refusal, excerpt},
     repeats::KEY,
     submit::{How, refused_item},
@@ -157,7 +158,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
             None
         })
     };
-    Ok(Search {
+    let mut search = Search {
         stages: either("stage", "job_stage")
             .iter()
             .map(|w| w.parse::<Stage>())
@@ -169,7 +170,6 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
             .collect::<Result<_, _>>()
             .map_err(words)?,
         accounts: either("account", "my_account"),
-        queues: query.list("queue"),
         hosts: either("host", "host_machine"),
         suites: query.list("suite"),
         submit_ids: query.list("submit_id"),
@@ -182,7 +182,9 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         after,
         limit: u32::try_from(limit).unwrap_or(100),
         ..Search::default()
-    })
+    };
+    search_in(&mut search, &query.list("queue"));
+    Ok(search)
 }
 
 pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
@@ -355,7 +357,7 @@ fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal
             "group_id" => search.group_ids = names,
             "sequence" => search.sequences = names,
             "account" | "my_account" => search.accounts = names,
-            "queue" => search.queues = names,
+            "queue" => search_in(&mut search, &names),
             "suite" => search.suites = names,
             "tbox_group" => search.tbox_groups = names,
             _ => return Err(bad()),
