@@ -23,7 +23,7 @@ mod when;
 pub use cluster::{ClusterNode, NODES_MAX, cluster_nodes};
 pub use file::{
     ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Setting, Source, expand_file,
-    expand_text, read_file, read_text,
+    expand_text, expand_text_within, read_file, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use misspelt::{Misspelt, misspelt};

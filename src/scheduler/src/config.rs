@@ -49,6 +49,14 @@ pub struct Limits {
     pub timers_max: u64,
     /// Shortest time between two runs of a timer, s. Default 60.
     pub timer_period_min_s: u64,
+    /// Most memory that bodies and what is built of them take together, bytes. Default 256 MiB.
+    pub request_memory_max: u64,
+    /// Of it, what is kept for testboxes that ask and report, and for other replicas, bytes. Default 32 MiB.
+    pub request_memory_reserve: u64,
+    /// Of it, the most that requests take whose sender is not known yet, bytes. Default 32 MiB.
+    pub strangers_memory_max: u64,
+    /// With tokens: the largest body that is looked through for `my_token` where the head names nobody, bytes. Default 512 KiB.
+    pub stranger_body_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -62,6 +70,10 @@ impl Default for Limits {
             log_bytes_max: 256 << 20,
             timers_max: 1_000,
             timer_period_min_s: 60,
+            request_memory_max: 256 << 20,
+            request_memory_reserve: 32 << 20,
+            strangers_memory_max: 32 << 20,
+            stranger_body_bytes_max: 512 << 10,
         }
     }
 }

@@ -16,9 +16,9 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, closures::Closures,
-    clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen, fits::Fits,
-    hints::Outbox, hosts::Hosts, instances::Instances, jobs::LiveJobs, limits::Usage,
+    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, budget::Budget,
+    closures::Closures, clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen,
+    fits::Fits, hints::Outbox, hosts::Hosts, instances::Instances, jobs::LiveJobs, limits::Usage,
     mailbox::Mailbox, metrics::Metrics, queues::Queues, refusal::Refusal, renewal::Renewals,
     replicas::Replicas, reservations::Reservations, secrets::Sealer, sequences::Sequences,
     timers::Timers, turns::Turns, waiters::Waiters, writer::Writer,
@@ -80,6 +80,8 @@ pub(crate) struct Core {
     pub(crate) submits: Semaphore,
     /// Cancelled first: waiting requests are answered, no new work is taken.
     pub(crate) draining: CancellationToken,
+    /// The memory of requests.
+    pub(crate) budget: Arc<Budget>,
     ids: Mutex<IdMaker>,
     /// One looks at the number at a time.
     pub(crate) numbering: tokio::sync::Mutex<()>,
@@ -105,6 +107,7 @@ impl Core {
         let run = format!("{}.{run}", config.replica);
         let tasks = TaskTracker::new();
         let writer = Writer::start(&store, &clock, stop, &tasks);
+        let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
@@ -144,6 +147,7 @@ impl Core {
             tasks,
             submits: Semaphore::new(SUBMITS_MAX),
             draining: CancellationToken::new(),
+            budget,
             offers: AtomicU64::new(1),
             waiting: AtomicU64::new(0),
         }

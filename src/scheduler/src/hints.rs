@@ -218,15 +218,21 @@ impl Core {
         futures_util::future::join_all(each).await;
     }
 
+    /// Refuses all but the lab's other replicas.
+    pub(crate) fn check_peer(&self, token: Option<&str>) -> Result<(), Refusal> {
+        if token.is_some_and(|token| self.sealer.is_peer_token(token)) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            "hints are taken from replicas of this lab only",
+            "nothing else needs to call this",
+        ))
+    }
+
     /// Takes in a message of another replica.
     pub(crate) async fn take_hints(&self, token: Option<&str>, body: &[u8]) -> Result<(), Refusal> {
-        if !token.is_some_and(|token| self.sealer.is_peer_token(token)) {
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                "hints are taken from replicas of this lab only",
-                "nothing else needs to call this",
-            ));
-        }
+        self.check_peer(token)?;
         let bad = |error: &dyn std::fmt::Display| {
             let hint = "replicas of versions next to each other understand each other";
             Refusal::new(ErrorCode::BadBody, error.to_string(), hint)

@@ -1,16 +1,30 @@
 //! Reading the body of a submit: JSON as it is, YAML expanded. Pure, and fuzzed with arbitrary bytes.
+//!
+//! Memory is asked for before it is used: of an array one item after the other, of a job file once its jobs are counted.
+
+use std::fmt;
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{ExpandOptions, NoFiles, Spec, expand_text};
-use serde_json::Value;
+use fairlead_job::{ExpandOptions, NoFiles, Spec, expand_text_within};
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::{Value, value::RawValue};
 
-use crate::Limits;
+use crate::{
+    Limits,
+    budget::{built_bytes, copies, yaml_bytes},
+};
 
 /// How deep a job may nest. `serde_json` itself stops at 128.
 const DEPTH_MAX: usize = 64;
 
 /// One job of a submit, or why that one is refused.
 pub type Item = Result<Spec, ErrorBody>;
+
+/// Of a job's text before it is read, how much may be spaces: so many times `job_bytes_max`.
+const SPACED: usize = 4;
+
+/// Asked for so many bytes of memory before they are used.
+pub(crate) type Spend<'s> = &'s mut dyn FnMut(u64) -> Result<(), ErrorBody>;
 
 /// Larger bodies take longer to read than to hand to another thread, bytes.
 const QUICK_BYTES: usize = 32 << 10;
@@ -38,6 +52,16 @@ pub fn read_submit(
     body: &[u8],
     limits: &Limits,
 ) -> Result<Vec<Item>, ErrorBody> {
+    read_within(content_type, body, limits, &mut |_| Ok(()))
+}
+
+/// The same, as long as `spend` agrees.
+pub(crate) fn read_within(
+    content_type: Option<&str>,
+    body: &[u8],
+    limits: &Limits,
+    spend: Spend<'_>,
+) -> Result<Vec<Item>, ErrorBody> {
     if body.len() > limits.body_bytes_max {
         return Err(too_large(format!(
             "the body has {} bytes; the limit is {}",
@@ -53,8 +77,8 @@ pub fn read_submit(
                 "send a job as JSON or YAML",
             ));
         }
-        Some(true) => read_json(body)?,
-        Some(false) => read_yaml(body, limits)?,
+        Some(true) => read_json(body, limits, spend)?,
+        Some(false) => read_yaml(body, limits, spend)?,
     };
     if items.is_empty() {
         return Err(ErrorBody::new(
@@ -63,48 +87,130 @@ pub fn read_submit(
             "send at least one",
         ));
     }
-    if items.len() > limits.submit_jobs_max {
-        let message = format!(
-            "the body holds {} jobs; the limit is {}",
-            items.len(),
-            limits.submit_jobs_max
-        );
-        return Err(too_large(message));
+    Ok(items)
+}
+
+fn too_many(jobs: usize, limits: &Limits) -> ErrorBody {
+    too_large(format!(
+        "the body holds {jobs} jobs; the limit is {}",
+        limits.submit_jobs_max
+    ))
+}
+
+/// The jobs of a JSON body, made one after the other.
+struct Items<'r> {
+    limits: &'r Limits,
+    spend: Spend<'r>,
+    read: Vec<Item>,
+    /// Why all of it is refused.
+    refused: Option<ErrorBody>,
+}
+
+impl Items<'_> {
+    fn add(&mut self, text: &str) -> Result<(), ErrorBody> {
+        if text.len() > self.limits.job_bytes_max.saturating_mul(SPACED) {
+            let message = format!(
+                "the job has {} bytes; the limit is {}",
+                text.len(),
+                self.limits.job_bytes_max
+            );
+            self.read.push(Err(too_large(message)));
+            return Ok(());
+        }
+        (self.spend)(built_bytes(text.as_bytes()))?;
+        let item = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        self.read.push(check_item(item, self.limits));
+        Ok(())
     }
-    Ok(items
-        .into_iter()
-        .map(|item| check_item(item, limits))
-        .collect())
 }
 
-fn read_json(body: &[u8]) -> Result<Vec<Value>, ErrorBody> {
-    let value: Value = serde_json::from_slice(body).map_err(|error| {
-        ErrorBody::new(
-            ErrorCode::BadBody,
-            format!("the body is not JSON: {error}"),
-            "one job as an object, or an array of them; YAML is taken with Content-Type: application/yaml",
-        )
-    })?;
-    Ok(match value {
-        Value::Array(items) => items,
-        one => vec![one],
-    })
+impl<'de> Visitor<'de> for &mut Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of jobs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(text) = seq.next_element::<&RawValue>()? {
+            if self.read.len() == self.limits.submit_jobs_max {
+                let mut jobs = self.read.len() + 1;
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    jobs += 1;
+                }
+                self.refused = Some(too_many(jobs, self.limits));
+                return Ok(());
+            }
+            if let Err(refused) = self.add(text.get()) {
+                self.refused = Some(refused);
+                return Err(serde::de::Error::custom("refused"));
+            }
+        }
+        Ok(())
+    }
 }
 
-fn read_yaml(body: &[u8], limits: &Limits) -> Result<Vec<Value>, ErrorBody> {
+fn read_json(body: &[u8], limits: &Limits, spend: Spend<'_>) -> Result<Vec<Item>, ErrorBody> {
+    let mut items = Items {
+        limits,
+        spend,
+        read: Vec::new(),
+        refused: None,
+    };
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let outcome = reader.deserialize_seq(&mut items);
+        let outcome = outcome.and_then(|()| reader.end());
+        if let Some(refused) = items.refused {
+            return Err(refused);
+        }
+        outcome.map_err(|error| not_json(&error))?;
+    } else {
+        let one: &RawValue = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
+        items.add(one.get())?;
+    }
+    Ok(items.read)
+}
+
+fn not_json(error: &serde_json::Error) -> ErrorBody {
+    ErrorBody::new(
+        ErrorCode::BadBody,
+        format!("the body is not JSON: {error}"),
+        "one job as an object, or an array of them; YAML is taken with Content-Type: application/yaml",
+    )
+}
+
+fn read_yaml(body: &[u8], limits: &Limits, spend: Spend<'_>) -> Result<Vec<Item>, ErrorBody> {
+    spend(yaml_bytes(body))?;
     // One more than the limit is enough to know that it is over.
     let options = ExpandOptions {
         jobs_max: limits.submit_jobs_max.saturating_add(1),
         ..ExpandOptions::default()
     };
-    let specs = expand_text("body", body, &options, &NoFiles).map_err(|error| {
+    let mut refused = None;
+    let mut may = |bytes| match spend(copies(bytes)) {
+        Ok(()) => true,
+        Err(error) => {
+            refused = Some(error);
+            false
+        }
+    };
+    let specs = expand_text_within("body", body, &options, &NoFiles, &mut may);
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
+    let specs = specs.map_err(|error| {
         ErrorBody::new(
             ErrorCode::BadJobFile,
             error.to_string(),
             "expand includes on the client: fairlead submit FILE",
         )
     })?;
-    Ok(specs.into_iter().map(Value::Object).collect())
+    if specs.len() > limits.submit_jobs_max {
+        return Err(too_many(specs.len(), limits));
+    }
+    let checked = specs.into_iter().map(|spec| check_spec(spec, limits));
+    Ok(checked.collect())
 }
 
 fn check_item(item: Value, limits: &Limits) -> Item {
@@ -122,6 +228,10 @@ fn check_item(item: Value, limits: &Limits) -> Item {
             "see the user's guide",
         ));
     };
+    check_spec(spec, limits)
+}
+
+fn check_spec(spec: Spec, limits: &Limits) -> Item {
     if depth_over(&spec, DEPTH_MAX) {
         let message = format!("the job nests deeper than {DEPTH_MAX}");
         return Err(ErrorBody::new(ErrorCode::BadBody, message, "flatten it"));
@@ -184,6 +294,44 @@ mod tests {
         assert!(!is_quick(Some("application/yaml"), br#"{"suite": "x"}"#));
         let long = format!("[{}]", " ".repeat(QUICK_BYTES));
         assert!(!is_quick(None, long.as_bytes()));
+    }
+
+    /// Sixteen megabytes of numbers, or of jobs, are refused before they are values.
+    #[test]
+    fn memory_is_asked_for_before_it_is_used() {
+        let limits = Limits::default();
+        let mut spent = 0;
+        let mut read = |body: &str, most: u64| {
+            spent = 0;
+            let spend = &mut |bytes| {
+                spent += bytes;
+                let refused = || ErrorBody::new(ErrorCode::TooMany, "no room", "later");
+                (spent <= most).then_some(()).ok_or_else(refused)
+            };
+            read_within(None, body.as_bytes(), &limits, spend)
+        };
+        let many = format!("[{}{{}}]", "{},".repeat(8 << 20 >> 2));
+        let refused = read(&many, u64::MAX).unwrap_err();
+        assert!(
+            refused.message.contains("holds 2097153 jobs"),
+            "{refused:?}"
+        );
+        let wide = format!("{{\"x\": [{}0]}}", "0,".repeat(1 << 20));
+        assert!(
+            read(&wide, 0).unwrap()[0].is_err(),
+            "it is larger than a job may be"
+        );
+        let one = format!("{{\"x\": [{}0]}}", "0,".repeat(50_000));
+        let many = format!("[{}{one}]", format!("{one},").repeat(9));
+        assert_eq!(read(&many, 30 << 20).unwrap_err().code, ErrorCode::TooMany);
+        assert_eq!(read(&one, 30 << 20).unwrap().len(), 1);
+        let yaml = format!(
+            "suite: x\nscript: {}\na: [{}0]\n",
+            "y".repeat(50_000),
+            "1,".repeat(9)
+        );
+        assert_eq!(read(&yaml, 900_000).unwrap_err().code, ErrorCode::TooMany);
+        assert_eq!(read(&yaml, 2_000_000).unwrap().len(), 2);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod accounts;
 mod alarms;
 mod book;
 mod boot;
+mod budget;
 mod claims;
 mod clock;
 mod closures;

@@ -10,6 +10,7 @@
 
 pub mod browser;
 pub mod guarded;
+pub mod memory;
 pub mod names;
 pub mod page;
 pub mod silent;

@@ -86,7 +86,8 @@ pub fn read_file(
 ) -> Result<Expanded, JobFileError> {
     let mut loader = Loader::new(source, &options.include_dirs);
     let documents = loader.file(path)?;
-    expand(loader, documents, &path.to_string_lossy(), options)
+    let name = path.to_string_lossy();
+    expand(loader, documents, &name, options, &mut |_| true)
 }
 
 /// Expands `text`, any bytes, as if it were the file `name`.
@@ -124,7 +125,24 @@ pub fn read_text(
 ) -> Result<Expanded, JobFileError> {
     let mut loader = Loader::new(source, &options.include_dirs);
     let documents = loader.text(Path::new(name), text)?;
-    expand(loader, documents, name, options)
+    expand(loader, documents, name, options, &mut |_| true)
+}
+
+/// As [`expand_text`], if `may` says yes to the bytes that the jobs will take, roughly: once before they are made, and to
+/// what templates add, as they do.
+///
+/// # Errors
+/// As [`expand_file`], and `no_memory` when `may` said no.
+pub fn expand_text_within(
+    name: &str,
+    text: &[u8],
+    options: &ExpandOptions,
+    source: &dyn Source,
+    may: &mut dyn FnMut(u64) -> bool,
+) -> Result<Vec<Spec>, JobFileError> {
+    let mut loader = Loader::new(source, &options.include_dirs);
+    let documents = loader.text(Path::new(name), text)?;
+    Ok(expand(loader, documents, name, options, may)?.jobs)
 }
 
 fn expand(
@@ -132,6 +150,7 @@ fn expand(
     mut documents: Vec<Document>,
     name: &str,
     options: &ExpandOptions,
+    may: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Expanded, JobFileError> {
     if documents.is_empty() {
         let hint = "a job file names at least a suite or a script";
@@ -156,8 +175,11 @@ fn expand(
             .entries
             .retain(|entry| merge::removed(entry).is_none());
     }
-    check_size(&documents, name, options, files)?;
-    let jobs = unfold(&documents, name, options.bytes_max, files)?;
+    let bytes = check_size(&documents, name, options, files)?;
+    if !may(bytes) {
+        return Err(no_memory(name, bytes));
+    }
+    let jobs = unfold(&documents, name, options.bytes_max, files, may)?;
     Ok(Expanded {
         jobs: repeated(jobs, options.repeat),
         misspelt: misspelt(&documents, files),
@@ -249,13 +271,18 @@ fn put_default(entries: &mut Vec<Entry>, entry: &Entry, files: &Files) -> Result
     put_setting(entries, entry, files)
 }
 
-/// Refuses what would be too much, with the number, before memory is spent on it.
+fn no_memory(name: &str, bytes: u64) -> JobFileError {
+    let message = format!("no memory for {bytes} bytes of jobs now");
+    JobFileError::whole("no_memory", name, message, "try again, or split the file")
+}
+
+/// Refuses what would be too much, with the number, before memory is spent on it; else the bytes that it will take.
 fn check_size(
     documents: &[Document],
     name: &str,
     options: &ExpandOptions,
     files: &Files,
-) -> Result<(), JobFileError> {
+) -> Result<u64, JobFileError> {
     let refuse =
         |code, message: String, hint: &str| Err(JobFileError::whole(code, name, message, hint));
     if options.repeat == 0 {
@@ -306,7 +333,7 @@ fn check_size(
             "shorten its lists or its script, or split the file",
         );
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Every job of every document, each once. [`check_size`] was asked before.
@@ -315,6 +342,7 @@ fn unfold(
     name: &str,
     bytes_max: u64,
     files: &Files,
+    may: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Vec<Spec>, JobFileError> {
     let mut jobs: Vec<Spec> = Vec::new();
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -323,7 +351,12 @@ fn unfold(
     for document in documents {
         let matrix = Matrix::new(document);
         for n in 0..matrix.count() {
-            let mut job = match matrix.job(n, &mut computed, files)? {
+            let before = computed;
+            let made = matrix.job(n, &mut computed, files)?;
+            if computed > before && !may(computed - before) {
+                return Err(no_memory(name, computed));
+            }
+            let mut job = match made {
                 Made::Job(job) => job,
                 Made::Dropped(at) => {
                     dropped = Some(at);

@@ -26,6 +26,8 @@ mod yaml;
 
 pub use error::JobFileError;
 pub(crate) use error::printable;
-pub use expand::{ExpandOptions, Expanded, expand_file, expand_text, read_file, read_text};
+pub use expand::{
+    ExpandOptions, Expanded, expand_file, expand_text, expand_text_within, read_file, read_text,
+};
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

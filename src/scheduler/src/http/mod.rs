@@ -8,6 +8,7 @@ mod query;
 mod reply;
 mod request;
 mod routes;
+mod signed;
 mod streams;
 
 pub(crate) use query::Query;

@@ -47,17 +47,23 @@ pub(super) fn typed(status: u16, content_type: &'static str, body: Vec<u8>) -> R
 /// A refusal, with `retry-after` where trying again helps.
 pub(super) fn refuse(refusal: Refusal) -> Response {
     let Refusal { body, status } = refusal;
-    let again = matches!(
-        body.code,
-        ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::TooMany
-    );
-    let mut response = json(
+    let code = body.code;
+    let response = json(
         status,
         &ErrorBody {
             code: body.code,
             message: body.message,
             hint: body.hint,
         },
+    );
+    say_when(code, response)
+}
+
+/// The same, with `retry-after` where trying again helps.
+pub(super) fn say_when(code: ErrorCode, mut response: Response) -> Response {
+    let again = matches!(
+        code,
+        ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::TooMany
     );
     if again {
         response

@@ -14,7 +14,13 @@ use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
 use super::query::{Query, decode_segment};
-use crate::{accounts::Credentials, connections::Connection, core::Core, refusal::Refusal};
+use crate::{
+    accounts::Credentials,
+    budget::{Charge, Purse, built_bytes},
+    connections::Connection,
+    core::Core,
+    refusal::Refusal,
+};
 
 /// The body, piece by piece.
 pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
@@ -42,6 +48,8 @@ pub(super) struct Request {
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
     core: Arc<Core>,
+    /// What it takes of the memory of all requests.
+    charge: Charge,
     came: Option<Came>,
     body: Unread,
 }
@@ -97,6 +105,7 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
+            charge: core.budget.charge(Purse::Known),
             core: Arc::clone(core),
             came: None,
             body: Unread(Arc::new(Mutex::new(Some(body)))),
@@ -175,7 +184,8 @@ impl Request {
         let Some(mut stream) = self.body.take() else {
             return Ok(Bytes::new());
         };
-        let mut bytes = Vec::with_capacity(said.unwrap_or(0));
+        // It grows with what comes, not with what was said.
+        let mut bytes = Vec::new();
         let began = self.core.clock.now().0;
         while let Some(piece) = next_piece(&self.core, &mut stream).await {
             let piece = piece?;
@@ -193,6 +203,8 @@ impl Request {
             if bytes.len() + piece.len() > limit {
                 return Err(over(bytes.len() + piece.len()));
             }
+            self.charge
+                .grow(u64::try_from(piece.len()).unwrap_or(u64::MAX))?;
             bytes.extend_from_slice(&piece);
         }
         Ok(bytes.into())
@@ -204,18 +216,23 @@ impl Request {
         limit: usize,
     ) -> Result<Map<String, Value>, Refusal> {
         let bytes = self.read_body(limit).await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Map::new());
-        }
-        match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(Refusal::new(
-                ErrorCode::BadBody,
-                "the body is not a JSON object",
-                "send {\"name\": value}",
-            )),
-            Err(error) => Err(bad_json(&error)),
-        }
+        self.charge_built(&bytes)?;
+        to_object(&bytes)
+    }
+
+    /// Charges what is built of a body, before it is.
+    pub(super) fn charge_built(&mut self, body: &[u8]) -> Result<(), Refusal> {
+        Ok(self.charge.grow(built_bytes(body))?)
+    }
+
+    /// Whose memory it takes from now on.
+    pub(super) fn belongs_to(&mut self, purse: Purse) {
+        self.charge.belongs_to(purse);
+    }
+
+    /// A charge for what its body is made into.
+    pub(super) fn another_charge(&self) -> Charge {
+        self.charge.another()
     }
 
     /// The body as this type.
@@ -224,6 +241,7 @@ impl Request {
         limit: usize,
     ) -> Result<T, Refusal> {
         let bytes = self.read_body(limit).await?;
+        self.charge_built(&bytes)?;
         serde_json::from_slice(&bytes).map_err(|error| bad_json(&error))
     }
 
@@ -248,6 +266,22 @@ impl Request {
             token: token.map(str::to_owned),
             account: account.map(str::to_owned),
         }
+    }
+}
+
+/// A body as a JSON object; an empty one is an empty object.
+pub(super) fn to_object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Refusal::new(
+            ErrorCode::BadBody,
+            "the body is not a JSON object",
+            "send {\"name\": value}",
+        )),
+        Err(error) => Err(bad_json(&error)),
     }
 }
 

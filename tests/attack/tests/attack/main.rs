@@ -2,6 +2,7 @@
 
 mod connections;
 mod cross_site;
+mod memory;
 mod names;
 mod neighbours;
 mod queues;

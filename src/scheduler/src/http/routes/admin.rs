@@ -9,6 +9,7 @@ use warp::reply::Response;
 use super::{done, ok, text};
 use crate::{
     accounts::{Who, check_name, list_accounts},
+    budget::Purse,
     closures::How,
     core::Core,
     hints::BODY_MAX as HINTS_MAX,
@@ -114,6 +115,9 @@ fn files_max() -> u64 {
 
 pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let token = request.credentials(None).token;
+    core.check_peer(token.as_deref())?;
+    request.identified();
+    request.belongs_to(Purse::Agent);
     let body = request.read_body(HINTS_MAX).await?;
     core.take_hints(token.as_deref(), &body).await?;
     Ok(done())

@@ -9,6 +9,7 @@ use warp::reply::Response;
 
 use super::{job_id, ok};
 use crate::{
+    budget::Purse,
     core::Core,
     http::{reply::typed, request::Request, streams},
     refusal::Refusal,
@@ -62,6 +63,7 @@ pub(super) async fn append_log(
         Speaker::Earlier(attempt) => attempt,
     };
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
+    request.belongs_to(Purse::Agent);
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
     let size = core.append_log(id, attempt, offset, &bytes).await?;
     core.live.renew(id, core.clock.now());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{CancelItem, CancelRequest, ErrorCode, JobList};
+use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Search, SearchOrder};
 use futures_util::{StreamExt, stream};
@@ -12,10 +12,16 @@ use warp::reply::Response;
 use super::{done, job_id, json, ok};
 use crate::{
     accounts::Who,
+    budget::Charge,
     core::Core,
     explain::explain_job,
-    http::{Query, request::Request},
-    intake::{Item, is_quick, read_submit},
+    http::{
+        Query,
+        reply::say_when,
+        request::Request,
+        signed::{read_actor, read_signed},
+    },
+    intake::{Item, is_quick, read_within},
     lease::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
     queue_use::search_in,
     refusal::{Refusal, excerpt},
@@ -33,13 +39,14 @@ const CANCEL_ABREAST: usize = 256;
 pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let content_type = request.content_type();
     let said = request.credentials(None);
-    let read = match request.read_body(core.config.limits.body_bytes_max).await {
-        Ok(body) => read_items(&core, content_type, body).await,
+    let limit = core.config.limits.body_bytes_max;
+    let read = match read_signed(&core, &mut request, limit).await {
+        Ok(body) => read_items(&core, &request, content_type, body).await,
         Err(refusal) => Err(refusal),
     };
     // A submit is always answered by an array, as compass-ci's clients expect.
     let submitted = match (read, request.query.switch("strict")) {
-        (Ok(items), Ok(strict)) => {
+        (Ok((items, _charge)), Ok(strict)) => {
             let key = request.query.get(KEY);
             core.submit(items, &said, How { strict, key }).await
         }
@@ -53,22 +60,30 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
 
 /// A submit that is refused as a whole.
 pub(super) fn refused(refusal: Refusal) -> Response {
-    json(refusal.status, &[refused_item(refusal.body)])
+    let code = refusal.body.code;
+    say_when(code, json(refusal.status, &[refused_item(refusal.body)]))
 }
 
-/// Reads the body of a submit; what may take long is read beside the runtime.
+/// Reads the body of a submit, and charges what is built of it; what may take long is read beside the runtime.
 pub(super) async fn read_items(
     core: &Core,
+    request: &Request,
     content_type: Option<String>,
     body: bytes::Bytes,
-) -> Result<Vec<Item>, Refusal> {
+) -> Result<(Vec<Item>, Charge), Refusal> {
     let limits = core.config.limits;
-    if is_quick(content_type.as_deref(), &body) {
-        return Ok(read_submit(content_type.as_deref(), &body, &limits)?);
+    let mut charge = request.another_charge();
+    let is_quick = is_quick(content_type.as_deref(), &body);
+    let read = move || {
+        let spend = &mut |bytes| charge.grow(bytes);
+        let items = read_within(content_type.as_deref(), &body, &limits, spend)?;
+        Ok::<_, ErrorBody>((items, charge))
+    };
+    if is_quick {
+        return Ok(read()?);
     }
-    let read = move || read_submit(content_type.as_deref(), &body, &limits);
     let outcome = tokio::task::spawn_blocking(read).await;
-    let items = outcome.map_err(|error| {
+    let read = outcome.map_err(|error| {
         tracing::error!(%error, "the body of a submit could not be read");
         Refusal::new(
             ErrorCode::Internal,
@@ -76,7 +91,7 @@ pub(super) async fn read_items(
             "please report it, with the replica's log",
         )
     })?;
-    Ok(items?)
+    Ok(read?)
 }
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
@@ -210,24 +225,10 @@ pub(super) async fn explain(
 }
 
 pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let body = request
-        .read_object(core.config.limits.body_bytes_max)
-        .await?;
-    core.accounts.identify(&request.credentials(Some(&body)))?;
+    let (_, body) = read_actor(&core, &mut request).await?;
     let wait = Wait::of(&body)?;
     let _place = core.wait_place()?;
     Ok(ok(&core.wait_for(&wait).await?))
-}
-
-async fn read_actor(
-    core: &Core,
-    request: &mut Request,
-) -> Result<(Who, Map<String, Value>), Refusal> {
-    let body = request
-        .read_object(core.config.limits.body_bytes_max)
-        .await?;
-    let who = core.accounts.identify(&request.credentials(Some(&body)))?;
-    Ok((who, body))
 }
 
 fn not_yours(who: &Who, state: &JobState) -> Result<(), Refusal> {

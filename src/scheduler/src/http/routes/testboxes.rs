@@ -8,6 +8,7 @@ use warp::reply::Response;
 use super::{job_id, ok};
 use crate::{
     boot::BootType,
+    budget::Purse,
     consume::Ask,
     core::Core,
     http::{
@@ -18,6 +19,9 @@ use crate::{
     update::Report,
 };
 
+/// Largest body of a testbox's request, bytes: some thousand jobs and cache folders are named in it at most.
+const BODY_MAX: usize = 1 << 20;
+
 pub(super) async fn consume(
     core: Arc<Core>,
     mut request: Request,
@@ -26,7 +30,8 @@ pub(super) async fn consume(
     core.accounts
         .identify(&request.credentials(None))?
         .require_host(host)?;
-    let body: ConsumeRequest = request.read_json(core.config.limits.body_bytes_max).await?;
+    request.belongs_to(Purse::Agent);
+    let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
     let ask = Ask::of(host, body)?;
     // What it was read into is not kept while the host waits.
     drop(request);
@@ -42,7 +47,8 @@ pub(super) async fn heartbeat(
     core.accounts
         .identify(&request.credentials(None))?
         .require_host(host)?;
-    let beat: HeartbeatRequest = request.read_json(core.config.limits.body_bytes_max).await?;
+    request.belongs_to(Purse::Agent);
+    let beat: HeartbeatRequest = request.read_json(BODY_MAX).await?;
     let _presence = core.presence(host, &beat.session)?;
     Ok(ok(&core.heartbeat(host, beat).await?))
 }

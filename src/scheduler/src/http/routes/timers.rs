@@ -8,7 +8,13 @@ use futures_util::FutureExt;
 use warp::reply::Response;
 
 use super::{Answer, done, jobs::read_items, ok};
-use crate::{accounts::Who, core::Core, http::request::Request, refusal::Refusal};
+use crate::{
+    accounts::Who,
+    budget::Charge,
+    core::Core,
+    http::{request::Request, signed::read_signed},
+    refusal::Refusal,
+};
 
 /// Most timers on a page.
 const PAGE_MAX: u64 = 1_000;
@@ -33,12 +39,12 @@ pub(super) fn route<'a>(
 }
 
 /// The one job of a body.
-async fn read_job(core: &Core, request: &mut Request) -> Result<Spec, Refusal> {
+async fn read_job(core: &Core, request: &mut Request) -> Result<(Spec, Charge), Refusal> {
     let content_type = request.content_type();
-    let body = request.read_body(core.config.limits.body_bytes_max).await?;
-    let items = read_items(core, content_type, body).await?;
+    let body = read_signed(core, request, core.config.limits.body_bytes_max).await?;
+    let (items, charge) = read_items(core, request, content_type, body).await?;
     match <[_; 1]>::try_from(items) {
-        Ok([item]) => Ok(item?),
+        Ok([item]) => Ok((item?, charge)),
         Err(items) => Err(Refusal::new(
             ErrorCode::BadBody,
             format!("the body holds {} jobs; a timer runs one", items.len()),
@@ -58,7 +64,7 @@ fn actor(core: &Core, request: &Request) -> Result<Who, Refusal> {
 
 async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let spec = read_job(&core, &mut request).await?;
+    let (spec, _charge) = read_job(&core, &mut request).await?;
     Ok(ok(&core.submit_timer(spec, &said).await?))
 }
 
@@ -78,7 +84,7 @@ async fn show(core: Arc<Core>, request: Request, name: &str) -> Result<Response,
 
 async fn update(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
-    let spec = read_job(&core, &mut request).await?;
+    let (spec, _charge) = read_job(&core, &mut request).await?;
     let named = (account(&request, &who), name);
     Ok(ok(&core.update_timer(&who, named, spec).await?))
 }
