@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use self::{
     decide::{Lab, Mix},
-    names::{Came, Flood, Own},
+    names::{Came, Flood, Own, SECONDS_AFTER},
 };
 use super::{
     figure::{Figure, Goal, Series},
@@ -107,7 +107,7 @@ impl EngineArgs {
             let mut took = match asked {
                 Asked::Line(line) => serde_json::to_string(&line.measure()?)?,
                 Asked::Names(own, jobs) => {
-                    serde_json::to_string(&Flood::new(own, CACHE_JOBS).run(jobs))?
+                    serde_json::to_string(&Flood::new(own, CACHE_JOBS).run(jobs, SECONDS_AFTER))?
                 }
             };
             took.push('\n');

