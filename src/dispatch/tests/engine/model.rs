@@ -279,12 +279,11 @@ impl World {
         known.facts.version = version(self.seq_no);
         known.place = Place::Held("elsewhere".to_owned());
         let since = Millis(self.lab.now.saturating_sub(u64::from(n) * 50));
-        let (host, group) = ("elsewhere".to_owned(), "group".to_owned());
         let facts = known.facts.clone();
         self.event(Event::JobHeld(Box::new(Running {
             facts,
-            host,
-            group,
+            host: "elsewhere".to_owned(),
+            group: "group".to_owned(),
             total_memory_mb: 64_000,
             since,
         })));
