@@ -41,6 +41,11 @@ impl Sighting {
         Some((ms(said).saturating_sub(ms(middle)), ms(unsure)))
     }
 
+    /// Whether it names open queues and duplicate agents: versions that say what time they have do.
+    fn tells(&self) -> bool {
+        self.version.time_ms > 0
+    }
+
     fn name(&self) -> String {
         format!("{} ({})", self.version.replica, self.url)
     }
@@ -80,9 +85,12 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
         return Ok(checks);
     }
     let client = Client::new(settings.client_config())?;
+    let tells = seen.iter().all(Sighting::tells);
     checks.push(made(TESTBOXES, client.accounts().await, testboxes));
-    checks.push(made(QUEUES, client.queues().await, queues));
-    checks.push(made(AGENTS, client.hosts().await, agents));
+    let judge = |list: &[Value]| queues(list, tells);
+    checks.push(made(QUEUES, client.queues().await, judge));
+    let judge = |list: &[Value]| agents(list, tells);
+    checks.push(made(AGENTS, client.hosts().await, judge));
     Ok(checks)
 }
 
@@ -116,9 +124,12 @@ fn made<T: Serialize>(
     judge(&values)
 }
 
-/// Nothing was told, and a scheduler that knows nothing of it tells nothing either.
-fn unsaid(name: &'static str, what: &str) -> Check {
-    let why = format!("the scheduler said of none {what}, and may be of a version that does not");
+/// Nothing was told: all is well where a scheduler tells, and unknown where it is too old for that.
+fn unsaid(name: &'static str, tells: bool, found: &str) -> Check {
+    if tells {
+        return Check::ok(name, found);
+    }
+    let why = "a scheduler is of a version that does not say";
     Check::not_made(name, why, "look again after an upgrade")
 }
 
@@ -229,14 +240,14 @@ fn testboxes(accounts: &[Value]) -> Check {
 }
 
 /// Queues that everybody may use because nobody said who may.
-fn queues(queues: &[Value]) -> Check {
+fn queues(queues: &[Value], tells: bool) -> Check {
     let open: Vec<String> = queues
         .iter()
         .filter(|queue| !text(queue, "warning").is_empty())
         .map(|queue| text(queue, "name").to_owned())
         .collect();
     if open.is_empty() {
-        return unsaid(QUEUES, "who may use a queue");
+        return unsaid(QUEUES, tells, "an admin said of each who may use it");
     }
     Check::problem(
         QUEUES,
@@ -246,7 +257,7 @@ fn queues(queues: &[Value]) -> Check {
 }
 
 /// Hosts whose name two agents have.
-fn agents(hosts: &[Value]) -> Check {
+fn agents(hosts: &[Value], tells: bool) -> Check {
     let mut twice: BTreeMap<String, String> = BTreeMap::new();
     for host in hosts {
         let conflict = host.get("conflict").filter(|conflict| !conflict.is_null());
@@ -256,7 +267,7 @@ fn agents(hosts: &[Value]) -> Check {
         }
     }
     if twice.is_empty() {
-        return unsaid(AGENTS, "whether two agents ask under one name");
+        return unsaid(AGENTS, tells, "each host has one agent");
     }
     let names: Vec<String> = twice.into_values().collect();
     Check::problem(
@@ -335,13 +346,19 @@ mod tests {
         );
 
         let open = json!({"name": "nightly", "warning": "open to all"});
-        let silent = queues(&[json!({"name": "ann"})]);
-        assert_eq!(silent.verdict, Verdict::NotMade);
-        assert!(queues(&[open]).found.ends_with("nightly"));
+        let silent = |tells| queues(&[json!({"name": "ann"})], tells).verdict;
+        assert_eq!(
+            (silent(true), silent(false)),
+            (Verdict::Ok, Verdict::NotMade)
+        );
+        assert!(queues(&[open], true).found.ends_with("nightly"));
 
         let two = json!({"hostname": "h1", "state": "conflict", "conflict": {"instance": "x"}});
-        let silent = agents(&[json!({"hostname": "h2"})]);
-        assert_eq!(silent.verdict, Verdict::NotMade);
-        assert!(agents(&[two]).found.contains("h1"));
+        let silent = |tells| agents(&[json!({"hostname": "h2"})], tells).verdict;
+        assert_eq!(
+            (silent(true), silent(false)),
+            (Verdict::Ok, Verdict::NotMade)
+        );
+        assert!(agents(&[two], true).found.contains("h1"));
     }
 }
