@@ -79,6 +79,8 @@ impl Clock {
     /// A clock for a simulation: its wall clock says `wall_ms` (UTC epoch milliseconds) now and goes on
     /// with the runtime's time, and during `pause` nobody's sleep on it ends.
     pub fn simulated(wall_ms: u64, pause: Arc<Pause>) -> Self {
+        // What it stepped before this clock was there is in `wall_ms`.
+        pause.stepped_ms.store(0, Ordering::Relaxed);
         Self {
             started: Instant::now(),
             started_wall_ms: wall_ms,

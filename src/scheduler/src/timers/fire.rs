@@ -114,26 +114,43 @@ impl Core {
     /// The store cannot be read.
     pub(crate) async fn follow_clock(self: &Arc<Self>, is_step: bool) -> Result<(), StoreError> {
         let now_ms = self.clock.wall_ms();
+        if is_step {
+            // What was begun just before must be in the list. Clocks step seldom.
+            self.store.refresh().await?;
+        }
         let docs = self.store.list_docs(DocKind::Timer).await?;
-        let follows = docs
+        // A run that was begun must not wait until its old time comes again.
+        let is_begun = |stored: &Stored| {
+            let pending = stored.timer.pending;
+            pending.is_some_and(|run| run.due_ms > now_ms)
+        };
+        let (begun, others): (Vec<Stored>, Vec<Stored>) = docs
             .into_iter()
             .filter_map(Stored::of)
-            .filter_map(|stored| {
-                let schedule = stored.timer.schedule().ok()?;
-                let timer = stored.timer.follow(&schedule, now_ms, is_step)?;
-                Some((stored.version, timer))
-            });
+            .partition(|stored| is_begun(stored));
+        if !begun.is_empty() {
+            let same = begun.iter().map(|stored| stored.timer.clone()).collect();
+            let begun = self.begin(begun, same).await;
+            self.run_begun(begun).await;
+        }
+        let follows = others.into_iter().filter_map(|stored| {
+            let schedule = stored.timer.schedule().ok()?;
+            let timer = stored.timer.follow(&schedule, now_ms, is_step)?;
+            Some((stored.version, timer))
+        });
         let follows: Vec<(Version, Timer)> = follows.collect();
         for batch in follows.chunks(BATCH_MAX) {
             let writes = batch.iter();
             let writes = writes.map(|(version, timer)| timer.to_write(Expect::Version(*version)));
             let outcomes = self.write_timers(writes.collect()).await;
-            for ((_, timer), outcome) in batch.iter().zip(outcomes) {
+            for ((known, timer), outcome) in batch.iter().zip(outcomes) {
                 match outcome {
                     Ok(version) => self.timer_written(version, timer.clone()),
-                    // Somebody else changed it, by its own clock.
+                    // Somebody else changed it, by its own clock, and may have begun a run.
                     Err(error) => {
-                        tracing::debug!(timer = timer.id(), %error, "a timer is left as it is");
+                        tracing::debug!(timer = timer.id(), %error, "a timer is looked at again");
+                        let (version, timer) = (*known, timer.clone());
+                        self.retry_timer(&Stored { version, timer }, true);
                     }
                 }
             }
@@ -175,7 +192,10 @@ impl Core {
             }
         }
         batch.extend(self.read_seen(seen).await);
-        batch.retain(|stored| (1..=now_ms).contains(&stored.timer.at_ms));
+        // What was begun is due, whatever the clock says by now.
+        batch.retain(|Stored { timer, .. }| {
+            timer.pending.is_some() || (1..=now_ms).contains(&timer.at_ms)
+        });
         if batch.is_empty() {
             return;
         }
