@@ -39,6 +39,7 @@ fn a_small_run_measures_all_that_a_large_one_does() {
         .args(["--report", "performance.md"])
         .args(["--finished", "1200"])
         .args(["--engine-jobs", "300,600", "--engine-hosts", "10"])
+        .args(["--engine-names", "2000"])
         .args(["--", "--cache-jobs-max", "64"])
         .current_dir(folder.path())
         .output()
@@ -57,9 +58,9 @@ fn a_small_run_measures_all_that_a_large_one_does() {
         4 * (4 + 2 + 1 + 3) + 1 + 4 + engine,
         "{figures:?}"
     );
-    // And what it costs; three of the embedded store; and the engine alone.
+    // And what it costs; three of the embedded store; the engine alone, and two of each flood of names.
     let costs = report["costs"].as_array().expect("costs");
-    assert_eq!(costs.len(), 4 * 6 + 3 + 3 * 3 + 1, "{costs:?}");
+    assert_eq!(costs.len(), 4 * 6 + 3 + 3 * 3 + 1 + 3 * 2, "{costs:?}");
     for figure in figures {
         let what = figure["what"].as_str().expect("its name");
         let rounds = figure["fairlead"]["rounds"].as_array().expect("rounds");
