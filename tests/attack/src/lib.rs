@@ -9,10 +9,10 @@
 )]
 
 pub mod browser;
-pub mod guarded;
 pub mod memory;
 pub mod names;
 pub mod page;
+pub mod post;
 pub mod silent;
 
 pub use browser::Browser;

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, fairlead, jobs, recorded::copy, settings};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, recorded::copy, settings};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -37,9 +37,11 @@ async fn main() {
 }
 
 async fn record(store: Store, folder: &Path) {
-    let mut scheduler = Scheduler::start(store).await;
-    let root = first_admin(&mut scheduler).await;
-    let admin = scheduler.http().with_token(&root);
+    let Guarded {
+        mut scheduler,
+        admin,
+    } = Guarded::start(store, &[]).await;
+    let root = admin.token().expect("an admin's token").to_owned();
     let mut lab = Map::new();
     lab.insert("tokens".to_owned(), accounts(&admin, &root).await);
     queues_and_hosts(&admin).await;
@@ -59,21 +61,6 @@ async fn record(store: Store, folder: &Path) {
     if store == Store::Elasticsearch {
         dump(&scheduler, &folder.join("indices.json")).await;
     }
-}
-
-/// Stops the open scheduler, makes an admin directly in the store, and goes on with tokens.
-async fn first_admin(scheduler: &mut Scheduler) -> String {
-    scheduler.stop().await;
-    let mut words = ["account", "add", "root", "--role", "admin"]
-        .map(str::to_owned)
-        .to_vec();
-    words.extend(scheduler.store_arguments());
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let made = fairlead(scheduler.folder(), &[], &words);
-    let token = made.expect_code(0).lines().last().expect("a token");
-    scheduler.add_argument("--auth");
-    scheduler.restart().await;
-    token.to_owned()
 }
 
 async fn accounts(admin: &Http, root: &str) -> Value {

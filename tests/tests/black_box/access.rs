@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, settings};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, on_both_stores, settings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ on_both_stores!(
 );
 
 /// A scheduler that checks tokens, and clients of an admin, two users and a testbox account.
-struct Guarded {
+struct Lab {
     scheduler: Scheduler,
     admin: Http,
     alice: Http,
@@ -24,31 +24,15 @@ struct Guarded {
     testbox: Http,
 }
 
-impl Guarded {
-    /// The accounts are made in the store, as an operator would; then it is started with `--auth`.
+impl Lab {
     async fn start(store: Store) -> Self {
-        let mut scheduler = Scheduler::start(store).await;
-        let http = scheduler.http();
-        scheduler.stop().await;
-        let mut clients = Vec::new();
-        for (name, role) in [
-            ("root", "admin"),
-            ("alice", "user"),
-            ("bob", "user"),
-            ("box", "testbox"),
-        ] {
-            clients.push(http.with_token(&scheduler.add_account(name, role)));
-        }
-        scheduler.add_argument("--auth");
-        scheduler.restart().await;
-        let mut next = clients.into_iter();
-        let mut take = || next.next().expect("a client an account");
+        let guarded = Guarded::start(store, &[]).await;
         Self {
-            scheduler,
-            admin: take(),
-            alice: take(),
-            bob: take(),
-            testbox: take(),
+            alice: guarded.user("alice").await,
+            bob: guarded.user("bob").await,
+            testbox: guarded.testbox("box", &["*"]).await,
+            admin: guarded.admin,
+            scheduler: guarded.scheduler,
         }
     }
 }
@@ -66,7 +50,7 @@ async fn an_account_is_listed_right_after_it_was_added(store: Store) {
 }
 
 async fn row_06_vip_is_a_right_and_idle_is_kept(store: Store) {
-    let lab = Guarded::start(store).await;
+    let lab = Lab::start(store).await;
     let vip = jobs::with(jobs::dc("alice"), &json!({"queue": "vip"}));
     let refused = lab.alice.submit_items(&vip).await.remove(0);
     assert_eq!(refused.job_id, "0");
@@ -90,7 +74,7 @@ async fn row_06_vip_is_a_right_and_idle_is_kept(store: Store) {
 }
 
 async fn row_15_only_the_owner_and_admins_act(store: Store) {
-    let lab = Guarded::start(store).await;
+    let lab = Lab::start(store).await;
     let nobody = lab.scheduler.http();
     let wrong = nobody.with_token("0123456789abcdef");
     let ids = lab.alice.submit(&jobs::times(4, &jobs::dc("alice"))).await;
@@ -175,7 +159,7 @@ async fn row_15_names_keep_apart_in_the_open_too(store: Store) {
 }
 
 async fn row_15_a_job_token_is_for_its_job_only(store: Store) {
-    let lab = Guarded::start(store).await;
+    let lab = Lab::start(store).await;
     lab.alice.submit(&jobs::times(2, &jobs::dc("alice"))).await;
     let mut testbox = Testbox::dc(&lab.testbox, "host-1", 8 << 10);
     let grants = testbox.ask(10).await;

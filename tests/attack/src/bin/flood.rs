@@ -2,19 +2,18 @@
 //! floods names, bodies and connections. `cargo run -p fairlead-attack --release --bin flood` (build the workspace's
 //! binaries in release before; with `elasticsearch` as an argument it uses the Elasticsearch of `ES_URL`).
 //!
-//! Prints a table with the ratio of the p99 to the idle one of the same round. The attacker shares the machine with its
-//! victim, so it is paced: each of its tasks waits for an answer before it goes on. All counts are bounded.
+//! Prints a table with the ratio of the p99 to the idle one of the same round. The attacker is a process of its own that
+//! yields to all others, as one on another machine takes no processor time of the lab. Each of its tasks waits for an
+//! answer before it goes on, and all counts are bounded.
+
+#![expect(clippy::expect_used, reason = "a measurement fails by panicking")]
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    process::{Child, Command},
     time::Duration,
 };
 
-use fairlead_attack::guarded::Guarded;
-use fairlead_tests::{Http, Metrics, Store, Testbox, clock, jobs, until};
+use fairlead_tests::{Guarded, Http, Metrics, Store, Testbox, clock, jobs, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
@@ -23,19 +22,23 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
 const JOBS: usize = 200;
 /// Idle and attacked, by turns.
 const ROUNDS: usize = 3;
-/// Jobs of the flood of names in all, each with a queue and a machine of its own.
+/// Jobs of one flood of names at most, each with a queue and a machine of its own.
 const NAMES_MAX: usize = 100_000;
 /// Names in one submit.
 const NAMES_A_SUBMIT: usize = 200;
+/// Time between two submits of names.
+const NAMES_EVERY: Duration = Duration::from_millis(20);
+/// How much the attacker yields to others; 19 is the most.
+const NICE: &str = "19";
 /// Requests with large bodies at one time.
 const BODIES: usize = 8;
 /// Connections that say nothing, or half a request.
 const CONNECTIONS: usize = 400;
+const SUBMIT: &str = "/scheduler/v1/jobs/submit";
 
 /// A lab that checks tokens.
 struct Target {
     url: String,
-    nobody: Http,
     alice: Http,
     mallory: Http,
     boxes: Http,
@@ -47,7 +50,6 @@ impl Target {
         let guarded = Guarded::start(store, &[]).await;
         Self {
             url: guarded.scheduler.url(),
-            nobody: guarded.nobody(),
             alice: guarded.user("alice").await,
             mallory: guarded.user("mallory").await,
             boxes: guarded.testbox("boxes", &["host-*"]).await,
@@ -63,6 +65,19 @@ enum Attack {
     Bodies,
     Connections,
     All,
+}
+
+impl Attack {
+    const EACH: [Self; 4] = [Self::Names, Self::Bodies, Self::Connections, Self::All];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Names => "names",
+            Self::Bodies => "bodies",
+            Self::Connections => "connections",
+            Self::All => "all",
+        }
+    }
 }
 
 /// One job from submit to grant.
@@ -104,45 +119,43 @@ async fn measure(lab: &Target) -> (f64, f64) {
     (at(500), at(990))
 }
 
-/// Submits jobs that no host runs, each under names of its own, until it is told to stop.
-async fn names(mallory: Http, next: Arc<AtomicUsize>, stop: Arc<AtomicBool>) {
-    while !stop.load(Ordering::Relaxed) {
-        let from = next.fetch_add(NAMES_A_SUBMIT, Ordering::Relaxed);
-        if from >= NAMES_MAX {
-            return;
-        }
+/// Submits jobs that no host runs, each under names of its own from this number on.
+async fn names(mallory: Http, first: usize) {
+    let mut ticks = tokio::time::interval(NAMES_EVERY);
+    for from in (first..first + NAMES_MAX).step_by(NAMES_A_SUBMIT) {
+        ticks.tick().await;
         let batch = (from..from + NAMES_A_SUBMIT).map(|n| {
             let own = json!({"queue": format!("q{n}"), "target_machines": [format!("m{n}")]});
             jobs::with(jobs::dc("mallory"), &own)
         });
         let batch = Value::Array(batch.collect());
+        let body = batch.to_string().into_bytes();
         let _ = mallory
-            .try_send(
-                Method::POST,
-                "/scheduler/v1/jobs/submit",
-                "application/json",
-                batch.to_string().into_bytes(),
-            )
+            .try_send(Method::POST, SUBMIT, "application/json", body)
             .await;
     }
 }
 
 /// Sends bodies that are small to send and dear to read, with a token and without.
-async fn bodies(client: Http, stop: Arc<AtomicBool>) {
+async fn bodies(client: Http) {
     let list = (0..13_000).map(|n| n.to_string()).collect::<Vec<_>>();
     let yaml = format!("suite: x\nscript: 'true'\nn: [{}]\n", list.join(","));
-    while !stop.load(Ordering::Relaxed) {
-        let path = "/scheduler/v1/jobs/submit";
-        let sent = client.try_send(Method::POST, path, "application/yaml", yaml.clone().into());
+    loop {
+        let sent = client.try_send(
+            Method::POST,
+            SUBMIT,
+            "application/yaml",
+            yaml.clone().into(),
+        );
         let _ = sent.await;
     }
 }
 
 /// Holds connections that send nothing, or a head without its body, and opens them again when they are closed.
-async fn connection(address: String, says: &'static str, stop: Arc<AtomicBool>) {
+async fn connection(address: String, says: &'static str) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1));
     let mut stream = None;
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         ticks.tick().await;
         let is_open = match &mut stream {
             Some(stream) => is_open(stream),
@@ -167,73 +180,85 @@ fn is_open(stream: &TcpStream) -> bool {
 
 const HALF: &str = "POST /scheduler/v1/jobs/submit HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n{";
 
-fn begin(attack: Attack, lab: &Target, next: &Arc<AtomicUsize>) -> (JoinSet<()>, Arc<AtomicBool>) {
-    let stop = Arc::new(AtomicBool::new(false));
+/// The attacker's process: goes on until it is killed.
+async fn attack(attack: Attack, url: &str, token: &str, first: usize) {
+    let nobody = Http::new(url);
+    let mallory = nobody.with_token(token);
     let mut tasks = JoinSet::new();
     let is = |one: Attack| attack == one || attack == Attack::All;
     if is(Attack::Names) {
-        tasks.spawn(names(
-            lab.mallory.clone(),
-            Arc::clone(next),
-            Arc::clone(&stop),
-        ));
+        tasks.spawn(names(mallory.clone(), first));
     }
     if is(Attack::Bodies) {
         for n in 0..BODIES {
-            let client = if n % 2 == 0 {
-                lab.mallory.clone()
-            } else {
-                lab.nobody.clone()
-            };
-            tasks.spawn(bodies(client, Arc::clone(&stop)));
+            let client = if n % 2 == 0 { &mallory } else { &nobody };
+            tasks.spawn(bodies(client.clone()));
         }
     }
     if is(Attack::Connections) {
-        let address = lab.url.replace("http://", "");
+        let address = url.replace("http://", "");
         for n in 0..CONNECTIONS {
             let says = if n % 2 == 0 { "" } else { HALF };
-            tasks.spawn(connection(address.clone(), says, Arc::clone(&stop)));
+            tasks.spawn(connection(address.clone(), says));
         }
     }
-    (tasks, stop)
+    tasks.join_all().await;
 }
 
-#[tokio::main]
+/// Starts an attacker.
+fn begin(attack: Attack, lab: &Target, first: usize) -> Child {
+    let own = std::env::current_exe().expect("this program");
+    let mut command = Command::new("nice");
+    command.args(["-n", NICE]).arg(own);
+    command.args(["attack", attack.name(), &lab.url]);
+    command.args([lab.mallory.token().unwrap_or_default(), &first.to_string()]);
+    command.spawn().expect("nice, of the coreutils")
+}
+
+/// Measures beside each attack, by turns with none.
 #[expect(clippy::print_stdout, reason = "the table is what this program is for")]
-async fn main() {
-    let on_elasticsearch = std::env::args().any(|word| word == "elasticsearch");
-    let store = if on_elasticsearch {
-        Store::Elasticsearch
-    } else {
-        Store::Embedded
-    };
+async fn measure_all(store: Store) {
     println!(
         "| attack | round | idle p50 ms | idle p99 | attacked p50 | attacked p99 | p99 of idle |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for attack in [
-        Attack::Names,
-        Attack::Bodies,
-        Attack::Connections,
-        Attack::All,
-    ] {
+    for attack in Attack::EACH {
         let lab = Target::start(store).await;
-        let next = Arc::new(AtomicUsize::new(0));
         measure(&lab).await;
-        for round in 1..=ROUNDS {
+        for round in 0..ROUNDS {
             let (idle_p50, idle) = measure(&lab).await;
-            let (mut tasks, stop) = begin(attack, &lab, &next);
+            let mut attacker = begin(attack, &lab, round * NAMES_MAX);
             let (p50, p99) = measure(&lab).await;
-            stop.store(true, Ordering::Relaxed);
-            while tasks.join_next().await.is_some() {}
+            attacker.kill().expect("the attacker ran until now");
+            attacker.wait().expect("its end");
             let ratio = p99 / idle;
             println!(
-                "| {attack:?} | {round} | {idle_p50:.1} | {idle:.1} | {p50:.1} | {p99:.1} | {ratio:.2} |"
+                "| {} | {} | {idle_p50:.1} | {idle:.1} | {p50:.1} | {p99:.1} | {ratio:.2} |",
+                attack.name(),
+                round + 1
             );
         }
+        let submitted = Metrics::of(&lab.alice)
+            .await
+            .get("fairlead_jobs_submitted_total");
         println!(
-            "| {attack:?}: names submitted | {} | | | | | |",
-            next.load(Ordering::Relaxed)
+            "| {}: jobs submitted in all | {submitted} | | | | | |",
+            attack.name()
         );
+    }
+}
+
+#[tokio::main]
+async fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["attack", name, url, token, first] => {
+            let of_name = |attack: &Attack| attack.name() == name;
+            let kind = Attack::EACH.into_iter().find(of_name).expect("an attack");
+            attack(kind, url, token, first.parse().expect("a number")).await;
+        }
+        ["elasticsearch"] => measure_all(Store::Elasticsearch).await,
+        _ => measure_all(Store::Embedded).await,
     }
 }

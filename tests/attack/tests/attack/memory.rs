@@ -7,7 +7,7 @@ use fairlead_attack::{
     memory::{now_bytes, peak_bytes, wide_array, wide_jobs, yaml_bomb},
     silent::Line,
 };
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, until};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, until};
 use reqwest::Method;
 use serde_json::json;
 use tokio::{task::JoinSet, time::timeout};
@@ -29,15 +29,10 @@ const JSON: &str = "application/json";
 
 /// A scheduler with tokens; a user's and a testbox's clients.
 async fn guarded(more: &[&str]) -> (Scheduler, Http, Http) {
-    let mut scheduler = Scheduler::start_with(Store::Embedded, more).await;
-    scheduler.stop().await;
-    let user = scheduler.add_account("alice", "user");
-    let testbox = scheduler.add_account("box", "testbox");
-    scheduler.add_argument("--auth");
-    scheduler.restart().await;
-    let http = scheduler.http();
-    let (user, testbox) = (http.with_token(&user), http.with_token(&testbox));
-    (scheduler, user, testbox)
+    let guarded = Guarded::start(Store::Embedded, more).await;
+    let user = guarded.user("alice").await;
+    let testbox = guarded.testbox("box", &["*"]).await;
+    (guarded.scheduler, user, testbox)
 }
 
 fn send(to: &mut JoinSet<u16>, http: &Http, kind: &'static str, body: Vec<u8>) {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_attack::guarded::Guarded;
-use fairlead_tests::{Http, Store, Testbox, jobs};
+use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use serde_json::{Value, json};
 
 /// Jobs that are dispatched.

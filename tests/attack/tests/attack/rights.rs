@@ -3,8 +3,7 @@
 use fairlead_api::{
     ConsumeRequest, ENDPOINTS, Endpoint, Grant, JOB_TOKEN_HEADER, endpoints::Caller,
 };
-use fairlead_attack::guarded::Guarded;
-use fairlead_tests::{Http, Store, Testbox, jobs};
+use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 

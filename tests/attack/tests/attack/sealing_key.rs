@@ -5,8 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use fairlead_attack::guarded::Guarded;
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, settings, until};
+use fairlead_tests::{Guarded, Http, Scheduler, Store, Testbox, jobs, settings, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use fairlead_api::Grant;
-use fairlead_attack::guarded::{Guarded, post, post_with_job_token};
-use fairlead_tests::{Http, Store, Testbox, jobs};
+use fairlead_attack::post::{post, post_with_job_token};
+use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -7,8 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use fairlead_attack::guarded::{Guarded, post_with_job_token};
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, scheduler::free_port, settings, until};
+use fairlead_attack::post::post_with_job_token;
+use fairlead_tests::{
+    Guarded, Scheduler, Store, Testbox, jobs, scheduler::free_port, settings, until,
+};
 use reqwest::Method;
 
 fn mode(path: &Path) -> u32 {

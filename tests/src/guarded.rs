@@ -1,8 +1,8 @@
 //! A scheduler that checks tokens, and accounts of every role at it.
 
-use fairlead_tests::{Http, Reply, Scheduler, Store, fairlead};
-use reqwest::Method;
 use serde_json::{Value, json};
+
+use crate::{Http, Scheduler, Store, fairlead};
 
 /// A lab with `--auth`, and its first admin.
 pub struct Guarded {
@@ -66,24 +66,4 @@ impl Guarded {
     pub fn nobody(&self) -> Http {
         self.scheduler.http()
     }
-}
-
-/// A POST without a body.
-pub async fn post(http: &Http, path: &str) -> Reply {
-    http.send(Method::POST, path, "", Vec::new()).await
-}
-
-/// A POST with a job's token in its header.
-///
-/// # Errors
-/// There was no answer.
-pub async fn post_with_job_token(
-    base: &str,
-    path: &str,
-    token: &str,
-) -> Result<(u16, String), reqwest::Error> {
-    let client = reqwest::Client::builder().no_proxy().build()?;
-    let request = client.post(format!("{base}{path}"));
-    let answer = request.header("job-token", token).send().await?;
-    Ok((answer.status().as_u16(), answer.text().await?))
 }
