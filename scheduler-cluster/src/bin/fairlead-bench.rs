@@ -8,6 +8,10 @@ use std::{
 use clap::Parser;
 use fairlead_cluster::bench::BenchArgs;
 
+// What is measured in this process allocates as the scheduler does.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     match measured(&BenchArgs::parse()) {
         Ok(()) => ExitCode::SUCCESS,

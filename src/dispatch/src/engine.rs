@@ -8,7 +8,7 @@ use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
 use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
 use crate::hosts::{Arrival, HostId, Hosts, Standing};
-use crate::index::{BucketId, Index, Job, KeyId};
+use crate::index::{BucketId, Index, Job, KeyId, room_for};
 use crate::known::Known;
 use crate::ledger::{Ledger, MemberId};
 use crate::peers::Peers;
@@ -91,13 +91,15 @@ impl Gates {
 impl Engine {
     /// An engine that knows nothing but its limits and the policy.
     pub fn new(config: EngineConfig, policy: Policy) -> Self {
+        // Where each job has a queue of its own, those of jobs that went are kept for a while.
+        let room = room_for(config.cache_jobs_max.saturating_mul(2));
         Self {
             config,
             now: 0,
             atoms: Atoms::default(),
             envs: Shared::default(),
             key_sets: Shared::default(),
-            ledger: Ledger::new(policy, config.lag_max_ms),
+            ledger: Ledger::new(policy, config.lag_max_ms, room),
             index: Index::with_room(config.cache_jobs_max),
             hosts: Hosts::default(),
             runs: Runs::default(),

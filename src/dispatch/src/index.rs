@@ -148,12 +148,16 @@ pub(crate) struct Index {
 /// each job has names of its own several grow at once.
 const ROOM_MAX: usize = 1 << 16;
 
+/// For how many entries to make room where this many may come.
+pub(crate) fn room_for(entries: u32) -> usize {
+    usize::try_from(entries).unwrap_or(usize::MAX).min(ROOM_MAX)
+}
+
 impl Index {
     /// An index with room for so many jobs.
     pub(crate) fn with_room(jobs: u32) -> Self {
         // A few more than are kept come before others go.
-        let room = usize::try_from(jobs).unwrap_or(usize::MAX);
-        let room = room.saturating_add(room / 8).min(ROOM_MAX);
+        let room = room_for(jobs.saturating_add(jobs / 8));
         let mut index = Self::default();
         index.jobs.reserve(room);
         index.key_ids.reserve(room);

@@ -4,7 +4,7 @@
 //! `alice`. No queue or account has a slash in its name. So labels are counted, pulled and found as queues of their
 //! own are, and the ledger has them take turns inside the one queue: weight, class, limits and share are that queue's.
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, MemberId};
 
 /// The labels of a queue: more names share these.
 pub const SLOTS: u8 = 16;
@@ -57,14 +57,18 @@ impl Ledger {
         let Some(queue) = self.queues.get(*queue) else {
             return 0;
         };
-        let of = |name: &str| {
-            let member = queue.members.get(name).and_then(|id| self.members.get(*id));
-            member.map_or(0, |member| member.tally.waiting)
-        };
+        let waiting = |id: &MemberId| self.members.get(*id).map_or(0, |one| one.tally.waiting);
+        let of = |name: &str| queue.members.get(name).map_or(0, waiting);
         if is_label(stored) {
             return of(stored);
         }
-        let labelled: u64 = slots_of(stored).map(|slot| of(&slot)).sum();
+        // Whichever are fewer: each queue is looked at with each count.
+        let labelled: u64 = if queue.members.len() <= usize::from(SLOTS) {
+            let labels = queue.members.iter().filter(|(turn, _)| is_label(turn));
+            labels.map(|(_, id)| waiting(id)).sum()
+        } else {
+            slots_of(stored).map(|slot| of(&slot)).sum()
+        };
         queue.tally.waiting.saturating_sub(labelled)
     }
 }

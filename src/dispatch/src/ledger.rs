@@ -148,10 +148,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(policy: Policy, lag_max_ms: u64) -> Self {
+    /// With room for so many queues and as many members: a table that grows later makes one event long.
+    pub(crate) fn new(policy: Policy, lag_max_ms: u64, room: usize) -> Self {
         let mut new = Self {
-            queues: SlotMap::with_key(),
-            members: SlotMap::with_key(),
+            queues: SlotMap::with_capacity_and_key(room),
+            members: SlotMap::with_capacity_and_key(room),
             by_name: IndexMap::default(),
             holding: BTreeSet::new(),
             waiting: Waiting::default(),
