@@ -78,6 +78,8 @@ pub(crate) struct Core {
     pub(crate) tasks: TaskTracker,
     /// Submits that are worked on at one time.
     pub(crate) submits: Semaphore,
+    /// Large bodies of submits that are read at one time: half of the cores are left to everything else.
+    pub(crate) readers: Arc<Semaphore>,
     /// Cancelled first: waiting requests are answered, no new work is taken.
     pub(crate) draining: CancellationToken,
     /// The memory of requests.
@@ -109,6 +111,7 @@ impl Core {
         let writer = Writer::start(&store, &clock, stop, &tasks);
         let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
             numbering: tokio::sync::Mutex::default(),
@@ -146,6 +149,7 @@ impl Core {
             sealer,
             tasks,
             submits: Semaphore::new(SUBMITS_MAX),
+            readers: Arc::new(Semaphore::new((cores / 2).max(1))),
             draining: CancellationToken::new(),
             budget,
             offers: AtomicU64::new(1),

@@ -82,6 +82,15 @@ pub(super) async fn read_items(
     if is_quick {
         return Ok(read()?);
     }
+    let Ok(turn) = Arc::clone(&core.readers).acquire_owned().await else {
+        return Err(Refusal::stopping());
+    };
+    // The turn ends with the work, not with a client that hangs up.
+    let read = move || {
+        let read = read();
+        drop(turn);
+        read
+    };
     let outcome = tokio::task::spawn_blocking(read).await;
     let read = outcome.map_err(|error| {
         tracing::error!(%error, "the body of a submit could not be read");
