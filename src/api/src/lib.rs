@@ -29,5 +29,8 @@ pub use wire::*;
 
 /// The header that carries a job's token; a query may carry it as `job_token`.
 pub const JOB_TOKEN_HEADER: &str = "job-token";
+/// Header with the id of a request: a client may send one, the answer repeats it or has one of its own, and the
+/// replica's log names it.
+pub const REQUEST_ID_HEADER: &str = "x-request-id";
 /// In every answer of a scheduler: from where it takes the job's token besides the query.
 pub const ACCEPTS_HEADER: &str = "fairlead-accepts";

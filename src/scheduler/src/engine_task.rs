@@ -46,12 +46,14 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
         let mut messages = core.engine.take();
         loop {
             let rest = messages.split_off(messages.len().min(MESSAGES_MAX));
+            let part = messages.len();
             for message in messages {
                 match message {
                     Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
                     Message::Question(question) => question(&engine, core.clock.now()),
                 }
             }
+            core.engine.worked_off(part);
             let mut together = Together::default();
             for decision in decisions.drain(..) {
                 if let Some(earlier) = carry_out(&core, decision, &mut together) {

@@ -7,7 +7,10 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use fairlead_dispatch::{EVENT_JOBS_MAX, Engine, Event, JobFacts, Millis};
@@ -37,6 +40,8 @@ impl fmt::Debug for Message {
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     messages: Mutex<VecDeque<Message>>,
+    /// Messages that have arrived and that the engine has not worked off.
+    depth: AtomicUsize,
     arrived: Notify,
 }
 
@@ -61,11 +66,23 @@ impl Mailbox {
     }
 
     fn push(&self, messages: impl IntoIterator<Item = Message>) {
-        self.messages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(messages);
+        let mut all = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = all.len();
+        all.extend(messages);
+        let more = all.len().saturating_sub(before);
+        self.depth.fetch_add(more, Ordering::Relaxed);
+        drop(all);
         self.arrived.notify_one();
+    }
+
+    /// Messages that have arrived and that the engine has not worked off.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// The engine has worked off so many of those that it took.
+    pub(crate) fn worked_off(&self, messages: usize) {
+        self.depth.fetch_sub(messages, Ordering::Relaxed);
     }
 
     /// Everything that has arrived, in order.

@@ -94,6 +94,7 @@ struct States {
     waiters: Gauge,
     cached: Gauge,
     claims_in_flight: Gauge,
+    inbox: Gauge,
 }
 
 impl Metrics {
@@ -189,6 +190,11 @@ impl Metrics {
                 "Claims that are not settled",
                 &self.states.claims_in_flight,
             ),
+            (
+                "engine_inbox",
+                "Messages that the engine has not worked off",
+                &self.states.inbox,
+            ),
         ];
         for (name, help, gauge) in states {
             to.register(name, help, gauge.clone());
@@ -230,6 +236,7 @@ impl Core {
         states.waiters.set(count(self.waiters.len()));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
+        states.inbox.set(count(self.engine.depth()));
         let mut text = String::new();
         let registry = self.metrics.registry.lock();
         let registry = registry.unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -393,3 +393,28 @@ async fn raw_paths_do_not_climb() {
         http.submit(&jobs::dc("alice")).await;
     }
 }
+
+/// The log names requests by it.
+#[tokio::test]
+async fn an_answer_has_the_request_s_id_or_one_of_its_own() {
+    let scheduler = Scheduler::start(Store::Embedded).await;
+    let http = scheduler.http();
+    let id_of = async |path: &str, sent: &str| {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX-Request-Id: {sent}\r\n\r\n"
+        );
+        let answer = http.raw(&request).await.to_ascii_lowercase();
+        let line = answer
+            .lines()
+            .find_map(|line| line.strip_prefix("x-request-id: "));
+        line.unwrap_or_else(|| panic!("no id: {answer}")).to_owned()
+    };
+    for path in ["/", "/scheduler/v1/jobs/1", "/nowhere", "/bad%zzpath"] {
+        assert_eq!(id_of(path, "ci/run-7:42").await, "ci/run-7:42");
+        let long = "x".repeat(65);
+        for bad in ["", "a b", &long] {
+            let own = id_of(path, bad).await;
+            assert!(own.len() == 32 && own != bad, "{own}");
+        }
+    }
+}

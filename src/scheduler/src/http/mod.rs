@@ -10,6 +10,7 @@ mod request;
 mod routes;
 mod signed;
 mod streams;
+mod traced;
 
 pub(crate) use query::Query;
 pub(crate) use request::Came;

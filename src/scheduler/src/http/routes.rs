@@ -3,11 +3,12 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
-use fairlead_api::{ACCEPTS_HEADER, ENDPOINTS, ErrorCode, JOB_TOKEN_HEADER};
+use fairlead_api::{ACCEPTS_HEADER, ENDPOINTS, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER};
 use futures_util::{
     FutureExt, Stream,
     future::{BoxFuture, ready},
 };
+use tracing::Instrument;
 use warp::{
     Filter,
     filters::BoxedFilter,
@@ -20,6 +21,7 @@ use super::{
     cross_site::refuse_pages,
     reply::{json, refuse, text},
     request::{Came, Request},
+    traced,
 };
 use crate::{core::Core, refusal::Refusal};
 
@@ -63,21 +65,37 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send + 'static,
     B: Buf,
 {
-    let request = match Request::new(&core, method, path.as_str(), &query, headers, body) {
-        Ok(request) => request.by(came),
+    let id = traced::request_id(&headers);
+    let span = traced::span(&id, &method, path.as_str());
+    let request = Request::new(&core, method, path.as_str(), &query, headers, body);
+    let request = request.map(|request| request.by(came));
+    let mut response = answer_to(core, request, path.as_str())
+        .instrument(span)
+        .await;
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID_HEADER, id);
+    headers.insert(ACCEPTS_HEADER, HeaderValue::from_static(JOB_TOKEN_HEADER));
+    response
+}
+
+/// The answer, whatever happens.
+async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &str) -> Response {
+    let request = match request {
+        Ok(request) => request,
         Err(refusal) => return refuse(refusal),
     };
     let (unread, clock) = (request.unread(), core.clock.clone());
+    let began = clock.now();
     let answered = AssertUnwindSafe(route(core, request)).catch_unwind().await;
     tokio::select! {
         () = unread.read_out() => {}
         () = clock.sleep(READ_OUT) => {}
     }
-    let mut response = match answered {
+    let response = match answered {
         Ok(Ok(response)) => response,
         Ok(Err(refusal)) => refuse(refusal),
         Err(_) => {
-            tracing::error!(path = path.as_str(), "a handler panicked");
+            tracing::error!(path, "a handler panicked");
             refuse(Refusal::new(
                 ErrorCode::Internal,
                 "a bug of ours",
@@ -85,8 +103,8 @@ where
             ))
         }
     };
-    let accepts = HeaderValue::from_static(JOB_TOKEN_HEADER);
-    response.headers_mut().insert(ACCEPTS_HEADER, accepts);
+    let (status, took_ms) = (response.status(), clock.now().0.saturating_sub(began.0));
+    tracing::debug!(status = status.as_u16(), took_ms, "answered");
     response
 }
 
@@ -97,6 +115,7 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     }
     let path = request.path.clone();
     let segments: Vec<&str> = path.iter().map(String::as_str).collect();
+    traced::name_in_span(&segments);
     let method = request.method.as_str().to_owned();
     // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
     let is_look = matches!(
