@@ -25,7 +25,8 @@ const FAULT_MS: u64 = 130_000;
 /// What a seed has of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
-    steps: bool,
+    /// Whether clocks step.
+    pub(super) steps: bool,
     stops: bool,
 }
 

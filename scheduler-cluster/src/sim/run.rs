@@ -260,7 +260,7 @@ async fn drain(world: &Arc<World>) -> u64 {
     }
     let drained_ms = world.now_ms() - began_ms;
     world.checked(|check, _| check.all_ended(&world.truth()));
-    world.checked(|_, _| timers::add_up(&world.truth()));
+    world.checked(|_, _| timers::add_up(&world.truth(), world.scenario.clocks.steps));
     quiet(world).await;
     drained_ms
 }
