@@ -152,3 +152,36 @@ fn versions_are_at_the_root_only_and_lints_are_shared() {
         assert!(shares_lints, "{name} does not say [lints] workspace = true");
     }
 }
+
+/// What no part names would never run.
+#[test]
+fn each_test_target_is_in_one_part_of_the_tests() {
+    let metadata = metadata();
+    let mut targets = BTreeMap::new();
+    for (name, package) in members(&metadata) {
+        let tests = package.targets.iter().filter(|target| target.is_test());
+        for target in tests {
+            targets.insert(target.name.clone(), (name, 0));
+        }
+    }
+    let parts = metadata.workspace_root.join("scripts/parts");
+    let parts = fs::read_to_string(parts).expect("scripts/parts");
+    let lines = parts.lines().filter(|line| !line.starts_with('#'));
+    // The oldest server gets a part that another server gets, too.
+    for line in lines.filter(|line| !line.starts_with("oldest")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for pair in words.windows(2) {
+            if let ["--test", name] = pair {
+                let known = targets.get_mut(*name);
+                let (_, times) = known.unwrap_or_else(|| panic!("{line}: no target is so named"));
+                *times += 1;
+            }
+        }
+    }
+    for (target, (member, times)) in targets {
+        assert_eq!(
+            times, 1,
+            "scripts/parts names {target} of {member} so often"
+        );
+    }
+}

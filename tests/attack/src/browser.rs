@@ -27,7 +27,7 @@ fn command(profile: &TempDir) -> Command {
         .find(|path| path.exists());
     let chromium: PathBuf = found.unwrap_or_else(|| {
         panic!(
-            "no chromium to test with\n  hint: apt-get install chromium (scripts/test does it with CI=true)"
+            "no chromium to test with\n  hint: apt-get install chromium (scripts/test does it where it may)"
         )
     });
     let mut command = Command::new(chromium);

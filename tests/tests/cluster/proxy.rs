@@ -28,7 +28,7 @@ fn haproxy() -> PathBuf {
     let found = places.into_iter().map(|place| place.join("haproxy"));
     let mut found = found.filter(|path| path.is_file());
     found.next().expect(
-        "no haproxy to test with\n  hint: apt-get install haproxy (scripts/test does it with CI=true)",
+        "no haproxy to test with\n  hint: apt-get install haproxy (scripts/test does it where it may)",
     )
 }
 
