@@ -16,12 +16,17 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Clock, Config, Parts, PeerLink, accounts::Accounts, alarms::Alarms, budget::Budget,
-    closures::Closures, clusters::Clusters, dependants::Dependants, doubts::Doubts, feed::Seen,
-    fits::Fits, hints::Outbox, hosts::Hosts, instances::Instances, jobs::LiveJobs, limits::Usage,
-    mailbox::Mailbox, metrics::Metrics, queues::Queues, refusal::Refusal, renewal::Renewals,
-    replicas::Replicas, reservations::Reservations, secrets::Sealer, sequences::Sequences,
-    timers::Timers, turns::Turns, waiters::Waiters, writer::Writer,
+    Clock, Config, Parts, PeerLink,
+    base::{budget::Budget, errors::Refusal, mailbox::Mailbox, metrics::Metrics, sealing::Sealer},
+    known::{
+        accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters,
+        cordons::Closures, dependants::Dependants, feasibility::Fits, host_turns::Turns,
+        hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
+        open_requests::Waiters, outbox::Outbox, queues::Queues, replicas::Replicas,
+        reservations::Reservations, seen_versions::Seen, sequences::Sequences, timers::Timers,
+        usage::Usage, vanished_writes::Doubts,
+    },
+    storage::group_commit::Writer,
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -224,29 +229,5 @@ pub(crate) struct WaitPlace(Arc<Core>);
 impl Drop for WaitPlace {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Tells whoever waits that a job changed.
-#[derive(Debug)]
-pub(crate) struct Changes(broadcast::Sender<JobId>);
-
-/// A slow listener that falls this far behind looks at everything again.
-const CHANGES_KEPT: usize = 4096;
-
-impl Default for Changes {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(CHANGES_KEPT))
-    }
-}
-
-impl Changes {
-    pub(crate) fn announce(&self, id: JobId) {
-        // Nobody listening is fine.
-        let _ = self.0.send(id);
-    }
-
-    pub(crate) fn listen(&self) -> broadcast::Receiver<JobId> {
-        self.0.subscribe()
     }
 }

@@ -1,91 +1,42 @@
 //! One replica: engine, store, HTTP routes, sessions, leases and timers put together.
 //!
-//! Entry point: [`Server::start`]. The engine's task decides (`engine_task`), claims are settled in
-//! `claims`, a job's state changes in one place (`jobs`), hosts ask in `consume`, and `http` only translates.
+//! Entry point: [`Server::start`]. Facts know nobody (`base`, `lifecycle`, `known`), flows know facts (`jobs`, `hosts`,
+//! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `core` is the state that flows share.
 
-mod accounts;
-mod alarms;
-mod book;
-mod boot;
-mod budget;
-mod claims;
-mod clock;
-mod closures;
-mod clusters;
-pub mod config;
-mod connections;
-mod consume;
+mod base;
 mod core;
-mod dependants;
-mod doubts;
-mod engine_task;
-mod explain;
-mod feed;
-mod file_modes;
-mod fits;
-mod fresh;
-mod graph;
-mod health_checks;
-mod hints;
-mod host_names;
+mod dispatching;
+mod files;
 mod hosts;
 mod http;
-mod initrd;
-mod instances;
-mod intake;
 mod jobs;
-mod key_check;
-mod keyring;
-mod keys;
-mod lease;
-mod limits;
-mod mailbox;
-mod make;
-mod max_run;
-mod metrics;
-mod numbers;
-mod old_months;
-mod overdue;
-mod parts;
+mod known;
+mod lifecycle;
 mod peers;
-mod queue_use;
-mod queues;
-mod record;
-mod refusal;
-mod renewal;
-mod repeats;
+mod people;
 mod replica;
-mod replicas;
-mod reservations;
-mod results;
-mod roles;
-mod secrets;
-pub mod sequences;
 mod server;
-mod sessions;
-mod speaker;
-mod steps;
-mod submit;
-mod sync;
+mod storage;
+mod submission;
 #[cfg(test)]
 mod testing;
 mod timers;
-mod turns;
-mod update;
-mod view;
-mod wait;
-mod waiters;
-mod writer;
+mod upkeep;
+mod views;
+mod waiting;
 
-pub use clock::{Clock, Pause};
-pub use config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
+pub use crate::base::clock::{Clock, Pause};
+pub use crate::base::config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
+pub use crate::base::file_modes::ResultFiles;
+pub use crate::base::health_check::HealthCheck;
+pub use crate::base::peer_link::PeerLink;
+pub use crate::submission::intake::{Item, read_submit};
+pub use crate::upkeep::key_check::{KeyState, look_at_key};
+pub use crate::upkeep::keys::{KeyView, Keys, import_keys, rotate_key, show_keys};
+pub use crate::{base::parts::Parts, replica::Replica};
+pub use crate::{
+    base::start_error::StartError,
+    server::{Server, add_account},
+};
 pub use fairlead_dispatch::CACHE_JOBS;
 pub use fairlead_store::{ElasticConfig, backup as backup_store, restore as restore_store};
-pub use file_modes::ResultFiles;
-pub use health_checks::HealthCheck;
-pub use intake::{Item, read_submit};
-pub use key_check::{KeyState, look_at_key};
-pub use keys::{KeyView, Keys, import_keys, rotate_key, show_keys};
-pub use peers::PeerLink;
-pub use replica::{Parts, Replica};
-pub use server::{Server, StartError, add_account};

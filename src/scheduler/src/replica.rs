@@ -6,7 +6,6 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use fairlead_store::JobStore;
 use futures_util::FutureExt;
 use http_body_util::{BodyExt, Full};
 use hyper::service::Service;
@@ -14,38 +13,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Clock, Config, StartError, core::Core, engine_task, http, peers::PeerLink, secrets::Sealer,
+    Config, StartError,
+    base::{parts::Parts, sealing::Sealer},
+    core::Core,
+    dispatching::engine_task,
+    http,
 };
-
-/// Characters of the word for a run: enough that no two that live have the same.
-const RUN_CHARS: usize = 8;
-
-/// What a replica is made of, besides its configuration.
-#[derive(Debug, Clone)]
-pub struct Parts {
-    /// The truth.
-    pub store: Arc<dyn JobStore>,
-    /// Its clocks.
-    pub clock: Clock,
-    /// The way to other replicas.
-    pub peers: Arc<dyn PeerLink>,
-    /// Tells this run of the replica from all others of its name.
-    pub run: String,
-}
-
-impl Parts {
-    /// Parts of a run that has never been: its word is a random one.
-    pub fn new(store: Arc<dyn JobStore>, clock: Clock, peers: Arc<dyn PeerLink>) -> Self {
-        let mut run = uuid::Uuid::new_v4().simple().to_string();
-        run.truncate(RUN_CHARS);
-        Self {
-            store,
-            clock,
-            peers,
-            run,
-        }
-    }
-}
 
 /// A running replica.
 pub struct Replica {

@@ -3,7 +3,6 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use fairlead_api::{AccountChange, AccountView};
-use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 use hyper::{
     Request, Uri, Version,
     body::Incoming,
@@ -18,13 +17,15 @@ use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Clock, Config, ConnectionLimits, Parts, Replica, StoreChoice,
-    accounts::set_account,
-    connections::{Connection, Connections, Held, Watched},
+    Clock, Config, ConnectionLimits, Parts, Replica,
+    base::{peer_link::HttpPeers, start_error::StartError},
     core::Core,
-    file_modes::private_folders,
-    http,
-    peers::HttpPeers,
+    http::{
+        self,
+        connections::{Connection, Connections, Held, Watched},
+    },
+    people::accounts::set_account,
+    storage::open::open_store,
 };
 
 /// How long open connections may take to finish when the replica stops.
@@ -34,50 +35,6 @@ const LEAVE_QUIET: Duration = Duration::from_millis(300);
 const LEAVE_MAX_MS: u64 = 3_000;
 /// How long to rest when no connection can be accepted (no file descriptor left).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-
-/// Why a replica did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The address could not be bound.
-    #[error(
-        "cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop what uses it"
-    )]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// The system's words.
-        cause: std::io::Error,
-    },
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The data folder cannot be used.
-    #[error(
-        "cannot use the data folder {path}: {cause}\n  hint: choose another --data, or make it writable"
-    )]
-    Data {
-        /// Which.
-        path: String,
-        /// The system's words.
-        cause: std::io::Error,
-    },
-    /// The lab's keys could not be changed.
-    #[error("{message}\n  hint: {hint}")]
-    Key {
-        /// Why.
-        message: String,
-        /// What to do.
-        hint: String,
-    },
-    /// An account could not be made.
-    #[error("{message}\n  hint: {hint}")]
-    Account {
-        /// Why.
-        message: String,
-        /// What to do.
-        hint: String,
-    },
-}
 
 /// A running replica.
 #[derive(Debug)]
@@ -160,22 +117,6 @@ pub async fn add_account(
             hint: refusal.body.hint,
         }),
     }
-}
-
-pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
-    let data = |cause| StartError::Data {
-        path: config.data_dir.display().to_string(),
-        cause,
-    };
-    private_folders(&config.data_dir).map_err(data)?;
-    Ok(match &config.store {
-        StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
-        StoreChoice::Elasticsearch(elastic) => {
-            let mut elastic = elastic.as_ref().clone();
-            elastic.documents_kept = config.cache_jobs_max;
-            Arc::new(ElasticStore::open(elastic).await?)
-        }
-    })
 }
 
 /// The request, with how it came where handlers find it. A target without a path (`CONNECT`) gets the shortest one: no

@@ -7,7 +7,12 @@ use fairlead_job::{IdMaker, JobId, Stage, TboxType};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, Config, Parts, core::Core, jobs::Sight, peers::HttpPeers, secrets::Sealer};
+use crate::{
+    Clock, Config, Parts,
+    base::{peer_link::HttpPeers, sealing::Sealer},
+    core::Core,
+    known::live_jobs::Sight,
+};
 
 /// A job that waits, with this id, and nothing special about it.
 pub(crate) fn state(id: u64) -> JobState {

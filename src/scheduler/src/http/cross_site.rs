@@ -10,8 +10,8 @@ use warp::http::HeaderMap;
 
 use super::request::Request;
 use crate::{
+    base::errors::{Refusal, excerpt},
     core::Core,
-    refusal::{Refusal, excerpt},
 };
 
 /// How all browsers begin the name of themselves.

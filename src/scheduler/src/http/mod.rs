@@ -3,8 +3,8 @@
 //! One decision in one place, because in warp a rejection falls through to the next route: here a
 //! handler's refusal is always a reply. A handler that panics is answered with 500, and the server lives.
 
+pub(crate) mod connections;
 mod cross_site;
-mod query;
 mod reply;
 mod request;
 mod routes;
@@ -12,6 +12,5 @@ mod signed;
 mod streams;
 mod traced;
 
-pub(crate) use query::Query;
 pub(crate) use request::Came;
 pub(crate) use routes::filter;

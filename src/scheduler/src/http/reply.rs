@@ -1,13 +1,14 @@
 //! Replies.
 
 use fairlead_api::{ErrorBody, ErrorCode};
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use warp::{
     http::{HeaderValue, StatusCode},
     reply::Response,
 };
 
-use crate::refusal::Refusal;
+use crate::base::errors::Refusal;
 
 /// A JSON answer.
 pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
@@ -72,3 +73,16 @@ pub(super) fn say_when(code: ErrorCode, mut response: Response) -> Response {
     }
     response
 }
+
+/// An acknowledgement.
+pub(super) fn done() -> Response {
+    text(200, "Success")
+}
+
+/// A JSON answer of a handler that cannot be refused any more.
+pub(super) fn ok<T: Serialize>(body: &T) -> Response {
+    json(200, body)
+}
+
+/// Boxed: one handler needs twenty times the memory of another, and thousands of requests wait.
+pub(super) type Answer<'a> = BoxFuture<'a, Result<Response, Refusal>>;

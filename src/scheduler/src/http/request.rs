@@ -13,13 +13,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
 
-use super::query::{Query, decode_segment};
 use crate::{
-    accounts::Credentials,
-    budget::{Charge, Purse, built_bytes},
-    connections::Connection,
+    base::{
+        budget::{Charge, Purse, built_bytes},
+        errors::Refusal,
+        query::{Query, decode_segment},
+    },
     core::Core,
-    refusal::Refusal,
+    http::connections::Connection,
+    known::accounts::Credentials,
 };
 
 /// The body, piece by piece.
@@ -316,4 +318,16 @@ fn bad_json(error: &serde_json::Error) -> Refusal {
         (ErrorCode::BadBody, "send JSON")
     };
     Refusal::new(code, format!("the body cannot be read: {error}"), hint)
+}
+
+/// A job id from a path.
+pub(super) fn job_id(text: &str) -> Result<fairlead_job::JobId, Refusal> {
+    text.parse()
+        .map_err(|error: fairlead_job::ParseJobIdError| {
+            Refusal::new(
+                ErrorCode::NotFound,
+                error.to_string(),
+                "list jobs with GET /scheduler/v1/jobs",
+            )
+        })
 }

@@ -4,10 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
 use fairlead_api::{ACCEPTS_HEADER, ENDPOINTS, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER};
-use futures_util::{
-    FutureExt, Stream,
-    future::{BoxFuture, ready},
-};
+use futures_util::{FutureExt, Stream, future::ready};
 use tracing::Instrument;
 use warp::{
     Filter,
@@ -19,11 +16,11 @@ use warp::{
 
 use super::{
     cross_site::refuse_pages,
-    reply::{json, refuse, text},
+    reply::{Answer, refuse},
     request::{Came, Request},
     traced,
 };
-use crate::{core::Core, refusal::Refusal};
+use crate::{base::errors::Refusal, core::Core};
 
 mod admin;
 mod files;
@@ -32,8 +29,7 @@ mod parameters;
 mod testboxes;
 mod timers;
 
-/// Boxed: one handler needs twenty times the memory of another, and thousands of requests wait.
-type Answer<'a> = BoxFuture<'a, Result<Response, Refusal>>;
+use parameters::matches;
 
 /// How long a body that no handler wants may take.
 const READ_OUT: Duration = Duration::from_secs(1);
@@ -256,49 +252,6 @@ fn no_route(method: &str, segments: &[&str]) -> Refusal {
         message,
         format!("use {}", others.join(" or ")),
     )
-}
-
-fn matches(pattern: &str, segments: &[&str]) -> bool {
-    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
-    if let Some((last, head)) = parts.split_last()
-        && last.starts_with('*')
-    {
-        return segments.len() > head.len()
-            && head
-                .iter()
-                .zip(segments)
-                .all(|(part, segment)| part == segment);
-    }
-    parts.len() == segments.len()
-        && parts
-            .iter()
-            .zip(segments)
-            .all(|(part, segment)| match part.split_once(':') {
-                Some((prefix, _)) => segment.starts_with(prefix),
-                None => part == segment,
-            })
-}
-
-/// A job id from a path.
-fn job_id(text: &str) -> Result<fairlead_job::JobId, Refusal> {
-    text.parse()
-        .map_err(|error: fairlead_job::ParseJobIdError| {
-            Refusal::new(
-                ErrorCode::NotFound,
-                error.to_string(),
-                "list jobs with GET /scheduler/v1/jobs",
-            )
-        })
-}
-
-/// An acknowledgement.
-fn done() -> Response {
-    text(200, "Success")
-}
-
-/// A JSON answer of a handler that cannot be refused any more.
-fn ok<T: serde::Serialize>(body: &T) -> Response {
-    json(200, body)
 }
 
 #[cfg(test)]

@@ -15,10 +15,9 @@ use serde_json::{Map, Value};
 
 use super::request::{Request, to_object};
 use crate::{
-    accounts::{Credentials, Who},
-    budget::Purse,
+    base::{budget::Purse, errors::Refusal},
     core::Core,
-    refusal::Refusal,
+    known::accounts::{Credentials, Who},
 };
 
 /// Reads the body of a request whose sender may be named in it.

@@ -15,14 +15,13 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use super::{Known, Run, Stored, Timer, id_of};
 use crate::{
-    alarms::{AHEAD_MS, TICK_MS},
-    clock::utc_text,
+    base::{clock::utc_text, errors::Refusal},
     core::Core,
-    graph::link,
-    lease::{cancelled, to_be_stopped},
-    refusal::Refusal,
+    known::timers::{Known, Run, Stored, Timer, id_of},
+    lifecycle::attempt::{cancelled, to_be_stopped},
+    submission::needs::link,
+    waiting::alarms::{AHEAD_MS, TICK_MS},
 };
 
 /// How much later each replica looks at a timer than the one that comes before it, ms: a lost replica's timers

@@ -10,18 +10,16 @@ use fairlead_job::{
 use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
 use serde_json::{Value, json};
 
-use super::{Known, Run, Stored, Timer, id_of, text_of};
 use crate::{
-    accounts::{Credentials, Who, check_name},
-    clock::utc_text,
-    clusters::only_one_node,
+    base::{clock::utc_text, errors::Refusal, names::check_name},
     core::Core,
-    graph::link,
-    make::SENSITIVE,
-    refusal::Refusal,
-    repeats::KEY,
-    view,
-    writer::only,
+    known::{
+        accounts::{Credentials, Who},
+        timers::{Known, Run, Stored, Timer, id_of, text_of},
+    },
+    storage::group_commit::only,
+    submission::{build::SENSITIVE, cluster_nodes::only_one_node, idempotency::KEY, needs::link},
+    views::job as view,
 };
 
 /// The field that names a timer.

@@ -1,22 +1,24 @@
 //! Timers by a stepped clock: one, two and dying replicas over one store.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fairlead_api::{ErrorCode, TimerView};
-use fairlead_job::{Health, Stage};
+use fairlead_job::{Health, JobId, Spec, Stage};
 use fairlead_store::{
     DocKind, Search, StoredJob,
     faults::{Fault, FaultStore, On, Step},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
 use crate::{
     Access, Clock, Config, Pause,
-    accounts::Credentials,
+    base::errors::Refusal,
     core::Core,
-    lease::ended,
-    refusal::Refusal,
+    known::{
+        accounts::Credentials,
+        timers::{Known, STRETCHES_MAX, Stored, Timer},
+    },
+    lifecycle::attempt::ended,
     testing::{core_beside, core_over, embedded},
 };
 
@@ -162,7 +164,9 @@ async fn each_due_run_is_made_once_by_two_replicas_beside_each_other() {
     assert!(!json!(body).to_string().contains("s3cret"));
     a.sealer.open_secrets(&mut body).unwrap();
     assert_eq!(body["secrets"], json!({"key": "s3cret"}));
-    let said = crate::explain::explain_job(&a, last.job_id).await.unwrap();
+    let said = crate::views::explain::explain_job(&a, last.job_id)
+        .await
+        .unwrap();
     assert!(
         said.reasons[0].contains("timer 'nightly'"),
         "{:?}",

@@ -6,15 +6,14 @@ use fairlead_api::{AccountChange, HostClose, HostReserve, QueueChange, Version};
 use serde_json::{Value, json};
 use warp::reply::Response;
 
-use super::{done, ok, text};
+use crate::http::reply::{done, ok, text};
 use crate::{
-    accounts::{Who, check_name, list_accounts},
-    budget::Purse,
-    closures::How,
+    base::{budget::Purse, errors::Refusal, names::check_name},
     core::Core,
-    hints::BODY_MAX as HINTS_MAX,
     http::request::Request,
-    refusal::Refusal,
+    known::{accounts::Who, cordons::How},
+    peers::hints::BODY_MAX as HINTS_MAX,
+    people::accounts::list_accounts,
 };
 
 /// Largest body of an admin's request, bytes.
@@ -36,7 +35,7 @@ pub(super) fn health(core: &Core) -> Response {
     };
     let mut lines = format!(
         "fairlead scheduler is alive. Time: {}. Version: {}. Replica: {}. Store: {}.\n",
-        crate::clock::utc_text(core.clock.wall_ms()),
+        crate::base::clock::utc_text(core.clock.wall_ms()),
         env!("CARGO_PKG_VERSION"),
         core.config.replica,
         store.name,

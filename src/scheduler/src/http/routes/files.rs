@@ -7,14 +7,13 @@ use fairlead_job::JobId;
 use serde_json::json;
 use warp::reply::Response;
 
-use super::{job_id, ok};
+use crate::http::{reply::ok, request::job_id};
 use crate::{
-    budget::Purse,
+    base::{budget::Purse, errors::Refusal},
     core::Core,
+    files::results::{Found, LOG_APPEND_MAX},
     http::{reply::typed, request::Request, streams},
-    refusal::Refusal,
-    results::{Found, LOG_APPEND_MAX},
-    speaker::Speaker,
+    jobs::speaker::Speaker,
 };
 
 pub(super) async fn read_log(
@@ -38,7 +37,7 @@ pub(super) async fn read_log(
 }
 
 /// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
-fn may_read(core: &Core, who: &crate::accounts::Who, account: &str) -> Result<(), Refusal> {
+fn may_read(core: &Core, who: &crate::known::accounts::Who, account: &str) -> Result<(), Refusal> {
     if !core.accounts.tokens_needed() || who.may_act_for(account) {
         return Ok(());
     }
@@ -133,7 +132,11 @@ pub(super) async fn download(core: Arc<Core>, request: Request) -> Result<Respon
         let job = core.job(id).await?;
         may_read(&core, &who, &job.state.account)?;
         let path = format!("/result/{}", segments.join("/"));
-        let root = crate::results::attempt_root(&job.state.result_root, job.state.attempt, 1);
+        let root = crate::lifecycle::result_paths::attempt_root(
+            &job.state.result_root,
+            job.state.attempt,
+            1,
+        );
         if !path.starts_with(&root) {
             return Err(Refusal::new(
                 ErrorCode::NotFound,

@@ -9,26 +9,31 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
 
-use super::{done, job_id, json, ok};
 use crate::{
-    accounts::Who,
-    budget::Charge,
+    base::{
+        budget::Charge,
+        errors::{Refusal, excerpt},
+        query::Query,
+    },
     core::Core,
-    explain::explain_job,
     http::{
-        Query,
-        reply::say_when,
-        request::Request,
+        reply::{done, json, ok, say_when},
+        request::{Request, job_id},
         signed::{read_actor, read_signed},
     },
-    intake::{Item, is_quick, read_within},
-    lease::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
-    queue_use::search_in,
-    refusal::{Refusal, excerpt},
-    repeats::KEY,
-    submit::{How, refused_item},
-    view::{flat, summary},
-    wait::Wait,
+    known::accounts::Who,
+    lifecycle::attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
+    submission::{
+        create::{How, refused_item},
+        idempotency::KEY,
+        intake::{Item, is_quick, read_within},
+        queue_use::search_in,
+    },
+    views::{
+        explain::explain_job,
+        job::{flat, summary},
+    },
+    waiting::conditions::Wait,
 };
 
 /// Most jobs in one cancel.
@@ -125,8 +130,8 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
 }
 
 /// `my_account` in a query of a list is a filter, not a claim of who asks.
-fn without_account(request: &Request) -> crate::accounts::Credentials {
-    crate::accounts::Credentials {
+fn without_account(request: &Request) -> crate::known::accounts::Credentials {
+    crate::known::accounts::Credentials {
         account: None,
         ..request.credentials(None)
     }

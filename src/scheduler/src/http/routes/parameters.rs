@@ -3,10 +3,9 @@
 use fairlead_api::{COMMON, ENDPOINTS, Endpoint, ErrorCode, Parameters, parameters_of};
 use fairlead_job::nearest;
 
-use super::matches;
 use crate::{
-    http::Query,
-    refusal::{Refusal, excerpt},
+    base::errors::{Refusal, excerpt},
+    base::query::Query,
 };
 
 /// Refuses the first parameter that the route does not know. Paths without a route are somebody else's.
@@ -49,6 +48,27 @@ fn row_of(method: &str, segments: &[&str]) -> Option<&'static Endpoint> {
     rows()
         .find(|row| row.method == method)
         .or_else(|| rows().next())
+}
+
+pub(super) fn matches(pattern: &str, segments: &[&str]) -> bool {
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
+    if let Some((last, head)) = parts.split_last()
+        && last.starts_with('*')
+    {
+        return segments.len() > head.len()
+            && head
+                .iter()
+                .zip(segments)
+                .all(|(part, segment)| part == segment);
+    }
+    parts.len() == segments.len()
+        && parts
+            .iter()
+            .zip(segments)
+            .all(|(part, segment)| match part.split_once(':') {
+                Some((prefix, _)) => segment.starts_with(prefix),
+                None => part == segment,
+            })
 }
 
 #[cfg(test)]

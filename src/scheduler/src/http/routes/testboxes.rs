@@ -5,18 +5,20 @@ use std::sync::Arc;
 use fairlead_api::{ConsumeRequest, ErrorCode, HeartbeatRequest};
 use warp::reply::Response;
 
-use super::{job_id, ok};
+use crate::http::{reply::ok, request::job_id};
 use crate::{
-    boot::BootType,
-    budget::Purse,
-    consume::Ask,
+    base::{
+        budget::Purse,
+        errors::{Refusal, excerpt},
+    },
     core::Core,
+    hosts::network_boot::BootType,
     http::{
         reply::{text, typed},
         request::Request,
     },
-    refusal::{Refusal, excerpt},
-    update::Report,
+    jobs::reports::Report,
+    known::work_request::Ask,
 };
 
 /// Largest body of a testbox's request, bytes: some thousand jobs and cache folders are named in it at most.
@@ -123,7 +125,7 @@ pub(super) async fn update(
     };
     let changed = core.report(id, &report, who.as_ref()).await?;
     let answer = match report.renew_s {
-        Some(_) => crate::clock::utc_text(changed.after.state.deadline_ms),
+        Some(_) => crate::base::clock::utc_text(changed.after.state.deadline_ms),
         None => "Success".to_owned(),
     };
     Ok(text(200, answer))

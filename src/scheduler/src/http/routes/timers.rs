@@ -7,13 +7,15 @@ use fairlead_job::Spec;
 use futures_util::FutureExt;
 use warp::reply::Response;
 
-use super::{Answer, done, jobs::read_items, ok};
+use crate::http::{
+    reply::{Answer, done, ok},
+    routes::jobs::read_items,
+};
 use crate::{
-    accounts::Who,
-    budget::Charge,
+    base::{budget::Charge, errors::Refusal},
     core::Core,
     http::{request::Request, signed::read_signed},
-    refusal::Refusal,
+    known::accounts::Who,
 };
 
 /// Most timers on a page.

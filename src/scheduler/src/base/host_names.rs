@@ -1,0 +1,187 @@
+//! Which hosts a testbox account may act for: names and simple patterns, as its document has them.
+//!
+//! `*` stands for any text, `?` for one character. A document without the field is of an older version, or of an
+//! account that was made without hosts: it names all of them. A field that cannot be read names none.
+
+use std::sync::Arc;
+
+use fairlead_api::ErrorCode;
+use serde_json::{Map, Value, json};
+
+use crate::base::errors::{Refusal, excerpt};
+
+/// The field of an account's document.
+const FIELD: &str = "hosts";
+/// Most patterns of one account.
+const PATTERNS_MAX: usize = 64;
+/// Longest pattern, bytes: as long as a host's name.
+const PATTERN_BYTES_MAX: usize = 128;
+/// Stands for every host.
+const ANY: &str = "*";
+
+/// The hosts of one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostNames {
+    /// `None`: the document does not say.
+    said: Option<Arc<[String]>>,
+}
+
+impl HostNames {
+    /// Reads an account's document.
+    pub(crate) fn of(body: &Value) -> Self {
+        let list = |value: &Value| -> Option<Vec<String>> {
+            let items = value.as_array()?.iter();
+            items.map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        Self {
+            said: body
+                .get(FIELD)
+                .map(|value| list(value).unwrap_or_default().into()),
+        }
+    }
+
+    /// Every host.
+    pub(crate) fn all() -> Self {
+        Self { said: None }
+    }
+
+    /// Whether the account was never told which hosts are its own.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.said.is_none()
+    }
+
+    /// Whether it names this host.
+    pub(crate) fn names(&self, host: &str) -> bool {
+        match &self.said {
+            None => true,
+            Some(patterns) => patterns.iter().any(|pattern| matches(pattern, host)),
+        }
+    }
+
+    /// The patterns, for people.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        match &self.said {
+            None => vec![ANY.to_owned()],
+            Some(patterns) => patterns.to_vec(),
+        }
+    }
+}
+
+/// Checks new patterns and puts them into an account's document.
+pub(crate) fn set(
+    fields: &mut Map<String, Value>,
+    patterns: &[String],
+    role: &str,
+) -> Result<(), Refusal> {
+    let bad = |message: String, hint: &str| Err(Refusal::new(ErrorCode::BadField, message, hint));
+    if role != "testbox" {
+        return bad(
+            format!("hosts: an account of role '{role}' names no hosts"),
+            "only testbox accounts act for hosts: --role testbox",
+        );
+    }
+    if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
+        return bad(
+            format!(
+                "hosts: {} patterns; 1 to {PATTERNS_MAX} can be named",
+                patterns.len()
+            ),
+            "a pattern such as rack1-* stands for many hosts",
+        );
+    }
+    let good = |c: char| c.is_alphanumeric() || "._-@+~:*?".contains(c);
+    for pattern in patterns {
+        if !(1..=PATTERN_BYTES_MAX).contains(&pattern.len()) || !pattern.chars().all(good) {
+            return bad(
+                format!("hosts: '{}' is no pattern of host names", excerpt(pattern)),
+                "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character",
+            );
+        }
+    }
+    fields.insert(FIELD.to_owned(), json!(patterns));
+    Ok(())
+}
+
+/// Whether `name` is of this form. Linear in the name for each `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Behind the last star, and where in the name it was tried last.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(c) = name.get(n) {
+        match (pattern.get(p), star) {
+            (Some('*'), _) => {
+                p += 1;
+                star = Some((p, n));
+            }
+            (Some(wanted), _) if *wanted == '?' || wanted == c => {
+                p += 1;
+                n += 1;
+            }
+            (_, Some((behind, tried))) => {
+                p = behind;
+                n = tried + 1;
+                star = Some((behind, n));
+            }
+            (_, None) => return false,
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks_stand_for_text() {
+        for (pattern, good, bad) in [
+            ("a66", &["a66"][..], &["a6", "a666", "A66", ""][..]),
+            (
+                "rack1-*",
+                &["rack1-", "rack1-7"],
+                &["rack1", "rack11-7", "xrack1-7"],
+            ),
+            ("*", &["", "x"], &[]),
+            ("a?c*e", &["abce", "abcde", "aäcee"], &["ace", "abcd"]),
+            ("*-a*b*", &["x-ab", "-a-a-b-"], &["x-a", "ab"]),
+        ] {
+            for name in good {
+                assert!(matches(pattern, name), "{pattern} {name}");
+            }
+            for name in bad {
+                assert!(!matches(pattern, name), "{pattern} {name}");
+            }
+        }
+        assert!(!matches(&"*a".repeat(60), &"a".repeat(59)));
+    }
+
+    #[test]
+    fn a_document_without_hosts_names_all_and_one_that_cannot_be_read_none() {
+        assert!(HostNames::of(&json!({})).names("x") && HostNames::of(&json!({})).is_unsaid());
+        for unreadable in [
+            json!({"hosts": "x"}),
+            json!({"hosts": ["x", 7]}),
+            json!({"hosts": null}),
+        ] {
+            assert!(!HostNames::of(&unreadable).names("x"), "{unreadable}");
+        }
+        let named = HostNames::of(&json!({"hosts": ["x", "y-*"]}));
+        assert!(named.names("x") && named.names("y-1") && !named.names("z"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        let set = |patterns: &[&str], role: &str| {
+            let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
+            set(&mut Map::new(), &patterns, role)
+        };
+        assert!(set(&["rack1-*", "a66", "b?"], "testbox").is_ok());
+        assert!(set(&["a66"], "user").is_err() && set(&[], "testbox").is_err());
+        for bad in ["", "a b", "a/b", "x\0", &"x".repeat(129)] {
+            assert!(set(&[bad], "testbox").is_err(), "{bad:?}");
+        }
+        assert!(set(&["a"; 65], "testbox").is_err());
+    }
+}

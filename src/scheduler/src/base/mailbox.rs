@@ -1,0 +1,166 @@
+//! The way to the engine's task: events and questions, in order.
+//!
+//! Sending never waits, so nobody deadlocks with the engine. It is bounded by its senders: submits hold a
+//! permit until they are told, hosts have one open request each, and claims are the engine's own. What is told of many
+//! jobs comes as several events: none takes the engine long.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use fairlead_dispatch::{EVENT_JOBS_MAX, Engine, Event, JobFacts, Millis};
+use tokio::sync::{Notify, oneshot};
+
+/// A question to the engine, answered between two events.
+pub(crate) type Question = Box<dyn FnOnce(&Engine, Millis) + Send>;
+
+/// One message.
+pub(crate) enum Message {
+    /// Something happened.
+    Event(Box<Event>),
+    /// Somebody asks.
+    Question(Question),
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
+            Self::Question(_) => f.write_str("Question"),
+        }
+    }
+}
+
+/// The engine's inbox.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    messages: Mutex<VecDeque<Message>>,
+    /// Messages that have arrived and that the engine has not worked off.
+    depth: AtomicUsize,
+    arrived: Notify,
+}
+
+impl Mailbox {
+    /// Tells the engine.
+    pub(crate) fn tell(&self, event: Event) {
+        self.push(in_parts(event).map(|part| Message::Event(Box::new(part))));
+    }
+
+    /// Asks the engine; `None` when it has stopped.
+    pub(crate) async fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine, Millis) -> R + Send + 'static,
+    ) -> Option<R> {
+        let (tell, told) = oneshot::channel();
+        let question = Message::Question(Box::new(move |engine, now| {
+            // The asker may be gone; then nobody wants to know.
+            let _ = tell.send(question(engine, now));
+        }));
+        self.push([question]);
+        told.await.ok()
+    }
+
+    fn push(&self, messages: impl IntoIterator<Item = Message>) {
+        let mut all = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = all.len();
+        all.extend(messages);
+        let more = all.len().saturating_sub(before);
+        self.depth.fetch_add(more, Ordering::Relaxed);
+        drop(all);
+        self.arrived.notify_one();
+    }
+
+    /// Messages that have arrived and that the engine has not worked off.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    /// The engine has worked off so many of those that it took.
+    pub(crate) fn worked_off(&self, messages: usize) {
+        self.depth.fetch_sub(messages, Ordering::Relaxed);
+    }
+
+    /// Everything that has arrived, in order.
+    pub(crate) fn take(&self) -> VecDeque<Message> {
+        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until something arrives (or did, since the last `take`).
+    pub(crate) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+}
+
+/// An event as several that each tell of a bounded number of jobs, the jobs of a page before its end.
+fn in_parts(event: Event) -> impl Iterator<Item = Event> {
+    let (jobs, last) = match event {
+        Event::JobsLearned(jobs) if jobs.len() > EVENT_JOBS_MAX => (jobs, None),
+        Event::PullEnded {
+            dimension,
+            page: Some(mut page),
+        } if page.jobs.len() > EVENT_JOBS_MAX => {
+            let jobs = std::mem::take(&mut page.jobs);
+            let page = Some(page);
+            (jobs, Some(Event::PullEnded { dimension, page }))
+        }
+        other => (Vec::new(), Some(other)),
+    };
+    let mut jobs = jobs.into_iter();
+    let parts = std::iter::from_fn(move || {
+        let part: Vec<JobFacts> = jobs.by_ref().take(EVENT_JOBS_MAX).collect();
+        (!part.is_empty()).then_some(Event::JobsLearned(part))
+    });
+    parts.chain(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::{Dimension, PulledPage};
+
+    use super::*;
+    use crate::{lifecycle::engine_facts::facts, testing::state};
+
+    #[test]
+    fn what_is_told_of_many_jobs_comes_in_parts_before_the_end_of_its_page() {
+        let mailbox = Mailbox::default();
+        let many = EVENT_JOBS_MAX * 2 + 1;
+        let job = |n: usize| {
+            let state = state(u64::try_from(n).unwrap());
+            let version = fairlead_store::Version {
+                primary_term: 1,
+                seq_no: 1,
+            };
+            facts(&fairlead_store::StoredJob { state, version })
+        };
+        let jobs: Vec<JobFacts> = (0..many).map(job).collect();
+        mailbox.tell(Event::PullEnded {
+            dimension: Dimension::All,
+            page: Some(PulledPage {
+                jobs: jobs.clone(),
+                ..PulledPage::default()
+            }),
+        });
+        let mut told = Vec::new();
+        let mut last = None;
+        for message in mailbox.take() {
+            let Message::Event(event) = message else {
+                panic!("a question")
+            };
+            match *event {
+                Event::JobsLearned(jobs) => {
+                    assert!(jobs.len() <= EVENT_JOBS_MAX && last.is_none());
+                    told.extend(jobs);
+                }
+                other => last = Some(other),
+            }
+        }
+        assert_eq!(told, jobs);
+        let is_end = |event| matches!(event, Event::PullEnded { page: Some(page), .. } if page.jobs.is_empty());
+        assert!(last.is_some_and(is_end));
+    }
+}

@@ -1,0 +1,244 @@
+//! What a replica counts, for dashboards and alarms: `GET /metrics`, in Prometheus' text format.
+//!
+//! Counters belong to one replica, not to the process, so that several can be in one. What is a state and
+//! not a count (jobs held, peers) is read when somebody asks.
+
+use std::sync::Mutex;
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+
+use fairlead_job::Cause;
+
+/// How a claim went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    /// Acknowledged.
+    Committed,
+    /// Another one was faster (or our own write was answered so): it was settled by another write.
+    Conflict,
+    /// The store did not say: it was settled by another write.
+    Unknown,
+    /// The store did not take it.
+    Refused,
+}
+
+impl Claimed {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Conflict => "conflict",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What a lost lease or an undelivered grant came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// It was never delivered.
+    Undelivered,
+    /// Its lease was lost.
+    Lost,
+}
+
+impl Returned {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Undelivered => "undelivered",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Where the lateness of timers is counted apart, s.
+const LATENESS_S: [f64; 12] = [
+    0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 60.0,
+];
+
+/// One label and its value.
+type Label = [(&'static str, &'static str); 1];
+
+/// The counters of one replica.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    pub(crate) registry: Mutex<Registry>,
+    claims: Family<Label, Counter>,
+    returned: Family<Label, Counter>,
+    attempts: Family<Label, Counter>,
+    pub(crate) submitted: Counter,
+    pub(crate) granted: Counter,
+    pub(crate) turns_lost: Counter,
+    pub(crate) hints_sent: Counter,
+    pub(crate) hints_lost: Counter,
+    pub(crate) looks_failed: Counter,
+    timer_lateness: Histogram,
+    steps: Counter,
+    last_step_s: Gauge,
+    pub(crate) states: States,
+}
+
+/// What is read when somebody asks.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    pub(crate) store_available: Gauge,
+    pub(crate) store_writable: Gauge,
+    pub(crate) peers: Gauge,
+    pub(crate) held: Gauge,
+    pub(crate) waiters: Gauge,
+    pub(crate) cached: Gauge,
+    pub(crate) claims_in_flight: Gauge,
+    pub(crate) inbox: Gauge,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut all = Self {
+            registry: Mutex::default(),
+            claims: Family::default(),
+            returned: Family::default(),
+            attempts: Family::default(),
+            submitted: Counter::default(),
+            granted: Counter::default(),
+            turns_lost: Counter::default(),
+            hints_sent: Counter::default(),
+            hints_lost: Counter::default(),
+            looks_failed: Counter::default(),
+            timer_lateness: Histogram::new(LATENESS_S),
+            steps: Counter::default(),
+            last_step_s: Gauge::default(),
+            states: States::default(),
+        };
+        let mut registry = Registry::with_prefix("fairlead");
+        all.register(&mut registry);
+        all.registry = Mutex::new(registry);
+        all
+    }
+
+    /// A run of a timer was made so late after its time.
+    pub(crate) fn timer_ran(&self, late_ms: u64) {
+        let late = std::time::Duration::from_millis(late_ms);
+        self.timer_lateness.observe(late.as_secs_f64());
+    }
+
+    /// The wall clock stepped.
+    pub(crate) fn clock_stepped(&self, by_ms: i64) {
+        self.steps.inc();
+        self.last_step_s.set(by_ms / 1000);
+    }
+
+    /// How often it did.
+    #[cfg(test)]
+    pub(crate) fn clock_steps(&self) -> u64 {
+        self.steps.get()
+    }
+
+    fn register(&self, to: &mut Registry) {
+        to.register("claims", "Claims, by how they went", self.claims.clone());
+        let help = "How late runs of timers were made, in seconds after their time";
+        to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
+        let help = "Jobs that went back to waiting, by why";
+        to.register("jobs_returned", help, self.returned.clone());
+        let help = "Attempts that ended, by what made them end badly; none: nothing did";
+        to.register("attempts_ended", help, self.attempts.clone());
+        let counters = [
+            ("jobs_submitted", "Jobs acknowledged", &self.submitted),
+            ("jobs_granted", "Jobs handed to hosts", &self.granted),
+            (
+                "turns_lost",
+                "Requests of hosts that a later request elsewhere overtook",
+                &self.turns_lost,
+            ),
+            ("hints_sent", "Messages to other replicas", &self.hints_sent),
+            ("hints_lost", "Those that failed", &self.hints_lost),
+            (
+                "looks_failed",
+                "Seconds in which the store could not be read",
+                &self.looks_failed,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            to.register(name, help, counter.clone());
+        }
+        let help = "Steps of this machine's wall clock by more than 5 s";
+        to.register("clock_steps", help, self.steps.clone());
+        let help = "The last of those, in seconds; negative: it was set back";
+        to.register("clock_step_seconds", help, self.last_step_s.clone());
+        let states = [
+            (
+                "store_available",
+                "1 when the store answers",
+                &self.states.store_available,
+            ),
+            (
+                "store_writable",
+                "1 when the store takes writes",
+                &self.states.store_writable,
+            ),
+            ("peers", "Other replicas that live", &self.states.peers),
+            ("jobs_held", "Jobs that testboxes have", &self.states.held),
+            ("waiters", "Requests that wait", &self.states.waiters),
+            ("jobs_cached", "Waiting jobs in memory", &self.states.cached),
+            (
+                "claims_in_flight",
+                "Claims that are not settled",
+                &self.states.claims_in_flight,
+            ),
+            (
+                "engine_inbox",
+                "Messages that the engine has not worked off",
+                &self.states.inbox,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+    }
+
+    pub(crate) fn claim(&self, outcome: Claimed) {
+        self.claims
+            .get_or_create(&[("outcome", outcome.word())])
+            .inc();
+    }
+
+    /// An attempt ended; `cause`: what made it end badly.
+    pub(crate) fn attempt_ended(&self, cause: Option<Cause>) {
+        let word = cause.map_or("none", Cause::as_str);
+        self.attempts.get_or_create(&[("failure", word)]).inc();
+    }
+
+    pub(crate) fn returned(&self, why: Returned) {
+        self.returned.get_or_create(&[("why", why.word())]).inc();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus_client::encoding::text::encode;
+
+    #[test]
+    fn counts_are_shown_under_their_names() {
+        let metrics = Metrics::new();
+        metrics.claim(Claimed::Committed);
+        metrics.claim(Claimed::Conflict);
+        metrics.claim(Claimed::Conflict);
+        metrics.returned(Returned::Lost);
+        metrics.attempt_ended(Some(Cause::Infra));
+        metrics.submitted.inc_by(5);
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry.lock().unwrap()).unwrap();
+        for line in [
+            "fairlead_claims_total{outcome=\"conflict\"} 2",
+            "fairlead_jobs_returned_total{why=\"lost\"} 1",
+            "fairlead_attempts_ended_total{failure=\"infra\"} 1",
+            "fairlead_jobs_submitted_total 5",
+            "fairlead_jobs_held 0",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

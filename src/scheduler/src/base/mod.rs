@@ -1,0 +1,19 @@
+//! What everything else stands on: clocks, configuration, errors, metrics, secrets, the inbox of the engine. Knows no flow.
+
+pub(crate) mod budget;
+pub(crate) mod clock;
+pub(crate) mod config;
+pub(crate) mod errors;
+pub(crate) mod file_modes;
+pub(crate) mod health_check;
+pub(crate) mod host_names;
+pub(crate) mod keyring;
+pub(crate) mod mailbox;
+pub(crate) mod metrics;
+pub(crate) mod names;
+pub(crate) mod parts;
+pub(crate) mod peer_link;
+pub(crate) mod query;
+pub(crate) mod roles;
+pub(crate) mod sealing;
+pub(crate) mod start_error;

@@ -1,0 +1,37 @@
+//! What a replica is made of, besides its configuration.
+
+use std::sync::Arc;
+
+use fairlead_store::JobStore;
+
+use crate::{Clock, base::peer_link::PeerLink};
+
+/// Characters of the word for a run: enough that no two that live have the same.
+const RUN_CHARS: usize = 8;
+
+/// What a replica is made of, besides its configuration.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The truth.
+    pub store: Arc<dyn JobStore>,
+    /// Its clocks.
+    pub clock: Clock,
+    /// The way to other replicas.
+    pub peers: Arc<dyn PeerLink>,
+    /// Tells this run of the replica from all others of its name.
+    pub run: String,
+}
+
+impl Parts {
+    /// Parts of a run that has never been: its word is a random one.
+    pub fn new(store: Arc<dyn JobStore>, clock: Clock, peers: Arc<dyn PeerLink>) -> Self {
+        let mut run = uuid::Uuid::new_v4().simple().to_string();
+        run.truncate(RUN_CHARS);
+        Self {
+            store,
+            clock,
+            peers,
+            run,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Query strings.
+
+use fairlead_api::ErrorCode;
+use percent_encoding::percent_decode_str;
+
+use crate::base::errors::{Refusal, excerpt};
+
+/// Longest query, bytes.
+const QUERY_MAX: usize = 64 << 10;
+
+/// A query's parameters, decoded, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads `a=b&c=d`. Parameters must be UTF-8 without NUL.
+    pub(crate) fn parse(raw: &str) -> Result<Self, Refusal> {
+        if raw.len() > QUERY_MAX {
+            let message = format!(
+                "the query has {} bytes; the limit is {QUERY_MAX}",
+                raw.len()
+            );
+            return Err(Refusal::new(
+                ErrorCode::TooLarge,
+                message,
+                "send long lists in the body",
+            ));
+        }
+        let mut pairs = Vec::new();
+        for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            pairs.push((decode(name)?, decode(value)?));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The first value of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.pairs()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Adds a parameter that the path gave.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(0, (name.to_owned(), value.to_owned()));
+    }
+
+    /// All of them.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// A comma list; empty when not said.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let text = self.get(name).unwrap_or_default();
+        text.split(',')
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// A number within limits, or `default` when not said.
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<u64>,
+        default: u64,
+    ) -> Result<u64, Refusal> {
+        let Some(text) = self.get(name) else {
+            return Ok(default);
+        };
+        text.parse()
+            .ok()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| {
+                let shown = excerpt(text);
+                let message = format!(
+                    "{name}: '{}' is not {} to {}",
+                    shown,
+                    range.start(),
+                    range.end()
+                );
+                Refusal::new(
+                    ErrorCode::BadQuery,
+                    message,
+                    format!("a whole number; {default} when not said"),
+                )
+            })
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn switch(&self, name: &str) -> Result<bool, Refusal> {
+        match self.get(name) {
+            None | Some("false" | "0" | "no") => Ok(false),
+            Some("" | "true" | "1" | "yes") => Ok(true),
+            Some(other) => {
+                let shown = excerpt(other);
+                let message = format!("{name}: '{shown}' is neither true nor false");
+                Err(Refusal::new(
+                    ErrorCode::BadQuery,
+                    message,
+                    "true or false; false when not said",
+                ))
+            }
+        }
+    }
+}
+
+/// Decodes one part of a query or path.
+pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
+    let spaced = text.replace('+', " ");
+    decode_segment(&spaced)
+}
+
+/// Decodes one segment of a path (where `+` is itself).
+pub(crate) fn decode_segment(text: &str) -> Result<String, Refusal> {
+    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| {
+        Refusal::new(
+            ErrorCode::BadName,
+            "the address is not UTF-8 when decoded",
+            "percent-encode UTF-8",
+        )
+    })?;
+    if decoded.contains('\0') {
+        return Err(Refusal::new(
+            ErrorCode::BadName,
+            "the address holds a NUL",
+            "leave it out",
+        ));
+    }
+    Ok(decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_and_checked() {
+        let query = Query::parse("a=1&b=x%20y+z&c&d=1,,2").unwrap();
+        assert_eq!(query.get("b"), Some("x y z"));
+        assert_eq!(query.list("d"), ["1", "2"]);
+        assert!(query.switch("c").unwrap() && !query.switch("nope").unwrap());
+        assert_eq!(query.number("a", 0..=9, 5).unwrap(), 1);
+        assert!(
+            Query::parse("wait=-1")
+                .unwrap()
+                .number("wait", 0..=600, 30)
+                .is_err()
+        );
+        assert!(Query::parse("a=%ff").is_err() && Query::parse("a=%00").is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Roles of accounts, as their documents have them.
+
+use fairlead_api::ErrorCode;
+use serde_json::Value;
+
+use crate::base::errors::{Refusal, excerpt};
+
+/// The role of an account that says none.
+const DEFAULT_ROLE: &str = "user";
+
+/// What an account is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everything.
+    Admin,
+    /// Its own jobs.
+    User,
+    /// Asks for work and reports on it.
+    Testbox,
+    /// Nothing: a newer version's role, which this one does not know.
+    Unknown,
+}
+
+impl Role {
+    pub(crate) fn of(text: &str) -> Self {
+        match text {
+            "admin" => Self::Admin,
+            "user" => Self::User,
+            "testbox" => Self::Testbox,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The word for it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::User => "user",
+            Self::Testbox => "testbox",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// A role that an account may be given.
+    pub(crate) fn check(text: &str) -> Result<&str, Refusal> {
+        if Self::of(text) != Self::Unknown {
+            return Ok(text);
+        }
+        Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("role: unknown role '{}'", excerpt(text)),
+            "one of: admin, user, testbox",
+        ))
+    }
+}
+
+/// The role as it is stored; one that is no text is a role that nobody knows.
+pub(crate) fn role_of(body: &Value) -> String {
+    body.get("role").map_or_else(
+        || DEFAULT_ROLE.to_owned(),
+        |role| {
+            role.as_str()
+                .map_or_else(|| role.to_string(), str::to_owned)
+        },
+    )
+}

@@ -1,0 +1,302 @@
+//! Claims: from "may run here" to "committed in the store".
+//!
+//! The host gets a job only after the store acknowledged the compare-and-set. A conflict, a time-out and a
+//! lost connection are all *unknown*: the job is read back, and only one more acknowledged write decides
+//! (DESIGN section 4, invariant I2).
+
+use std::sync::Arc;
+
+use fairlead_dispatch::{Event, JobKey, Millis, OfferKey, Refusal as ClaimRefusal};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
+
+use crate::{
+    base::metrics::Claimed,
+    core::Core,
+    jobs::change::Changed,
+    known::open_requests::{KnownClaim, Offerer},
+    lifecycle::{engine_facts::engine_version, touch::touch},
+};
+
+/// How often one claim is settled by another write before the job is left alone for a while.
+const SETTLE_TRIES_MAX: usize = 5;
+/// How long a job rests when the store could not say, ms.
+const REST_MS: u64 = 500;
+
+/// A claim that the engine wants.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) job: JobId,
+    pub(crate) expect: Version,
+    pub(crate) offer: OfferKey,
+}
+
+/// What came of trying.
+#[derive(Debug)]
+enum Settled {
+    /// Ours, acknowledged.
+    Ours(Arc<StoredJob>),
+    /// Not ours, or not now.
+    Not(ClaimRefusal),
+}
+
+impl Core {
+    /// Tries claims, all in one batch of writes, and tells the engine what came of each.
+    pub(crate) async fn claim(self: Arc<Self>, claims: Vec<Claim>) {
+        let (mut sent, mut patches) = (Vec::new(), Vec::new());
+        for claim in claims {
+            let token = uuid::Uuid::new_v4().simple().to_string();
+            let waiter = self.waiters.get(claim.offer);
+            let set = waiter.map(|waiter| self.claim_patch(&waiter.offerer, &token));
+            let Some(set) = set else {
+                // Nobody waits any more: the job stays where it is.
+                self.refuse(claim, ClaimRefusal::Moved(engine_version(claim.expect)));
+                continue;
+            };
+            sent.push((claim, token));
+            patches.push(Patch {
+                id: claim.job,
+                expect: claim.expect,
+                set,
+            });
+        }
+        let outcomes = self.writer.claim(patches).await;
+        for ((claim, token), outcome) in sent.into_iter().zip(outcomes) {
+            self.claim_ended(claim, token, outcome);
+        }
+    }
+
+    fn claim_ended(
+        self: &Arc<Self>,
+        claim: Claim,
+        token: String,
+        outcome: Result<Arc<StoredJob>, ItemError>,
+    ) {
+        self.metrics.claim(match &outcome {
+            Ok(_) => Claimed::Committed,
+            Err(ItemError::Conflict { .. }) => Claimed::Conflict,
+            Err(ItemError::Unknown { .. }) => Claimed::Unknown,
+            Err(_) => Claimed::Refused,
+        });
+        match outcome {
+            Ok(stored) => self.claimed(claim, &stored),
+            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {
+                let core = Arc::clone(self);
+                self.tasks.spawn(async move {
+                    match core.settle_unknown(claim, &token).await {
+                        Settled::Ours(stored) => core.claimed(claim, &stored),
+                        Settled::Not(refusal) => core.refuse(claim, refusal),
+                    }
+                });
+            }
+            Err(ItemError::Missing) => self.refuse(claim, ClaimRefusal::Gone),
+            Err(ItemError::Refused { reason }) => {
+                tracing::error!(job_id = %claim.job, reason, "the store refused a claim");
+                self.refuse(claim, ClaimRefusal::Gone);
+            }
+            Err(ItemError::NotTaken { .. }) => self.refuse(claim, self.rest()),
+        }
+    }
+
+    fn refuse(&self, claim: Claim, refusal: ClaimRefusal) {
+        self.engine.tell(Event::ClaimRefused {
+            job: JobKey(claim.job.get()),
+            offer: claim.offer,
+            refusal,
+        });
+    }
+
+    fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
+        let version = engine_version(stored.version);
+        self.seen.note(stored, self.clock.now());
+        self.live.put(Arc::clone(stored), self.sight());
+        self.outbox.job(Arc::clone(stored));
+        self.changes.announce(claim.job);
+        // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
+        // finds the job among its claimed ones and puts it back itself.
+        let waits = self.note_claimed(claim.offer, &stored.state);
+        self.engine.tell(Event::ClaimCommitted {
+            job: JobKey(claim.job.get()),
+            offer: claim.offer,
+            version,
+        });
+        // The asker hung up while the store was busy: it was never delivered.
+        if !waits {
+            let (core, claim) = (Arc::clone(self), KnownClaim::of(&stored.state));
+            self.tasks.spawn(async move {
+                core.give_back(&claim, "nobody took the answer").await;
+            });
+        }
+    }
+
+    /// Reads back, and lets only an acknowledged write decide.
+    async fn settle_unknown(&self, claim: Claim, token: &str) -> Settled {
+        let job = claim.job;
+        for _ in 0..SETTLE_TRIES_MAX {
+            let Ok(mut found) = self.store.get(&[job]).await else {
+                return Settled::Not(self.rest());
+            };
+            let newest = |stored: &StoredJob| stored.version >= claim.expect;
+            let Some(stored) = found.pop().flatten().filter(newest) else {
+                // A copy that lags behind what was known says nothing.
+                return Settled::Not(self.rest());
+            };
+            let ours = stored.state.claim_token == token && stored.state.stage == Stage::Dispatch;
+            if !ours && (stored.state.stage != Stage::Submit || !stored.state.ready) {
+                // Should it vanish, it is known to be in doubt.
+                self.observe(&stored);
+                return Settled::Not(ClaimRefusal::Gone);
+            }
+            // Ours as it seems: confirm. Still waiting as it seems: fence, so that a claim of ours that is
+            // still on its way can no longer land.
+            let (wanted, patch) = touch(&stored);
+            match self.writer.patch(patch).await {
+                Ok(version) if ours => {
+                    return Settled::Ours(Arc::new(StoredJob {
+                        state: wanted,
+                        version,
+                    }));
+                }
+                Ok(version) => return Settled::Not(ClaimRefusal::Moved(engine_version(version))),
+                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
+                Err(ItemError::Missing | ItemError::Refused { .. }) => {
+                    return Settled::Not(ClaimRefusal::Gone);
+                }
+                Err(ItemError::NotTaken { .. }) => return Settled::Not(self.rest()),
+            }
+        }
+        Settled::Not(self.rest())
+    }
+
+    fn rest(&self) -> ClaimRefusal {
+        ClaimRefusal::Unavailable {
+            until: Millis(self.clock.now().0.saturating_add(REST_MS)),
+        }
+    }
+
+    fn claim_patch(&self, offerer: &Offerer, token: &str) -> StatePatch {
+        let wall_ms = self.clock.wall_ms();
+        StatePatch::claim(&fairlead_store::ClaimFields {
+            host: &offerer.host,
+            host_group: &offerer.group,
+            host_memory_mb: offerer.memory_mb,
+            session: &offerer.session,
+            request: offerer.request,
+            claim_token: token,
+            replica: &self.config.replica,
+            dispatch_ms: wall_ms,
+        })
+    }
+
+    /// Hands a job that was only dispatched to its host's new session: same attempt, new token.
+    pub(crate) async fn claim_again(
+        self: &Arc<Self>,
+        id: JobId,
+        old_token: &str,
+        offerer: &Offerer,
+    ) -> Option<Changed> {
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        let changed = self
+            .change(id, |state| {
+                if state.stage != Stage::Dispatch || state.claim_token != old_token {
+                    return Ok(None);
+                }
+                Ok(self.claim_patch(offerer, &token).apply(state))
+            })
+            .await
+            .ok()?;
+        (changed.after.state.claim_token == token).then_some(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::{
+        base::mailbox::Message,
+        testing::{core, state, store_job},
+    };
+
+    /// It was taken for gone, and waited for ever.
+    #[tokio::test]
+    async fn a_read_that_lags_behind_what_is_known_says_nothing() {
+        let (_data, core) = core().await;
+        let parked = JobState {
+            ready: false,
+            ..state(7)
+        };
+        let job = store_job(&core, parked).await;
+        let claim = |expect| Claim {
+            job: job.state.job_id,
+            expect,
+            offer: OfferKey(1),
+        };
+        let known = core.settle_unknown(claim(job.version), "t").await;
+        assert!(
+            matches!(known, Settled::Not(ClaimRefusal::Gone)),
+            "{known:?}"
+        );
+        let newer = Version {
+            seq_no: job.version.seq_no + 1,
+            ..job.version
+        };
+        for expect in [
+            newer,
+            Version {
+                primary_term: 2,
+                ..newer
+            },
+        ] {
+            let lags = core.settle_unknown(claim(expect), "t").await;
+            let rests = matches!(lags, Settled::Not(ClaimRefusal::Unavailable { .. }));
+            assert!(rests, "{lags:?}");
+        }
+    }
+
+    /// An answer that was quicker than the claim's own task was taken for one that nobody took, and the
+    /// job went to a second host.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_answer_however_quick_does_not_put_the_job_back() {
+        let (_data, core) = core().await;
+        let over = Arc::new(AtomicBool::new(false));
+        let (answering, ended) = (Arc::clone(&core), Arc::clone(&over));
+        // The engine at its quickest: each committed claim is answered at once.
+        let engine = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                for message in answering.engine.take() {
+                    if let Message::Event(event) = message
+                        && let Event::ClaimCommitted { job, offer, .. } = *event
+                    {
+                        answering.answer_waiter(offer, vec![JobId::new(job.0)]);
+                    }
+                }
+            }
+        });
+        for n in 1..=300 {
+            let job = store_job(
+                &core,
+                JobState {
+                    stage: Stage::Dispatch,
+                    host: "h".to_owned(),
+                    ..state(n)
+                },
+            )
+            .await;
+            let (offer, told) = core.waiter_of("h");
+            let claim = Claim {
+                job: job.state.job_id,
+                expect: job.version,
+                offer,
+            };
+            core.claimed(claim, &Arc::new(job));
+            assert_eq!(told.await.unwrap(), [claim.job]);
+            assert!(core.live.get(claim.job).is_some(), "job {n} was put back");
+        }
+        over.store(true, Ordering::Relaxed);
+        engine.join().unwrap();
+    }
+}

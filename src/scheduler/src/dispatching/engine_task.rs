@@ -1,0 +1,138 @@
+//! The task that owns the engine: feeds it events, carries out its decisions.
+//!
+//! It never waits for IO: claims, pulls and finds run in tasks beside it and report back as events.
+
+use std::sync::Arc;
+
+use fairlead_dispatch::{Decision, Engine, EngineConfig, Event, Millis};
+use fairlead_job::JobId;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    base::mailbox::Message,
+    core::Core,
+    dispatching::{
+        claims::Claim,
+        store_reads::{FindAsked, Wanted},
+    },
+    lifecycle::engine_facts::store_version,
+};
+
+/// Longest time without a tick, ms.
+const TICK_MS: u64 = 1_000;
+/// Messages that are worked off before what was decided is carried out: who waits for an answer does not wait for a flood
+/// of news.
+const MESSAGES_MAX: usize = 64;
+/// Claims that are written together, at most.
+const CLAIMS_MAX: usize = 100;
+
+/// Runs until `stop`; what has arrived by then is still worked off.
+pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
+    let config = EngineConfig {
+        cache_jobs_max: core.config.cache_jobs_max,
+        ..EngineConfig::default()
+    };
+    let mut engine = Engine::new(config, core.policy());
+    let mut decisions = Vec::new();
+    let mut wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
+    loop {
+        tokio::select! {
+            biased;
+            () = core.engine.arrived() => {}
+            () = core.clock.sleep_until(wake) => {
+                wake = Millis(core.clock.now().0.saturating_add(TICK_MS));
+                engine.on(core.clock.now(), Event::Tick, &mut decisions);
+            }
+            () = stop.cancelled() => return,
+        }
+        let mut messages = core.engine.take();
+        loop {
+            let rest = messages.split_off(messages.len().min(MESSAGES_MAX));
+            let part = messages.len();
+            for message in messages {
+                match message {
+                    Message::Event(event) => engine.on(core.clock.now(), *event, &mut decisions),
+                    Message::Question(question) => question(&engine, core.clock.now()),
+                }
+            }
+            core.engine.worked_off(part);
+            let mut together = Together::default();
+            for decision in decisions.drain(..) {
+                if let Some(earlier) = carry_out(&core, decision, &mut together) {
+                    wake = wake.min(earlier);
+                }
+            }
+            together.carry_out(&core);
+            if rest.is_empty() {
+                break;
+            }
+            messages = rest;
+        }
+    }
+}
+
+/// What was decided in one turn and goes to the store together.
+#[derive(Default)]
+struct Together {
+    claims: Vec<Claim>,
+    pulls: Vec<Wanted>,
+}
+
+impl Together {
+    fn carry_out(mut self, core: &Arc<Core>) {
+        if !self.pulls.is_empty() {
+            core.tasks.spawn(Arc::clone(core).pull(self.pulls));
+        }
+        while !self.claims.is_empty() {
+            let rest = self.claims.split_off(self.claims.len().min(CLAIMS_MAX));
+            core.tasks.spawn(Arc::clone(core).claim(self.claims));
+            self.claims = rest;
+        }
+    }
+}
+
+/// Carries out one decision, but for those that go together; returns when the engine wants to be woken, if it
+/// says so.
+fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> Option<Millis> {
+    match decision {
+        Decision::Claim {
+            job,
+            version,
+            offer,
+        } => together.claims.push(Claim {
+            job: JobId::new(job.0),
+            expect: store_version(version),
+            offer,
+        }),
+        Decision::Answer { offer, jobs } => {
+            let jobs: Vec<JobId> = jobs.into_iter().map(|job| JobId::new(job.0)).collect();
+            core.answer_waiter(offer, jobs);
+        }
+        Decision::Pull {
+            dimension,
+            limit,
+            after,
+        } => together.pulls.push(Wanted {
+            dimension,
+            limit,
+            after,
+        }),
+        Decision::Find {
+            offer,
+            limit,
+            accounts,
+            pairs_max,
+            after,
+        } => {
+            let asked = FindAsked {
+                limit,
+                accounts,
+                pairs_max,
+                after,
+            };
+            core.tasks.spawn(Arc::clone(core).find(offer, asked));
+        }
+        Decision::WakeAt(then) => return Some(then),
+    }
+    None
+}

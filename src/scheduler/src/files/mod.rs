@@ -1,0 +1,4 @@
+//! Results and logs on disk.
+
+pub(crate) mod parts;
+pub(crate) mod results;

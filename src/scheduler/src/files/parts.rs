@@ -1,0 +1,121 @@
+//! Uploads that are not whole yet: each is a hidden file beside its target, and leaves whatever becomes of it.
+//!
+//! It goes when the upload ends or breaks off. For a replica that is killed meanwhile there is a note of it in the data
+//! folder, by which the next start removes it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{base::file_modes::PRIVATE_FOLDER, core::Core};
+
+/// Ends the names of such files.
+const PART: &str = ".part";
+/// The folder of the notes, below the data folder: one folder a replica.
+const NOTES: &str = "uploads";
+/// Digits of the number in such a name.
+const NUMBER_CHARS: usize = 32;
+
+/// Whether a file of this name is an upload that is not whole; a user's own `x.part` is none.
+pub(crate) fn is_part(name: &str) -> bool {
+    let number = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(PART));
+    number.is_some_and(|number| {
+        number.len() == NUMBER_CHARS && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// An upload that is not whole; dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) path: PathBuf,
+    note: PathBuf,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Whoever hung up is not waited for: two names are removed, which takes no time to speak of.
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "a part of an upload could not be removed; the next start tries again");
+            }
+            _ => drop(fs::remove_file(&self.note)),
+        }
+    }
+}
+
+impl Core {
+    fn notes(&self) -> PathBuf {
+        let replica = self.config.replica.replace('/', "_");
+        self.config.data_dir.join(NOTES).join(replica)
+    }
+
+    /// A place for an upload into `folder`, which exists; it is noted before anything is there.
+    pub(crate) async fn new_part(&self, folder: &Path) -> io::Result<Part> {
+        let number = uuid::Uuid::new_v4().simple().to_string();
+        let path = folder.join(format!(".{number}{PART}"));
+        let notes = self.notes();
+        let mut private = tokio::fs::DirBuilder::new();
+        private.recursive(true).mode(PRIVATE_FOLDER);
+        private.create(&notes).await?;
+        let note = notes.join(number);
+        tokio::fs::write(&note, path.as_os_str().as_encoded_bytes()).await?;
+        Ok(Part { path, note })
+    }
+
+    /// Removes what an earlier run of this replica left when it was killed. Blocks.
+    pub(crate) fn sweep_parts(&self) -> io::Result<()> {
+        let notes = match fs::read_dir(self.notes()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            notes => notes?,
+        };
+        for note in notes {
+            let note = note?.path();
+            let path = PathBuf::from(String::from_utf8_lossy(&fs::read(&note)?).into_owned());
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(is_part) {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            fs::remove_file(&note)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::core;
+
+    #[test]
+    fn a_user_s_own_part_is_none_of_ours() {
+        let number = "0123456789abcdef".repeat(2);
+        assert!(is_part(&format!(".{number}.part")));
+        for name in ["x.part", ".part", ".x.part", "part"] {
+            assert!(!is_part(name), "{name}");
+        }
+        assert!(!is_part(&format!("{number}.part")));
+    }
+
+    #[tokio::test]
+    async fn a_part_goes_with_its_upload_or_with_the_next_start() {
+        let (data, core) = core().await;
+        let part = core.new_part(data.path()).await.unwrap();
+        fs::write(&part.path, "x").unwrap();
+        let (path, note) = (part.path.clone(), part.note.clone());
+        drop(part);
+        assert!(!path.exists() && !note.exists());
+        let part = core.new_part(data.path()).await.unwrap();
+        fs::write(&part.path, "x").unwrap();
+        let (path, note) = (part.path.clone(), part.note.clone());
+        // As a killed process would.
+        std::mem::forget(part);
+        core.sweep_parts().unwrap();
+        assert!(!path.exists() && !note.exists());
+    }
+}

@@ -1,0 +1,287 @@
+//! Hosts that get no new job: an admin closed them, or they failed too often (`suspect`).
+//!
+//! A host is closed by a small document of its own, because testboxes write the one that says what a host is. Every
+//! replica reads these documents every other second. A request of a closed host waits like any other and is
+//! answered empty; what the host has goes on. A suspect host gets health checks alone (`health_checks`).
+
+use std::{sync::PoisonError, time::Duration};
+
+use fairlead_api::ErrorCode;
+use fairlead_dispatch::Millis;
+use fairlead_job::{Cause, Health};
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError};
+use serde_json::json;
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    jobs::change::Changed,
+    known::cordons::{ACCOUNTS_MIN, Closure, How, REASON_MAX},
+    storage::group_commit::only,
+};
+
+impl Core {
+    /// Reads which hosts are closed. Requests of those that are so now are answered.
+    pub(crate) async fn reload_closures(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Closure).await?;
+        let read = docs.into_iter().filter_map(|doc| {
+            let closure = serde_json::from_value(doc.body).ok()?;
+            Some((doc.id, doc.version, closure))
+        });
+        let read = read.collect();
+        if self.closures.with(|known| known.listed(read)) {
+            // Whoever opens it again begins a new count everywhere.
+            let is_open = |host: &String| self.closures.of(host).is_none();
+            self.closures.streaks.retain(|host, _| is_open(host));
+            self.closures_changed();
+        }
+        Ok(())
+    }
+
+    fn closures_changed(&self) {
+        self.closures.changed();
+        self.waiters.hurry(|waiter| {
+            self.closures.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
+        });
+    }
+
+    /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
+    pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
+        let mut changes = self.closures.changes.subscribe();
+        while self.closures.is_shut(host) {
+            let left_ms = until.0.saturating_sub(self.clock.now().0);
+            if left_ms == 0 {
+                return false;
+            }
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return false,
+                _ = changes.changed() => {}
+                () = self.clock.sleep(Duration::from_millis(left_ms)) => {}
+            }
+        }
+        true
+    }
+
+    /// Closes a host. Closing it again changes why.
+    pub(crate) async fn close_host(
+        &self,
+        host: &str,
+        how: How,
+        reason: &str,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let closure = self.closure(how, reason, by);
+        self.write_closure(host, Expect::Any, Some(closure)).await?;
+        Ok(())
+    }
+
+    /// A closure from now on.
+    fn closure(&self, how: How, reason: &str, by: &str) -> Closure {
+        Closure {
+            how,
+            reason: reason.chars().take(REASON_MAX).collect(),
+            by: by.to_owned(),
+            at_ms: self.clock.wall_ms(),
+            check: None,
+        }
+    }
+
+    /// Opens a host again.
+    pub(crate) async fn open_host(&self, host: &str) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let Some(doc) = self.store.get_doc(DocKind::Closure, host).await? else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                format!("host '{host}' is not closed"),
+                "list hosts and their states with GET hosts",
+            ));
+        };
+        let expect = Expect::Version(doc.version);
+        self.write_closure(host, expect, None).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn write_closure(
+        &self,
+        host: &str,
+        expect: Expect,
+        closure: Option<Closure>,
+    ) -> Result<(), ItemError> {
+        let body = closure.as_ref().map(|closure| json!(closure));
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect,
+            body,
+        };
+        let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
+        self.closures
+            .with(|known| known.wrote(host, version, closure));
+        self.closures.streaks.remove(host);
+        self.closures_changed();
+        Ok(())
+    }
+
+    /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
+    pub(crate) fn mind_failures(&self, changed: &Changed) {
+        let suspect_after = self.config.suspect_after;
+        let before = &changed.before.state;
+        let Some(health) = changed.attempt_ended().filter(|_| suspect_after > 0) else {
+            return;
+        };
+        let cause = health.cause();
+        // A job that somebody stopped says nothing about its host.
+        if cause.is_none() && health != Health::Success {
+            return;
+        }
+        let host = before.host.as_str();
+        if self.closures.of(host).is_some() {
+            return;
+        }
+        if cause != Some(Cause::Infra) {
+            self.closures.streaks.remove(host);
+            return;
+        }
+        let mut streak = self.closures.streaks.entry(host.to_owned()).or_default();
+        if before.dispatch_ms < streak.over_ms {
+            return;
+        }
+        streak.over_ms = self.clock.wall_ms();
+        streak.failures += 1;
+        streak.accounts.insert(before.account.clone());
+        let is_suspect = streak.failures >= suspect_after && streak.accounts.len() >= ACCOUNTS_MIN;
+        let failures = streak.failures;
+        drop(streak);
+        if is_suspect {
+            let reason =
+                format!("{failures} attempts in a row failed there, the last one with {health}");
+            let suspects = self.closures.suspects.lock();
+            let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
+            suspects.insert(host.to_owned(), reason);
+        }
+    }
+
+    /// Closes the hosts that have become suspect.
+    pub(crate) async fn put_suspects_aside(&self) {
+        let found = {
+            let suspects = self.closures.suspects.lock();
+            std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
+        };
+        for (host, reason) in found {
+            self.put_aside(&host, &reason).await;
+        }
+    }
+
+    async fn put_aside(&self, host: &str, reason: &str) {
+        let closure = self.closure(How::Suspect, reason, &self.config.replica);
+        match self
+            .write_closure(host, Expect::Absent, Some(closure))
+            .await
+        {
+            Ok(()) => {
+                tracing::warn!(host, reason, "a host is suspect: it gets no new job");
+                let detail = json!({ "reason": reason });
+                self.note(&self.config.replica, "host.suspect", host, detail);
+            }
+            // Somebody else closed it.
+            Err(ItemError::Conflict { .. }) => {}
+            Err(error) => {
+                tracing::warn!(host, reason, %error, "a suspect host could not be put aside");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Stage;
+    use fairlead_store::{JobState, StoredJob, Version};
+
+    use super::*;
+    use crate::testing::{core, core_beside, state};
+
+    fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> Changed {
+        let held = JobState {
+            stage: Stage::Running,
+            host: host.to_owned(),
+            account: account.to_owned(),
+            dispatch_ms,
+            ..state(dispatch_ms + 1)
+        };
+        let after = JobState {
+            stage: Stage::Finish,
+            health,
+            ..held.clone()
+        };
+        let stored = |state| StoredJob {
+            state,
+            version: Version::default(),
+        };
+        Changed {
+            before: stored(held),
+            after: stored(after),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_fails_jobs_of_several_accounts_is_put_aside() {
+        let (_data, core) = core().await;
+        let now_ms = core.clock.wall_ms();
+        let fail = |account: &str, at| {
+            core.mind_failures(&ended("h", account, now_ms + at, Health::AbortProvider));
+        };
+        // Of one trouble: what was under way when it began does not count again.
+        fail("ann", 0);
+        core.mind_failures(&ended("h", "bob", 1, Health::AbortProvider));
+        // What the job itself did speaks for the host.
+        fail("bob", 60_000);
+        core.mind_failures(&ended("h", "bob", now_ms + 61_000, Health::Fail));
+        fail("ann", 120_000);
+        fail("ann", 180_000);
+        fail("ann", 240_000);
+        core.put_suspects_aside().await;
+        assert_eq!(core.closures.of("h"), None, "of one account alone");
+        fail("bob", 300_000);
+        core.put_suspects_aside().await;
+        let other = core_beside(&core);
+        other.reload_closures().await.unwrap();
+        assert_eq!(
+            other.closures.of("h").map(|closure| closure.how),
+            Some(How::Suspect)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_closed_host_waits_until_it_is_opened() {
+        let (_data, core) = core().await;
+        let soon = Millis(core.clock.now().0 + 10);
+        core.close_host("h", How::Drain, "new disk", "ann")
+            .await
+            .unwrap();
+        assert!(!core.opens("h", soon).await);
+        assert!(core.opens("other", soon).await);
+        let late = Millis(core.clock.now().0 + 60_000);
+        let (opened, done) = tokio::join!(core.opens("h", late), core.open_host("h"));
+        assert!(opened && done.is_ok());
+        let again = core.open_host("h").await.unwrap_err();
+        assert_eq!(again.body.code, ErrorCode::NotFound);
+    }
+
+    #[test]
+    fn a_host_says_how_it_is_closed() {
+        let closure = Closure {
+            how: How::Drain,
+            reason: "new disk".to_owned(),
+            by: "ann".to_owned(),
+            at_ms: 5,
+            check: None,
+        };
+        assert_eq!(
+            (closure.state(2), closure.state(0)),
+            ("draining", "drained")
+        );
+        assert!(closure.words().contains("ann") && closure.words().ends_with(": new disk"));
+        assert_eq!(closure.view().how, "drain");
+    }
+}

@@ -1,0 +1,437 @@
+//! Whose turn it is: which request of which session of a host is served (DESIGN section 6).
+//!
+//! The host's session document says it. It changes by compare-and-set and is read in real time, so that one
+//! box is never served by two replicas at once: a request takes its turn when it comes and must still have
+//! it when jobs are handed out. The document also names the jobs that were handed out, so that whoever
+//! serves the next request knows of them however new they are.
+
+use std::sync::Arc;
+
+use fairlead_api::ErrorCode;
+use fairlead_job::JobId;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, Version};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::{
+        host_turns::{Known, Turn, TurnDoc},
+        instances::Holder,
+        open_requests::Offerer,
+        outbox::HintedHost,
+        work_request::Ask,
+    },
+};
+
+/// How often a turn is tried again when somebody else was faster or the store did not say.
+const TRIES_MAX: usize = 8;
+/// Earlier sessions that are remembered: a late request of theirs takes nobody's turn.
+const PAST_MAX: usize = 8;
+
+impl Core {
+    /// Takes the turn: from here on no earlier request of the host is given anything, by any replica.
+    pub(crate) async fn take_turn(self: &Arc<Self>, ask: &Ask) -> Result<Turn, Refusal> {
+        let offerer = &ask.offerer;
+        let turn = uuid::Uuid::new_v4().simple().to_string();
+        let mut known = self.turns.0.get(&offerer.host).map(|known| known.clone());
+        let mut last = None;
+        for _ in 0..TRIES_MAX {
+            let (present, was_read) = match known.take() {
+                Some(known) => (Some(known), false),
+                None => (self.read_turn(&offerer.host).await?, true),
+            };
+            if let Some(present) = &present
+                && let Err(refusal) = self.may_follow(present, ask).await
+            {
+                if was_read {
+                    return Err(refusal);
+                }
+                // Another replica may have served it since.
+                continue;
+            }
+            let doc = self.next_turn(present.as_ref(), ask, &turn)?;
+            let new_session = present
+                .as_ref()
+                .is_none_or(|present| present.doc.session != offerer.session);
+            match self.write_turn(&offerer.host, present, doc).await {
+                Ok(known) => {
+                    self.outbox
+                        .host(HintedHost::of(&offerer.host, known.version));
+                    self.turn_is_over(&offerer.host, known.version);
+                    return Ok(Turn {
+                        host: offerer.host.clone(),
+                        known,
+                        new_session,
+                    });
+                }
+                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+                    last = Some(error);
+                }
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(last.unwrap_or(ItemError::Conflict { current: None }).into())
+    }
+
+    /// Whether the agent that asks may have the host after the one that has it; a refusal when that is another one
+    /// and lives.
+    async fn may_follow(&self, present: &Known, ask: &Ask) -> Result<(), Refusal> {
+        let doc = &present.doc;
+        let holder = Holder {
+            instance: &doc.instance,
+            session: &doc.session,
+            is_here: doc.replica == self.run,
+            asks_until_ms: doc.alive_ms.saturating_sub(self.config.lease_ms),
+        };
+        self.may_take_over(&ask.offerer.host, holder, &ask.host.instance)
+            .await
+    }
+
+    /// The document after this request took its turn; a refusal when a later one did.
+    fn next_turn(
+        &self,
+        present: Option<&Known>,
+        ask: &Ask,
+        turn: &str,
+    ) -> Result<TurnDoc, Refusal> {
+        let offerer = &ask.offerer;
+        let now_ms = self.clock.wall_ms();
+        let mut doc = TurnDoc {
+            session: offerer.session.clone(),
+            request: offerer.request,
+            turn: turn.to_owned(),
+            replica: self.run.clone(),
+            instance: ask.host.instance.clone(),
+            alive_ms: now_ms
+                .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
+                .saturating_add(self.config.lease_ms),
+            ..TurnDoc::default()
+        };
+        let Some(Known { doc: present, .. }) = present else {
+            return Ok(doc);
+        };
+        if present.session == offerer.session && offerer.request < present.request {
+            return Err(late(offerer, present.request));
+        }
+        // By their clocks; one that was set back is believed when nothing more is heard of the other.
+        let begins = began(&offerer.session).zip(began(&present.session));
+        let is_older = now_ms < present.alive_ms && begins.is_some_and(|(its, that)| its < that);
+        if is_older || present.past.contains(&offerer.session) {
+            return Err(Refusal::new(
+                ErrorCode::SessionOver,
+                format!("host {} has begun another session", offerer.host),
+                "begin a new session; if this goes on, two agents have the same name",
+            ));
+        }
+        doc.past.clone_from(&present.past);
+        doc.answered = present.answered
+            && present.session == offerer.session
+            && present.request == offerer.request;
+        if present.session == offerer.session {
+            doc.handed = present.handed;
+        } else {
+            doc.past.push(present.session.clone());
+            let over = doc.past.len().saturating_sub(PAST_MAX);
+            doc.past.drain(..over);
+        }
+        doc.jobs.clone_from(&present.jobs);
+        if present.replica == self.run {
+            // What is known to be over need not be looked at again.
+            doc.jobs.retain(|id| self.is_held_by(*id, &offerer.host));
+        }
+        Ok(doc)
+    }
+
+    fn is_held_by(&self, id: JobId, host: &str) -> bool {
+        let live = self.live.get(id);
+        live.is_some_and(|live| live.stored.state.host == host)
+    }
+
+    /// The last step before jobs are handed out: a refusal when another request took the turn meanwhile.
+    pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> Result<(), Refusal> {
+        let mut doc = turn.known.doc.clone();
+        doc.answered = true;
+        doc.handed = doc.request;
+        // What it named before was looked at since.
+        doc.jobs.retain(|id| self.is_held_by(*id, &turn.host));
+        doc.jobs.extend(jobs);
+        doc.jobs.sort_unstable();
+        doc.jobs.dedup();
+        self.rewrite_turn(turn, doc).await.map(drop)
+    }
+
+    /// Makes sure that no other request took the turn, by writing it once more: to read it proves nothing. A refusal
+    /// when one did.
+    pub(crate) async fn confirm_turn(&self, turn: &mut Turn) -> Result<(), Refusal> {
+        let doc = turn.known.doc.clone();
+        turn.known = self.rewrite_turn(turn, doc).await?;
+        Ok(())
+    }
+
+    /// Writes the document of a turn; a refusal when it is another request's meanwhile.
+    async fn rewrite_turn(&self, turn: &Turn, doc: TurnDoc) -> Result<Known, Refusal> {
+        let mut present = turn.known.clone();
+        for _ in 0..TRIES_MAX {
+            let written = self
+                .write_turn(&turn.host, Some(present), doc.clone())
+                .await;
+            match written {
+                Ok(known) => return Ok(known),
+                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
+                Err(error) => {
+                    tracing::warn!(host = turn.host, %error, "the turn of a host could not be kept");
+                    return Err(error.into());
+                }
+            }
+            // It may be in all the same, and only an acknowledged write decides.
+            match self.read_turn(&turn.host).await? {
+                Some(known) if known.doc.turn == doc.turn => present = known,
+                _ => break,
+            }
+        }
+        self.metrics.turns_lost.inc();
+        Err(Refusal::new(
+            ErrorCode::Conflict,
+            "a later request of this host came meanwhile",
+            "its answer has the jobs; ask again with a greater number",
+        ))
+    }
+
+    async fn read_turn(&self, host: &str) -> Result<Option<Known>, Refusal> {
+        let doc = self.store.get_doc(DocKind::Session, host).await?;
+        Ok(doc.map(|doc| Known {
+            version: doc.version,
+            // One that cannot be read is replaced: a host must not be locked out by it.
+            doc: serde_json::from_value(doc.body).unwrap_or_default(),
+        }))
+    }
+
+    async fn write_turn(
+        &self,
+        host: &str,
+        present: Option<Known>,
+        doc: TurnDoc,
+    ) -> Result<Known, ItemError> {
+        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
+            reason: error.to_string(),
+        })?;
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect: present.map_or(Expect::Absent, |known| Expect::Version(known.version)),
+            body: Some(body),
+        };
+        match self.writer.session(write).await {
+            Ok(version) => {
+                let known = Known { version, doc };
+                self.turns.0.insert(host.to_owned(), known.clone());
+                Ok(known)
+            }
+            Err(error) => {
+                self.turns.0.remove(host);
+                Err(error)
+            }
+        }
+    }
+
+    /// A host asks another replica now: its older request here is answered, empty.
+    pub(crate) fn host_moved(&self, moved: &HintedHost) {
+        self.turns.0.remove(&moved.host);
+        self.turn_is_over(&moved.host, moved.turn());
+    }
+
+    /// Whether no later turn of the host is known.
+    pub(crate) fn has_turn(&self, offerer: &Offerer) -> bool {
+        let known = self.turns.0.get(&offerer.host);
+        known.is_some_and(|known| known.version == offerer.turn)
+    }
+
+    /// A host's requests with an earlier turn than this can be given nothing: they need not wait.
+    fn turn_is_over(&self, host: &str, turn: Version) {
+        self.waiters.hurry_host(host, |offerer| offerer.turn < turn);
+    }
+}
+
+/// When a session began, UTC epoch ms, if its name says it: a uuid of version 7.
+fn began(session: &str) -> Option<u64> {
+    let id = uuid::Uuid::parse_str(session).ok()?;
+    let began = id.get_timestamp().filter(|_| id.get_version_num() == 7)?;
+    let (s, ns) = began.to_unix();
+    Some(
+        s.saturating_mul(1_000)
+            .saturating_add(u64::from(ns / 1_000_000)),
+    )
+}
+
+fn late(offerer: &Offerer, request: u64) -> Refusal {
+    Refusal::new(
+        ErrorCode::Conflict,
+        format!(
+            "request {} came after request {request} of the same session",
+            offerer.request
+        ),
+        "ask again with a greater number",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_store::JobState;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{core, core_beside, held, store_job, until};
+
+    fn ask(session: &str, request: u64) -> Ask {
+        let request = json!({
+            "session": session, "request": request, "kinds": ["dc"], "arch": "x86_64",
+            "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        Ask::of("h", serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_later_request_elsewhere_takes_the_turn_of_an_earlier_one() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(first.new_session);
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        assert!(!second.new_session);
+        assert_eq!(second.jobs(), [JobId::new(7)]);
+        assert!(a.keep_turn(&first, &[JobId::new(8)]).await.is_err());
+        b.keep_turn(&second, &[]).await.unwrap();
+        let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+
+    #[tokio::test]
+    async fn a_turn_knows_of_jobs_in_an_answer_that_was_not_read() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(!first.has_unread(0));
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        for n in 2..=3 {
+            let later = b.take_turn(&ask("s", n)).await.unwrap();
+            assert!(later.has_unread(0) && !later.has_unread(1), "{n}");
+        }
+        let another = a.take_turn(&ask("t", 1)).await.unwrap();
+        assert!(!another.has_unread(0));
+    }
+
+    /// The document named all that the host ever had, and each request read all of it.
+    #[tokio::test]
+    async fn what_is_over_is_not_named_any_more_though_each_request_comes_to_another_replica() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        a.keep_turn(&first, &[JobId::new(7)]).await.unwrap();
+        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        assert_eq!(second.jobs(), [JobId::new(7)]);
+        // It was looked at, and is over.
+        b.keep_turn(&second, &[JobId::new(8)]).await.unwrap();
+        let third = a.take_turn(&ask("s", 3)).await.unwrap();
+        assert_eq!(third.jobs(), [JobId::new(8)]);
+    }
+
+    #[tokio::test]
+    async fn a_repeated_request_takes_over_and_the_first_call_hands_nothing_out() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        let again = b.take_turn(&ask("s", 1)).await.unwrap();
+        assert!(a.keep_turn(&first, &[JobId::new(7)]).await.is_err());
+        b.keep_turn(&again, &[JobId::new(7)]).await.unwrap();
+    }
+
+    /// Each took the host from the other, and with it the jobs of both.
+    #[tokio::test]
+    async fn a_second_agent_of_the_same_name_takes_no_turn() {
+        let of = |instance: &str, session: &str, request| {
+            let mut ask = ask(session, request);
+            instance.clone_into(&mut ask.host.instance);
+            ask
+        };
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        a.take_turn(&of("x", "s", 1)).await.unwrap();
+        for core in [&a, &b] {
+            let refused = core.take_turn(&of("y", "t", 1)).await.unwrap_err();
+            assert_eq!(refused.body.code, ErrorCode::HostConflict);
+        }
+        assert!(!a.take_turn(&of("x", "s", 2)).await.unwrap().new_session);
+        let again = b.take_turn(&of("x", "u", 1)).await.unwrap();
+        assert!(again.new_session, "an agent that started anew");
+        // What was known here is old by now.
+        a.take_turn(&of("x", "u", 2)).await.unwrap();
+        assert!(a.take_turn(&ask("v", 1)).await.is_ok(), "an older agent");
+        assert!(b.take_turn(&of("y", "w", 1)).await.is_ok());
+    }
+
+    /// It waited to its end, was given jobs meanwhile, and they went back.
+    #[tokio::test]
+    async fn a_request_that_is_repeated_elsewhere_waits_no_longer() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let mut long = ask("s", 1);
+        long.wait_s = 600;
+        let at_a = Arc::clone(&a);
+        let waits = a.tasks.spawn(async move { at_a.consume(long).await });
+        until(&a, "a request that waits", || a.waiters.len() == 1).await;
+        let again = b.take_turn(&ask("s", 1)).await.unwrap();
+        a.host_moved(&HintedHost::of("h", again.version()));
+        assert!(waits.await.unwrap().unwrap().jobs.is_empty());
+        assert_eq!(a.waiters.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_late_request_of_an_earlier_session_is_refused() {
+        let (_data, a) = core().await;
+        a.take_turn(&ask("old", 5)).await.unwrap();
+        assert!(a.take_turn(&ask("new", 1)).await.unwrap().new_session);
+        let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::SessionOver);
+        a.take_turn(&ask("new", 2)).await.unwrap();
+    }
+
+    /// Its turn was long in writing, and meanwhile the next session had got a job. Seed 7710.
+    #[tokio::test]
+    async fn a_late_request_of_an_earlier_session_takes_no_job_from_the_present_one() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let mut late = ask("old", 5);
+        let mut turn = a.take_turn(&late).await.unwrap();
+        b.take_turn(&ask("new", 1)).await.unwrap();
+        let its = JobState {
+            host: "h".to_owned(),
+            session: "new".to_owned(),
+            ..held()
+        };
+        let job = store_job(&b, its).await;
+        a.observe(&job);
+        let refused = a.reconcile(&mut late, &mut turn).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert_eq!(b.stored_job(job.state.job_id).await.unwrap(), job);
+    }
+
+    /// A request of an earlier start that was long on its way, and that nobody had heard of.
+    #[tokio::test]
+    async fn a_session_that_began_before_the_present_one_takes_nothing_while_that_lives() {
+        let (_data, core) = core().await;
+        let began = |ms| uuid::Builder::from_unix_timestamp_millis(ms, &[7; 10]).into_uuid();
+        let (old, new) = (began(5_000).to_string(), began(9_000).to_string());
+        core.take_turn(&ask(&new, 1)).await.unwrap();
+        let refused = core.take_turn(&ask(&old, 1)).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::SessionOver);
+        assert!(!core.take_turn(&ask(&new, 2)).await.unwrap().new_session);
+        // A clock that was set back.
+        let doc = core.read_turn("h").await.unwrap().unwrap();
+        let silent = TurnDoc {
+            alive_ms: core.clock.wall_ms(),
+            ..doc.doc.clone()
+        };
+        core.write_turn("h", Some(doc), silent).await.unwrap();
+        assert!(core.take_turn(&ask(&old, 1)).await.unwrap().new_session);
+    }
+}

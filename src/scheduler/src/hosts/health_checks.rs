@@ -1,0 +1,385 @@
+//! Suspect hosts are tried out: a job of account `health-check` that passes there gives its host back.
+//!
+//! A suspect host gets jobs of that account alone, whoever submitted them. A site that has a health check of its own
+//! needs nobody to submit one: the host's closure first takes the job's id (compare-and-set), then the job is made
+//! under it (a create). So whoever comes next goes on with what a replica began that died, and no host has two.
+
+use std::sync::Arc;
+
+use fairlead_job::{Health, JobId, Spec, Stage};
+use fairlead_store::{Doc, DocKind, Expect, ItemError, JobState, Search, StoreError, Version};
+use serde_json::json;
+
+use crate::{
+    base::{errors::Refusal, health_check::PASSED_MAX, names::HEALTH_CHECK},
+    core::Core,
+    known::{
+        accounts::Who,
+        cordons::{Check, Closure, How},
+    },
+};
+
+/// How long after a health check that did not pass the next one is made, ms: twice as long each time.
+const PAUSE_FIRST_MS: u64 = 10 * 60 * 1_000;
+/// At most, ms: a day.
+const PAUSE_MAX_MS: u64 = 24 * 3_600_000;
+
+/// The pause after this health check of a host, ms.
+fn pause_ms(number: u32) -> u64 {
+    let doubled = 1u64.checked_shl(number.saturating_sub(1));
+    doubled
+        .map_or(PAUSE_MAX_MS, |times| PAUSE_FIRST_MS.saturating_mul(times))
+        .min(PAUSE_MAX_MS)
+}
+
+/// Whether the host passed this health check.
+fn has_passed(job: &JobState, host: &str) -> bool {
+    job.stage == Stage::Finish && job.health == Health::Success && job.host == host
+}
+
+/// Whether a health check is over, and the pause after it, too.
+fn is_past(job: &JobState, number: u32, now_ms: u64) -> bool {
+    job.stage.is_terminal() && job.end_ms.saturating_add(pause_ms(number)) <= now_ms
+}
+
+impl Core {
+    /// Looks after the suspect hosts: one on which a health check passed is given back, another one gets a health
+    /// check when its time has come, if the site has one.
+    pub(crate) async fn mind_suspects(self: &Arc<Self>) -> Result<(), StoreError> {
+        let hosts = self.closures.suspects();
+        if hosts.is_empty() {
+            return Ok(());
+        }
+        for doc in self.store.get_docs(DocKind::Closure, &hosts).await? {
+            let Some(Doc {
+                id, version, body, ..
+            }) = doc
+            else {
+                continue;
+            };
+            let closure = serde_json::from_value::<Closure>(body).ok();
+            let Some(closure) = closure.filter(|closure| closure.how == How::Suspect) else {
+                continue;
+            };
+            if let Err(refusal) = self.mind_suspect(&id, version, closure).await {
+                let (host, error) = (id, refusal.body.message);
+                tracing::warn!(host, error, "a suspect host is looked at again");
+            }
+        }
+        Ok(())
+    }
+
+    async fn mind_suspect(
+        self: &Arc<Self>,
+        host: &str,
+        version: Version,
+        closure: Closure,
+    ) -> Result<(), Refusal> {
+        let last = match closure.check {
+            Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
+            None => None,
+        };
+        let last = last.map(|job| job.state);
+        let passed = last.as_ref().filter(|job| has_passed(job, host));
+        let passed = match passed {
+            Some(job) => Some(job.job_id),
+            None => self.passed_on(host, closure.at_ms).await?,
+        };
+        if let Some(job) = passed {
+            return self.is_well(host, version, job).await;
+        }
+        let known = self.hosts.get(host).unwrap_or_default();
+        let template = self.config.health_check.as_ref();
+        let job = template.and_then(|check| check.on(host, &known.kinds, &known.arch));
+        self.sure_of_number().await?;
+        let check = self.next_check(closure.check, last.as_ref());
+        let Some((job, check)) = job.zip(check) else {
+            return Ok(());
+        };
+        // Also one that was only read, and is still to be made: what is only read may vanish.
+        let closure = Closure {
+            check: Some(check),
+            ..closure
+        };
+        let write = self.write_closure(host, Expect::Version(version), Some(closure));
+        if was_first(write.await)? {
+            self.make_check(host, check, job).await?;
+        }
+        Ok(())
+    }
+
+    /// A health check passed on the host: gives it back.
+    async fn is_well(&self, host: &str, version: Version, job: JobId) -> Result<(), Refusal> {
+        let write = self.write_closure(host, Expect::Version(version), None);
+        if was_first(write.await)? {
+            tracing::info!(host, job_id = %job, "a suspect host passed a health check: it gets jobs again");
+            let detail = json!({ "job_id": job.to_string() });
+            self.note(&self.config.replica, "host.passed", host, detail);
+        }
+        Ok(())
+    }
+
+    /// The latest job of the account that began on the host since `since_ms` and passed.
+    async fn passed_on(&self, host: &str, since_ms: u64) -> Result<Option<JobId>, StoreError> {
+        let search = Search {
+            stages: vec![Stage::Finish],
+            healths: vec![Health::Success],
+            accounts: vec![HEALTH_CHECK.to_owned()],
+            hosts: vec![host.to_owned()],
+            limit: PASSED_MAX,
+            ..Search::default()
+        };
+        let mut passed = self.store.search(&search).await?.jobs.into_iter();
+        let passed = passed.find(|job| job.state.dispatch_ms >= since_ms);
+        Ok(passed.map(|job| job.state.job_id))
+    }
+
+    /// The health check to be made now; `None`: the last one is still on, or too fresh.
+    fn next_check(&self, last: Option<Check>, job: Option<&JobState>) -> Option<Check> {
+        let new = |number| Check {
+            job_id: self.next_id(),
+            number,
+        };
+        match (last, job) {
+            (None, _) => Some(new(1)),
+            (Some(last), Some(job)) => is_past(job, last.number, self.clock.wall_ms())
+                .then(|| new(last.number.saturating_add(1))),
+            // Whoever wrote it down did not get so far as to make it.
+            (Some(last), None) => Some(last),
+        }
+    }
+
+    async fn make_check(
+        self: &Arc<Self>,
+        host: &str,
+        check: Check,
+        job: Spec,
+    ) -> Result<(), Refusal> {
+        let made = self.make_job_of(job, Who::health_checks(), check.job_id);
+        let outcomes = self.create_with_ids(vec![made]).await;
+        self.learn_submitted(&outcomes).await;
+        for outcome in outcomes {
+            let id = outcome?.state.job_id.to_string();
+            let detail = json!({ "job_id": id, "number": check.number });
+            self.note(&self.config.replica, "host.check", host, detail);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a write by compare-and-set was the first: not if somebody changed the document before.
+fn was_first(outcome: Result<(), ItemError>) -> Result<bool, ItemError> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(ItemError::Conflict { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use fairlead_job::{JobPlan, SiteDefaults, TboxType};
+    use fairlead_store::StoredJob;
+
+    use super::*;
+    use crate::{
+        Clock, Config, Pause,
+        base::health_check::HealthCheck,
+        known::hosts::Host,
+        lifecycle::attempt::ended,
+        testing::{core_beside, core_over, embedded, state, store_job},
+    };
+
+    /// 2026-11-21T02:36:00Z.
+    const START_MS: u64 = 1_795_228_560_000;
+
+    fn spec(fields: serde_json::Value) -> Spec {
+        serde_json::from_value(fields).unwrap()
+    }
+
+    fn check_of(fields: serde_json::Value) -> HealthCheck {
+        HealthCheck::of(spec(fields), &SiteDefaults::default()).unwrap()
+    }
+
+    fn host(kinds: &[TboxType]) -> Host {
+        Host {
+            kinds: kinds.to_vec(),
+            arch: "riscv64".to_owned(),
+            ..Host::default()
+        }
+    }
+
+    /// A replica on whose lab host h is suspect.
+    async fn lab(health_check: Option<HealthCheck>) -> (tempfile::TempDir, Arc<Core>) {
+        let data = tempfile::tempdir().unwrap();
+        let config = Config {
+            health_check,
+            ..Config::embedded(data.path().to_owned())
+        };
+        let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
+        let core = core_over(embedded(&data), config, clock);
+        core.close_host("h", How::Suspect, "it failed", "r1")
+            .await
+            .unwrap();
+        (data, knows_h(core))
+    }
+
+    fn knows_h(core: Arc<Core>) -> Arc<Core> {
+        let known = host(&[TboxType::Dc]);
+        core.hosts.update("h", |host| *host = known).unwrap();
+        core
+    }
+
+    async fn look(core: &Arc<Core>) -> Option<Closure> {
+        core.reload_closures().await.unwrap();
+        core.mind_suspects().await.unwrap();
+        core.closures.of("h")
+    }
+
+    async fn checks(core: &Core) -> Vec<StoredJob> {
+        let search = Search {
+            accounts: vec![HEALTH_CHECK.to_owned()],
+            limit: 100,
+            ..Search::default()
+        };
+        core.store.search(&search).await.unwrap().jobs
+    }
+
+    /// The host has the job, and it ends so.
+    async fn end(core: &Arc<Core>, job: JobId, health: Health) {
+        let now_ms = core.clock.wall_ms();
+        for is_over in [false, true] {
+            let next = |state: &JobState| {
+                let held = JobState {
+                    stage: Stage::Running,
+                    host: "h".to_owned(),
+                    dispatch_ms: now_ms,
+                    ..state.clone()
+                };
+                let over = || ended(state, Stage::Finish, health, now_ms, "");
+                Ok(Some(if is_over { over() } else { held }))
+            };
+            core.change(job, next).await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_suspect_host_is_tried_out_until_it_passes_whoever_looks() {
+        let template = json!({"suite": "selftest", "script": "true", "testbox": "hw", "arch": "x"});
+        let (_data, core) = lab(Some(check_of(template))).await;
+        let other = knows_h(core_beside(&core));
+        let both = async || {
+            look(&core).await;
+            look(&other).await
+        };
+        both().await;
+        let first = both().await.and_then(|closure| closure.check).unwrap();
+        let [made] = <[_; 1]>::try_from(checks(&core).await).unwrap();
+        assert_eq!((made.state.job_id, first.number), (first.job_id, 1));
+        assert_eq!(made.state.host_keys, ["dc.riscv64@h"]);
+        end(&core, first.job_id, Health::Fail).await;
+        tokio::time::advance(Duration::from_millis(PAUSE_FIRST_MS - 1)).await;
+        both().await;
+        assert_eq!(checks(&core).await.len(), 1, "not yet");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        both().await;
+        let second = both().await.and_then(|closure| closure.check).unwrap();
+        assert_eq!((checks(&core).await.len(), second.number), (2, 2));
+        end(&other, second.job_id, Health::Success).await;
+        assert_eq!(both().await, None, "given back");
+        both().await;
+        assert_eq!(checks(&core).await.len(), 2);
+        let open = core_beside(&core);
+        assert_eq!(look(&open).await, None, "for everybody");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_replica_that_died_began_another_one_ends() {
+        let (_data, core) = lab(Some(check_of(json!({"script": "true"})))).await;
+        let check = Check {
+            job_id: core.next_id(),
+            number: 3,
+        };
+        let closure = Closure {
+            check: Some(check),
+            ..core.closures.of("h").unwrap()
+        };
+        core.write_closure("h", Expect::Any, Some(closure.clone()))
+            .await
+            .unwrap();
+        assert_eq!(look(&core).await, Some(closure));
+        let made = checks(&core).await;
+        let made: Vec<JobId> = made.iter().map(|job| job.state.job_id).collect();
+        assert_eq!(made, [check.job_id]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn any_job_of_the_account_that_passes_there_gives_the_host_back() {
+        let (_data, core) = lab(None).await;
+        let passed = async |id: u64, account: &str, host: &str, dispatch_ms: u64| {
+            let job = JobState {
+                stage: Stage::Finish,
+                health: Health::Success,
+                account: account.to_owned(),
+                host: host.to_owned(),
+                dispatch_ms,
+                ready: false,
+                ..state(id)
+            };
+            store_job(&core, job).await;
+            look(&core).await.is_none()
+        };
+        assert!(!passed(1, "user1", "h", START_MS).await, "not the account");
+        assert!(!passed(2, HEALTH_CHECK, "g", START_MS).await, "elsewhere");
+        assert!(!passed(3, HEALTH_CHECK, "h", START_MS - 1).await, "before");
+        assert_eq!(core.metrics.submitted.get(), 0, "the site has none");
+        assert!(passed(4, HEALTH_CHECK, "h", START_MS).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_suspect_host_asks_for_health_checks_alone_and_a_closed_one_for_nothing() {
+        let (_data, core) = lab(None).await;
+        let soon = fairlead_dispatch::Millis(core.clock.now().0 + 10);
+        assert!(core.opens("h", soon).await);
+        assert_eq!(core.served_accounts("h"), [HEALTH_CHECK]);
+        let (offer, _told) = core.waiter_of("h");
+        let is_outdated = || core.is_outdated(&core.waiters.get(offer).unwrap());
+        assert!(!is_outdated());
+        core.close_host("h", How::Cordon, "", "root").await.unwrap();
+        assert!(!core.opens("h", soon).await);
+        core.open_host("h").await.unwrap();
+        assert!(is_outdated() && core.served_accounts("h").is_empty());
+    }
+
+    #[test]
+    fn a_health_check_runs_on_its_host_whatever_it_says() {
+        let on = |check: &HealthCheck, kinds: &[TboxType]| {
+            let known = host(kinds);
+            let job = check.on("a66", &known.kinds, &known.arch)?;
+            let plan = JobPlan::of(&job, &SiteDefaults::default()).unwrap();
+            assert_eq!(plan.account, HEALTH_CHECK);
+            Some((plan.testbox, plan.host_keys.concat()))
+        };
+        let text = |testbox: &str, key: &str| Some((testbox.to_owned(), key.to_owned()));
+        let sized = check_of(json!({"script": "true", "testbox": "vm-2p8g", "my_account": "ann"}));
+        let both = [TboxType::Dc, TboxType::Vm];
+        assert_eq!(on(&sized, &both), text("vm-2p8g", "vm.riscv64@a66"));
+        assert_eq!(on(&sized, &[TboxType::Hw]), text("hw", "hw@a66"));
+        let placed = check_of(json!({"script": "true", "testbox": "dc--b7", "arch": "x86_64"}));
+        assert_eq!(on(&placed, &both), text("dc", "dc.riscv64@a66"));
+        let named = check_of(json!({"script": "true", "testbox": "b7", "tbox_group": "b"}));
+        assert_eq!(on(&named, &[TboxType::Hw]), text("hw", "hw@a66"));
+        assert_eq!(on(&named, &[]), None);
+        assert!(HealthCheck::of(Spec::new(), &SiteDefaults::default()).is_err());
+    }
+
+    #[test]
+    fn pauses_between_health_checks_grow_to_a_day() {
+        let minutes = |number| pause_ms(number) / 60_000;
+        let first: Vec<u64> = (1..=4).map(minutes).collect();
+        assert_eq!(first, [10, 20, 40, 80]);
+        assert_eq!((minutes(9), minutes(200)), (24 * 60, 24 * 60));
+    }
+}

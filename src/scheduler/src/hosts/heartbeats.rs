@@ -1,0 +1,294 @@
+//! Sessions of agents: what a host says it has against what we think it has, heartbeats, stop orders
+//! (DESIGN section 6).
+//!
+//! The same session and request number get the same answer; a grant that was never delivered goes back; a
+//! new session of a hw box gets an unstarted job again and loses a started one; a vm or dc host keeps the
+//! jobs that it names.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use fairlead_api::{ErrorCode, HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::JobState;
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    known::{
+        host_turns::Turn,
+        hosts::Host,
+        live_jobs::Live,
+        open_requests::{KnownClaim, Offerer},
+        work_request::{Ask, HELD_MAX},
+    },
+    lifecycle::attempt::stopped_with,
+};
+
+/// How long a stopped job may take to end by itself, seconds.
+const GRACE_S: u32 = 10;
+
+impl Core {
+    /// Notes what the host says of itself.
+    pub(crate) fn meet(&self, ask: &Ask, turn: &Turn) -> Result<(), Refusal> {
+        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        self.hosts.update(&ask.offerer.host, |host| {
+            let said = ask.host.clone();
+            *host = Host {
+                macs: std::mem::take(&mut host.macs),
+                about: std::mem::take(&mut host.about),
+                waiting: host.waiting,
+                seen: Some(now),
+                seen_ms: wall_ms,
+                // It may be another machine since.
+                stored: host.stored && !turn.new_session,
+                ..said
+            };
+        })
+    }
+
+    /// Compares what we think the host has with what it says. Returns jobs to hand out (again), and keeps room
+    /// in `ask` for those that are on their way to it.
+    ///
+    /// What the host does not name, or is not known here of what was handed to it, is read in real time: another
+    /// replica may have handed it out, or seen its end. So is all that was handed to it if it had not read the last
+    /// answer with jobs: what it names may be an earlier attempt of what that brings. A refusal when a later session of the host took the turn.
+    pub(crate) async fn reconcile(
+        self: &Arc<Self>,
+        ask: &mut Ask,
+        turn: &mut Turn,
+    ) -> Result<Vec<JobId>, Refusal> {
+        let host = &ask.offerer.host.clone();
+        let doubtful: BTreeSet<JobId> = self
+            .live
+            .of_host(host)
+            .iter()
+            .filter(|live| !ask.names(&live.stored.state))
+            .map(|live| live.stored.state.job_id)
+            .chain(turn.jobs().iter().copied().filter(|id| {
+                let live = self.live.get(*id);
+                turn.has_unread(ask.seen) || live.is_none_or(|live| live.stored.state.host != *host)
+            }))
+            .collect();
+        self.reread(doubtful.into_iter().collect()).await?;
+        let its = self.live.of_host(host);
+        let is_foreign = |live: &Live| live.stored.state.session != ask.offerer.session;
+        if its.iter().any(is_foreign) {
+            // Of an earlier session, unless a later one began: then it is that one's, and so is the turn.
+            self.confirm_turn(turn).await?;
+            ask.offerer.turn = turn.version();
+        }
+        let mut again = Vec::new();
+        for live in its {
+            let state = &live.stored.state;
+            let (id, token) = (state.job_id, state.claim_token.as_str());
+            let named = ask.names(state);
+            let same_session = state.session == ask.offerer.session;
+            if named {
+                if !same_session {
+                    self.adopt(id, token, &ask.offerer).await;
+                }
+            } else if same_session {
+                if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
+                    again.extend(self.make_sure(state).await?);
+                } else if state.request > ask.seen {
+                    // Its answer was on its way when the host asked.
+                    ask.set_aside(state);
+                } else if state.stage == Stage::Dispatch {
+                    let claim = KnownClaim::of(state);
+                    self.give_back(&claim, "the host never took it").await;
+                } else {
+                    // It would name one whose last report is not answered.
+                    self.lose(id, token, "its host no longer has it").await;
+                }
+            } else if state.stage == Stage::Dispatch && ask.is_hw() {
+                let claimed = self.claim_again(id, token, &ask.offerer).await;
+                again.extend(claimed.map(|changed| changed.after.state));
+            } else {
+                self.lose(id, token, "its host started anew").await;
+            }
+        }
+        let (again, over) = ask.split_fitting(again);
+        for state in over {
+            self.give_back(&KnownClaim::of(&state), "the host has no room for it")
+                .await;
+        }
+        if again.is_empty() {
+            return Ok(Vec::new());
+        }
+        // They may be at the end of their lease. What it names is renewed with them, since each renewal takes the
+        // place of the one before.
+        let has = self.live.of_host(host);
+        let has = has.iter().map(|live| &live.stored.state);
+        let alive: Vec<_> = has
+            .filter(|state| ask.names(state))
+            .chain(&again)
+            .map(|state| (state.job_id, state.claim_token.clone()))
+            .collect();
+        let lost = self.renew(host, &alive).await?;
+        let kept = again
+            .into_iter()
+            .filter(|state| !lost.contains(&state.claim_token));
+        Ok(kept.map(|state| state.job_id).collect())
+    }
+
+    /// Brings what is known of these jobs up to date, in real time.
+    async fn reread(&self, ids: Vec<JobId>) -> Result<(), Refusal> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for stored in self.store.get(&ids).await?.into_iter().flatten() {
+            self.observe(&stored);
+        }
+        Ok(())
+    }
+
+    /// A job goes on under its host's new session.
+    async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Offerer) {
+        let outcome = self
+            .change(id, |state| {
+                let same = state.claim_token == token && state.stage.is_held();
+                Ok(same.then(|| JobState {
+                    session: offerer.session.clone(),
+                    request: offerer.request.saturating_sub(1),
+                    ..state.clone()
+                }))
+            })
+            .await;
+        if let Err(refusal) = outcome {
+            tracing::warn!(job_id = %id, error = refusal.body.message, "a job could not follow its host's new session");
+        }
+    }
+
+    /// An agent says that it lives and what it has.
+    pub(crate) async fn heartbeat(
+        self: &Arc<Self>,
+        name: &str,
+        beat: HeartbeatRequest,
+    ) -> Result<HeartbeatAnswer, Refusal> {
+        check_name("host", name)?;
+        if beat.running.len() > HELD_MAX {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("running: {} jobs are over {HELD_MAX}", beat.running.len()),
+                "one host cannot have so many",
+            ));
+        }
+        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        if self.hosts.get(name).is_some() {
+            self.hosts.update(name, |host| {
+                host.seen = Some(now);
+                host.seen_ms = wall_ms;
+                host.free_memory_mb = beat.free_memory_mb;
+            })?;
+        }
+        let stop = self.stop_orders(name, &beat.running).await?;
+        Ok(HeartbeatAnswer {
+            lease_ms: self.config.lease_ms,
+            heartbeat_ms: self.config.heartbeat_ms,
+            stop,
+            renewed: self.renewed(&beat.running),
+        })
+    }
+
+    /// The running jobs whose end was put off beyond their own limit.
+    pub(crate) fn renewed(&self, running: &[HeldJob]) -> Vec<Renewal> {
+        let now = self.clock.now();
+        let held = running.iter().filter_map(|held| {
+            let live = self.live.get(held.job_id.parse().ok()?)?;
+            let state = &live.stored.state;
+            let own_limit_ms = state
+                .running_ms
+                .saturating_add(state.timeout_s.saturating_mul(1000));
+            let put_off = state.stage == Stage::Running
+                && state.claim_token == held.claim_token
+                && state.deadline_ms > own_limit_ms;
+            let limit_ms = state.deadline_ms.saturating_sub(state.running_ms);
+            let ran_ms = now.0.saturating_sub(live.stage_since.0);
+            put_off.then(|| Renewal {
+                job_id: held.job_id.clone(),
+                attempt: held.attempt,
+                left_s: limit_ms.saturating_sub(ran_ms).div_ceil(1000),
+            })
+        });
+        held.collect()
+    }
+
+    /// Renews what the host rightly has, and names what it must stop.
+    pub(crate) async fn stop_orders(
+        self: &Arc<Self>,
+        host: &str,
+        running: &[HeldJob],
+    ) -> Result<Vec<StopOrder>, Refusal> {
+        let mut its = Vec::with_capacity(running.len());
+        for held in running {
+            its.push(self.held_as_said(host, held).await?);
+        }
+        let named: Vec<_> = its
+            .iter()
+            .flatten()
+            .map(|state| (state.job_id, state.claim_token.clone()))
+            .collect();
+        let lost = self.renew(host, &named).await?;
+        let is_lost = |(_, token): &&(JobId, String)| lost.contains(token);
+        for (id, token) in named.iter().filter(is_lost) {
+            Box::pin(self.lose_known(*id, token)).await?;
+        }
+        let orders = running.iter().zip(its).filter_map(|(held, state)| {
+            match state.filter(|state| !lost.contains(&state.claim_token)) {
+                Some(state) => {
+                    let health = stopped_with(&state)?;
+                    let grace_s = state.stop_grace_s.unwrap_or(GRACE_S);
+                    Some(order(held, health.as_str(), &state.reason, grace_s))
+                }
+                None => Some(order(held, "", "it is no longer this host's", GRACE_S)),
+            }
+        });
+        Ok(orders.collect())
+    }
+
+    /// A lease that was found lost, and whose loss may not be recorded yet: the host must not be told before.
+    async fn lose_known(self: &Arc<Self>, id: JobId, token: &str) -> Result<(), Refusal> {
+        self.lose(id, token, "its host was not heard of in time")
+            .await;
+        let stored = self.stored_job(id).await?;
+        let has = stored.state.stage.is_held() && stored.state.claim_token == token;
+        // What is read may vanish.
+        if !has && self.confirm(stored).await?.1 {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Unavailable,
+            format!("the end of the lease of job {id} could not be recorded"),
+            "ask again",
+        ))
+    }
+
+    /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.
+    /// What was seen of it may never have come to be, and is not asked.
+    async fn held_as_said(&self, host: &str, held: &HeldJob) -> Result<Option<JobState>, Refusal> {
+        let Ok(id) = held.job_id.parse::<JobId>() else {
+            return Ok(None);
+        };
+        let right = |state: &JobState| {
+            state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
+        };
+        if let Some(live) = self.live.get(id).filter(|live| right(&live.stored.state)) {
+            return Ok(Some(live.stored.state.clone()));
+        }
+        let found = self.store.get(&[id]).await?.pop().flatten();
+        Ok(found.and_then(|stored| {
+            self.observe(&stored);
+            Some(stored.state).filter(right)
+        }))
+    }
+}
+
+fn order(held: &HeldJob, health: &str, reason: &str, grace_s: u32) -> StopOrder {
+    StopOrder {
+        job_id: held.job_id.clone(),
+        attempt: held.attempt,
+        health: health.to_owned(),
+        reason: reason.to_owned(),
+        grace_s,
+    }
+}

@@ -1,0 +1,182 @@
+//! Two agents of one name: which of them has the host, and when the other one may take it.
+//!
+//! An agent names its `instance`: its work folder and the boot of its machine. The host's session document keeps
+//! whose turn it is. The same instance takes over at once, as after a restart of the agent; another one when nothing
+//! was heard of the first for two heartbeats, by any replica. Until then it is refused, and nothing of the first is
+//! touched. Who names no instance (older agents, machines that boot over the network) is asked for none.
+
+use std::sync::Arc;
+
+use fairlead_api::{ConflictView, ErrorCode};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::instances::{Holder, MISSED_BEATS, Refused, SHOWN_MS},
+};
+
+/// An open request of an agent: it lives as long as this.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    core: Arc<Core>,
+    host: String,
+    session: String,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let now = self.core.clock.now();
+        self.core.instances.end(&self.host, &self.session, now);
+    }
+}
+
+impl Core {
+    /// Notes a request of an agent, as long as it is open.
+    pub(crate) fn presence(
+        self: &Arc<Self>,
+        host: &str,
+        session: &str,
+    ) -> Result<Presence, Refusal> {
+        self.hosts.check_room(host)?;
+        self.instances.begin(host, session, self.clock.now());
+        Ok(Presence {
+            core: Arc::clone(self),
+            host: host.to_owned(),
+            session: session.to_owned(),
+        })
+    }
+
+    /// Whether `instance` may take the host from this holder; a refusal when that one lives.
+    pub(crate) async fn may_take_over(
+        &self,
+        host: &str,
+        holder: Holder<'_>,
+        instance: &str,
+    ) -> Result<(), Refusal> {
+        let is_other = holder.instance != instance;
+        if !is_other || holder.instance.is_empty() || instance.is_empty() {
+            return Ok(());
+        }
+        let patience_ms = self.config.heartbeat_ms.saturating_mul(MISSED_BEATS);
+        let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
+        // A replica that has just begun has heard of nobody yet.
+        let is_new = self.clock.age_ms() < patience_ms;
+        let asks_elsewhere =
+            !holder.is_here && wall_ms < holder.asks_until_ms.saturating_add(patience_ms);
+        let lives = is_new
+            || asks_elsewhere
+            || self
+                .instances
+                .is_heard(host, holder.session, now, patience_ms)
+            || wall_ms < self.beat_ms(host).await?.saturating_add(patience_ms);
+        if !lives {
+            tracing::warn!(
+                host,
+                instance,
+                "another instance of a host takes over: nothing is heard of the one before"
+            );
+            return Ok(());
+        }
+        let refused = Refused {
+            instance: instance.to_owned(),
+            at: now,
+            at_ms: wall_ms,
+        };
+        self.instances.refused.insert(host.to_owned(), refused);
+        Err(Refusal::new(
+            ErrorCode::HostConflict,
+            format!(
+                "another agent has the name {host}: it works in another folder, or on another machine"
+            ),
+            "start one of the two with another --host; if the other one is gone, this one takes over after two of its heartbeats",
+        ))
+    }
+
+    /// The last instance that was refused, if that is not long ago.
+    pub(crate) fn conflict(&self, host: &str) -> Option<ConflictView> {
+        let refused = self.instances.refused.get(host)?;
+        let is_now = self.clock.now().0.saturating_sub(refused.at.0) < SHOWN_MS;
+        is_now.then(|| ConflictView {
+            instance: refused.instance.clone(),
+            at_ms: refused.at_ms,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::Millis;
+
+    use super::*;
+    use crate::{
+        known::instances::{Instances, SESSIONS_MAX},
+        testing::{core, core_beside},
+    };
+
+    fn holder<'a>(instance: &'a str, session: &'a str) -> Holder<'a> {
+        Holder {
+            instance,
+            session,
+            is_here: true,
+            asks_until_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_session_is_heard_while_it_asks_and_for_a_while_after() {
+        let instances = Instances::default();
+        let heard = |now| instances.is_heard("h", "s", Millis(now), 20);
+        assert!(!heard(0));
+        instances.begin("h", "s", Millis(0));
+        assert!(heard(1_000), "its request is open");
+        instances.end("h", "s", Millis(1_000));
+        assert!(heard(1_019) && !heard(1_020));
+        for n in 0..10 {
+            instances.begin("h", &format!("other{n}"), Millis(n));
+        }
+        assert_eq!(instances.heard.get("h").unwrap().len(), SESSIONS_MAX);
+    }
+
+    #[tokio::test]
+    async fn another_instance_is_refused_while_the_first_lives_and_is_shown() {
+        let (_data, core) = core().await;
+        let refused = core.may_take_over("h", holder("a", "s"), "b").await;
+        assert_eq!(refused.unwrap_err().body.code, ErrorCode::HostConflict);
+        assert_eq!(core.conflict("h").unwrap().instance, "b");
+        assert!(core.conflict("other").is_none());
+        for (has, asks) in [("a", "a"), ("", "b"), ("a", "")] {
+            let allowed = core.may_take_over("h", holder(has, "s"), asks).await;
+            assert!(allowed.is_ok(), "{has:?} {asks:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn another_instance_takes_over_when_no_replica_hears_of_the_first() {
+        let (_data, core) = core().await;
+        let mut config = core.config.clone();
+        // Two heartbeats are over at once.
+        config.heartbeat_ms = 0;
+        let a = crate::testing::core_over(Arc::clone(&core.store), config, core.clock.clone());
+        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_ok());
+        let open = a.presence("h", "s").unwrap();
+        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_err());
+        drop(open);
+        assert!(a.may_take_over("h", holder("a", "s"), "b").await.is_ok());
+        let elsewhere = Holder {
+            is_here: false,
+            asks_until_ms: a.clock.wall_ms() + 60_000,
+            ..holder("a", "s")
+        };
+        assert!(a.may_take_over("h", elsewhere, "b").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_another_replica_hears_of_a_running_job_counts() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        assert_eq!(b.beat_ms("h").await.unwrap(), 0);
+        let held = [(fairlead_job::JobId::new(7), "t".to_owned())];
+        a.renew("h", &held).await.unwrap();
+        assert!(b.beat_ms("h").await.unwrap() > 0);
+    }
+}

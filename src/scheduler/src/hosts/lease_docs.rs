@@ -1,0 +1,317 @@
+//! Who was heard of, by all replicas together: one small document a host, changed by compare-and-set.
+//!
+//! A host that names its jobs renews their leases: here at once, and for the other replicas by its lease
+//! document, before it is answered. Each change of the document is a sign of life of the jobs it names. A lease
+//! is lost when its agent was not heard of for `lease_ms` on this replica's own monotonic clock, while the
+//! store could be read; whoever finds that first writes it into the document, so that a renewal comes either
+//! before it, and the lease lives, or after it, and the host is told. A start, an outage of the store and a
+//! pause of this process forgive the time: they requeue nobody.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::JobId;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobState, StoreError};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    jobs::time_limits::Passed,
+    known::leases::{Held, Known, LOST_MAX, LeaseDoc},
+    lifecycle::attempt::BOOT_SESSION,
+};
+
+/// Looks in a lease.
+const LOOKS: u64 = 12;
+/// Shortest and longest time between looks, ms.
+const LOOK_MS: std::ops::RangeInclusive<u64> = 100..=5_000;
+/// How often a renewal is tried again when somebody else was faster or the store did not say.
+const TRIES_MAX: usize = 8;
+
+impl Core {
+    /// Renews the leases of these jobs for all replicas. Answers the tokens of those that were lost before:
+    /// the host must stop them.
+    ///
+    /// # Errors
+    /// The store did not take it: nobody is renewed, and the agent must know.
+    pub(crate) async fn renew(
+        &self,
+        host: &str,
+        held: &[Held],
+    ) -> Result<BTreeSet<String>, Refusal> {
+        if held.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let mut known = self.renewals.known(host);
+        let mut last = ItemError::Conflict { current: None };
+        for _ in 0..TRIES_MAX {
+            if known.is_none() {
+                known = self.read_lease(host).await?;
+            }
+            let lost_before = known.as_ref().map(|known| known.doc.lost.as_slice());
+            let is_lost = |token: &String| lost_before.unwrap_or_default().contains(token);
+            let (lost, live): (Vec<_>, Vec<_>) = held.iter().partition(|(_, t)| is_lost(t));
+            let lost: Vec<String> = lost.into_iter().map(|(_, token)| token.clone()).collect();
+            let jobs: Vec<JobId> = live.into_iter().map(|(id, _)| *id).collect();
+            match self.write_lease(host, known.take(), &jobs, &lost).await {
+                Ok(()) => {
+                    for id in jobs {
+                        self.live.renew(id, self.clock.now());
+                    }
+                    return Ok(lost.into_iter().collect());
+                }
+                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
+                    last = error;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(last.into())
+    }
+
+    async fn read_lease(&self, host: &str) -> Result<Option<Known>, StoreError> {
+        let doc = self.store.get_doc(DocKind::Lease, host).await?;
+        Ok(doc.as_ref().map(Known::of))
+    }
+
+    /// When a replica heard last of jobs that the host has, UTC epoch ms; 0: never.
+    pub(crate) async fn beat_ms(&self, host: &str) -> Result<u64, StoreError> {
+        let known = self.read_lease(host).await?;
+        Ok(known.map_or(0, |known| known.doc.beat_ms))
+    }
+
+    async fn write_lease(
+        &self,
+        host: &str,
+        known: Option<Known>,
+        jobs: &[JobId],
+        lost: &[String],
+    ) -> Result<(), ItemError> {
+        let over = lost.len().saturating_sub(LOST_MAX);
+        let doc = LeaseDoc {
+            jobs: jobs.to_vec(),
+            lost: lost.get(over..).unwrap_or_default().to_vec(),
+            replica: self.config.replica.clone(),
+            beat_ms: self.clock.wall_ms(),
+        };
+        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
+            reason: error.to_string(),
+        })?;
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect: known.map_or(Expect::Absent, |known| Expect::Version(known.version)),
+            body: Some(body),
+        };
+        match self.writer.lease(write).await {
+            Ok(version) => {
+                self.renewals
+                    .0
+                    .insert(host.to_owned(), Known { version, doc });
+                Ok(())
+            }
+            Err(error) => {
+                self.renewals.0.remove(host);
+                Err(error)
+            }
+        }
+    }
+
+    /// Time between two looks at leases, ms.
+    fn look_ms(&self) -> u64 {
+        (self.config.lease_ms / LOOKS).clamp(*LOOK_MS.start(), *LOOK_MS.end())
+    }
+
+    /// Looks after leases and limits until the replica stops.
+    pub(crate) async fn watch_leases(self: Arc<Self>) {
+        let look_ms = self.look_ms();
+        // A look that comes later than this means that this process was paused.
+        let late_ms = look_ms.saturating_add(self.config.lease_ms / 4);
+        let mut last = self.clock.now();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(look_ms)) => {}
+            }
+            let read = self.read_renewals().await;
+            let now = self.clock.now();
+            let gap = now.0.saturating_sub(last.0);
+            last = now;
+            if gap > late_ms || read.is_err() || !self.store.health().is_well() {
+                self.live.forgive(gap);
+                continue;
+            }
+            for id in self.live.ids() {
+                self.look_after(id).await;
+            }
+        }
+    }
+
+    /// Takes in what other replicas heard.
+    async fn read_renewals(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Lease).await?;
+        let now = self.clock.now();
+        for doc in docs {
+            if let Some(known) = self.renewals.read(&doc) {
+                self.renew_named(&doc.id, &known, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn renew_named(&self, host: &str, known: &Known, now: Millis) {
+        for id in &known.doc.jobs {
+            self.live.renew_of(*id, host, now);
+        }
+    }
+
+    pub(crate) async fn look_after(self: &Arc<Self>, id: JobId) {
+        // As it is now: looking after another job of the same host may have renewed it.
+        let Some(live) = self.live.get(id) else {
+            return;
+        };
+        let state = &live.stored.state;
+        let silent_ms = self.silent_ms(id);
+        if silent_ms > self.config.lease_ms && !state.session.starts_with(BOOT_SESSION) {
+            let reason = format!(
+                "host {} was not heard of for {} s",
+                state.host,
+                silent_ms / 1000
+            );
+            match self.mark_lost(state).await {
+                Ok(true) if self.lose_silent(state, &reason).await => {}
+                Ok(true) => self.unmark_lost(state).await,
+                Ok(false) => {}
+                Err(error) => tracing::debug!(job_id = %state.job_id, %error, "looked at later"),
+            }
+            return;
+        }
+        let passed = Passed::of(&live, self.clock.now());
+        if passed.is_due(state) {
+            self.time_out(state.job_id, &state.claim_token, passed)
+                .await;
+        }
+    }
+
+    /// How long nothing was heard of a job's agent, ms; 0: no agent has it, as far as is known.
+    fn silent_ms(&self, id: JobId) -> u64 {
+        let now = self.clock.now();
+        let live = self.live.get(id);
+        live.map_or(0, |live| now.0.saturating_sub(live.renewed.0))
+    }
+
+    /// Takes back that the lease is lost: its job was reported of meanwhile.
+    async fn unmark_lost(&self, state: &JobState) {
+        if let Some(known) = self.renewals.known(&state.host) {
+            let LeaseDoc { jobs, lost, .. } = known.doc.clone();
+            let is_other = |token: &String| *token != state.claim_token;
+            let lost: Vec<String> = lost.into_iter().filter(is_other).collect();
+            if let Err(error) = self
+                .write_lease(&state.host, Some(known), &jobs, &lost)
+                .await
+            {
+                tracing::debug!(job_id = %state.job_id, %error, "its host will be told to stop it");
+            }
+        }
+    }
+
+    /// Writes into the host's document that the lease is lost; `false` when the host was heard of meanwhile.
+    async fn mark_lost(&self, state: &JobState) -> Result<bool, StoreError> {
+        let host = &state.host;
+        // Lists lag behind: the last word is read in real time.
+        let found = self.store.get_doc(DocKind::Lease, host).await?;
+        if let Some(news) = found.as_ref().and_then(|doc| self.renewals.read(doc)) {
+            self.renew_named(host, &news, self.clock.now());
+            if news.doc.jobs.contains(&state.job_id) {
+                return Ok(false);
+            }
+        }
+        // So was its own renewal, if it came while that was read: it is no news.
+        if self.silent_ms(state.job_id) <= self.config.lease_ms {
+            return Ok(false);
+        }
+        let known = found.as_ref().map(Known::of);
+        let doc = known.as_ref().map(|known| known.doc.clone());
+        let LeaseDoc { jobs, mut lost, .. } = doc.unwrap_or_default();
+        if lost.contains(&state.claim_token) {
+            return Ok(true);
+        }
+        lost.push(state.claim_token.clone());
+        // A conflict: somebody wrote it, perhaps a renewal. The next look knows.
+        Ok(self.write_lease(host, known, &jobs, &lost).await.is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Stage;
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::testing::{core, core_beside, sight_at, state, store_job};
+
+    #[tokio::test]
+    async fn what_one_replica_hears_renews_the_job_at_the_others() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&a, held).await;
+        let (id, long_ago) = (job.state.job_id, Millis(1));
+        b.live.put(job, sight_at(long_ago));
+        let held = [(id, "t".to_owned())];
+        assert!(a.renew("h", &held).await.unwrap().is_empty());
+        b.read_renewals().await.unwrap();
+        let renewed = b.live.get(id).unwrap().renewed;
+        assert!(renewed > long_ago);
+        b.live.set_renewed(id, long_ago);
+        b.read_renewals().await.unwrap();
+        assert_eq!(
+            b.live.get(id).unwrap().renewed,
+            long_ago,
+            "the document did not change"
+        );
+    }
+
+    /// The look at leases had begun; the renewal of the same replica was no news to it.
+    #[tokio::test]
+    async fn a_lease_that_this_replica_renewed_meanwhile_is_not_lost() {
+        let (_data, core) = core().await;
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&core, held).await;
+        core.live.put(job.clone(), sight_at(Millis(1)));
+        let named = [(job.state.job_id, "t".to_owned())];
+        core.renew("h", &named).await.unwrap();
+        assert!(!core.mark_lost(&job.state).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_renewal_comes_before_the_loss_or_the_host_is_told() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&a, held).await;
+        b.live.put(job.clone(), sight_at(Millis(1)));
+        let named = [(job.state.job_id, "t".to_owned())];
+        a.renew("h", &named).await.unwrap();
+        assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
+        b.live.set_renewed(job.state.job_id, Millis(1));
+        assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
+        let lost = a.renew("h", &named).await.unwrap();
+        assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);
+    }
+}

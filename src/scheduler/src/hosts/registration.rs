@@ -1,0 +1,310 @@
+//! What is known of hosts: as registered, and as last heard.
+
+use fairlead_api::{ErrorCode, HostView};
+use fairlead_job::TboxType;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError};
+use serde_json::{Map, Value};
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    known::{
+        accounts::Who,
+        cordons::Closure,
+        hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
+        reservations::Reservation,
+    },
+    storage::group_commit::only,
+    views::explain::why_idle,
+};
+
+impl Core {
+    /// Stores what is known of a host. Best effort: a failure costs only the list after a restart.
+    pub(crate) async fn store_host(&self, name: &str) -> Result<(), ItemError> {
+        let Some(host) = self.hosts.get(name) else {
+            return Ok(());
+        };
+        let write = DocWrite {
+            id: name.to_owned(),
+            expect: Expect::Any,
+            body: Some(host.to_doc()),
+        };
+        only(self.store.put_docs(DocKind::Host, vec![write]).await)?;
+        if let Some(mut host) = self.hosts.0.get_mut(name) {
+            host.stored = true;
+        }
+        Ok(())
+    }
+
+    /// Stores a host that asks, unless it is: without that no other replica knows of it.
+    pub(crate) async fn keep_stored(&self, name: &str) {
+        if self.hosts.0.get(name).is_some_and(|host| host.stored) {
+            return;
+        }
+        if let Err(error) = self.store_host(name).await {
+            tracing::warn!(host = name, %error, "a host could not be stored; its next request tries again");
+        }
+    }
+
+    /// Registers a host from compass-ci's host JSON (or ours): only what is given changes.
+    pub(crate) async fn register_host(
+        &self,
+        name: &str,
+        body: &Map<String, Value>,
+        who: &Who,
+    ) -> Result<HostView, Refusal> {
+        let now_ms = self.clock.wall_ms();
+        let mut wanted = self.hosts.get(name).unwrap_or_default();
+        read_registration(&mut wanted, body)?;
+        if let Some((mac, owner)) = self.hosts.owner_of(&wanted.macs, name)
+            && !who.may_be_host(&owner)
+        {
+            // A box that boots is known by it.
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!("mac_addr: {mac} is another host's"),
+                "an admin can register it, or take it away from the other host",
+            ));
+        }
+        if wanted.kinds.is_empty() {
+            wanted.kinds = vec![TboxType::Hw];
+        }
+        if wanted.group.is_empty() {
+            group_of(name).clone_into(&mut wanted.group);
+        }
+        if wanted.arch.is_empty() {
+            wanted.arch.clone_from(&self.config.site.arch);
+        }
+        if wanted.memory_mb == 0 {
+            wanted.memory_mb = UNKNOWN_MEMORY_MB;
+        }
+        wanted.seen_ms = now_ms;
+        self.hosts.update(name, |host| *host = wanted)?;
+        self.store_host(name).await?;
+        self.host_view(name, true).await
+    }
+
+    /// Makes sure that there is this host, which another replica may have heard of a moment ago.
+    pub(crate) async fn know_host(&self, name: &str) -> Result<(), Refusal> {
+        check_name("hostname", name)?;
+        if self.hosts.get(name).is_none() {
+            let Some(doc) = self.store.get_doc(DocKind::Host, name).await? else {
+                return Err(no_host(name));
+            };
+            self.hosts.update_known(name, Host::from_doc(&doc.body));
+        }
+        Ok(())
+    }
+
+    /// One host for people.
+    pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
+        let Some(host) = self.hosts.get(name) else {
+            return Err(no_host(name));
+        };
+        let jobs: Vec<_> = self
+            .live
+            .of_host(name)
+            .iter()
+            .map(|live| live.stored.state.job_id.to_string())
+            .collect();
+        let silent_ms = host
+            .seen
+            .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
+        let closure = self.closures.of(name);
+        let state = if let Some(closure) = &closure {
+            closure.state(jobs.len())
+        } else if host.waiting > 0 {
+            "waiting"
+        } else if !jobs.is_empty() {
+            "busy"
+        } else if silent_ms > self.config.lease_ms {
+            "silent"
+        } else {
+            "idle"
+        };
+        let mut idle: Vec<String> = closure.iter().map(Closure::words).collect();
+        if explain && jobs.is_empty() && closure.is_none() {
+            idle = why_idle(self, name).await?;
+        }
+        Ok(HostView {
+            hostname: name.to_owned(),
+            kinds: host
+                .kinds
+                .iter()
+                .map(|kind| kind.as_str().to_owned())
+                .collect(),
+            arch: host.arch,
+            group: host.group,
+            memory_mb: host.memory_mb,
+            free_memory_mb: host.free_memory_mb,
+            tags: host.tags,
+            devices: host.devices,
+            state: state.to_owned(),
+            isolation: host.isolation,
+            conflict: self.conflict(name),
+            seen_ms: host.seen_ms,
+            jobs,
+            why_idle: idle,
+            closed: closure.as_ref().map(Closure::view),
+            reserved: self.reserved(name).map(Reservation::view),
+        })
+    }
+
+    /// All hosts for people.
+    pub(crate) async fn host_views(&self) -> Result<Vec<HostView>, Refusal> {
+        let mut views = Vec::new();
+        for name in self.hosts.names() {
+            views.push(self.host_view(&name, false).await?);
+        }
+        Ok(views)
+    }
+}
+
+fn no_host(name: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::NotFound,
+        format!("no host '{name}'"),
+        "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
+    )
+}
+
+fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), Refusal> {
+    let bad = |field: &str, expected: &str| {
+        Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("{field}: not {expected}"),
+            "see the operator's guide, hosts",
+        ))
+    };
+    for (field, value) in body {
+        match field.as_str() {
+            "arch" | "tbox_group" | "group" => {
+                let Some(text) = value
+                    .as_str()
+                    .filter(|text| !text.is_empty() && text.len() <= 128)
+                else {
+                    return bad(field, "a text of 1 to 128 bytes");
+                };
+                let target = if field == "arch" {
+                    &mut host.arch
+                } else {
+                    &mut host.group
+                };
+                text.clone_into(target);
+            }
+            "memory" | "memory_mb" => {
+                let mb = if field == "memory" {
+                    fairlead_job::units::memory_mb(value).ok()
+                } else {
+                    value.as_u64().and_then(|mb| u32::try_from(mb).ok())
+                };
+                let Some(mb) = mb else {
+                    return bad(field, "an amount of memory, as 64g or 65536");
+                };
+                host.memory_mb = mb;
+                host.free_memory_mb = mb;
+            }
+            "mac_addr" | "mac" | "tags" | "devices" | "kinds" | "tbox_type" => {
+                let Some(items) = text_list(value) else {
+                    return bad(field, "a text or a list of texts, at most 64");
+                };
+                match field.as_str() {
+                    "tags" => host.tags = items,
+                    "devices" => host.devices = items,
+                    "kinds" | "tbox_type" => host.kinds = kinds(&items)?,
+                    _ => host.macs = items.iter().map(|mac| canonical_mac(mac)).collect(),
+                }
+            }
+            // Host files describe much more; none of it matters to matching.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn text_list(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::String(text) => Some(
+            text.split([',', ' '])
+                .filter(|s| !s.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        ),
+        Value::Array(items) if items.len() <= 64 => items
+            .iter()
+            .map(|item| item.as_str().filter(|s| s.len() <= 128).map(str::to_owned))
+            .collect(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_store::faults::{Fault, FaultStore, On, Step};
+
+    use super::*;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded},
+    };
+    use fairlead_store::JobStore;
+    use std::sync::Arc;
+
+    /// Other replicas never heard of it. Seed 5254.
+    #[tokio::test]
+    async fn a_host_whose_document_was_not_taken_is_stored_with_its_next_request() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(
+            embedded(&data),
+            [Step {
+                on: On::PutDocs,
+                fault: Fault::LostWithoutAnswer,
+                times: 1,
+            }],
+        ));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        core.hosts
+            .update("h", |host| *host = Host::default())
+            .unwrap();
+        let there = async || store.get_doc(DocKind::Host, "h").await.unwrap();
+        core.keep_stored("h").await;
+        assert!(there().await.is_none());
+        core.keep_stored("h").await;
+        let first = there().await.unwrap();
+        core.keep_stored("h").await;
+        assert_eq!(there().await, Some(first), "written once");
+    }
+
+    #[test]
+    fn a_host_offers_its_keys() {
+        let host = Host {
+            kinds: vec![TboxType::Hw],
+            arch: "aarch64".into(),
+            group: "taishan".into(),
+            ..Host::default()
+        };
+        assert_eq!(
+            host.keys("taishan--a66"),
+            ["hw.aarch64", "hw@taishan", "hw@taishan--a66"]
+        );
+        let host = Host {
+            kinds: vec![TboxType::Vm, TboxType::Dc],
+            arch: "x86_64".into(),
+            ..Host::default()
+        };
+        assert_eq!(
+            host.keys("b1"),
+            ["dc.x86_64", "dc.x86_64@b1", "vm.x86_64", "vm.x86_64@b1"]
+        );
+    }
+
+    #[test]
+    fn groups_come_from_names() {
+        assert_eq!(
+            group_of("taishan200-2280-2s48p-256g--a61"),
+            "taishan200-2280-2s48p-256g"
+        );
+        assert_eq!(group_of("a61"), "a61");
+    }
+}

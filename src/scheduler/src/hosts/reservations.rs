@@ -1,0 +1,269 @@
+//! Hosts that are kept for the jobs of some accounts until a time.
+//!
+//! Each is a small document of its own, which every replica reads every other second and whoever sees first that
+//! its time is over deletes. The engine is told with each offer whose jobs the host gets. A closure goes before a
+//! reservation and leaves it as it is.
+
+use std::collections::BTreeSet;
+
+use fairlead_api::{ErrorCode, HostReserve};
+use fairlead_job::When;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
+use serde_json::json;
+
+use crate::{
+    base::{
+        clock::utc_text,
+        errors::Refusal,
+        names::{HEALTH_CHECK, check_name},
+    },
+    core::Core,
+    known::{cordons::REASON_MAX, open_requests::Waiter, reservations::Reservation},
+    storage::group_commit::only,
+};
+
+/// Most accounts that a host is kept for at one time.
+const ACCOUNTS_MAX: usize = 100;
+/// How far ahead a reservation may end, days.
+const DAYS_MAX: u64 = 366;
+/// The same, ms.
+const AHEAD_MAX_MS: u64 = DAYS_MAX * 24 * 3_600_000;
+
+/// Checks what is asked for, as seen at `now_ms`.
+fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refusal> {
+    let accounts: BTreeSet<&String> = asked.accounts.iter().collect();
+    if !(1..=ACCOUNTS_MAX).contains(&accounts.len()) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("accounts: {} were given", accounts.len()),
+            format!("name 1 to {ACCOUNTS_MAX} accounts whose jobs the host gets"),
+        ));
+    }
+    for account in &accounts {
+        check_name("account", account)?;
+    }
+    let until = When::parse(&asked.until).ok_or_else(|| {
+        let shown: String = asked.until.chars().take(40).collect();
+        Refusal::new(
+            ErrorCode::BadField,
+            format!("until: '{shown}' is not a time"),
+            "write +2h for two hours from now, or a time: 2026-11-22T05:00:00+08:00; without a zone it is UTC",
+        )
+    })?;
+    let until_ms = until.moment_ms(now_ms);
+    if until_ms <= now_ms || until_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("until: {} is not ahead", utc_text(until_ms)),
+            format!("a time later than now, at most {DAYS_MAX} days ahead"),
+        ));
+    }
+    Ok(Reservation {
+        accounts: accounts.into_iter().cloned().collect(),
+        until_ms,
+        reason: asked.reason.chars().take(REASON_MAX).collect(),
+        by: by.to_owned(),
+        at_ms: now_ms,
+    })
+}
+
+impl Core {
+    /// For whom a host is kept, if it is.
+    pub(crate) fn reserved(&self, host: &str) -> Option<Reservation> {
+        let now_ms = self.clock.wall_ms();
+        let known = self.reservations.with(|known| known.get(host).cloned());
+        known.filter(|reservation| reservation.until_ms > now_ms)
+    }
+
+    /// All hosts that are kept for some, by name.
+    pub(crate) fn reservations(&self) -> Vec<(String, Reservation)> {
+        let now_ms = self.clock.wall_ms();
+        self.reservations.with(|known| {
+            let holding = known.iter().filter(|(_, one)| one.until_ms > now_ms);
+            let holding = holding.map(|(host, one)| (host.clone(), one.clone()));
+            holding.collect()
+        })
+    }
+
+    /// Whose jobs alone a host gets; empty: everybody's.
+    pub(crate) fn served_accounts(&self, host: &str) -> Vec<String> {
+        if self.closures.is_suspect(host) {
+            return vec![HEALTH_CHECK.to_owned()];
+        }
+        let reserved = self.reserved(host);
+        reserved.map_or_else(Vec::new, |reservation| reservation.accounts)
+    }
+
+    /// Whether a request says of its host what no longer holds: it is to ask again.
+    pub(crate) fn is_outdated(&self, waiter: &Waiter) -> bool {
+        waiter.offer.about.accounts != self.served_accounts(&waiter.offerer.host)
+    }
+
+    /// Reads which hosts are kept for whom, and gives back those whose time is over.
+    pub(crate) async fn reload_reservations(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Reservation).await?;
+        let now_ms = self.clock.wall_ms();
+        let (mut read, mut over) = (Vec::new(), Vec::new());
+        for doc in docs {
+            let Ok(reservation) = serde_json::from_value::<Reservation>(doc.body) else {
+                continue;
+            };
+            if reservation.until_ms <= now_ms {
+                over.push((doc.id.clone(), doc.version));
+            }
+            read.push((doc.id, doc.version, reservation));
+        }
+        let changed = self.reservations.with(|known| known.listed(read));
+        for (host, version) in over {
+            // Who was faster, or prolonged it, is right.
+            let outcome = self.write_reservation(&host, Expect::Version(version), None);
+            if let Err(error) = outcome.await {
+                tracing::debug!(host, %error, "a reservation that is over was not given back here");
+            }
+        }
+        if changed {
+            self.waiters.hurry(|waiter| self.is_outdated(waiter));
+        }
+        Ok(())
+    }
+
+    /// Keeps a host for some accounts. Reserving it again changes for whom and until when.
+    pub(crate) async fn reserve_host(
+        &self,
+        host: &str,
+        asked: &HostReserve,
+        by: &str,
+    ) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let reservation = check(asked, by, self.clock.wall_ms())?;
+        self.write_reservation(host, Expect::Any, Some(reservation))
+            .await?;
+        Ok(())
+    }
+
+    /// Gives a host back to everybody before its time.
+    pub(crate) async fn unreserve_host(&self, host: &str) -> Result<(), Refusal> {
+        check_name("hostname", host)?;
+        let Some(doc) = self.store.get_doc(DocKind::Reservation, host).await? else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                format!("host '{host}' is not reserved"),
+                "list hosts and for whom they are kept with GET hosts",
+            ));
+        };
+        self.write_reservation(host, Expect::Version(doc.version), None)
+            .await?;
+        Ok(())
+    }
+
+    async fn write_reservation(
+        &self,
+        host: &str,
+        expect: Expect,
+        reservation: Option<Reservation>,
+    ) -> Result<Version, ItemError> {
+        let write = DocWrite {
+            id: host.to_owned(),
+            expect,
+            body: reservation.as_ref().map(|reservation| json!(reservation)),
+        };
+        let written = self.store.put_docs(DocKind::Reservation, vec![write]);
+        let version = only(written.await)?;
+        self.reservations
+            .with(|known| known.wrote(host, version, reservation));
+        self.waiters.hurry(|waiter| self.is_outdated(waiter));
+        Ok(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{core, core_beside};
+
+    fn asked(accounts: &[&str], until: &str) -> HostReserve {
+        HostReserve {
+            accounts: accounts.iter().map(|name| (*name).to_owned()).collect(),
+            until: until.to_owned(),
+            reason: "bisecting".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_value() {
+        let now_ms = 1_795_323_600_000;
+        for (accounts, until, word) in [
+            (vec![], "+2h", "0 were given"),
+            (vec!["a/b"], "+2h", "a/b"),
+            (vec!["ann"], "soon", "'soon' is not a time"),
+            (vec!["ann"], "2020-01-01", "is not ahead"),
+            (vec!["ann"], "+400d", "is not ahead"),
+        ] {
+            let refusal = check(&asked(&accounts, until), "root", now_ms).unwrap_err();
+            let message = refusal.body.message;
+            assert!(message.contains(word), "{message}");
+        }
+        let made = check(&asked(&["bob", "ann", "bob"], "+2h"), "root", now_ms).unwrap();
+        assert_eq!(made.accounts, ["ann", "bob"]);
+        assert_eq!(made.until_ms, now_ms + 7_200_000);
+        assert!(made.serves("ann") && !made.serves("eve"));
+        let words = made.words();
+        assert!(words.contains("ann, bob until") && words.ends_with("by root: bisecting"));
+    }
+
+    #[tokio::test]
+    async fn a_reservation_is_known_beside_it_and_given_back() {
+        let (_data, core) = core().await;
+        let other = core_beside(&core);
+        core.reserve_host("h", &asked(&["ann"], "+2h"), "root")
+            .await
+            .unwrap();
+        for replica in [&core, &other] {
+            replica.reload_reservations().await.unwrap();
+            assert_eq!(replica.served_accounts("h"), ["ann"]);
+            assert!(replica.served_accounts("other").is_empty());
+        }
+        other.unreserve_host("h").await.unwrap();
+        core.reload_reservations().await.unwrap();
+        assert!(core.served_accounts("h").is_empty());
+        let again = core.unreserve_host("h").await.unwrap_err();
+        assert_eq!(again.body.code, ErrorCode::NotFound);
+    }
+
+    #[tokio::test]
+    async fn a_host_is_everybodys_again_when_its_time_is_over() {
+        let (_data, core) = core().await;
+        let now_ms = core.clock.wall_ms();
+        let over = Reservation {
+            accounts: vec!["ann".to_owned()],
+            until_ms: now_ms - 1,
+            reason: String::new(),
+            by: "root".to_owned(),
+            at_ms: now_ms - 2,
+        };
+        core.write_reservation("h", Expect::Absent, Some(over))
+            .await
+            .unwrap();
+        assert!(
+            core.served_accounts("h").is_empty(),
+            "the moment it is over"
+        );
+        let stored = core.store.get_doc(DocKind::Reservation, "h");
+        assert!(stored.await.unwrap().is_some());
+        core.reload_reservations().await.unwrap();
+        let stored = core.store.get_doc(DocKind::Reservation, "h");
+        assert_eq!(stored.await.unwrap(), None, "somebody tidies up");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_waits_hears_of_it() {
+        let (_data, core) = core().await;
+        let (offer, _told) = core.waiter_of("h");
+        let is_outdated = || core.is_outdated(&core.waiters.get(offer).unwrap());
+        assert!(!is_outdated());
+        core.reserve_host("h", &asked(&["ann"], "+2h"), "root")
+            .await
+            .unwrap();
+        assert!(is_outdated());
+    }
+}

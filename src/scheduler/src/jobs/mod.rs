@@ -1,0 +1,9 @@
+//! The life of a job that a testbox has: each change of its state, reports, time limits, the end.
+
+pub(crate) mod change;
+pub(crate) mod hand_back;
+pub(crate) mod observe;
+pub(crate) mod reports;
+pub(crate) mod speaker;
+pub(crate) mod time_limits;
+pub(crate) mod vanished_writes;

@@ -1,0 +1,109 @@
+//! For which attempt of a job a request speaks: what the job's token proves, and what strangers are told.
+//!
+//! With tokens, reports, output and results of a job need its `job_token`; of all accounts only an admin does
+//! without. Whoever shows a token that is not the job's hears the same whether there is such a job or not.
+
+use fairlead_api::ErrorCode;
+use fairlead_job::JobId;
+use fairlead_store::{JobState, StoredJob};
+
+use crate::{base::errors::Refusal, core::Core, known::accounts::Who};
+
+/// Which attempt a sender speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// The present one.
+    Present,
+    /// An earlier one, whose lease was lost.
+    Earlier(u16),
+}
+
+impl Core {
+    /// Which attempt the sender of a token speaks for; refuses strangers.
+    pub(crate) fn speaker(
+        &self,
+        state: &JobState,
+        token: Option<&str>,
+        attempt: Option<u16>,
+        who: Option<&Who>,
+    ) -> Result<Speaker, Refusal> {
+        let id = state.job_id;
+        let Some(token) = token else {
+            self.require_trusted(state, who)?;
+            return Ok(match attempt {
+                Some(attempt) if attempt < state.attempt => Speaker::Earlier(attempt),
+                _ => Speaker::Present,
+            });
+        };
+        let is_of = |attempt: u16, claim_token: &str| {
+            !claim_token.is_empty() && self.sealer.is_job_token(token, id, attempt, claim_token)
+        };
+        if is_of(state.attempt, &state.claim_token) {
+            return Ok(Speaker::Present);
+        }
+        let mut earlier = state.attempts.iter().rev();
+        if let Some(earlier) = earlier.find(|a| is_of(a.attempt, &a.claim_token)) {
+            return Ok(Speaker::Earlier(earlier.attempt));
+        }
+        // The token of a claim that was taken back: right once, over now.
+        let may_be_over = attempt.is_some() && token.len() == 64 && !state.stage.is_terminal();
+        if may_be_over && !self.accounts.tokens_needed() {
+            return Err(Refusal::new(
+                ErrorCode::Conflict,
+                format!("this token's claim of job {id} is over"),
+                "stop the job; it is no longer this host's",
+            ));
+        }
+        Err(wrong_token(id))
+    }
+
+    /// A job, for whoever shows its token.
+    pub(crate) async fn job_of_token(
+        &self,
+        id: JobId,
+        token: Option<&str>,
+    ) -> Result<StoredJob, Refusal> {
+        let found = self.job(id).await;
+        found.map_err(|refusal| self.to_stranger(id, token, refusal))
+    }
+
+    /// What a request with a token is told instead of this: not whether there is the job.
+    pub(crate) fn to_stranger(&self, id: JobId, token: Option<&str>, refusal: Refusal) -> Refusal {
+        let is_missing = refusal.body.code == ErrorCode::NotFound;
+        if is_missing && token.is_some() && self.accounts.tokens_needed() {
+            return wrong_token(id);
+        }
+        refusal
+    }
+
+    fn require_trusted(&self, state: &JobState, who: Option<&Who>) -> Result<(), Refusal> {
+        let is_trusted = who.is_some_and(|who| {
+            if self.accounts.tokens_needed() {
+                who.is_admin()
+            } else {
+                who.may_act_for(&state.account)
+            }
+        });
+        if is_trusted {
+            return Ok(());
+        }
+        Err(no_token())
+    }
+}
+
+/// Of a request that needs a job's token, and has none.
+pub(crate) fn no_token() -> Refusal {
+    Refusal::new(
+        ErrorCode::Unauthorized,
+        "no job_token was sent",
+        "send the job_token of the grant; a testbox account alone reports nothing of a job",
+    )
+}
+
+fn wrong_token(id: JobId) -> Refusal {
+    Refusal::new(
+        ErrorCode::Forbidden,
+        format!("the token is not one of job {id}"),
+        "use the job_token of the grant; stop the job if it is no longer this host's",
+    )
+}

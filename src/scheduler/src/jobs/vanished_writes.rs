@@ -1,0 +1,99 @@
+//! States that were seen here and that the store does not have.
+//!
+//! An unacknowledged write can be read and then vanish (proven with Elasticsearch: a node that is cut off shows
+//! it, the one that takes its place never had it). Whoever saw it would take the true, older state for a search
+//! that lags, for ever. So a job that stays older than what was seen is read in real time; if the store really
+//! has no newer state, it is written once more as it is: its new version is greater than any that was seen.
+
+use std::sync::Arc;
+
+use fairlead_job::JobId;
+use fairlead_store::{StoreError, StoredJob};
+
+use crate::{core::Core, lifecycle::touch::touch};
+
+impl Core {
+    /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
+    pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
+        let due = self.doubts.due(self.clock.now());
+        if due.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<JobId> = due.iter().map(|(id, _)| *id).collect();
+        let found = self.store.get(&ids).await?;
+        for ((_, doubted), stored) in due.into_iter().zip(found) {
+            if let Some(stored) = stored.filter(|stored| stored.version == doubted) {
+                self.write_anew(stored).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_anew(self: &Arc<Self>, stored: StoredJob) {
+        let id = stored.state.job_id;
+        let (wanted, patch) = touch(&stored);
+        tracing::warn!(job_id = %id, "a state that was seen is not in the store; what is there counts");
+        // Any other outcome means that somebody wrote it: that version is greater, too.
+        if let Ok(version) = self.writer.patch(patch).await {
+            let stored = StoredJob {
+                state: wanted,
+                version,
+            };
+            self.observe(&stored);
+            self.outbox.job(Arc::new(stored));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::Millis;
+    use fairlead_store::Version;
+
+    use super::*;
+    use crate::{
+        known::vanished_writes::{DOUBT_MS, Doubts},
+        testing::{core, state, store_job},
+    };
+
+    fn version(seq_no: u64) -> Version {
+        Version {
+            primary_term: 1,
+            seq_no,
+        }
+    }
+
+    #[test]
+    fn a_doubt_lasts_while_the_job_stays_as_old() {
+        let doubts = Doubts::default();
+        let id = JobId::new(1);
+        doubts.weigh(id, version(5), version(9), Millis(0));
+        doubts.weigh(id, version(6), version(9), Millis(3_000));
+        assert_eq!(doubts.due(Millis(DOUBT_MS)), [], "it moved at 3 s");
+        assert_eq!(doubts.due(Millis(3_000 + DOUBT_MS)), [(id, version(6))]);
+        doubts.weigh(id, version(6), version(9), Millis(0));
+        doubts.weigh(id, version(9), version(9), Millis(1));
+        assert_eq!(doubts.due(Millis(u64::MAX)), [], "the search caught up");
+    }
+
+    #[tokio::test]
+    async fn a_job_of_which_a_state_was_seen_that_never_came_to_be_is_known_again() {
+        let (_data, core) = core().await;
+        let stored = store_job(&core, state(5)).await;
+        // A state was read, and vanished with the node that showed it.
+        let mut vanished = stored.clone();
+        vanished.version.seq_no += 1;
+        vanished.state.stage = fairlead_job::Stage::Running;
+        vanished.state.host = "h".to_owned();
+        core.observe(&vanished);
+        assert_eq!(core.live.len(), 1);
+        core.observe(&stored);
+        assert_eq!(core.live.len(), 1, "perhaps a search that lags");
+        let doubted = core.doubts.due(Millis(u64::MAX));
+        assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
+        // What is written after a loss has a greater version than what was lost.
+        store_job(&core, state(6)).await;
+        core.write_anew(stored).await;
+        assert_eq!(core.live.len(), 0);
+    }
+}

@@ -1,0 +1,370 @@
+//! Accounts and their tokens, as last read.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, PoisonError, RwLock},
+};
+
+use blake3::Hash;
+use fairlead_api::{AccountView, ErrorCode, Limits};
+use fairlead_store::{DocKind, JobStore, StoreError, Version};
+use serde_json::Value;
+
+use crate::{
+    Access,
+    base::{
+        errors::{Refusal, excerpt},
+        host_names::HostNames,
+        names::HEALTH_CHECK,
+        roles::{Role, role_of},
+        sealing::token_hash,
+    },
+    known::limits::limits_from,
+    storage::doc_cache::Fresh,
+};
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Who {
+    /// The account's name; empty: the operator of an open replica.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// Of a testbox: for which hosts it acts.
+    pub(crate) hosts: HostNames,
+    pub(crate) vip: bool,
+    open: bool,
+}
+
+impl Who {
+    fn open(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            role: Role::Admin,
+            hosts: HostNames::all(),
+            vip: true,
+            open: true,
+        }
+    }
+
+    /// The account of health checks that the site itself submits, into any queue.
+    pub(crate) fn health_checks() -> Self {
+        Self {
+            name: HEALTH_CHECK.to_owned(),
+            role: Role::User,
+            hosts: HostNames::all(),
+            vip: true,
+            open: false,
+        }
+    }
+
+    /// The name for people.
+    pub(crate) fn shown(&self) -> &str {
+        if self.name.is_empty() {
+            "the operator"
+        } else {
+            &self.name
+        }
+    }
+
+    /// Whether the account may do what admins do.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.role == Role::Admin
+    }
+
+    /// Whether the account may use queue `vip`.
+    pub(crate) fn may_use_vip(&self) -> bool {
+        self.vip || self.role == Role::Admin
+    }
+
+    /// Whether the account may use every queue that is for some, `vip` aside. In the open each account keeps to its own.
+    pub(crate) fn may_use_every_queue(&self) -> bool {
+        !self.open && (self.is_admin() || self.name == HEALTH_CHECK)
+    }
+
+    /// Whether the account may act on jobs of `account`.
+    pub(crate) fn may_act_for(&self, account: &str) -> bool {
+        if self.open {
+            self.name.is_empty() || self.name == account
+        } else {
+            self.is_admin() || (self.role != Role::Unknown && self.name == account)
+        }
+    }
+
+    /// Refuses all but admins.
+    pub(crate) fn require_admin(&self) -> Result<(), Refusal> {
+        if self.is_admin() {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{}' is not an admin", self.name),
+            "ask an admin, or use an admin's token",
+        ))
+    }
+
+    /// Refuses all but testboxes and admins.
+    pub(crate) fn require_testbox(&self) -> Result<(), Refusal> {
+        if matches!(self.role, Role::Admin | Role::Testbox) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{}' is not a testbox", self.name),
+            "make one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
+        ))
+    }
+
+    /// Whether the account may act for this host.
+    pub(crate) fn may_be_host(&self, host: &str) -> bool {
+        match self.role {
+            Role::Admin => true,
+            Role::Testbox => self.hosts.names(host),
+            Role::User | Role::Unknown => false,
+        }
+    }
+
+    /// Refuses all but admins and testboxes that name this host.
+    pub(crate) fn require_host(&self, host: &str) -> Result<(), Refusal> {
+        self.require_testbox()?;
+        if self.may_be_host(host) {
+            return Ok(());
+        }
+        let (name, shown) = (&self.name, excerpt(host));
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            format!("account '{name}' does not name host '{shown}'"),
+            format!(
+                "an admin names all its hosts: fairlead account add {name} --hosts 'PATTERN,PATTERN'"
+            ),
+        ))
+    }
+}
+
+/// What a request says of its sender.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Credentials {
+    /// From `Authorization: Bearer`, `my_token` or `token=`.
+    pub(crate) token: Option<String>,
+    /// From `my_account`.
+    pub(crate) account: Option<String>,
+}
+
+/// An account as it is stored.
+#[derive(Debug, PartialEq, Eq)]
+struct Known {
+    hash: Option<Hash>,
+    who: Who,
+    pub(crate) limits: Limits,
+}
+
+impl Known {
+    fn of(name: &str, body: &Value) -> Self {
+        let hash = body.get("token_hash").and_then(Value::as_str);
+        Self {
+            hash: hash.and_then(|text| Hash::from_hex(text).ok()),
+            who: who_of(name, body),
+            limits: limits_from(body),
+        }
+    }
+}
+
+/// The accounts, as last read or written.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    access: Access,
+    known: Mutex<Fresh<Known>>,
+    /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
+    /// time: how long a look takes says nothing of what is stored.
+    by_hash: RwLock<HashMap<Hash, Who>>,
+    built_in: Option<(Hash, Who)>,
+}
+
+impl Accounts {
+    /// With the built-in admin of the configuration, if it has one.
+    pub(crate) fn new(access: Access, admin: Option<&(String, String)>) -> Self {
+        let built_in = admin.map(|(name, token)| {
+            (
+                token_hash(token),
+                Who {
+                    name: name.clone(),
+                    role: Role::Admin,
+                    hosts: HostNames::all(),
+                    vip: true,
+                    open: false,
+                },
+            )
+        });
+        Self {
+            access,
+            known: Mutex::default(),
+            by_hash: RwLock::default(),
+            built_in,
+        }
+    }
+
+    /// Reads all accounts anew.
+    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
+        let docs = store.list_docs(DocKind::Account).await?;
+        let read = docs.into_iter().map(|doc| {
+            let known = Known::of(&doc.id, &doc.body);
+            (doc.id, doc.version, known)
+        });
+        self.update(|known| known.listed(read.collect()));
+        Ok(())
+    }
+
+    /// The limits of one.
+    pub(crate) fn limits_of(&self, account: &str) -> Limits {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .get(account)
+            .map(|known| known.limits)
+            .unwrap_or_default()
+    }
+
+    /// The limits of those that have any.
+    pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = known.iter().map(|(name, known)| (name, known.limits));
+        let limits = limits.filter(|(_, limits)| !limits.is_none());
+        limits
+            .map(|(name, limits)| (name.clone(), limits))
+            .collect()
+    }
+
+    /// Takes over what this replica wrote, at once.
+    pub(crate) fn wrote(&self, written: &Written) {
+        let known = Known::of(&written.view.my_account, &written.body);
+        self.update(|all| all.wrote(&written.view.my_account, written.version, Some(known)));
+    }
+
+    fn update<R>(&self, work: impl FnOnce(&mut Fresh<Known>) -> R) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut known);
+        let by_hash = known
+            .iter()
+            .filter_map(|(_, known)| Some((known.hash?, known.who.clone())));
+        *self.by_hash.write().unwrap_or_else(PoisonError::into_inner) = by_hash.collect();
+    }
+
+    /// Who sent this.
+    pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, Refusal> {
+        if self.access == Access::Open {
+            return Ok(Who::open(
+                credentials.account.as_deref().unwrap_or_default(),
+            ));
+        }
+        let refuse = |message: &str| {
+            Err(Refusal::new(
+                ErrorCode::Unauthorized,
+                message,
+                "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME",
+            ))
+        };
+        let Some(token) = &credentials.token else {
+            return refuse("no token was sent");
+        };
+        let hash = token_hash(token);
+        let built_in = self
+            .built_in
+            .as_ref()
+            .filter(|(known, _)| *known == hash)
+            .map(|(_, who)| who.clone());
+        let stored = || {
+            let by_hash = self.by_hash.read().unwrap_or_else(PoisonError::into_inner);
+            by_hash.get(&hash).cloned()
+        };
+        let Some(who) = built_in.or_else(stored) else {
+            return refuse("the token is not known");
+        };
+        if who.role == Role::Unknown {
+            return Err(Refusal::new(
+                ErrorCode::Forbidden,
+                format!(
+                    "account '{}' has a role that this replica does not know",
+                    who.name
+                ),
+                "a newer version gave it: upgrade all replicas, or ask an admin for another role",
+            ));
+        }
+        match &credentials.account {
+            Some(account) if *account != who.name && !who.is_admin() => {
+                refuse("the token belongs to another account than my_account says")
+            }
+            _ => Ok(who),
+        }
+    }
+
+    /// Whether these are the credentials of somebody; in an open lab everybody's are.
+    pub(crate) fn knows(&self, credentials: &Credentials) -> bool {
+        let token = Credentials {
+            token: credentials.token.clone(),
+            account: None,
+        };
+        self.identify(&token).is_ok()
+    }
+
+    /// Who an account is, as it is now; for what it asked for before. `None`: there is no such account any more.
+    pub(crate) fn named(&self, name: &str) -> Option<Who> {
+        if self.access == Access::Open {
+            return Some(Who::open(name));
+        }
+        let built_in = self.built_in.as_ref().map(|(_, who)| who);
+        let built_in = built_in.filter(|who| who.name == name).cloned();
+        let known = || {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(name).map(|known| known.who.clone())
+        };
+        built_in.or_else(known)
+    }
+
+    /// Says of each testbox account that names no hosts what that means.
+    pub(crate) fn warn_of_unnamed_hosts(&self) {
+        if !self.tokens_needed() {
+            return;
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (account, Known { who, .. }) in known.iter() {
+            if who.role == Role::Testbox && who.hosts.is_unsaid() {
+                tracing::warn!(
+                    account,
+                    "this testbox account names no hosts, so its token is good for every host (hint: fairlead account add NAME --hosts 'PATTERN')"
+                );
+            }
+        }
+    }
+
+    /// What is known of who asks, for itself.
+    pub(crate) fn view_of(&self, who: &Who) -> AccountView {
+        AccountView {
+            my_account: who.name.clone(),
+            role: who.role.as_str().to_owned(),
+            vip: who.may_use_vip(),
+            limits: self.limits_of(&who.name),
+            ..AccountView::default()
+        }
+    }
+
+    /// Whether tokens are needed.
+    pub(crate) fn tokens_needed(&self) -> bool {
+        self.access == Access::Tokens
+    }
+}
+
+pub(crate) fn who_of(name: &str, body: &Value) -> Who {
+    Who {
+        name: name.to_owned(),
+        role: Role::of(&role_of(body)),
+        hosts: HostNames::of(body),
+        vip: body.get("vip").and_then(Value::as_bool).unwrap_or(false),
+        open: false,
+    }
+}
+
+/// An account that was just stored.
+pub(crate) struct Written {
+    /// For who asked.
+    pub(crate) view: AccountView,
+    pub(crate) version: Version,
+    pub(crate) body: Value,
+}

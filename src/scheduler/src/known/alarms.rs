@@ -1,0 +1,9 @@
+//! Waiting jobs that must soon be looked at, by time.
+
+use fairlead_job::JobId;
+use fairlead_store::StoredJob;
+
+use crate::storage::due_queue::Book;
+
+/// Alarms that ring soon, by when this replica looks, UTC epoch ms.
+pub(crate) type Alarms = Book<JobId, StoredJob>;

@@ -1,0 +1,80 @@
+//! Clusters to look at now.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::{JobId, Stage};
+use fairlead_store::JobState;
+use tokio::sync::Notify;
+
+use crate::lifecycle::cluster::View;
+
+/// Clusters to look at now: the head, and all jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Clusters {
+    due: Mutex<BTreeMap<JobId, Vec<JobId>>>,
+    pub(crate) is_due: Notify,
+    pub(crate) partial: PartialClusters,
+}
+
+impl Clusters {
+    /// A job's state was written by this replica: its peers may have something to do.
+    pub(crate) fn stirred(&self, state: &JobState) {
+        let matters = matches!(state.stage, Stage::Submit | Stage::WaitPeer);
+        if !matters && !state.stage.is_terminal() {
+            return;
+        }
+        if let Some((head, jobs)) = of(state) {
+            let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+            due.insert(head, jobs);
+            self.is_due.notify_one();
+        }
+    }
+
+    pub(crate) fn take(&self) -> BTreeMap<JobId, Vec<JobId>> {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut due)
+    }
+}
+
+/// The head and the jobs of the cluster that a job belongs to.
+pub(crate) fn of(state: &JobState) -> Option<(JobId, Vec<JobId>)> {
+    let place = state.cluster.as_ref()?;
+    Some((place.head()?, place.jobs.clone()))
+}
+
+/// Since when clusters of which some nodes have a testbox and others none are so, as this replica sees it and by its own
+/// clock: those of the replicas differ. By head: the round, and when it was first seen so.
+#[derive(Debug, Default)]
+pub(crate) struct PartialClusters(Mutex<BTreeMap<JobId, (u32, Millis)>>);
+
+impl PartialClusters {
+    /// What all jobs of a cluster are, with how long its missing jobs have been waited for.
+    pub(crate) fn complete(&self, view: View, now: Millis) -> View {
+        let (head, round) = view.partial_round();
+        view.waiting_since(self.since(head, round, now), now)
+    }
+
+    /// Since when this round was seen so; no round: it is not.
+    fn since(&self, head: JobId, half: Option<u32>, now: Millis) -> Option<Millis> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(round) = half else {
+            all.remove(&head);
+            return None;
+        };
+        let known = all.entry(head).or_insert((round, now));
+        if known.0 != round {
+            *known = (round, now);
+        }
+        Some(known.1)
+    }
+
+    /// Forgets all clusters but these: no testbox has a job of the others.
+    pub(crate) fn keep(&self, held: &BTreeMap<JobId, Vec<JobId>>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|head, _| held.contains_key(head));
+    }
+}

@@ -1,0 +1,174 @@
+//! Hosts that get no new job: cordoned by an admin, or suspect.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
+
+use dashmap::DashMap;
+use fairlead_api::ClosedView;
+use fairlead_job::JobId;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::{
+    base::{clock::utc_text, names::HEALTH_CHECK},
+    storage::doc_cache::Fresh,
+};
+
+/// Longest reason kept, characters.
+pub(crate) const REASON_MAX: usize = 300;
+
+/// How many accounts must have had failures on a host before it is suspect: one may have broken jobs.
+pub(crate) const ACCOUNTS_MIN: usize = 2;
+
+/// Why a host gets no new job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum How {
+    /// An admin closed it.
+    Cordon,
+    /// An admin empties it: the same, and people are told when it is empty.
+    Drain,
+    /// It failed jobs of several accounts in a row.
+    Suspect,
+}
+
+/// A closed host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Closure {
+    pub(crate) how: How,
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) at_ms: u64,
+    /// Of a suspect host: the health check that was made last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check: Option<Check>,
+}
+
+impl Closure {
+    /// Whether its host gets no job at all.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.how != How::Suspect
+    }
+
+    /// Whether its host gets jobs of this account all the same.
+    pub(crate) fn serves(&self, account: &str) -> bool {
+        !self.is_shut() && account == HEALTH_CHECK
+    }
+
+    /// The word for its host's state, with so many jobs left on it.
+    pub(crate) fn state(&self, jobs: usize) -> &'static str {
+        match (self.how, jobs) {
+            (How::Cordon, _) => "cordoned",
+            (How::Drain, 0) => "drained",
+            (How::Drain, _) => "draining",
+            (How::Suspect, _) => "suspect",
+        }
+    }
+
+    /// Why its host gets no job, in one sentence.
+    pub(crate) fn words(&self) -> String {
+        let why = if self.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", self.reason)
+        };
+        let what = match self.how {
+            How::Cordon => "it was cordoned",
+            How::Drain => "it is drained",
+            How::Suspect => "it is suspect and was put aside",
+        };
+        let since = format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms));
+        if self.is_shut() {
+            return since;
+        }
+        let last = self.check.map_or(String::new(), |check| {
+            format!("; number {} is job {}", check.number, check.job_id)
+        });
+        format!("{since}; a health check that passes gives it back (account {HEALTH_CHECK}){last}")
+    }
+
+    pub(crate) fn view(&self) -> ClosedView {
+        ClosedView {
+            how: json!(self.how).as_str().unwrap_or_default().to_owned(),
+            reason: self.reason.clone(),
+            by: self.by.clone(),
+            at_ms: self.at_ms,
+            check_job: self.check.map(|check| check.job_id.to_string()),
+        }
+    }
+}
+
+/// Failures of a host in a row that were the machine's.
+#[derive(Debug, Default)]
+pub(crate) struct Streak {
+    pub(crate) failures: u32,
+    pub(crate) accounts: BTreeSet<String>,
+    /// When the last of them was over: what began before is the same trouble.
+    pub(crate) over_ms: u64,
+}
+
+/// Closed hosts, and what may become one.
+#[derive(Debug)]
+pub(crate) struct Closures {
+    known: Mutex<Fresh<Closure>>,
+    /// Raised when any changes.
+    pub(crate) changes: watch::Sender<u64>,
+    pub(crate) streaks: DashMap<String, Streak>,
+    /// Hosts to be closed, and why.
+    pub(crate) suspects: Mutex<BTreeMap<String, String>>,
+}
+
+impl Default for Closures {
+    fn default() -> Self {
+        Self {
+            known: Mutex::default(),
+            changes: watch::Sender::new(0),
+            streaks: DashMap::new(),
+            suspects: Mutex::default(),
+        }
+    }
+}
+
+impl Closures {
+    /// How a host is closed, if it is.
+    pub(crate) fn of(&self, host: &str) -> Option<Closure> {
+        self.with(|known| known.get(host).cloned())
+    }
+
+    /// Whether a host gets no job at all.
+    pub(crate) fn is_shut(&self, host: &str) -> bool {
+        self.with(|known| known.get(host).is_some_and(Closure::is_shut))
+    }
+
+    /// Whether a host gets health checks alone.
+    pub(crate) fn is_suspect(&self, host: &str) -> bool {
+        self.with(|known| known.get(host).is_some_and(|known| !known.is_shut()))
+    }
+
+    /// The hosts that get health checks alone.
+    pub(crate) fn suspects(&self) -> Vec<String> {
+        self.with(|known| {
+            let suspects = known.iter().filter(|(_, closure)| !closure.is_shut());
+            suspects.map(|(host, _)| host.clone()).collect()
+        })
+    }
+
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Fresh<Closure>) -> R) -> R {
+        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
+
+/// The health check that was made last for a suspect host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Check {
+    pub(crate) job_id: JobId,
+    /// Which it is of this host, from 1.
+    pub(crate) number: u32,
+}

@@ -1,0 +1,141 @@
+//! Jobs that wait for others, by what they wait for: which of them to look at when a job has changed. The store has
+//! the truth; this finds it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::JobId;
+use fairlead_store::JobState;
+
+use crate::lifecycle::wait_on::conditions_of;
+
+/// A job that was read as one that waits no more is looked at once more after so long, ms: a write that the store never
+/// acknowledged can be read for a while, and vanish.
+pub(crate) const VANISHES_MS: u64 = 60_000;
+
+/// How a dependant was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// It waits on.
+    Waits,
+    /// It was read as one that does not.
+    SeemsOver,
+    /// It does not: the store acknowledged it to this replica.
+    Over,
+}
+
+/// By what is waited for: who waits, and since when it seems that it does not.
+type Known = BTreeMap<JobId, BTreeMap<JobId, Option<Millis>>>;
+
+/// Jobs that wait for others.
+#[derive(Debug, Default)]
+pub(crate) struct Dependants(Mutex<Known>);
+
+impl Dependants {
+    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Remembers a job that waits, if it does.
+    pub(crate) fn add(&self, child: &JobState) {
+        for condition in conditions_of(child).into_iter().flatten() {
+            self.with(|known| {
+                let children = known.entry(condition.job).or_default();
+                children.insert(child.job_id, None);
+            });
+        }
+    }
+
+    /// Those to look at when this job has changed, or when it is time to.
+    pub(crate) fn of(&self, parent: JobId, now: Millis) -> Vec<JobId> {
+        let is_due = |since: &Option<Millis>| since.is_none_or(|since| is_past(since, now));
+        self.with(|known| {
+            let children = known.get(&parent).into_iter().flatten();
+            let due = children.filter(|(_, since)| is_due(since));
+            due.map(|(child, _)| *child).collect()
+        })
+    }
+
+    /// All that is waited for.
+    pub(crate) fn parents(&self) -> Vec<JobId> {
+        self.with(|known| known.keys().copied().collect())
+    }
+
+    /// One of those was looked at.
+    pub(crate) fn looked(&self, parent: JobId, child: JobId, how: Looked, now: Millis) {
+        self.with(|known| {
+            let Some(children) = known.get_mut(&parent) else {
+                return;
+            };
+            let Some(since) = children.get_mut(&child) else {
+                return;
+            };
+            match (how, *since) {
+                (Looked::Waits, _) => *since = None,
+                (Looked::SeemsOver, None) => *since = Some(now),
+                (Looked::SeemsOver, Some(at)) if !is_past(at, now) => {}
+                (Looked::SeemsOver | Looked::Over, _) => {
+                    children.remove(&child);
+                }
+            }
+            if children.is_empty() {
+                known.remove(&parent);
+            }
+        });
+    }
+}
+
+fn is_past(since: Millis, now: Millis) -> bool {
+    since.0.saturating_add(VANISHES_MS) <= now.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::state;
+    use fairlead_dispatch::Millis;
+    use fairlead_job::JobId;
+    use fairlead_store::JobState;
+
+    #[test]
+    fn what_was_only_read_is_looked_at_once_more_before_it_is_forgotten() {
+        let (parent, child) = (JobId::new(1), JobId::new(9));
+        let all = Dependants::default();
+        all.add(&JobState {
+            waits: Some(json!({"wait_on": {"1": null}})),
+            ..state(9)
+        });
+        let due = |now| all.of(parent, Millis(now));
+        let looked = |how, now| all.looked(parent, child, how, Millis(now));
+        assert_eq!(due(0), [child]);
+        looked(Looked::SeemsOver, 10);
+        assert_eq!(due(20), []);
+        // Told of again: it waits.
+        looked(Looked::Waits, 20);
+        assert_eq!(due(30), [child]);
+        looked(Looked::SeemsOver, 40);
+        looked(Looked::SeemsOver, 50);
+        assert_eq!(
+            (due(40 + VANISHES_MS - 1), due(40 + VANISHES_MS)),
+            (vec![], vec![child])
+        );
+        looked(Looked::SeemsOver, 40 + VANISHES_MS);
+        assert_eq!(all.parents(), []);
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_forgotten_at_once() {
+        let all = Dependants::default();
+        all.add(&JobState {
+            waits: Some(json!({"wait_on": {"1": null, "2": null}})),
+            ..state(9)
+        });
+        all.looked(JobId::new(1), JobId::new(9), Looked::Over, Millis(0));
+        assert_eq!(all.parents(), [JobId::new(2)]);
+    }
+}

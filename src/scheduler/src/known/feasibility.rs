@@ -1,0 +1,47 @@
+//! Which shapes of jobs a host can run: answers that are remembered for a minute.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_store::JobState;
+
+/// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
+pub(crate) const REMEMBER_MS: u64 = 60_000;
+
+/// Most shapes that are remembered.
+pub(crate) const SHAPES_MAX: usize = 10_000;
+
+/// What a job wants of a host: jobs that want the same share an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wants {
+    pub(crate) keys: Vec<String>,
+    pub(crate) arch: String,
+    pub(crate) memory_mb: u32,
+    pub(crate) tags: Vec<String>,
+    pub(crate) devices: Vec<String>,
+}
+
+impl Wants {
+    pub(crate) fn of(state: &JobState) -> Self {
+        Self {
+            keys: state.host_keys.clone(),
+            arch: state.arch.clone(),
+            memory_mb: state.memory_mb,
+            tags: state.tags.clone(),
+            devices: state.devices.clone(),
+        }
+    }
+}
+
+/// Shapes of jobs that some host could run, and since when that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Fits(Mutex<HashMap<Wants, Millis>>);
+
+impl Fits {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut HashMap<Wants, Millis>) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,108 @@
+//! Whose turn it is at each host, as this replica last saw it.
+
+use dashmap::DashMap;
+use fairlead_api::Grant;
+use fairlead_job::JobId;
+use fairlead_store::Version;
+use serde::{Deserialize, Serialize};
+
+/// The document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TurnDoc {
+    pub(crate) session: String,
+    pub(crate) request: u64,
+    /// Names this very turn: a request that is repeated has another one.
+    pub(crate) turn: String,
+    /// The run of the replica that serves it.
+    pub(crate) replica: String,
+    /// Whether jobs were handed out for this very request: then it is repeated, and gets no others.
+    #[serde(default)]
+    pub(crate) answered: bool,
+    /// The last request of this session for which jobs were handed out; 0: none.
+    #[serde(default)]
+    pub(crate) handed: u64,
+    /// Jobs that were handed out and may still be the host's.
+    #[serde(default)]
+    pub(crate) jobs: Vec<JobId>,
+    /// Earlier sessions, newest last.
+    #[serde(default)]
+    pub(crate) past: Vec<String>,
+    /// Until when the host is heard of again if it lives, UTC epoch ms.
+    #[serde(default)]
+    pub(crate) alive_ms: u64,
+    /// Which agent has the host; empty: it did not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) instance: String,
+}
+
+/// A document as it was read or written.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) version: Version,
+    pub(crate) doc: TurnDoc,
+}
+
+/// The right to serve one request of a host.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) host: String,
+    pub(crate) known: Known,
+    /// Whether the host began a new session with it.
+    pub(crate) new_session: bool,
+}
+
+impl Turn {
+    /// The version of the host's document with which it was taken.
+    pub(crate) fn version(&self) -> Version {
+        self.known.version
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// In which session of the host.
+    pub(crate) fn session(&self) -> &str {
+        &self.known.doc.session
+    }
+
+    /// Whether jobs were handed out for this very request before.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.known.doc.answered
+    }
+
+    /// Jobs that were handed to the host, as far as its document says.
+    pub(crate) fn jobs(&self) -> &[JobId] {
+        &self.known.doc.jobs
+    }
+
+    /// Whether jobs were handed out in an answer that the host had not read when it asked: its last one was the
+    /// `seen`th.
+    pub(crate) fn has_unread(&self, seen: u64) -> bool {
+        self.known.doc.handed > seen
+    }
+
+    /// The store keeps no history: these lines do, of who got what, when and from which replica.
+    pub(crate) fn log(&self, grants: &[Grant]) {
+        let TurnDoc {
+            session, request, ..
+        } = &self.known.doc;
+        for grant in grants {
+            tracing::info!(
+                target: "fairlead::grant",
+                host = self.host,
+                session,
+                request,
+                job_id = grant.job_id,
+                attempt = grant.attempt,
+                claim_token = grant.claim_token,
+                "granted"
+            );
+        }
+    }
+}
+
+/// What this replica wrote last, by host.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(pub(crate) DashMap<String, Known>);

@@ -1,0 +1,268 @@
+//! Hosts as registered and as last heard.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use fairlead_api::ErrorCode;
+use fairlead_dispatch::{About, Millis};
+use fairlead_job::TboxType;
+use fairlead_store::{DocKind, JobStore, StoreError};
+use serde_json::{Value, json};
+
+use crate::base::errors::{Refusal, excerpt};
+
+/// Most hosts a replica keeps in mind.
+const HOSTS_MAX: usize = 50_000;
+
+/// Memory of a hw box that never said how much it has, MB.
+pub(crate) const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
+
+/// One host.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Host {
+    pub(crate) kinds: Vec<TboxType>,
+    pub(crate) arch: String,
+    pub(crate) group: String,
+    pub(crate) memory_mb: u32,
+    pub(crate) free_memory_mb: u32,
+    pub(crate) tags: Vec<String>,
+    pub(crate) devices: Vec<String>,
+    pub(crate) cache_dirs: Vec<String>,
+    /// How its agent keeps jobs apart, as it said.
+    pub(crate) isolation: String,
+    /// Which agent it is, as it said.
+    pub(crate) instance: String,
+    /// MAC addresses, lower case, colons.
+    pub(crate) macs: Vec<String>,
+    /// How many of its requests wait now.
+    pub(crate) waiting: u32,
+    /// Last heard of, by our own clock; `None` since this replica started.
+    pub(crate) seen: Option<Millis>,
+    /// The same for people.
+    pub(crate) seen_ms: u64,
+    /// What the engine was told of it last.
+    pub(crate) about: Arc<About>,
+    /// Whether the store is known to have it as it is here.
+    pub(crate) stored: bool,
+}
+
+impl Host {
+    /// Host keys that it offers.
+    pub(crate) fn keys(&self, name: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        for kind in &self.kinds {
+            let kind_name = kind.as_str();
+            keys.push(format!("{kind_name}.{}", self.arch));
+            if *kind == TboxType::Hw {
+                keys.push(format!("hw@{name}"));
+                if self.group != name {
+                    keys.push(format!("hw@{}", self.group));
+                }
+            } else {
+                keys.push(format!("{kind_name}.{}@{name}", self.arch));
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    pub(crate) fn to_doc(&self) -> Value {
+        json!({
+            "kinds": self.kinds, "arch": self.arch, "group": self.group, "memory_mb": self.memory_mb,
+            "tags": self.tags, "devices": self.devices, "mac_addr": self.macs, "seen_ms": self.seen_ms,
+            "isolation": self.isolation,
+        })
+    }
+
+    pub(crate) fn from_doc(body: &Value) -> Self {
+        let list = |name: &str| -> Vec<String> {
+            let items = body.get(name).and_then(Value::as_array);
+            items
+                .map(|items| {
+                    items
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(str::to_owned)
+                        .collect()
+                })
+                .unwrap_or_default()
+        };
+        let text = |name: &str| {
+            body.get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Self {
+            kinds: body
+                .get("kinds")
+                .cloned()
+                .and_then(|kinds| serde_json::from_value(kinds).ok())
+                .unwrap_or_default(),
+            arch: text("arch"),
+            group: text("group"),
+            memory_mb: body
+                .get("memory_mb")
+                .and_then(Value::as_u64)
+                .and_then(|mb| u32::try_from(mb).ok())
+                .unwrap_or(0),
+            tags: list("tags"),
+            devices: list("devices"),
+            macs: list("mac_addr"),
+            isolation: text("isolation"),
+            seen_ms: body.get("seen_ms").and_then(Value::as_u64).unwrap_or(0),
+            ..Self::default()
+        }
+    }
+}
+
+/// The group of a host that names none: its name up to `--`.
+pub(crate) fn group_of(name: &str) -> &str {
+    name.split_once("--").map_or(name, |(group, _)| group)
+}
+
+/// All hosts.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts(pub(crate) DashMap<String, Host>);
+
+impl Hosts {
+    /// Reads what is registered; what a host said here itself is newer.
+    pub(crate) async fn load(&self, store: &dyn JobStore) -> Result<(), StoreError> {
+        for doc in store.list_docs(DocKind::Host).await? {
+            let registered = Host::from_doc(&doc.body);
+            let heard_here = |known: &Host| known.seen_ms >= registered.seen_ms;
+            if !self.0.get(&doc.id).is_some_and(|known| heard_here(&known)) {
+                self.update_known(&doc.id, registered);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the engine is told of a host: the same reference as long as it is the same, so that the engine need
+    /// not compare it.
+    pub(crate) fn about(&self, name: &str, about: About) -> Arc<About> {
+        let Some(mut known) = self.0.get_mut(name) else {
+            return Arc::new(about);
+        };
+        if *known.about != about {
+            known.about = Arc::new(about);
+        }
+        Arc::clone(&known.about)
+    }
+
+    /// What another replica knows of a host is news here.
+    pub(crate) fn update_known(&self, name: &str, registered: Host) {
+        let mut known = self.0.entry(name.to_owned()).or_default();
+        *known = Host {
+            waiting: known.waiting,
+            seen: known.seen,
+            about: std::mem::take(&mut known.about),
+            stored: true,
+            ..registered
+        };
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Host> {
+        self.0.get(name).map(|host| host.clone())
+    }
+
+    /// Refuses a host too many.
+    pub(crate) fn check_room(&self, name: &str) -> Result<(), Refusal> {
+        if self.0.len() < HOSTS_MAX || self.0.contains_key(name) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::TooMany,
+            format!("{HOSTS_MAX} hosts are known already"),
+            "start another lab, or delete hosts that are gone",
+        ))
+    }
+
+    /// Changes what is known; makes it known if there is room.
+    pub(crate) fn update<R>(
+        &self,
+        name: &str,
+        work: impl FnOnce(&mut Host) -> R,
+    ) -> Result<R, Refusal> {
+        self.check_room(name)?;
+        Ok(work(&mut self.0.entry(name.to_owned()).or_default()))
+    }
+
+    /// Counts a waiting request of it up (`true`) or down.
+    pub(crate) fn count_waiting(&self, name: &str, up: bool) {
+        if let Some(mut host) = self.0.get_mut(name) {
+            host.waiting = if up {
+                host.waiting.saturating_add(1)
+            } else {
+                host.waiting.saturating_sub(1)
+            };
+        }
+    }
+
+    /// The host with this MAC address.
+    pub(crate) fn by_mac(&self, mac: &str) -> Option<String> {
+        let mac = canonical_mac(mac);
+        self.0
+            .iter()
+            .find(|host| host.macs.contains(&mac))
+            .map(|host| host.key().clone())
+    }
+
+    /// Another host that has one of these addresses.
+    pub(crate) fn owner_of(&self, macs: &[String], but: &str) -> Option<(String, String)> {
+        self.0
+            .iter()
+            .filter(|host| host.key() != but)
+            .find_map(|host| {
+                let mac = macs.iter().find(|mac| host.macs.contains(mac))?;
+                Some((mac.clone(), host.key().clone()))
+            })
+    }
+
+    /// Looks at each of them.
+    pub(crate) fn each(&self, mut look: impl FnMut(&str, &Host)) {
+        let all = self.0.iter();
+        all.for_each(|host| look(host.key(), host.value()));
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.0.iter().map(|host| host.key().clone()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// `52:54:00:12:34:56` for any common spelling.
+pub(crate) fn canonical_mac(text: &str) -> String {
+    text.to_ascii_lowercase().replace('-', ":")
+}
+
+/// Reads kinds: `hw` alone, or `vm` and/or `dc`.
+pub(crate) fn kinds(items: &[String]) -> Result<Vec<TboxType>, Refusal> {
+    let mut kinds = Vec::new();
+    for item in items {
+        let known = [TboxType::Hw, TboxType::Vm, TboxType::Dc]
+            .into_iter()
+            .find(|kind| kind.as_str() == item);
+        let Some(kind) = known else {
+            let shown = excerpt(item);
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("kinds: '{shown}' is none"),
+                "hw alone, or vm and/or dc",
+            ));
+        };
+        kinds.push(kind);
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.is_empty() {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            "kinds: empty",
+            "hw alone, or vm and/or dc",
+        ));
+    }
+    Ok(kinds)
+}

@@ -1,0 +1,27 @@
+//! What this replica believes: plain structs without a store and without a clock.
+
+pub(crate) mod accounts;
+pub(crate) mod alarms;
+pub(crate) mod changes;
+pub(crate) mod clusters;
+pub(crate) mod cordons;
+pub(crate) mod dependants;
+pub(crate) mod feasibility;
+pub(crate) mod host_turns;
+pub(crate) mod hosts;
+pub(crate) mod instances;
+pub(crate) mod leases;
+pub(crate) mod limits;
+pub(crate) mod live_jobs;
+pub(crate) mod open_requests;
+pub(crate) mod outbox;
+pub(crate) mod queue_users;
+pub(crate) mod queues;
+pub(crate) mod replicas;
+pub(crate) mod reservations;
+pub(crate) mod seen_versions;
+pub(crate) mod sequences;
+pub(crate) mod timers;
+pub(crate) mod usage;
+pub(crate) mod vanished_writes;
+pub(crate) mod work_request;

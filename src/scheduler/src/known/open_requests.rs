@@ -1,0 +1,125 @@
+//! Requests of hosts that wait for an answer of the engine, by offer and by host.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dashmap::{DashMap, mapref::one::Ref};
+use fairlead_dispatch::{Offer, OfferKey};
+use fairlead_job::JobId;
+use fairlead_store::{JobState, Version};
+use tokio::sync::{Notify, oneshot};
+
+/// Jobs that were claimed for one request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Claimed(Arc<Mutex<Vec<KnownClaim>>>);
+
+impl Claimed {
+    fn lock(&self) -> MutexGuard<'_, Vec<KnownClaim>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, claim: KnownClaim) {
+        self.lock().push(claim);
+    }
+
+    pub(crate) fn take(&self) -> Vec<KnownClaim> {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
+/// A request that waits for the engine's answer.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) offerer: Offerer,
+    pub(crate) offer: Offer,
+    /// Rings when the host should hear something else before there is work.
+    pub(crate) hurry: Arc<Notify>,
+    /// What was claimed for it.
+    pub(crate) claimed: Claimed,
+    pub(crate) answer: oneshot::Sender<Vec<JobId>>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    by_offer: DashMap<OfferKey, Waiter>,
+    by_host: DashMap<String, Vec<OfferKey>>,
+}
+
+impl Waiters {
+    pub(crate) fn len(&self) -> usize {
+        self.by_offer.len()
+    }
+
+    pub(crate) fn get(&self, offer: OfferKey) -> Option<Ref<'_, OfferKey, Waiter>> {
+        self.by_offer.get(&offer)
+    }
+
+    pub(crate) fn insert(&self, waiter: Waiter) {
+        let (key, host) = (waiter.offer.key, waiter.offerer.host.clone());
+        self.by_offer.insert(key, waiter);
+        self.by_host.entry(host).or_default().push(key);
+    }
+
+    pub(crate) fn remove(&self, offer: OfferKey) -> Option<Waiter> {
+        let (key, waiter) = self.by_offer.remove(&offer)?;
+        let host = &waiter.offerer.host;
+        self.by_host.remove_if_mut(host, |_, offers| {
+            offers.retain(|offer| *offer != key);
+            offers.is_empty()
+        });
+        Some(waiter)
+    }
+
+    /// This host's requests are answered now, whether or not there is work.
+    pub(crate) fn hurry_host(&self, host: &str, which: impl Fn(&Offerer) -> bool) {
+        let offers = self.by_host.get(host).map(|offers| offers.clone());
+        for offer in offers.unwrap_or_default() {
+            if let Some(waiter) = self.get(offer).filter(|waiter| which(&waiter.offerer)) {
+                waiter.hurry.notify_one();
+            }
+        }
+    }
+
+    /// The same for all hosts, in the order of their offers.
+    pub(crate) fn hurry(&self, which: impl Fn(&Waiter) -> bool) {
+        let these = self.by_offer.iter();
+        let these = these.filter(|waiter| which(waiter));
+        let mut hurries: Vec<_> = these
+            .map(|waiter| (*waiter.key(), Arc::clone(&waiter.hurry)))
+            .collect();
+        hurries.sort_unstable_by_key(|(offer, _)| *offer);
+        for (_, hurry) in hurries {
+            hurry.notify_one();
+        }
+    }
+}
+
+/// Who asks, as a claim records it.
+#[derive(Debug, Clone)]
+pub(crate) struct Offerer {
+    pub(crate) host: String,
+    pub(crate) group: String,
+    pub(crate) memory_mb: u32,
+    pub(crate) session: String,
+    pub(crate) request: u64,
+    /// Which turn of the host it has.
+    pub(crate) turn: Version,
+}
+
+/// A claim as it was known: the job, its token, and how often it was made sure of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownClaim {
+    pub(crate) id: JobId,
+    pub(crate) token: String,
+    seq: u32,
+}
+
+impl KnownClaim {
+    pub(crate) fn of(state: &JobState) -> Self {
+        Self {
+            id: state.job_id,
+            token: state.claim_token.clone(),
+            seq: state.claim_seq,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Who may use a shared queue, as its document has it.
+
+use fairlead_api::{ErrorCode, QueueUsers};
+use fairlead_dispatch::Policy;
+use serde_json::Value;
+
+use crate::base::{errors::Refusal, names::check_name};
+
+/// The field of a queue's document that says who may use it.
+pub(crate) const USERS: &str = "users";
+
+/// Most accounts that a queue names.
+pub(crate) const USERS_MAX: usize = 1_000;
+
+/// Whether every site has this queue.
+pub(crate) fn is_built_in(queue: &str) -> bool {
+    Policy::default().queues.contains_key(queue)
+}
+
+/// Who may use a queue, as its document says.
+pub(crate) fn users_from(body: &Value) -> Option<QueueUsers> {
+    let said = body.get(USERS)?;
+    // Nonsense opens nothing.
+    Some(serde_json::from_value(said.clone()).unwrap_or(QueueUsers::Own))
+}
+
+/// Who may use a queue after a change of it; `None`: nobody says so.
+pub(crate) fn users_after(
+    queue: &str,
+    known: Option<&Value>,
+    change: Option<&QueueUsers>,
+) -> Option<QueueUsers> {
+    let users = match (change, known) {
+        (Some(users), _) => Some(users.clone()),
+        (None, Some(body)) => users_from(body),
+        (None, None) => Some(QueueUsers::Own),
+    };
+    // A built-in queue is nobody's own: its own rule holds again.
+    users.filter(|users| *users != QueueUsers::Own || !is_built_in(queue))
+}
+
+/// Checks who is to use a queue; each account is named once.
+pub(crate) fn check_users(users: &QueueUsers) -> Result<QueueUsers, Refusal> {
+    let QueueUsers::Named(accounts) = users else {
+        return Ok(users.clone());
+    };
+    let mut accounts = accounts.clone();
+    accounts.sort_unstable();
+    accounts.dedup();
+    for account in &accounts {
+        check_name(USERS, account)?;
+    }
+    let bad = |problem: String| {
+        let hint = "name accounts, or say 'all' for every account, 'own' for the one of its name";
+        Err(Refusal::new(ErrorCode::BadField, problem, hint))
+    };
+    match accounts.len() {
+        0 => bad(format!("{USERS}: the list is empty")),
+        many if many > USERS_MAX => bad(format!("{USERS}: {many} accounts are over {USERS_MAX}")),
+        _ => Ok(QueueUsers::Named(accounts)),
+    }
+}

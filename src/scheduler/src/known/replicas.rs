@@ -1,0 +1,206 @@
+//! Other replicas of this lab, and this one's number, as last read.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::{JobKey, Millis, Peers};
+use fairlead_job::JobId;
+use fairlead_store::{Doc, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A replica whose document did not change for this long is told nothing, ms.
+pub(crate) const SILENT_MS: u64 = 8_000;
+
+/// One whose document did not change for this long is gone: its document and number are removed, ms.
+pub(crate) const GONE_MS: u64 = 60_000;
+
+/// Another replica, as last seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) version: Version,
+    changed: Millis,
+    /// Whether it was seen to change, or spoke to this one: a document alone may be that of a dead one.
+    pub(crate) lives: bool,
+    pub(crate) body: Value,
+}
+
+/// What is known of all replicas.
+#[derive(Debug, Default)]
+pub(crate) struct Replicas(Mutex<Known>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) others: BTreeMap<String, Seen>,
+    /// This run's own document.
+    pub(crate) own: Option<Version>,
+    pub(crate) number: Option<Number>,
+    /// What the engine was told last.
+    pub(crate) told: Option<Peers>,
+}
+
+/// A replica that lives, for people and for hints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Peer {
+    /// One run of it.
+    pub(crate) run: String,
+    pub(crate) name: String,
+    pub(crate) url: String,
+}
+
+impl Replicas {
+    /// The others that live.
+    pub(crate) fn peers(&self, now: Millis) -> Vec<Peer> {
+        self.with(|known| {
+            let live = known
+                .others
+                .iter()
+                .filter(|(id, seen)| !id.starts_with(NUMBER) && is_within(seen, now, SILENT_MS));
+            live.map(|(run, seen)| Peer {
+                run: run.clone(),
+                name: text(&seen.body, "name"),
+                url: text(&seen.body, "url"),
+            })
+            .collect()
+        })
+    }
+
+    /// A replica spoke to this one, perhaps before lists show it.
+    pub(crate) fn heard(&self, peer: &Peer, now: Millis) {
+        self.with(|known| {
+            let seen = known.others.entry(peer.run.clone()).or_insert(Seen {
+                version: Version::default(),
+                changed: now,
+                lives: true,
+                body: json!({ "name": peer.name, "url": peer.url }),
+            });
+            seen.lives = true;
+            seen.changed = seen.changed.max(now);
+        });
+    }
+
+    /// How many live replicas come before this run for a job.
+    pub(crate) fn rank(&self, job: JobId, own: &str, now: Millis) -> usize {
+        self.as_peers(own, now).rank(JobKey(job.get()))
+    }
+
+    /// The replicas that surely live, in the engine's words.
+    pub(crate) fn as_peers(&self, own: &str, now: Millis) -> Peers {
+        let lives =
+            |run: &str| self.with(|known| known.others.get(run).is_some_and(|seen| seen.lives));
+        let others = self.peers(now).into_iter();
+        Peers {
+            own: run_number(own),
+            others: others
+                .filter(|peer| lives(&peer.run))
+                .map(|peer| run_number(&peer.run))
+                .collect(),
+        }
+    }
+
+    /// This replica's number, once it has one.
+    pub(crate) fn number(&self) -> Option<u16> {
+        self.numbered().map(|known| known.value)
+    }
+
+    /// The same, with when that was sure.
+    pub(crate) fn numbered(&self) -> Option<Number> {
+        self.with(|known| known.number)
+    }
+
+    pub(crate) fn set_number(&self, number: Number) {
+        self.with(|known| known.number = Some(number));
+    }
+
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes in a list of all documents; returns those that nobody renews any more, numbers of which the
+    /// owner is gone among them.
+    pub(crate) fn listed(&self, docs: Vec<Doc>, own: &str, now: Millis) -> Vec<(String, Version)> {
+        self.with(|known| {
+            let mut others = BTreeMap::new();
+            for doc in docs.into_iter().filter(|doc| doc.id != own) {
+                let before = known.others.remove(&doc.id);
+                let (changed, lives) = match before {
+                    Some(seen) if seen.version == doc.version => (seen.changed, seen.lives),
+                    before => (now, before.is_some()),
+                };
+                let seen = Seen {
+                    version: doc.version,
+                    changed,
+                    lives,
+                    body: doc.body,
+                };
+                others.insert(doc.id, seen);
+            }
+            // Heard of, and not listed yet.
+            let unlisted = std::mem::take(&mut known.others)
+                .into_iter()
+                .filter(|(_, seen)| seen.version == Version::default())
+                .filter(|(_, seen)| is_within(seen, now, SILENT_MS));
+            others.extend(unlisted);
+            known.others = others;
+            let lives = |run: &str| {
+                let seen = known.others.get(run);
+                run == own || seen.is_some_and(|seen| is_within(seen, now, GONE_MS))
+            };
+            let gone = known.others.iter().filter(|(id, seen)| {
+                let owner = text(&seen.body, "owner");
+                !is_within(seen, now, GONE_MS) && (!id.starts_with(NUMBER) || !lives(&owner))
+            });
+            gone.map(|(id, seen)| (id.clone(), seen.version)).collect()
+        })
+    }
+}
+
+/// A number that all replicas derive alike from a run's name.
+fn run_number(run: &str) -> u64 {
+    let hash = blake3::hash(run.as_bytes());
+    let first = hash.as_bytes().first_chunk::<8>();
+    first.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn is_within(seen: &Seen, now: Millis, ms: u64) -> bool {
+    now.0.saturating_sub(seen.changed.0) <= ms
+}
+
+fn text(body: &Value, name: &str) -> String {
+    let text = body.get(name).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// Begins the ids of the documents that are numbers.
+pub(crate) const NUMBER: &str = "number-";
+
+/// After a pause of this length, ms, the number is looked at before the next id is made. Far less than the time after
+/// which others free it.
+const SURE_MS: u64 = 10_000;
+
+/// A number, and when it was surely this run's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number {
+    pub(crate) value: u16,
+    pub(crate) version: Version,
+    pub(crate) at: Millis,
+    pub(crate) wall_ms: u64,
+}
+
+impl Number {
+    /// Whether it is this run's still: neither clock says that much time has passed.
+    pub(crate) fn is_sure(&self, now: Millis, wall_ms: u64) -> bool {
+        now.0.saturating_sub(self.at.0) <= SURE_MS && wall_ms.abs_diff(self.wall_ms) <= SURE_MS
+    }
+
+    /// The last second that its ids may bear before it is looked at again: nobody else can have had it then.
+    pub(crate) fn until_s(&self) -> u64 {
+        self.wall_ms.saturating_add(SURE_MS) / 1000
+    }
+}
+
+pub(crate) fn document(number: u16) -> String {
+    format!("{NUMBER}{number:02}")
+}

@@ -1,0 +1,77 @@
+//! Sequences whose jobs wait for their turn, by key.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_job::{JobId, Stage};
+use fairlead_store::JobState;
+use serde_json::json;
+use tokio::sync::Notify;
+
+/// One sequence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) account: String,
+    pub(crate) key: String,
+}
+
+impl Key {
+    pub(crate) fn of(state: &JobState) -> Option<Self> {
+        (!state.sequence.is_empty()).then(|| Self {
+            account: state.account.clone(),
+            key: state.sequence.clone(),
+        })
+    }
+
+    /// The document's id.
+    pub(crate) fn id(&self) -> String {
+        let text = json!([self.account, self.key]).to_string();
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    /// A number to choose a replica by.
+    pub(crate) fn number(&self) -> JobId {
+        let bytes = *blake3::hash(self.id().as_bytes()).as_bytes();
+        let (first, _) = bytes.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        JobId::new(u64::from_le_bytes(*first))
+    }
+}
+
+/// The sequences with members that wait, as far as is known here. The store has the truth.
+#[derive(Debug, Default)]
+pub(crate) struct Sequences {
+    known: Mutex<Known>,
+    pub(crate) due: Notify,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) waiting: BTreeSet<Key>,
+    pub(crate) due: BTreeSet<Key>,
+}
+
+impl Sequences {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A job was seen: if it waits for its turn, its sequence is looked at.
+    pub(crate) fn seen(&self, state: &JobState) {
+        if state.stage == Stage::Submit
+            && !state.sequence_turn
+            && let Some(key) = Key::of(state)
+        {
+            self.with(|known| known.waiting.insert(key));
+        }
+    }
+
+    /// A member was stored or ended by this replica: the turn may pass on now.
+    pub(crate) fn stirred(&self, state: &JobState) {
+        if let Some(key) = Key::of(state) {
+            self.with(|known| known.due.insert(key));
+            self.due.notify_one();
+        }
+    }
+}

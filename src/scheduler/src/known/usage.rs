@@ -1,0 +1,58 @@
+//! How much of their limits accounts and queues have used.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::{Limited, Policy};
+
+/// An hour, ms.
+pub(crate) const HOUR_MS: u64 = 3_600_000;
+
+/// Over this time hours are summed up, ms.
+pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
+
+/// What accounts and queues have, as last counted, of those that have limits.
+#[derive(Debug, Default)]
+pub(crate) struct Usage(Mutex<Used>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    pub(crate) waiting: BTreeMap<Whose, u64>,
+    /// How long testboxes had their jobs within a day, ms.
+    pub(crate) spent_ms: BTreeMap<Whose, u64>,
+    /// What the engine was told last.
+    pub(crate) told: Option<Policy>,
+}
+
+/// An account or a queue.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whose {
+    Account(String),
+    Queue(String),
+}
+
+impl Whose {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Account(name) => format!("account '{name}'"),
+            Self::Queue(name) => format!("queue '{name}'"),
+        }
+    }
+}
+
+impl From<&Limited> for Whose {
+    fn from(of: &Limited) -> Self {
+        match of {
+            Limited::Account(name) => Self::Account(name.clone()),
+            Limited::Queue(name) => Self::Queue(name.clone()),
+        }
+    }
+}
+
+impl Usage {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Used) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,49 @@
+//! States that were seen here and that the store does not have.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::JobId;
+use fairlead_store::Version;
+
+/// How long a job must stay older than what was seen, ms: longer than searches lag behind.
+pub(crate) const DOUBT_MS: u64 = 4_000;
+
+/// Most doubts at one time.
+const DOUBTS_MAX: usize = 10_000;
+
+/// Jobs that were read at an older version than was seen, since when.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts(Mutex<BTreeMap<JobId, (Version, Millis)>>);
+
+impl Doubts {
+    /// A job was read at `found`; the newest that was seen of it is `newest`.
+    pub(crate) fn weigh(&self, id: JobId, found: Version, newest: Version, now: Millis) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if found >= newest {
+            all.remove(&id);
+        } else if all.len() < DOUBTS_MAX || all.contains_key(&id) {
+            let doubt = all.entry(id).or_insert((found, now));
+            if doubt.0 != found {
+                *doubt = (found, now);
+            }
+        }
+    }
+
+    pub(crate) fn due(&self, now: Millis) -> Vec<(JobId, Version)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = |since: &Millis| now.0.saturating_sub(since.0) >= DOUBT_MS;
+        let ids: Vec<_> = all
+            .iter()
+            .filter(|(_, (_, since))| due(since))
+            .map(|(id, (version, _))| (*id, *version))
+            .collect();
+        for (id, _) in &ids {
+            all.remove(id);
+        }
+        ids
+    }
+}

@@ -1,0 +1,197 @@
+//! A request of a host for work, checked.
+
+use fairlead_api::{ConsumeRequest, ErrorCode, HeldJob};
+use fairlead_job::{JobId, TboxType};
+use fairlead_store::{JobState, Version};
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    known::{
+        hosts::{Host, group_of, kinds},
+        open_requests::Offerer,
+    },
+};
+
+/// Longest name of an instance, bytes.
+const INSTANCE_MAX: usize = 128;
+/// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
+const ISOLATION_MAX: usize = 32;
+
+/// Checks what a request says of its agent.
+pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
+    let words = [
+        ("instance", &request.instance, INSTANCE_MAX),
+        ("isolation", &request.isolation, ISOLATION_MAX),
+    ];
+    for (field, word, bytes_max) in words {
+        if word.len() > bytes_max || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("{field}: not a word of at most {bytes_max} printable characters"),
+                "see docs/api.md, asking for work",
+            ));
+        }
+    }
+    check_name("arch", &request.arch)
+}
+
+/// Longest time a host may wait for work, seconds.
+pub(crate) const WAIT_S_MAX: u32 = 600;
+
+/// Most jobs in one answer.
+const JOBS_MAX: u32 = 256;
+
+/// Most jobs a host may say it runs.
+pub(crate) const HELD_MAX: usize = 10_000;
+
+/// Most tags, devices or cache directories of a host.
+const LIST_MAX: usize = 1_000;
+
+/// A checked request for work.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) offerer: Offerer,
+    pub(crate) host: Host,
+    pub(crate) jobs_max: u32,
+    pub(crate) wait_s: u32,
+    /// The highest request number whose answer was read.
+    pub(crate) seen: u64,
+    pub(crate) running: Vec<HeldJob>,
+    /// Jobs on their way to it in answers that it had not read, and their memory, MB.
+    pub(crate) owed: Vec<(JobId, u32)>,
+}
+
+impl Ask {
+    pub(crate) fn is_hw(&self) -> bool {
+        self.host.kinds.contains(&TboxType::Hw)
+    }
+
+    /// Whether the host says that it has this attempt of the job.
+    pub(crate) fn names(&self, state: &JobState) -> bool {
+        self.running.iter().any(|held| {
+            held.job_id.parse() == Ok(state.job_id) && held.claim_token == state.claim_token
+        })
+    }
+
+    /// Keeps room for a job that the host gets by an answer which it has not read.
+    pub(crate) fn set_aside(&mut self, state: &JobState) {
+        self.owed.push((state.job_id, state.memory_mb));
+    }
+
+    /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
+    /// first, and the others.
+    pub(crate) fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
+        jobs.sort_by_key(|state| state.job_id);
+        let owed = u32::try_from(self.owed.len()).unwrap_or(u32::MAX);
+        let owed_mb = self.owed.iter().map(|(_, mb)| *mb).sum();
+        let jobs_max = if self.is_hw() { 1 } else { self.jobs_max };
+        let mut room = jobs_max.saturating_sub(owed);
+        let mut free_mb = self.host.free_memory_mb.saturating_sub(owed_mb);
+        jobs.into_iter().partition(|state| {
+            let takes_mb = if self.is_hw() { 0 } else { state.memory_mb };
+            let fits = room > 0 && takes_mb <= free_mb;
+            if fits {
+                room -= 1;
+                free_mb -= takes_mb;
+            }
+            fits
+        })
+    }
+
+    /// Checks what an agent sent.
+    pub(crate) fn of(name: &str, request: ConsumeRequest) -> Result<Self, Refusal> {
+        check_name("host", name)?;
+        let bad = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
+            Err(Refusal::new(
+                ErrorCode::BadField,
+                format!("{field}: {value} is not {expected}"),
+                "see docs/api.md, consume",
+            ))
+        };
+        if !(1..=64).contains(&request.session.len())
+            || !request.session.bytes().all(|b| b.is_ascii_graphic())
+        {
+            return bad(
+                "session",
+                &request.session.escape_default(),
+                "1 to 64 printable characters",
+            );
+        }
+        if request.request == 0 {
+            return bad("request", &0, "counted from 1");
+        }
+        if !(1..=JOBS_MAX).contains(&request.jobs_max) {
+            return bad("jobs_max", &request.jobs_max, "1 to 256");
+        }
+        if request.wait_s > WAIT_S_MAX {
+            return bad("wait_s", &request.wait_s, "0 to 600");
+        }
+        if request.free_memory_mb > request.memory_mb {
+            return bad(
+                "free_memory_mb",
+                &request.free_memory_mb,
+                "at most memory_mb",
+            );
+        }
+        if request.running.len() > HELD_MAX {
+            return bad("running", &request.running.len(), "at most 10,000 jobs");
+        }
+        let lists = [
+            ("tags", &request.tags),
+            ("devices", &request.devices),
+            ("cache_dirs", &request.cache_dirs),
+        ];
+        for (field, list) in lists {
+            if list.len() > LIST_MAX || list.iter().any(|item| item.is_empty() || item.len() > 256)
+            {
+                return bad(field, &list.len(), "at most 1,000 texts of 1 to 256 bytes");
+            }
+        }
+        check_agent(&request)?;
+        let kinds = kinds(&request.kinds)?;
+        if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
+            return bad(
+                "kinds",
+                &request.kinds.join(","),
+                "hw alone, or vm and/or dc",
+            );
+        }
+        let seen = request.read_up_to();
+        let group = if request.group.is_empty() {
+            group_of(name).to_owned()
+        } else {
+            request.group
+        };
+        check_name("group", &group)?;
+        let offerer = Offerer {
+            host: name.to_owned(),
+            group: group.clone(),
+            memory_mb: request.memory_mb,
+            session: request.session,
+            request: request.request,
+            turn: Version::default(),
+        };
+        let host = Host {
+            kinds,
+            arch: request.arch,
+            group,
+            memory_mb: request.memory_mb,
+            free_memory_mb: request.free_memory_mb,
+            tags: request.tags,
+            devices: request.devices,
+            cache_dirs: request.cache_dirs,
+            isolation: request.isolation,
+            instance: request.instance,
+            ..Host::default()
+        };
+        Ok(Self {
+            owed: Vec::new(),
+            offerer,
+            host,
+            jobs_max: request.jobs_max,
+            wait_s: request.wait_s,
+            seen,
+            running: request.running,
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! What time alone makes of a waiting job: it begins, or it has waited too long.
+
+use fairlead_job::{Health, Stage};
+use fairlead_store::JobState;
+
+use crate::lifecycle::attempt::ended;
+
+/// What becomes of a waiting job at `now_ms`; `None`: nothing yet.
+pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
+    if state.stage != Stage::Submit {
+        return None;
+    }
+    let over = |reason: &str| {
+        let health = Health::TimeoutSubmit;
+        Some(ended(state, Stage::Finish, health, now_ms, reason))
+    };
+    if state.finish_by_ms > 0 && state.finish_by_ms <= now_ms {
+        return over("it had not begun by its deadline");
+    }
+    if state.queue_until_ms().is_some_and(|until| until <= now_ms) {
+        let limit_s = state.queue_timeout_s;
+        return over(&format!(
+            "no testbox took it within its queue_timeout of {limit_s} s"
+        ));
+    }
+    if state
+        .elsewhere_until_ms()
+        .is_some_and(|until| until <= now_ms)
+    {
+        return Some(anywhere(state, "no other host took it for an hour"));
+    }
+    if state.ready || state.start_ms == 0 || state.start_ms > now_ms {
+        return None;
+    }
+    Some(begin(
+        JobState {
+            start_ms: 0,
+            ..state.clone()
+        },
+        now_ms,
+    ))
+}
+
+/// Makes a waiting job ready, if it waits for nothing more.
+pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
+    let has_turn = state.sequence.is_empty() || state.sequence_turn;
+    if state.start_ms == 0 && state.waits.is_none() && has_turn {
+        state.ready = true;
+        state.ready_ms = now_ms;
+    }
+    state
+}
+
+/// The state of a job that may run anywhere again, on hosts where it failed, too.
+pub(crate) fn anywhere(state: &JobState, because: &str) -> JobState {
+    let before = if state.reason.is_empty() {
+        String::new()
+    } else {
+        format!("{}; ", state.reason)
+    };
+    JobState {
+        not_on: Vec::new(),
+        reason: format!("{before}{because}: it may run again where it failed"),
+        ..state.clone()
+    }
+}

@@ -1,0 +1,61 @@
+//! Jobs as the engine sees them: facts and running jobs made from stored states.
+
+use fairlead_dispatch::{JobFacts, JobKey, Kind, Millis, Running};
+use fairlead_job::TboxType;
+use fairlead_store::{StoredJob, Version};
+
+/// The engine's view of a waiting job.
+pub(crate) fn facts(job: &StoredJob) -> JobFacts {
+    let state = &job.state;
+    JobFacts {
+        key: JobKey(state.job_id.get()),
+        version: engine_version(job.version),
+        account: state.account.clone(),
+        queue: state.queue.clone(),
+        suite: state.suite.clone(),
+        priority: state.priority,
+        kind: match state.tbox_type {
+            TboxType::Hw => Kind::Hw,
+            TboxType::Vm => Kind::Vm,
+            TboxType::Dc => Kind::Dc,
+        },
+        arch: state.arch.clone(),
+        host_keys: state.host_keys.clone(),
+        memory_mb: state.memory_mb,
+        tags: state.tags.clone(),
+        devices: state.devices.clone(),
+        not_on: state.not_on.clone(),
+        cache_dirs: state.cache_dirs.clone(),
+        timeout_s: state.timeout_s,
+        submitted: Millis(state.ready_ms),
+        not_before: Millis(0),
+    }
+}
+
+/// The engine's view of a job that a host holds.
+pub(crate) fn running(job: &StoredJob) -> Running {
+    let state = &job.state;
+    Running {
+        facts: facts(job),
+        host: state.host.clone(),
+        group: state.host_group.clone(),
+        total_memory_mb: state.host_memory_mb,
+        since: Millis(state.dispatch_ms),
+    }
+}
+
+/// The same version in the engine's words.
+pub(crate) fn engine_version(version: Version) -> fairlead_dispatch::Version {
+    fairlead_dispatch::Version {
+        primary_term: version.primary_term,
+        seq_no: version.seq_no,
+    }
+}
+
+/// The same version in the store's words.
+pub(crate) fn store_version(version: fairlead_dispatch::Version) -> Version {
+    Version {
+        primary_term: version.primary_term,
+        seq_no: version.seq_no,
+    }
+}

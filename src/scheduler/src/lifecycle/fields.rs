@@ -1,0 +1,141 @@
+//! Fields of a job by compass-ci's names, from its state alone.
+
+use fairlead_dispatch::labels;
+use fairlead_job::{Health, Stage};
+use fairlead_store::{Attempt, ClusterPlace, JobState};
+use serde_json::{Map, Value, json};
+
+use crate::base::clock::utc_text;
+
+/// One field by compass-ci's name, from the state alone.
+pub(crate) fn field_of(state: &JobState, name: &str) -> Option<Value> {
+    known(state).shift_remove(name)
+}
+
+pub(crate) fn known(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
+    put("id", json!(state.job_id));
+    put("job_id", json!(state.job_id));
+    put("job_stage", json!(state.stage));
+    put("job_state", json!(state.stage));
+    put("job_health", json!(state.health));
+    put("job_data_readiness", json!(state.data_readiness));
+    put("istage", json!(state.stage.istage()));
+    put("idata_readiness", json!(state.data_readiness.number()));
+    put("my_account", json!(state.account));
+    put("queue", json!(labels::queue_of(&state.queue)));
+    put("priority", json!(state.priority));
+    put("suite", json!(state.suite));
+    put("testbox", json!(state.testbox));
+    put("tbox_group", json!(state.tbox_group));
+    put("tbox_type", json!(state.tbox_type));
+    put("memory_mb", json!(state.memory_mb));
+    put("host_keys", json!(state.host_keys));
+    put("timeout_seconds", json!(state.timeout_s));
+    put("attempt", json!(state.attempt));
+    put("result_root", json!(state.result_root));
+    put("submit_time", json!(utc_text(state.submit_ms)));
+    let texts = [
+        ("queue_label", &state.queue_label),
+        ("category", &state.category),
+        ("params", &state.params),
+        ("arch", &state.arch),
+        ("submit_id", &state.submit_id),
+        ("group_id", &state.group_id),
+        ("host_machine", &state.host),
+        ("reason", &state.reason),
+    ];
+    for (name, text) in texts {
+        if !text.is_empty() {
+            put(name, json!(text));
+        }
+    }
+    if let Some(cause) = state.health.cause() {
+        put("failure", json!(cause.as_str()));
+    }
+    if let Some(stage) = state.last_success_stage {
+        put("last_success_stage", json!(stage));
+    }
+    if let Some(code) = state.exit_code {
+        put("exit_code", json!(code));
+    }
+    if !state.milestones.is_empty() {
+        put("milestones", json!(state.milestones));
+    }
+    if !state.sequence.is_empty() {
+        put("sequence", json!(state.sequence));
+    }
+    if let Some(waits) = &state.waits {
+        put("waits", waits.clone());
+    }
+    if !state.attempts.is_empty() {
+        put("attempts", state.attempts.iter().map(attempt).collect());
+    }
+    view.extend(state.cluster.as_ref().map(cluster).unwrap_or_default());
+    view.extend(times(state));
+    view
+}
+
+/// A node's place among its peers.
+fn cluster(place: &ClusterPlace) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
+    put("cluster_id", json!(place.head()));
+    put("cluster_jobs", json!(place.jobs));
+    put("cluster_round", json!(place.round));
+    put("node_roles", json!(place.roles));
+    if !place.address.is_empty() {
+        put("direct_ips", json!([place.address]));
+    }
+    view
+}
+
+pub(crate) fn attempt(attempt: &Attempt) -> Value {
+    json!({
+        "failure": attempt.health.cause(), "attempt": attempt.attempt, "host_machine": attempt.host, "job_stage": attempt.stage,
+        "job_health": attempt.health, "dispatch_time": utc_text(attempt.dispatch_ms),
+        "end_time": utc_text(attempt.end_ms), "reason": attempt.reason,
+    })
+}
+
+/// When what happened, for what has happened.
+fn times(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
+    let end_name = match state.stage {
+        Stage::Cancel => "cancel_time",
+        Stage::AbortInvalid | Stage::AbortWait | Stage::AbortProvider => "abort_time",
+        _ => "finish_time",
+    };
+    let times = [
+        ("dispatch_time", state.dispatch_ms),
+        ("boot_time", state.boot_ms),
+        ("setup_time", state.setup_ms),
+        ("wait_peer_time", state.wait_peer_ms),
+        ("running_time", state.running_ms),
+        ("post_run_time", state.post_run_ms),
+        ("manual_check_time", state.manual_check_ms),
+        (end_name, state.end_ms),
+        ("deadline_utc", state.deadline_ms),
+        ("start_time", state.start_ms),
+        ("finish_by_time", state.finish_by_ms),
+    ];
+    for (name, ms) in times.into_iter().filter(|(_, ms)| *ms > 0) {
+        view.insert(name.to_owned(), json!(utc_text(ms)));
+    }
+    if state.running_ms > 0 && state.end_ms >= state.running_ms {
+        let seconds = (state.end_ms - state.running_ms) / 1000;
+        view.insert("run_seconds".to_owned(), json!(seconds));
+    }
+    view
+}
+
+/// What made a job end so; empty: it did not end badly.
+pub(crate) fn failure(health: Health) -> String {
+    let cause = health.cause();
+    cause.map_or_else(String::new, |cause| cause.as_str().to_owned())
+}

@@ -1,0 +1,13 @@
+//! The rules of a job's life, pure: a state and a time in, the next state out.
+
+pub(crate) mod alarm;
+pub(crate) mod attempt;
+pub(crate) mod backoff;
+pub(crate) mod cluster;
+pub(crate) mod engine_facts;
+pub(crate) mod fields;
+pub(crate) mod result_paths;
+pub(crate) mod sequence;
+pub(crate) mod stages;
+pub(crate) mod touch;
+pub(crate) mod wait_on;

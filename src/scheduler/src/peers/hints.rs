@@ -1,0 +1,183 @@
+//! Hints between replicas: what was just written here, told to the others at once and without promise.
+//!
+//! A hint holds states as the store acknowledged them, so taking one in is the same as reading it
+//! ([`Core::observe`]). Lost, late or doubled hints do no harm: the store says the same within a second.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fairlead_api::ErrorCode;
+use fairlead_store::{JobState, StoredJob, Version, codec};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::{
+        outbox::{Message, Waiting},
+        replicas::Peer,
+    },
+};
+
+/// Where hints are posted.
+pub(crate) const PATH: &str = "/scheduler/v1/peers/hints";
+/// Largest message that is taken, bytes.
+pub(crate) const BODY_MAX: usize = 8 << 20;
+
+impl Core {
+    /// Tells the other replicas that this one is there, and what was written here, until the replica stops.
+    /// While one message is on its way the next collects.
+    pub(crate) async fn send_hints(self: Arc<Self>) {
+        self.tell_all(Waiting::default()).await;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.outbox.ready.notified() => {}
+            }
+            while let Some(next) = self.outbox.take() {
+                self.tell_all(next).await;
+            }
+        }
+    }
+
+    fn as_peer(&self) -> Peer {
+        Peer {
+            run: self.run.clone(),
+            name: self.config.replica.clone(),
+            url: self.url.clone(),
+        }
+    }
+
+    async fn tell_all(&self, next: Waiting) {
+        let mut peers = self.replicas.peers(self.clock.now());
+        // Whoever had this address before is gone.
+        peers.retain(|peer| peer.url != self.url);
+        if peers.is_empty() {
+            return;
+        }
+        let message = Message::of(next, self.as_peer());
+        let body = match serde_json::to_vec(&message) {
+            Ok(body) => Bytes::from(body),
+            Err(error) => {
+                tracing::error!(%error, "a hint could not be written");
+                return;
+            }
+        };
+        let token = self.sealer.peer_token();
+        let each = peers.iter().map(|peer| {
+            let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
+            async move {
+                self.metrics.hints_sent.inc();
+                if let Err(error) = self.peers.post(&url, token, body).await {
+                    self.metrics.hints_lost.inc();
+                    tracing::debug!(peer = peer.name, error, "a hint was lost");
+                }
+            }
+        });
+        futures_util::future::join_all(each).await;
+    }
+
+    /// Refuses all but the lab's other replicas.
+    pub(crate) fn check_peer(&self, token: Option<&str>) -> Result<(), Refusal> {
+        if token.is_some_and(|token| self.sealer.is_peer_token(token)) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Forbidden,
+            "hints are taken from replicas of this lab only",
+            "nothing else needs to call this",
+        ))
+    }
+
+    /// Takes in a message of another replica.
+    pub(crate) async fn take_hints(&self, token: Option<&str>, body: &[u8]) -> Result<(), Refusal> {
+        self.check_peer(token)?;
+        let bad = |error: &dyn std::fmt::Display| {
+            let hint = "replicas of versions next to each other understand each other";
+            Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
+        };
+        let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
+        self.replicas.heard(&message.from, self.clock.now());
+        self.tell_peers();
+        for job in message.jobs {
+            match codec::decode_text(job.state.get()) {
+                Ok(state) => self.observe_hinted(&stored(state, job.primary_term, job.seq_no)),
+                Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
+            }
+        }
+        for host in &message.hosts {
+            self.host_moved(host);
+        }
+        for queue in &message.queues {
+            self.reread_queue(queue).await?;
+        }
+        Ok(())
+    }
+}
+
+fn stored(state: JobState, primary_term: u64, seq_no: u64) -> StoredJob {
+    StoredJob {
+        state,
+        version: Version {
+            primary_term,
+            seq_no,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        known::outbox::{BATCH_MAX, Outbox, WAITING_MAX},
+        testing::{core, state},
+    };
+
+    fn job(n: u64) -> StoredJob {
+        stored(state(n), 1, n)
+    }
+
+    fn peer() -> Peer {
+        Peer {
+            run: "a.1".to_owned(),
+            name: "a".to_owned(),
+            url: "http://a".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_waits_is_told_in_batches_and_has_a_limit() {
+        let outbox = Outbox::default();
+        assert!(outbox.take().is_none());
+        for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
+            outbox.job(Arc::new(job(n)));
+        }
+        let mut told = 0;
+        while let Some(next) = outbox.take() {
+            assert!(next.jobs.len() <= BATCH_MAX);
+            told += next.jobs.len();
+        }
+        assert_eq!(told, WAITING_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_hint_is_taken_from_a_replica_of_the_lab_and_from_nobody_else() {
+        let (_data, core) = core().await;
+        let outbox = Outbox::default();
+        let mut held = job(5);
+        held.state.stage = fairlead_job::Stage::Running;
+        held.state.host = "h".to_owned();
+        outbox.job(Arc::new(held.clone()));
+        let message = Message::of(outbox.take().unwrap(), peer());
+        let body = serde_json::to_vec(&message).unwrap();
+        let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Forbidden);
+        assert_eq!(core.live.len(), 0);
+        let token = core.sealer.peer_token();
+        core.take_hints(Some(&token), &body).await.unwrap();
+        assert_eq!(*core.live.of_host("h")[0].stored, held);
+        assert_eq!(core.replicas.peers(core.clock.now()), [peer()]);
+        let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
+        assert_eq!(nonsense.body.code, ErrorCode::BadBody);
+    }
+}

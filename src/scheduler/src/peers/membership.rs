@@ -1,0 +1,201 @@
+//! Who else serves this lab: each replica's own small document, renewed every two seconds, and its number.
+//!
+//! A document bears the name of one *run* of a replica, so that a restart never has to wait for its past
+//! self. A replica is thought to live while its document changes, on the reader's own clock. Numbers (they
+//! are part of job ids, see `numbers`) are documents too: whoever creates one has it, until nobody renews its owner.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_dispatch::Event;
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
+use serde_json::json;
+
+use crate::{core::Core, storage::group_commit::only};
+
+/// How often a replica renews its document and reads the others', ms.
+const BEAT_MS: u64 = 2_000;
+
+impl Core {
+    /// Says that this replica is there, learns who else is, and takes a number.
+    pub(crate) async fn join(&self) -> Result<(), StoreError> {
+        self.beat().await?;
+        self.look_around().await?;
+        self.take_a_number().await
+    }
+
+    async fn put_replica(&self, write: DocWrite) -> Result<Version, ItemError> {
+        only(self.store.put_docs(DocKind::Replica, vec![write]).await)
+    }
+
+    /// Tells the engine who lives, if that changed.
+    pub(crate) fn tell_peers(&self) {
+        let peers = self.replicas.as_peers(&self.run, self.clock.now());
+        let news = self.replicas.with(|known| {
+            let news = known.told.as_ref() != Some(&peers);
+            known.told = Some(peers.clone());
+            news
+        });
+        if news {
+            self.engine.tell(Event::PeersChanged(peers));
+        }
+    }
+
+    async fn beat(&self) -> Result<(), StoreError> {
+        let write = DocWrite {
+            id: self.run.clone(),
+            expect: Expect::Any,
+            body: Some(json!({
+                "name": self.config.replica, "url": self.url, "beat_ms": self.clock.wall_ms(),
+                "version": env!("CARGO_PKG_VERSION"), "number": self.replicas.number(),
+            })),
+        };
+        let version = self.put_replica(write).await;
+        let version = version.map_err(|error| StoreError::Unavailable {
+            reason: error.to_string(),
+        })?;
+        self.replicas.with(|known| known.own = Some(version));
+        Ok(())
+    }
+
+    async fn look_around(&self) -> Result<(), StoreError> {
+        let docs = self.store.list_docs(DocKind::Replica).await?;
+        let gone = self.replicas.listed(docs, &self.run, self.clock.now());
+        self.tell_peers();
+        for (id, version) in gone {
+            tracing::info!(replica = id, "it is gone, and forgotten");
+            let write = DocWrite {
+                id,
+                expect: Expect::Version(version),
+                body: None,
+            };
+            // Another replica may have removed it first.
+            let _ = self.put_replica(write).await;
+        }
+        Ok(())
+    }
+
+    /// Renews this replica's document and reads the others', until the replica stops; then takes it away.
+    pub(crate) async fn stay_known(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => break,
+                () = self.clock.sleep(Duration::from_millis(BEAT_MS)) => {}
+            }
+            if let Err(error) = self.be_known().await {
+                tracing::warn!(%error, "this replica could not make itself known");
+            }
+        }
+        self.leave().await;
+    }
+
+    /// Renews this replica's document, makes sure of its number, and reads the others'.
+    pub(crate) async fn be_known(&self) -> Result<(), StoreError> {
+        self.beat().await?;
+        self.look_at_number().await?;
+        self.look_around().await
+    }
+
+    pub(crate) async fn leave(&self) {
+        self.free_number().await;
+        let write = DocWrite {
+            id: self.run.clone(),
+            expect: Expect::Any,
+            body: None,
+        };
+        if let Err(error) = self.put_replica(write).await {
+            tracing::debug!(%error, "this replica's document goes in a minute");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_dispatch::Millis;
+    use fairlead_store::Doc;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::known::replicas::{GONE_MS, NUMBER, Replicas, SILENT_MS};
+
+    fn doc(id: &str, seq_no: u64, body: Value) -> Doc {
+        Doc {
+            id: id.to_owned(),
+            version: Version {
+                primary_term: 1,
+                seq_no,
+            },
+            body,
+        }
+    }
+
+    fn replica(id: &str, seq_no: u64) -> Doc {
+        doc(
+            id,
+            seq_no,
+            json!({"name": id, "url": format!("http://{id}")}),
+        )
+    }
+
+    #[test]
+    fn replicas_live_while_their_documents_change() {
+        let all = Replicas::default();
+        let names = |now| {
+            let peers = all.peers(Millis(now));
+            peers.into_iter().map(|peer| peer.name).collect::<Vec<_>>()
+        };
+        all.listed(
+            vec![replica("a", 1), replica("b", 2), replica("me", 3)],
+            "me",
+            Millis(0),
+        );
+        assert_eq!(names(0), ["a", "b"]);
+        all.listed(
+            vec![replica("a", 9), replica("b", 2), replica("me", 3)],
+            "me",
+            Millis(5_000),
+        );
+        assert_eq!(names(SILENT_MS + 1), ["a"]);
+        let gone = all.listed(
+            vec![replica("a", 10), replica("b", 2)],
+            "me",
+            Millis(GONE_MS + 1),
+        );
+        assert_eq!(
+            gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            ["b"]
+        );
+    }
+
+    #[test]
+    fn a_document_alone_is_no_living_replica() {
+        let all = Replicas::default();
+        let others = |now| all.as_peers("me", Millis(now)).others.len();
+        all.listed(vec![replica("a", 1), replica("dead", 2)], "me", Millis(0));
+        assert_eq!(others(0), 0);
+        all.listed(
+            vec![replica("a", 3), replica("dead", 2)],
+            "me",
+            Millis(2_000),
+        );
+        assert_eq!(others(2_000), 1);
+    }
+
+    #[test]
+    fn a_number_is_free_again_when_its_owner_is_gone_and_not_before() {
+        let all = Replicas::default();
+        let number =
+            |n: u64, owner: &str| doc(&format!("{NUMBER}{n:02}"), n, json!({"owner": owner}));
+        let docs = || vec![number(1, "dead"), number(2, "me"), number(3, "a")];
+        all.listed([docs(), vec![replica("a", 1)]].concat(), "me", Millis(0));
+        let gone = all.listed(
+            [docs(), vec![replica("a", 7)]].concat(),
+            "me",
+            Millis(GONE_MS + 1),
+        );
+        assert_eq!(
+            gone.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            ["number-01"]
+        );
+    }
+}

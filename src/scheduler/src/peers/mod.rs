@@ -1,0 +1,5 @@
+//! Other replicas: membership, numbers, hints.
+
+pub(crate) mod hints;
+pub(crate) mod membership;
+pub(crate) mod numbers;

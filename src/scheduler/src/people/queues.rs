@@ -1,0 +1,288 @@
+//! Queue policies: what admins set, stored as small documents, told to the engine.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::{ErrorCode, QueueChange, QueueView};
+use fairlead_dispatch::{Policy, QueuePolicy, labels};
+use fairlead_store::{DocKind, DocWrite, Expect, Version};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    known::{
+        limits::changed,
+        queue_users::{USERS, check_users, users_after},
+        queues::{BACKGROUND, BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX, set_from},
+    },
+};
+
+/// A queue's document; fields of it that this version does not know stay.
+fn body_of(set: &Set, before: Value) -> Value {
+    let mut fields = match before {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let policy = &set.policy;
+    fields.insert("priority".to_owned(), json!(policy.priority));
+    fields.insert("weight".to_owned(), json!(policy.weight));
+    fields.insert("paused".to_owned(), json!(policy.paused));
+    fields.insert(BACKGROUND.to_owned(), json!(policy.background_per_mille));
+    fields.insert("limits".to_owned(), json!(set.limits));
+    match &set.users {
+        Some(users) => fields.insert(USERS.to_owned(), json!(users)),
+        None => fields.shift_remove(USERS),
+    };
+    Value::Object(fields)
+}
+
+fn check(change: &QueueChange) -> Result<(), Refusal> {
+    if *change == QueueChange::default() {
+        let hint = "say priority, weight, paused, background_permille, users or limits";
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            "nothing to change was said",
+            hint,
+        ));
+    }
+    if let Some(priority) = change.priority.filter(|p| *p > PRIORITY_MAX) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("priority: {priority} is over {PRIORITY_MAX}"),
+            "0 to 9; 9 is served first, 3 is the default",
+        ));
+    }
+    if let Some(weight) = change.weight.filter(|w| !(1..=WEIGHT_MAX).contains(w)) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("weight: {weight} is not 1 to {WEIGHT_MAX}"),
+            "to stop a queue set paused: true",
+        ));
+    }
+    let too_much = |share: &u16| *share > BACKGROUND_MAX;
+    if let Some(share) = change.background_permille.filter(too_much) {
+        return Err(Refusal::new(
+            ErrorCode::BadField,
+            format!("{BACKGROUND}: {share} is over {BACKGROUND_MAX}"),
+            "thousandths of all dispatches, 50 for one of twenty; 0 for none",
+        ));
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Sets what is given of a queue's policy. It acts at once.
+    pub(crate) async fn set_queue(
+        &self,
+        name: &str,
+        change: &QueueChange,
+    ) -> Result<QueueView, Refusal> {
+        self.change_queue(name, change).await?;
+        self.queue_view(name).await
+    }
+
+    /// The same, without a view of it.
+    pub(crate) async fn change_queue(
+        &self,
+        name: &str,
+        change: &QueueChange,
+    ) -> Result<(), Refusal> {
+        check_name("queue", name)?;
+        check(change)?;
+        let known = self.store.get_doc(DocKind::Queue, name).await?;
+        let present = known
+            .as_ref()
+            .map_or_else(|| self.queues.set_of(name), |doc| set_from(&doc.body));
+        let policy = QueuePolicy {
+            priority: change.priority.unwrap_or(present.policy.priority),
+            weight: change.weight.unwrap_or(present.policy.weight),
+            paused: change.paused.unwrap_or(present.policy.paused),
+            background_per_mille: change
+                .background_permille
+                .unwrap_or(present.policy.background_per_mille),
+        };
+        let limits = changed(present.limits, &change.limits)?;
+        let said = change.users.as_ref().map(check_users).transpose()?;
+        let users = users_after(name, known.as_ref().map(|doc| &doc.body), said.as_ref());
+        let (expect, before) = known.map_or((Expect::Absent, Value::Null), |doc| {
+            (Expect::Version(doc.version), doc.body)
+        });
+        let set = Set {
+            policy,
+            limits,
+            users,
+        };
+        let body = body_of(&set, before);
+        let version = self.write_queue(name, expect, Some(body)).await?;
+        self.queue_is(name, version, Some(set));
+        self.outbox.queue(name);
+        Ok(())
+    }
+
+    /// Back to the default policy.
+    pub(crate) async fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
+        check_name("queue", name)?;
+        let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? else {
+            return Err(Refusal::new(
+                ErrorCode::NotFound,
+                format!("nobody set a policy for queue '{name}'"),
+                "queues with work exist by themselves and cannot be deleted",
+            ));
+        };
+        let version = self
+            .write_queue(name, Expect::Version(doc.version), None)
+            .await?;
+        self.queue_is(name, version, None);
+        self.outbox.queue(name);
+        Ok(())
+    }
+
+    fn queue_is(&self, name: &str, version: Version, set: Option<Set>) {
+        self.queues.with(|known| known.wrote(name, version, set));
+        self.tell_policy();
+    }
+
+    /// Another replica changed a queue's policy: reads it in real time.
+    pub(crate) async fn reread_queue(&self, name: &str) -> Result<(), Refusal> {
+        // A deleted one is noticed when all are read.
+        if let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? {
+            self.queue_is(name, doc.version, Some(set_from(&doc.body)));
+        }
+        Ok(())
+    }
+
+    async fn write_queue(
+        &self,
+        name: &str,
+        expect: Expect,
+        body: Option<Value>,
+    ) -> Result<Version, Refusal> {
+        let write = DocWrite {
+            id: name.to_owned(),
+            expect,
+            body,
+        };
+        let outcome = self.store.put_docs(DocKind::Queue, vec![write]).await.pop();
+        Ok(outcome.unwrap_or(Ok(Version::default()))?)
+    }
+
+    async fn queue_view(&self, name: &str) -> Result<QueueView, Refusal> {
+        let found = self
+            .queue_views()
+            .await?
+            .into_iter()
+            .find(|view| view.name == name);
+        found.ok_or_else(|| {
+            Refusal::new(
+                ErrorCode::NotFound,
+                format!("no queue '{name}'"),
+                "list them with GET queues",
+            )
+        })
+    }
+
+    /// All queues: those with a policy and those with work.
+    pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
+        let mut waiting: BTreeMap<String, u64> = BTreeMap::new();
+        for (stored, jobs) in self.store.count(&self.count_of()).await?.queues {
+            // A queue's labels are its own.
+            *waiting
+                .entry(labels::queue_of(&stored).to_owned())
+                .or_default() += jobs;
+        }
+        let reports = self
+            .engine
+            .ask(fairlead_dispatch::Engine::queues)
+            .await
+            .ok_or_else(Refusal::stopping)?;
+        let set = self.queues.set();
+        let mut views = BTreeMap::new();
+        let names = Policy::default()
+            .queues
+            .into_keys()
+            .chain(set.keys().cloned())
+            .chain(waiting.keys().cloned());
+        for name in names.chain(reports.iter().map(|report| report.name.clone())) {
+            let Set {
+                policy,
+                limits,
+                users,
+            } = self.queues.set_of(&name);
+            views.entry(name.clone()).or_insert_with(|| QueueView {
+                priority: policy.priority,
+                weight: policy.weight,
+                paused: policy.paused,
+                background_permille: policy.background_per_mille,
+                waiting: waiting.get(&name).copied().unwrap_or(0),
+                running: 0,
+                share_permille: 0,
+                set: set.contains_key(&name),
+                limits,
+                users,
+                warning: self.queues.warning_of(&name),
+                name,
+            });
+        }
+        for report in reports {
+            if let Some(view) = views.get_mut(&report.name) {
+                view.running = report.running;
+                view.share_permille = report.share_per_mille;
+            }
+        }
+        Ok(views.into_values().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::queues::policy_from;
+
+    #[test]
+    fn classes_and_weights_have_limits() {
+        assert!(
+            check(&QueueChange {
+                priority: Some(10),
+                ..QueueChange::default()
+            })
+            .is_err()
+        );
+        assert!(
+            check(&QueueChange {
+                weight: Some(0),
+                ..QueueChange::default()
+            })
+            .is_err()
+        );
+        assert!(
+            check(&QueueChange {
+                weight: Some(50),
+                priority: Some(9),
+                ..QueueChange::default()
+            })
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn at_most_half_of_all_dispatches_are_kept_for_a_queue() {
+        let change = |share| QueueChange {
+            background_permille: Some(share),
+            ..QueueChange::default()
+        };
+        assert!(check(&change(0)).is_ok() && check(&change(500)).is_ok());
+        let refusal = check(&change(501)).unwrap_err();
+        assert!(refusal.body.message.contains("501 is over 500"));
+    }
+
+    #[test]
+    fn a_damaged_policy_reads_as_the_default() {
+        assert_eq!(
+            policy_from(&json!({"priority": 99, "weight": -1})),
+            QueuePolicy::default()
+        );
+        assert_eq!(policy_from(&json!({"priority": 9})).priority, 9);
+        let kept = |share: u64| policy_from(&json!({ BACKGROUND: share })).background_per_mille;
+        assert_eq!((kept(50), kept(501)), (50, 0));
+    }
+}

@@ -1,0 +1,26 @@
+//! Opens the store that the configuration names.
+
+use std::sync::Arc;
+
+use fairlead_store::{ElasticStore, EmbeddedStore, JobStore};
+
+use crate::{
+    Config, StoreChoice,
+    base::{file_modes::private_folders, start_error::StartError},
+};
+
+pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
+    let data = |cause| StartError::Data {
+        path: config.data_dir.display().to_string(),
+        cause,
+    };
+    private_folders(&config.data_dir).map_err(data)?;
+    Ok(match &config.store {
+        StoreChoice::Embedded => Arc::new(EmbeddedStore::open(&config.data_dir)?),
+        StoreChoice::Elasticsearch(elastic) => {
+            let mut elastic = elastic.as_ref().clone();
+            elastic.documents_kept = config.cache_jobs_max;
+            Arc::new(ElasticStore::open(elastic).await?)
+        }
+    })
+}

@@ -1,0 +1,207 @@
+//! A submit of a cluster: one job a node, all or none.
+
+use std::{ops::Range, sync::Arc};
+
+use fairlead_api::{ErrorBody, ErrorCode};
+use fairlead_job::{ClusterNode, JobId, PlanError, Spec, Stage, cluster_nodes, plan::limit_s};
+use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
+use serde_json::json;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::accounts::Credentials,
+    lifecycle::attempt::cancelled,
+    submission::{intake::Item, refusals::could_never_run},
+};
+
+/// The field that says how long nodes that have a testbox wait for those that have none.
+const WAIT: &str = "cluster_wait";
+/// How long they do if nothing is said, seconds.
+const WAIT_S: u64 = 300;
+
+/// The jobs of a submit, made and not stored.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// In the order of the request, a cluster's nodes one after another.
+    pub(crate) jobs: Vec<Result<NewJob, Refusal>>,
+    /// Which of them are clusters.
+    clusters: Vec<Range<usize>>,
+}
+
+fn refused(error: PlanError) -> Refusal {
+    let message = error.to_string();
+    ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
+}
+
+/// Refuses a job that would be several: what runs it again and again makes one job a time.
+pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
+    let nodes = cluster_nodes(spec).map_err(refused)?.len();
+    if nodes <= 1 {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        ErrorCode::BadField,
+        format!("cluster: {nodes} nodes; {what}"),
+        "cs-localhost runs all roles on one machine; or leave the cluster out",
+    ))
+}
+
+impl Core {
+    /// Makes the jobs of one item of a submit.
+    pub(crate) fn make_item(&self, made: &mut Made, item: Item, said: &Credentials) {
+        let nodes = item
+            .map_err(Refusal::from)
+            .and_then(|spec| Ok((cluster_nodes(&spec).map_err(refused)?, spec)));
+        match nodes {
+            Err(refusal) => made.jobs.push(Err(refusal)),
+            Ok((nodes, spec)) if nodes.len() <= 1 => made.jobs.push(self.make_job(spec, said)),
+            Ok((nodes, spec)) => {
+                let first = made.jobs.len();
+                let count = nodes.len();
+                match self.make_nodes(&nodes, &spec, said) {
+                    Ok(jobs) => made.jobs.extend(jobs.into_iter().map(Ok)),
+                    Err(refusal) => made.jobs.extend((0..count).map(|_| Err(refusal.clone()))),
+                }
+                made.clusters.push(first..made.jobs.len());
+            }
+        }
+    }
+
+    fn make_nodes(
+        &self,
+        nodes: &[ClusterNode],
+        whole: &Spec,
+        said: &Credentials,
+    ) -> Result<Vec<NewJob>, Refusal> {
+        if whole.get("sequence").is_some_and(|key| !key.is_null()) {
+            return Err(Refusal::new(
+                ErrorCode::BadField,
+                "sequence: the nodes of a cluster run beside each other",
+                "leave the sequence out, or let a job that needs the cluster be in it",
+            ));
+        }
+        let wait_s = limit_s(whole, WAIT).map_err(refused)?.unwrap_or(WAIT_S);
+        let made = nodes
+            .iter()
+            .map(|node| self.make_job(node.job(whole), said));
+        let mut made: Vec<NewJob> = made.collect::<Result<_, _>>()?;
+        let jobs: Vec<JobId> = made.iter().map(|job| job.state.job_id).collect();
+        for (node, job) in nodes.iter().zip(&mut made) {
+            let place = ClusterPlace {
+                jobs: jobs.clone(),
+                roles: node.roles.join(" "),
+                round: 1,
+                wait_s,
+                ..ClusterPlace::default()
+            };
+            let is_head = place.head() == Some(job.state.job_id);
+            say_cluster(&mut job.body, &jobs);
+            job.state.cluster = Some(place);
+            if !is_head {
+                // The cluster counts as one among those that run the same thing.
+                job.state.fingerprint.clear();
+            }
+        }
+        Ok(made)
+    }
+
+    /// Says of clusters that want more whole machines than there are; if `strict`, refuses them.
+    pub(crate) fn warn_of_clusters(
+        &self,
+        made: &mut Made,
+        warnings: &mut [Option<String>],
+        strict: bool,
+    ) {
+        for range in &made.clusters {
+            let nodes = made.jobs.get_mut(range.clone()).unwrap_or_default();
+            let states = nodes.iter().flatten().map(|job| &job.state);
+            let Some(few) = self.too_few(states) else {
+                continue;
+            };
+            if strict {
+                nodes.fill_with(|| Err(could_never_run(&few)));
+            }
+            let warnings = warnings.get_mut(range.clone()).unwrap_or_default();
+            for warning in warnings {
+                warning.get_or_insert_with(|| few.clone());
+            }
+        }
+    }
+
+    /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if the submit has
+    /// a key: sent again, it makes those that are missing, and until then they wait for them.
+    ///
+    /// That nothing is in is only said when it is so of each node: else somebody would submit the others twice.
+    pub(crate) async fn all_or_none(
+        self: &Arc<Self>,
+        outcomes: &mut [Result<StoredJob, Refusal>],
+        clusters: &[Range<usize>],
+        has_key: bool,
+    ) {
+        let unknown = |refusal: &Refusal| refusal.body.code == ErrorCode::Unknown;
+        for range in clusters {
+            let Some(nodes) = outcomes.get_mut(range.clone()) else {
+                continue;
+            };
+            let refusals = nodes.iter().filter_map(|node| node.as_ref().err());
+            let Some(mut refusal) = refusals.min_by_key(|refusal| !unknown(refusal)).cloned()
+            else {
+                continue;
+            };
+            for node in nodes.iter_mut() {
+                let outcome = std::mem::replace(node, Err(refusal.clone()));
+                if let (Ok(stored), false) = (outcome, has_key)
+                    && !self.take_back(stored).await
+                    && !unknown(&refusal)
+                {
+                    let reason = "a node of a cluster could not be taken back".to_owned();
+                    refusal = ItemError::Unknown { reason }.into();
+                }
+            }
+            nodes.fill_with(|| Err(refusal.clone()));
+        }
+    }
+
+    /// Cancels a node's job that was stored without its peers; `false`: it stays. One that runs already waits for
+    /// them, and ends when they do not come.
+    async fn take_back(self: &Arc<Self>, stored: StoredJob) -> bool {
+        let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
+        let reason = "another node of its cluster could not be stored";
+        let taken = self
+            .change_known(stored, |state| {
+                let waits = state.stage == Stage::Submit;
+                Ok(waits.then(|| cancelled(state, now_ms, reason)))
+            })
+            .await;
+        match taken {
+            Ok(changed) => changed.after.state.stage.is_terminal(),
+            Err(refusal) => {
+                let error = refusal.body.message;
+                tracing::warn!(job_id = %id, error, "it ends when its peers are missed");
+                false
+            }
+        }
+    }
+}
+
+/// What the testbox and people read of a cluster: its name and its jobs.
+pub(crate) fn say_cluster(body: &mut Spec, jobs: &[JobId]) {
+    body.insert("cluster_id".to_owned(), json!(jobs.first()));
+    body.insert("cluster_jobs".to_owned(), json!(jobs));
+}
+
+impl Made {
+    /// Refuses all nodes of a cluster where one was refused; answers which jobs are clusters.
+    pub(crate) fn refuse_together(&mut self) -> Vec<Range<usize>> {
+        for range in &self.clusters {
+            let Some(nodes) = self.jobs.get_mut(range.clone()) else {
+                continue;
+            };
+            if let Some(refusal) = nodes.iter().find_map(|node| node.as_ref().err()).cloned() {
+                nodes.fill_with(|| Err(refusal.clone()));
+            }
+        }
+        std::mem::take(&mut self.clusters)
+    }
+}

@@ -1,0 +1,372 @@
+//! Whether any known host could ever run a job: said at its submit, so that nobody waits for what cannot come.
+
+use std::collections::HashMap;
+
+use fairlead_dispatch::Millis;
+use fairlead_job::TboxType;
+use fairlead_store::JobState;
+
+use crate::{
+    core::Core,
+    known::{
+        feasibility::{REMEMBER_MS, SHAPES_MAX, Wants},
+        hosts::Host,
+        reservations::Reservation,
+    },
+    lifecycle::alarm::anywhere,
+};
+
+/// Most shapes of one submit for which all hosts are looked at; jobs of others are not warned of.
+const LOOKS_MAX: usize = 100;
+
+/// Why jobs of one submit could never run, or cannot for now, which also depends on whose they are.
+#[derive(Debug, Default)]
+pub(crate) struct Nevers(
+    HashMap<Wants, Option<String>>,
+    HashMap<(Wants, String), Option<String>>,
+);
+
+impl Core {
+    /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
+    pub(crate) fn never_runs(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+        let (wants, now) = (Wants::of(state), self.clock.now());
+        let is_fresh = |since: &Millis| now.0.saturating_sub(since.0) < REMEMBER_MS;
+        if self
+            .fits
+            .with(|fits| fits.get(&wants).is_some_and(is_fresh))
+        {
+            return None;
+        }
+        if let Some(known) = asked.0.get(&wants) {
+            return known.clone();
+        }
+        if asked.0.len() >= LOOKS_MAX {
+            return None;
+        }
+        let mut nearest = Nearest::default();
+        self.hosts
+            .each(|name, host| nearest.look(&wants, name, host));
+        let never = nearest.words(&wants);
+        if never.is_none() {
+            self.fits.with(|fits| {
+                if fits.len() >= SHAPES_MAX {
+                    fits.clear();
+                }
+                fits.insert(wants.clone(), now);
+            });
+        }
+        asked.0.insert(wants, never.clone());
+        never
+    }
+}
+
+impl Core {
+    /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
+    pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+        let kept = self.reservations();
+        if kept.is_empty() {
+            return None;
+        }
+        let key = (Wants::of(state), state.account.clone());
+        if let Some(known) = asked.1.get(&key) {
+            return known.clone();
+        }
+        if asked.1.len() >= LOOKS_MAX {
+            return None;
+        }
+        let words = self.kept_by(state, &key.0, &kept);
+        asked.1.insert(key, words.clone());
+        words
+    }
+
+    fn kept_by(
+        &self,
+        state: &JobState,
+        wants: &Wants,
+        kept: &[(String, Reservation)],
+    ) -> Option<String> {
+        let could = |name: &str| {
+            let mut alone = Nearest::default();
+            if let Some(host) = self.hosts.get(name) {
+                alone.look(wants, name, &host);
+            }
+            alone.with_all > 0
+        };
+        let keeps_off = |(name, reservation): &&(String, Reservation)| {
+            !reservation.serves(&state.account) && could(name)
+        };
+        let (name, reservation) = kept.iter().find(keeps_off)?;
+        let mut open = Nearest::default();
+        self.hosts.each(|name, host| {
+            let found = kept.binary_search_by(|(kept, _)| kept.as_str().cmp(name));
+            let reservation = found.ok().and_then(|at| kept.get(at));
+            if reservation.is_none_or(|(_, known)| known.serves(&state.account)) {
+                open.look(wants, name, host);
+            }
+        });
+        (open.with_all == 0).then(|| {
+            let words = reservation.words();
+            format!("no host that could run it is free for all; of {name}: {words}")
+        })
+    }
+
+    /// A job that is to be tried elsewhere may run anywhere if no other known, open host could run it.
+    pub(crate) fn elsewhere(&self, before: &JobState, wanted: JobState) -> JobState {
+        if wanted.not_on.is_empty() || wanted.not_on == before.not_on {
+            return wanted;
+        }
+        let (wants, mut others) = (Wants::of(&wanted), Nearest::default());
+        self.hosts.each(|name, host| {
+            let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
+            let is_out = wanted.not_on.iter().any(|not| not == name)
+                || self.closures.of(name).is_some()
+                || self.reserved(name).is_some_and(is_kept);
+            if !is_out {
+                others.look(&wants, name, host);
+            }
+        });
+        if others.with_all > 0 {
+            return wanted;
+        }
+        anywhere(&wanted, "no other known host could run it")
+    }
+
+    /// That fewer known hosts could be nodes of a cluster than it has nodes which want a whole machine; `None`: enough
+    /// could, or that none could is said of each node.
+    pub(crate) fn too_few<'a>(&self, nodes: impl Iterator<Item = &'a JobState>) -> Option<String> {
+        let mut alike: Vec<(Wants, usize)> = Vec::new();
+        for wants in nodes
+            .filter(|node| node.tbox_type == TboxType::Hw)
+            .map(Wants::of)
+        {
+            match alike.iter_mut().find(|(known, _)| *known == wants) {
+                Some((_, nodes)) => *nodes += 1,
+                None => alike.push((wants, 1)),
+            }
+        }
+        alike.into_iter().find_map(|(wants, nodes)| {
+            let mut all = Nearest::default();
+            self.hosts.each(|name, host| all.look(&wants, name, host));
+            let hosts = all.with_all;
+            (1..nodes).contains(&hosts).then(|| {
+                format!("{nodes} nodes of its cluster want a whole machine each; {hosts} of the known hosts could be one")
+            })
+        })
+    }
+
+    /// Whether this host could ever run the job, as far as is known of it.
+    pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
+        let mut alone = Nearest::default();
+        if let Some(host) = self.hosts.get(name) {
+            alone.look(&Wants::of(state), name, &host);
+        }
+        alone.with_all > 0
+    }
+}
+
+/// How far the best of all hosts comes.
+#[derive(Debug, Default)]
+struct Nearest {
+    known: usize,
+    /// Hosts that offer a key; that have the architecture, too; the memory, too; and so on.
+    with_key: usize,
+    with_arch: usize,
+    most_mb: u32,
+    with_memory: usize,
+    with_tags: usize,
+    with_all: usize,
+}
+
+impl Nearest {
+    fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
+        let has = |all: &[String], wanted: &[String]| wanted.iter().all(|one| all.contains(one));
+        self.known += 1;
+        let keys = host.keys(name);
+        if !wants.keys.iter().any(|key| keys.contains(key)) {
+            return;
+        }
+        self.with_key += 1;
+        if !wants.arch.is_empty() && host.arch != wants.arch {
+            return;
+        }
+        self.with_arch += 1;
+        self.most_mb = self.most_mb.max(host.memory_mb);
+        if host.memory_mb < wants.memory_mb {
+            return;
+        }
+        self.with_memory += 1;
+        if !has(&host.tags, &wants.tags) {
+            return;
+        }
+        self.with_tags += 1;
+        self.with_all += usize::from(has(&host.devices, &wants.devices));
+    }
+
+    /// What even the best one lacks.
+    fn words(&self, wants: &Wants) -> Option<String> {
+        let keys = wants.keys.join(" or ");
+        if self.with_all > 0 {
+            return None;
+        }
+        Some(if self.known == 0 {
+            format!("no host is known yet; it waits for one that offers {keys}")
+        } else if self.with_key == 0 && self.known == 1 {
+            format!("the only known host does not offer {keys}")
+        } else if self.with_key == 0 {
+            format!("none of the {} known hosts offers {keys}", self.known)
+        } else if self.with_arch == 0 {
+            format!("no host that offers {keys} has arch {}", wants.arch)
+        } else if self.with_memory == 0 {
+            format!(
+                "{} MB are wanted; the largest host that offers {keys} has {} MB",
+                wants.memory_mb, self.most_mb
+            )
+        } else if self.with_tags == 0 {
+            let tags = wants.tags.join(", ");
+            format!("no host that is large enough has all of the tags {tags}")
+        } else {
+            let devices = wants.devices.join(", ");
+            format!("no host with its tags has all of the devices {devices}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_api::HostReserve;
+
+    use super::*;
+    use crate::{
+        known::cordons::How,
+        testing::{core, state},
+    };
+
+    #[tokio::test]
+    async fn the_first_thing_that_nobody_has_is_named() {
+        let (_data, core) = core().await;
+        let never = |job: &JobState| core.never_runs(job, &mut Nevers::default());
+        let job = state(1);
+        assert!(never(&job).is_some_and(|why| why.contains("no host is known yet")));
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            tags: vec!["ssd".to_owned()],
+            ..Host::default()
+        };
+        core.hosts.update("h", |known| *known = host).unwrap();
+        assert_eq!(never(&job), None);
+        let text = |text: &str| vec![text.to_owned()];
+        let with = |change: fn(&mut JobState, Vec<String>), words: &str| {
+            let mut job = job.clone();
+            change(&mut job, text(words));
+            job
+        };
+        let cases = [
+            (
+                with(|job, keys| job.host_keys = keys, "hw@a66"),
+                "the only known host does not offer hw@a66",
+            ),
+            (
+                with(|job, arch| job.arch = arch.concat(), "riscv64"),
+                "arch riscv64",
+            ),
+            (with(|job, _| job.memory_mb = 9_000, ""), "has 8192 MB"),
+            (with(|job, tags| job.tags = tags, "gpu"), "tags gpu"),
+            (
+                with(|job, devices| job.devices = devices, "nic"),
+                "devices nic",
+            ),
+        ];
+        for (job, why) in cases {
+            let never = never(&job).unwrap_or_default();
+            assert!(never.contains(why), "{never}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_is_tried_elsewhere_only_if_there_is_such_a_place() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["bad", "good"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let wanted = JobState {
+            not_on: vec!["bad".to_owned()],
+            reason: "attempt 1 ended".to_owned(),
+            ..state(1)
+        };
+        let settled = || core.elsewhere(&state(1), wanted.clone());
+        assert_eq!(settled().not_on, ["bad"]);
+        core.close_host("good", How::Cordon, "", "root")
+            .await
+            .unwrap();
+        let settled = settled();
+        assert!(settled.not_on.is_empty());
+        assert!(
+            settled
+                .reason
+                .starts_with("attempt 1 ended; no other known host"),
+            "{}",
+            settled.reason
+        );
+        assert_eq!(core.elsewhere(&wanted, wanted.clone()), wanted, "said once");
+    }
+
+    #[tokio::test]
+    async fn that_all_hosts_are_kept_for_others_is_said() {
+        let (_data, core) = core().await;
+        let host = Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        };
+        for name in ["g", "h"] {
+            let host = host.clone();
+            core.hosts.update(name, |known| *known = host).unwrap();
+        }
+        let keep = async |name: &str| {
+            let asked = HostReserve {
+                accounts: vec!["ann".to_owned()],
+                until: "+1h".to_owned(),
+                reason: String::new(),
+            };
+            core.reserve_host(name, &asked, "root").await.unwrap();
+        };
+        keep("h").await;
+        let kept_from = |job: &JobState| core.kept_from(job, &mut Nevers::default());
+        assert_eq!(kept_from(&state(1)), None, "host g is free");
+        keep("g").await;
+        let kept = kept_from(&state(1)).unwrap_or_default();
+        assert!(
+            kept.contains("of g: it is kept for jobs of ann until"),
+            "{kept}"
+        );
+        let anns = JobState {
+            account: "ann".to_owned(),
+            ..state(1)
+        };
+        assert_eq!(kept_from(&anns), None);
+    }
+
+    #[tokio::test]
+    async fn a_submit_of_many_shapes_looks_at_all_hosts_only_so_often() {
+        let (_data, core) = core().await;
+        let mut asked = Nevers::default();
+        let warned = (1..=300).filter(|mb| {
+            let job = JobState {
+                memory_mb: *mb,
+                ..state(1)
+            };
+            core.never_runs(&job, &mut asked).is_some()
+        });
+        assert_eq!(warned.count(), LOOKS_MAX);
+    }
+}

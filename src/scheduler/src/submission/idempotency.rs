@@ -1,0 +1,476 @@
+//! Submits that may be repeated: with an idempotency key the same submit, sent again to any replica, makes nothing new
+//! and is answered with the ids of the first.
+//!
+//! A small document named by account and key holds the ids, and is written before any job: who finds it there takes
+//! its ids. So the jobs of one key have one set of ids whoever makes them, and a job is made by `create`, once. What
+//! the first sender left undone the second one does.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fairlead_api::ErrorCode;
+use fairlead_job::JobId;
+use fairlead_store::{
+    DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    storage::group_commit::only,
+    submission::{cluster_nodes::say_cluster, intake::Item},
+};
+
+/// The field of a job, and the parameter of a submit.
+pub(crate) const KEY: &str = fairlead_job::IDEMPOTENCY_KEY;
+/// Longest key, bytes.
+const KEY_BYTES_MAX: usize = 256;
+/// How often a write is tried that nobody acknowledges.
+const TRIES_MAX: usize = 4;
+/// How long a key is remembered at least, ms: a day.
+const KEPT_MS: u64 = 86_400_000;
+/// What differs between one submit and its repetition without meaning anything.
+const VOLATILE: [&str; 2] = ["submit_id", "my_token"];
+
+/// What was submitted first under a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    /// The jobs' ids, in order; none: that one was refused.
+    ids: Vec<Option<JobId>>,
+    /// What was asked for.
+    print: String,
+    at_ms: u64,
+}
+
+/// A submit with a key.
+#[derive(Debug, Clone)]
+pub(crate) struct Keyed {
+    key: String,
+    print: String,
+}
+
+impl Keyed {
+    /// Reads the key: of the request, else the one that all its jobs name. `None`: there is none.
+    pub(crate) fn of(said: Option<&str>, items: &[Item]) -> Result<Option<Self>, Refusal> {
+        let bad = |message: String, hint: &str| {
+            let body = Refusal::new(ErrorCode::BadField, message, hint);
+            Err(body)
+        };
+        let mut key = said.map(str::to_owned);
+        if key.is_none() {
+            let of_job = |item: &Item| {
+                let value = item.as_ref().ok()?.get(KEY)?;
+                Some(
+                    value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned),
+                )
+            };
+            let mut keys: Vec<Option<String>> = items.iter().map(of_job).collect();
+            keys.dedup();
+            if keys.len() > 1 {
+                return bad(
+                    format!("{KEY}: the jobs of one submit name different ones"),
+                    "one key is for a whole submit; send them apart",
+                );
+            }
+            key = keys.pop().flatten();
+        }
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        if key.is_empty() || key.len() > KEY_BYTES_MAX {
+            return bad(
+                format!(
+                    "{KEY}: {} bytes; 1 to {KEY_BYTES_MAX} are allowed",
+                    key.len()
+                ),
+                "a uuid, or the name of what is to be done once",
+            );
+        }
+        let mut hasher = blake3::Hasher::new();
+        for item in items {
+            if let Ok(spec) = item {
+                let mut spec = spec.clone();
+                spec.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+                hasher.update(json!(spec).to_string().as_bytes());
+            }
+            hasher.update(b"\n");
+        }
+        let print = hasher.finalize().to_hex().to_string();
+        Ok(Some(Self { key, print }))
+    }
+
+    /// The document's id: whoever submits has keys of its own.
+    fn id(&self, account: &str) -> String {
+        let text = json!([account, self.key]).to_string();
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+}
+
+impl Core {
+    /// Makes jobs once for their key. `made` gets the ids of the first submit.
+    pub(crate) async fn create_once(
+        self: &Arc<Self>,
+        mut made: Vec<Result<NewJob, Refusal>>,
+        keyed: &Keyed,
+    ) -> Vec<Result<StoredJob, Refusal>> {
+        if let Err(refusal) = self.take_ids(&mut made, keyed).await {
+            let refused = made.into_iter().map(|made| match made {
+                Ok(_) => Err(refusal.clone()),
+                Err(own) => Err(own),
+            });
+            return refused.collect();
+        }
+        self.create_with_ids(made).await
+    }
+
+    /// Makes jobs whose ids somebody wrote down before: one that is there already is the job.
+    pub(crate) async fn create_with_ids(
+        self: &Arc<Self>,
+        made: Vec<Result<NewJob, Refusal>>,
+    ) -> Vec<Result<StoredJob, Refusal>> {
+        let mut done: BTreeMap<JobId, Result<StoredJob, ItemError>> = BTreeMap::new();
+        for _ in 0..TRIES_MAX {
+            let left = made.iter().flatten().filter(|job| {
+                let outcome = done.get(&job.state.job_id);
+                !matches!(outcome, Some(Ok(_) | Err(ItemError::Refused { .. })))
+            });
+            let left: Vec<NewJob> = left.cloned().collect();
+            if left.is_empty() {
+                break;
+            }
+            self.make_those(left, &mut done).await;
+        }
+        let outcome = |made: Result<NewJob, Refusal>| {
+            let id = made?.state.job_id;
+            let unsaid = || ItemError::Unknown {
+                reason: "it was not tried".to_owned(),
+            };
+            let outcome = done.remove(&id).unwrap_or_else(|| Err(unsaid()));
+            outcome.map_err(Refusal::from)
+        };
+        made.into_iter().map(outcome).collect()
+    }
+
+    /// One try: those that are there are there, the others are made.
+    async fn make_those(
+        self: &Arc<Self>,
+        left: Vec<NewJob>,
+        done: &mut BTreeMap<JobId, Result<StoredJob, ItemError>>,
+    ) {
+        let created = self.writer.submit(left.clone()).await;
+        for (job, created) in left.into_iter().zip(created) {
+            let id = job.state.job_id;
+            let outcome = match created {
+                Ok(version) => Ok(StoredJob {
+                    state: job.state,
+                    version,
+                }),
+                Err(ItemError::Conflict { .. }) => self.is_there(id).await,
+                Err(error) => Err(error),
+            };
+            // What was not taken now may be in by a try before.
+            let outcome = match (outcome, done.get(&id)) {
+                (Err(error), Some(Err(ItemError::Unknown { .. }))) => Err(error.after_unknown()),
+                (outcome, _) => outcome,
+            };
+            done.insert(id, outcome);
+        }
+    }
+
+    /// A job whose id is this key's: whoever made it, it is the job, once both halves are in. What is read may vanish
+    /// until it is written once more.
+    async fn is_there(self: &Arc<Self>, id: JobId) -> Result<StoredJob, ItemError> {
+        let unknown = |reason: &str| ItemError::Unknown {
+            reason: reason.to_owned(),
+        };
+        let refused = |refusal: Refusal| unknown(&refusal.body.message);
+        let stored = self.stored_job(id).await.map_err(refused)?;
+        let bodies = self.store.get_bodies(&[id]).await;
+        let mut bodies = bodies.map_err(|error| unknown(&error.to_string()))?;
+        if bodies.pop().flatten().is_none() {
+            return Err(unknown("only half of it is in"));
+        }
+        match self.confirm(stored).await.map_err(refused)? {
+            (stored, true) => Ok(stored),
+            (_, false) => Err(unknown("it is in, and changes")),
+        }
+    }
+
+    /// Whether jobs were submitted under this key before.
+    pub(crate) async fn is_repeated(
+        &self,
+        made: &[Result<NewJob, Refusal>],
+        keyed: Option<&Keyed>,
+    ) -> Result<bool, StoreError> {
+        let (Some(keyed), Some(first)) = (keyed, made.iter().flatten().next()) else {
+            return Ok(false);
+        };
+        let id = keyed.id(submitter(&first.state));
+        Ok(self.store.get_doc(DocKind::Submit, &id).await?.is_some())
+    }
+
+    /// Writes down which ids the jobs of this key have, or takes those that somebody wrote down before.
+    async fn take_ids(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+        keyed: &Keyed,
+    ) -> Result<(), Refusal> {
+        let Some(first) = made.iter().flatten().next() else {
+            return Ok(());
+        };
+        let id = keyed.id(submitter(&first.state));
+        let own = Record {
+            ids: made
+                .iter()
+                .map(|job| Some(job.as_ref().ok()?.state.job_id))
+                .collect(),
+            print: keyed.print.clone(),
+            at_ms: self.clock.wall_ms(),
+        };
+        let mut expect = Expect::Absent;
+        for _ in 0..TRIES_MAX {
+            let write = DocWrite {
+                id: id.clone(),
+                expect,
+                body: Some(json!(own)),
+            };
+            match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
+                Ok(_) => return Ok(()),
+                Err(error @ ItemError::NotTaken { .. }) => return Err(error.into()),
+                Err(_) => {}
+            }
+            let Some(doc) = self.store.get_doc(DocKind::Submit, &id).await? else {
+                continue;
+            };
+            let record: Record = serde_json::from_value(doc.body).map_err(|error| {
+                tracing::error!(%error, "an idempotency record cannot be read");
+                Refusal::new(ErrorCode::Internal, "a bug of ours", "please report it")
+            })?;
+            if record.ids == own.ids {
+                // Ours, and not acknowledged: only an acknowledged write stays.
+                expect = Expect::Version(doc.version);
+                continue;
+            }
+            return take_over(made, &record, &own);
+        }
+        Err(ItemError::Unknown {
+            reason: "the idempotency record was not acknowledged".to_owned(),
+        }
+        .into())
+    }
+
+    /// Forgets keys that are older than a day.
+    pub(crate) async fn sweep_submits(&self) -> Result<(), StoreError> {
+        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
+        let docs = self.store.list_docs(DocKind::Submit).await?;
+        let old = docs.into_iter().filter(|doc| {
+            let at_ms = doc.body.get("at_ms").and_then(Value::as_u64);
+            at_ms.is_none_or(|at_ms| at_ms < before_ms)
+        });
+        let deletes = old.map(|doc| DocWrite {
+            id: doc.id,
+            expect: Expect::Version(doc.version),
+            body: None,
+        });
+        let deletes: Vec<DocWrite> = deletes.collect();
+        if !deletes.is_empty() {
+            // Another replica may have been faster.
+            drop(self.store.put_docs(DocKind::Submit, deletes).await);
+        }
+        Ok(())
+    }
+}
+
+/// Who submitted a job: whose keys count.
+fn submitter(state: &JobState) -> &str {
+    if state.principal.is_empty() {
+        &state.account
+    } else {
+        &state.principal
+    }
+}
+
+/// The jobs get the ids of the first submit.
+fn take_over(
+    made: &mut [Result<NewJob, Refusal>],
+    record: &Record,
+    own: &Record,
+) -> Result<(), Refusal> {
+    if record.print != own.print || record.ids.len() != made.len() {
+        return Err(Refusal::new(
+            ErrorCode::Conflict,
+            format!("{KEY}: this key was used for other jobs before"),
+            "a key stands for one submit; use a new one for another",
+        ));
+    }
+    let mut renamed: BTreeMap<JobId, JobId> = BTreeMap::new();
+    for (made, id) in made.iter_mut().zip(&record.ids) {
+        let Ok(job) = made else {
+            continue;
+        };
+        match id {
+            Some(id) => {
+                let (old, new) = (job.state.job_id.to_string(), id.to_string());
+                job.state.result_root = job.state.result_root.replace(&old, &new);
+                renamed.insert(job.state.job_id, *id);
+                job.state.job_id = *id;
+            }
+            None => {
+                *made = Err(Refusal::new(
+                    ErrorCode::Conflict,
+                    format!("{KEY}: this job was refused when the key was first used"),
+                    "use a new key to submit it",
+                ));
+            }
+        }
+    }
+    for job in made.iter_mut().flatten() {
+        name_others(job, &renamed);
+    }
+    Ok(())
+}
+
+/// What a job says of others of its submit, with the ids that those have now.
+fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
+    if let Some(place) = &mut job.state.cluster {
+        for peer in &mut place.jobs {
+            *peer = renamed.get(peer).copied().unwrap_or(*peer);
+        }
+        say_cluster(&mut job.body, &place.jobs);
+    }
+    let waits = job.state.waits.as_mut();
+    if let Some(Value::Object(on)) = waits.and_then(|waits| waits.get_mut("wait_on")) {
+        let conditions = std::mem::take(on).into_iter().map(|(parent, what)| {
+            let id: Option<JobId> = parent.parse().ok();
+            let now = id.and_then(|id| renamed.get(&id));
+            (now.map_or(parent, JobId::to_string), what)
+        });
+        *on = conditions.collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::Spec;
+    use fairlead_store::ClusterPlace;
+
+    use super::*;
+    use crate::testing::{core, core_beside, state};
+
+    fn spec(fields: &Value) -> Spec {
+        fields.as_object().cloned().unwrap_or_default()
+    }
+
+    fn job(n: u64) -> NewJob {
+        NewJob {
+            state: state(n),
+            body: Spec::from_iter([("suite".to_owned(), json!("sleep"))]),
+        }
+    }
+
+    /// They named the ids of the repeated submit, under which there is nothing.
+    #[test]
+    fn what_jobs_say_of_each_other_has_the_first_submit_s_ids() {
+        let mut made: Vec<Result<NewJob, Refusal>> = [11, 12].map(|n| Ok(job(n))).into();
+        let own = [11, 12].map(JobId::new);
+        for made in made.iter_mut().flatten() {
+            made.state.waits = Some(json!({"wait_on": {own[0].to_string(): null, "99": null}}));
+            made.state.cluster = Some(ClusterPlace {
+                jobs: own.to_vec(),
+                ..ClusterPlace::default()
+            });
+        }
+        let record = |ids: [u64; 2]| Record {
+            ids: ids.map(|id| Some(JobId::new(id))).into(),
+            print: String::new(),
+            at_ms: 0,
+        };
+        take_over(&mut made, &record([1, 2]), &record([11, 12])).unwrap();
+        let first = [1, 2].map(JobId::new);
+        for (made, id) in made.into_iter().zip(first) {
+            let NewJob { state, body } = made.unwrap();
+            assert_eq!(state.job_id, id);
+            assert_eq!(state.cluster.unwrap().jobs, first);
+            assert_eq!(body["cluster_jobs"], json!(first));
+            let on = json!({first[0].to_string(): null, "99": null});
+            assert_eq!(state.waits.unwrap()["wait_on"], on);
+        }
+    }
+
+    fn keyed(what: &str) -> Keyed {
+        let items = [Ok(spec(&json!({"suite": what})))];
+        Keyed::of(Some("k"), &items).unwrap().unwrap()
+    }
+
+    async fn submitted(core: &Arc<Core>, n: u64, keyed: &Keyed) -> Result<JobId, Refusal> {
+        let outcome = core.create_once(vec![Ok(job(n))], keyed).await.remove(0);
+        outcome.map(|stored| stored.state.job_id)
+    }
+
+    #[tokio::test]
+    async fn a_repeated_submit_has_the_first_one_s_ids_at_any_replica() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        assert_eq!(submitted(&a, 5, &keyed("x")).await, Ok(JobId::new(5)));
+        assert_eq!(submitted(&b, 6, &keyed("x")).await, Ok(JobId::new(5)));
+        let found = a.store.get(&[JobId::new(6)]).await.unwrap();
+        assert_eq!(found, [None], "nothing was made twice");
+        let other = submitted(&b, 7, &keyed("y")).await.unwrap_err();
+        assert_eq!(other.body.code, ErrorCode::Conflict);
+    }
+
+    #[tokio::test]
+    async fn what_the_first_left_undone_the_second_does() {
+        let (_data, core) = core().await;
+        let mut made = vec![Ok(job(5))];
+        core.take_ids(&mut made, &keyed("x")).await.unwrap();
+        assert_eq!(submitted(&core, 6, &keyed("x")).await, Ok(JobId::new(5)));
+        let found = core.store.get(&[JobId::new(5)]).await.unwrap();
+        assert!(found[0].is_some());
+    }
+
+    #[tokio::test]
+    async fn keys_are_forgotten_after_a_day_and_not_before() {
+        let (_data, core) = core().await;
+        submitted(&core, 5, &keyed("x")).await.unwrap();
+        core.sweep_submits().await.unwrap();
+        assert_eq!(
+            core.store.list_docs(DocKind::Submit).await.unwrap().len(),
+            1
+        );
+        let old = Record {
+            ids: Vec::new(),
+            print: String::new(),
+            at_ms: 1,
+        };
+        let write = DocWrite {
+            id: "old".to_owned(),
+            expect: Expect::Any,
+            body: Some(json!(old)),
+        };
+        core.store.put_docs(DocKind::Submit, vec![write]).await;
+        core.sweep_submits().await.unwrap();
+        assert_eq!(
+            core.store.list_docs(DocKind::Submit).await.unwrap().len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_key_is_said_once_and_the_submit_s_name_is_no_part_of_it() {
+        let with = |more: Value| {
+            let items = [Ok(spec(&more)), Ok(spec(&more))];
+            Keyed::of(None, &items).map(|keyed| keyed.map(|keyed| (keyed.key, keyed.print)))
+        };
+        let one = with(json!({KEY: "k", "submit_id": "1"})).unwrap();
+        assert_eq!(one, with(json!({KEY: "k", "submit_id": "2"})).unwrap());
+        assert_ne!(one, with(json!({KEY: "k", "nr": "2"})).unwrap());
+        assert_eq!(with(json!({"suite": "x"})).unwrap(), None);
+        assert!(with(json!({KEY: ""})).is_err() && with(json!({KEY: "k".repeat(300)})).is_err());
+        let mixed = [Ok(spec(&json!({KEY: "k"}))), Ok(Spec::new())];
+        assert!(Keyed::of(None, &mixed).is_err());
+    }
+}

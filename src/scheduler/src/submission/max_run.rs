@@ -1,0 +1,122 @@
+//! `max_run`: how many jobs that run the same thing there may be, as their submitters say.
+//!
+//! Jobs are the same by their fingerprint. Those count that wait, run or have run, whoever submitted them; those that
+//! were cancelled or aborted before they ran do not. What was submitted within the last refresh of the store may not
+//! be counted yet: submits at the same moment may make more than `max_run`.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{Stage, max_run, units::counted};
+use fairlead_store::{NewJob, Search, StoreError};
+
+use crate::{base::errors::Refusal, core::Core};
+
+/// Stages of jobs that wait, run or have run.
+const COUNTED: [Stage; 10] = [
+    Stage::Submit,
+    Stage::Dispatch,
+    Stage::Boot,
+    Stage::Setup,
+    Stage::WaitPeer,
+    Stage::Running,
+    Stage::PostRun,
+    Stage::ManualCheck,
+    Stage::Renew,
+    Stage::Finish,
+];
+
+impl Core {
+    /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
+    pub(crate) async fn mind_max_run(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+    ) -> Result<(), StoreError> {
+        let mut there: BTreeMap<String, u64> = BTreeMap::new();
+        for outcome in made {
+            let Ok(job) = outcome else { continue };
+            let Some(most) = max_run(&job.body).ok().flatten() else {
+                continue;
+            };
+            let print = job.state.fingerprint.clone();
+            if print.is_empty() {
+                // A node of a cluster whose head is counted.
+                continue;
+            }
+            let present = match there.get(&print) {
+                Some(present) => *present,
+                None => self.count_alike(&print).await?,
+            };
+            if present >= most {
+                let alike = counted(
+                    present,
+                    "job with the same parameters waits, runs or has run",
+                    "jobs with the same parameters wait, run or have run",
+                );
+                *outcome = Err(Refusal::new(
+                    ErrorCode::Quota,
+                    format!("max_run: {alike}; {most} may"),
+                    "look at their results, or submit with a larger max_run or without it",
+                ));
+                there.insert(print, present);
+            } else {
+                there.insert(print, present.saturating_add(1));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many jobs of this fingerprint wait, run or have run.
+    async fn count_alike(&self, print: &str) -> Result<u64, StoreError> {
+        let search = Search {
+            stages: COUNTED.to_vec(),
+            fingerprints: vec![print.to_owned()],
+            ..Search::default()
+        };
+        Ok(self.store.search(&search).await?.total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::{JobId, Spec};
+    use fairlead_store::JobState;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{core, state, store_job};
+
+    #[tokio::test]
+    async fn what_was_run_often_enough_is_refused() {
+        let (_data, core) = core().await;
+        let alike = |n, stage| JobState {
+            stage,
+            fingerprint: "p".to_owned(),
+            ..state(n)
+        };
+        store_job(&core, alike(1, Stage::Finish)).await;
+        store_job(&core, alike(2, Stage::Cancel)).await;
+        let new = |n: u64, print: &str, most: u64| NewJob {
+            state: JobState {
+                job_id: JobId::new(n),
+                fingerprint: print.to_owned(),
+                ..state(n)
+            },
+            body: Spec::from_iter([("max_run".to_owned(), json!(most))]),
+        };
+        let mut made: Vec<Result<NewJob, Refusal>> = vec![
+            Ok(new(10, "p", 2)),
+            Ok(new(11, "p", 2)),
+            Ok(new(12, "q", 1)),
+            Ok(new(13, "p", 9)),
+        ];
+        core.mind_max_run(&mut made).await.unwrap();
+        let refused: Vec<bool> = made.iter().map(Result::is_err).collect();
+        assert_eq!(refused, [false, true, false, false]);
+        let refusal = made[1].as_ref().unwrap_err();
+        assert!(
+            refusal.body.message.contains("max_run: 2 jobs"),
+            "{refusal:?}"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! From the body of a submit to stored jobs: read, build, check, create.
+
+pub(crate) mod build;
+pub(crate) mod cluster_nodes;
+pub(crate) mod create;
+pub(crate) mod feasibility;
+pub(crate) mod idempotency;
+pub(crate) mod intake;
+pub(crate) mod max_run;
+pub(crate) mod needs;
+pub(crate) mod queue_use;
+pub(crate) mod quotas;
+pub(crate) mod refusals;

@@ -1,0 +1,207 @@
+//! What the queue that a job names means, and who may use it. Decided once, at the submit, and kept in the job's state.
+//!
+//! An account has its own queue. A shared queue is one that an admin made, with its users, or a built-in one. Any
+//! other name is a label inside the account's own queue: labels take turns there, so no choice of names changes what
+//! an account gets. Never knows what waits.
+
+use fairlead_api::{ErrorCode, QueueUsers};
+use fairlead_dispatch::labels;
+use fairlead_store::{NewJob, Search};
+
+use crate::{
+    base::{
+        errors::Refusal,
+        names::{VIP, check_name},
+    },
+    core::Core,
+    known::{accounts::Who, queue_users::is_built_in, queues::Queues},
+};
+
+/// What a name is to an account that submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// No shared queue.
+    Nobodys,
+    /// A built-in queue of which nobody said who may use it.
+    BuiltIn,
+    /// A queue that was set before queues had users: open to all.
+    Unsaid,
+    /// Open to all.
+    Open,
+    /// For some, and whether this account is one of them.
+    Named(bool),
+}
+
+/// Where a job waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The queue as it is stored.
+    pub(crate) queue: String,
+    /// The name that was asked for, if it is a label; else empty.
+    pub(crate) label: String,
+}
+
+impl Place {
+    fn whole(queue: &str) -> Self {
+        Self {
+            queue: queue.to_owned(),
+            label: String::new(),
+        }
+    }
+}
+
+impl Queues {
+    fn meaning(&self, name: &str, account: &str) -> Meaning {
+        let unsaid = |is_set: bool| match (is_built_in(name), is_set) {
+            (true, _) => Meaning::BuiltIn,
+            (false, true) => Meaning::Unsaid,
+            (false, false) => Meaning::Nobodys,
+        };
+        self.look_at_users(name, |users| match users {
+            None => unsaid(false),
+            Some(None) => unsaid(true),
+            Some(Some(QueueUsers::Own)) => Meaning::Nobodys,
+            Some(Some(QueueUsers::All)) => Meaning::Open,
+            Some(Some(QueueUsers::Named(accounts))) => {
+                Meaning::Named(accounts.iter().any(|named| named == account))
+            }
+        })
+    }
+
+    /// What an admin should look at: a queue that is open only because nobody said who may use it.
+    pub(crate) fn warning_of(&self, name: &str) -> String {
+        match self.meaning(name, "") {
+            Meaning::Unsaid => open_words(name),
+            Meaning::Nobodys | Meaning::BuiltIn | Meaning::Open | Meaning::Named(_) => {
+                String::new()
+            }
+        }
+    }
+}
+
+/// Which of its labels a name is in an account's own queue.
+fn slot(label: &str) -> u8 {
+    let [first, ..] = *blake3::hash(label.as_bytes()).as_bytes();
+    first % labels::SLOTS
+}
+
+/// The stored queues that are meant by the name of one: itself and its labels.
+pub(crate) fn stored_of(queue: &str) -> impl Iterator<Item = String> {
+    std::iter::once(queue.to_owned()).chain(labels::slots_of(queue))
+}
+
+/// Narrows a search to what people mean by these queues: their jobs, and those that were submitted with such a name.
+pub(crate) fn search_in(search: &mut Search, names: &[String]) {
+    let stored = names.iter().flat_map(|name| stored_of(name));
+    search.queues = stored.collect();
+    search.queue_labels = names.to_vec();
+}
+
+fn open_words(queue: &str) -> String {
+    format!(
+        "queue '{queue}' is open to all accounts: it was set before queues had users. Say who may use it: \
+         fairlead queues set {queue} --users all"
+    )
+}
+
+impl Core {
+    /// Where a job of this account waits that names this queue, or none.
+    pub(crate) fn place_in_queue(
+        &self,
+        said: &str,
+        account: &str,
+        who: &Who,
+    ) -> Result<Place, Refusal> {
+        if said.is_empty() || said == account {
+            self.may_use(account, account, who)?;
+            return Ok(Place::whole(account));
+        }
+        check_name("queue", said)?;
+        if self.may_use(said, account, who)? {
+            return Ok(Place::whole(said));
+        }
+        self.may_use(account, account, who)?;
+        // Where others wait, too, labels take no turns: they would take those of the others.
+        let is_alone = self.queues.meaning(account, account) == Meaning::Nobodys;
+        let queue = if is_alone {
+            labels::slot_of(account, slot(said))
+        } else {
+            account.to_owned()
+        };
+        Ok(Place {
+            queue,
+            label: said.to_owned(),
+        })
+    }
+
+    /// Whether this is a queue that the account may use; `false`: it is no shared one.
+    fn may_use(&self, queue: &str, account: &str, who: &Who) -> Result<bool, Refusal> {
+        let meaning = self.queues.meaning(queue, account);
+        let has_right = who.may_use_vip() || self.config.vip_for_all;
+        match meaning {
+            Meaning::BuiltIn | Meaning::Named(false) if queue == VIP => {
+                if has_right {
+                    return Ok(true);
+                }
+                let message = format!("account '{}' may not use queue 'vip'", who.name);
+                let hint = "ask an admin: fairlead account add NAME --vip";
+                Err(Refusal::new(ErrorCode::Forbidden, message, hint))
+            }
+            Meaning::Named(false) if queue != account && !who.may_use_every_queue() => {
+                let message = format!("account '{account}' may not use queue '{queue}'");
+                let hint =
+                    "leave queue out, or ask an admin: fairlead queues set NAME --users LIST";
+                Err(Refusal::new(ErrorCode::Forbidden, message, hint))
+            }
+            Meaning::Nobodys => Ok(false),
+            Meaning::BuiltIn | Meaning::Unsaid | Meaning::Open | Meaning::Named(_) => Ok(true),
+        }
+    }
+
+    /// Says of jobs whose queue is not what its name seems to say; if `strict`, refuses those that would wait under a
+    /// label.
+    pub(crate) fn warn_of_queues(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+        warnings: &mut [Option<String>],
+        strict: bool,
+    ) {
+        for (outcome, warning) in made.iter_mut().zip(warnings) {
+            let Some(words) = outcome.as_ref().ok().and_then(|job| self.queue_words(job)) else {
+                continue;
+            };
+            let is_label = outcome
+                .as_ref()
+                .is_ok_and(|job| !job.state.queue_label.is_empty());
+            if strict && is_label {
+                *outcome = Err(Refusal::new(
+                    ErrorCode::BadField,
+                    format!("queue: {words}"),
+                    "leave queue out, name a queue of: fairlead queues, or submit without strict",
+                ));
+                continue;
+            }
+            *warning = Some(match warning.take() {
+                Some(before) => format!("{before}; {words}"),
+                None => words,
+            });
+        }
+    }
+
+    fn queue_words(&self, job: &NewJob) -> Option<String> {
+        let state = &job.state;
+        let (queue, label) = (labels::queue_of(&state.queue), &state.queue_label);
+        if !label.is_empty() {
+            return Some(format!(
+                "'{label}' is no shared queue: the job waits in queue '{queue}', under that label. For a shared \
+                 queue ask an admin: fairlead queues set {label} --users all"
+            ));
+        }
+        let is_others = queue != state.account;
+        let is_unsaid = self.queues.meaning(queue, &state.account) == Meaning::Unsaid;
+        (is_others && is_unsaid).then(|| open_words(queue))
+    }
+}
+
+#[cfg(test)]
+mod tests;

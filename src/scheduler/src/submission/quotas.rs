@@ -1,0 +1,498 @@
+//! Limits that admins set of accounts and queues: jobs that wait, jobs that run, and hours of testboxes within a day.
+//!
+//! They are kept in the documents of queues and accounts. How many jobs run is minded by the engine; who has how
+//! many waiting is counted by the store: at each submit for a hard limit, each second for a soft one. What was
+//! submitted within the last refresh of the store may not be counted yet, so a hard limit can be exceeded by it.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::{ErrorCode, Limits};
+use fairlead_dispatch::{Allowance, Event, Limited, Policy, labels};
+use fairlead_job::{Stage, units::counted};
+use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::usage::{DAY_MS, HOUR_MS, Whose},
+    submission::queue_use::stored_of,
+};
+
+impl Core {
+    /// What the engine is to know: queues, and what limits leave to whom.
+    pub(crate) fn policy(&self) -> Policy {
+        let mut policy = self.queues.policy();
+        let allowance = |whose: &Whose, limits: Limits| Allowance {
+            running_soft: limits.running.soft,
+            running_hard: limits.running.hard,
+            behind: self.is_behind(whose, limits),
+            spent: self.is_spent(whose, limits),
+        };
+        for (name, limits) in self.accounts.limits() {
+            let allowance = allowance(&Whose::Account(name.clone()), limits);
+            policy.account_limits.insert(name, allowance);
+        }
+        for (name, limits) in self.queues.limits() {
+            let allowance = allowance(&Whose::Queue(name.clone()), limits);
+            policy.queue_limits.insert(name, allowance);
+        }
+        policy
+    }
+
+    fn waiting(&self, whose: &Whose) -> u64 {
+        self.usage
+            .with(|used| used.waiting.get(whose).copied().unwrap_or(0))
+    }
+
+    fn used_ms(&self, whose: &Whose) -> u64 {
+        self.usage
+            .with(|used| used.spent_ms.get(whose).copied().unwrap_or(0))
+    }
+
+    /// Whether more wait, or testboxes had them for longer, than a soft limit says.
+    fn is_behind(&self, whose: &Whose, limits: Limits) -> bool {
+        let wait = limits.waiting.soft;
+        let hours = limits.hours.soft;
+        wait.is_some_and(|most| self.waiting(whose) > most)
+            || hours.is_some_and(|most| self.used_ms(whose) >= most.saturating_mul(HOUR_MS))
+    }
+
+    /// Whether testboxes had its jobs for as long as the hard limit says.
+    fn is_spent(&self, whose: &Whose, limits: Limits) -> bool {
+        let hours = limits.hours.hard;
+        hours.is_some_and(|most| self.used_ms(whose) >= most.saturating_mul(HOUR_MS))
+    }
+
+    /// Sums up for how long testboxes had jobs of those that have a limit of hours: what ended within a day, and what
+    /// runs.
+    pub(crate) async fn sum_up_hours(&self) -> Result<(), StoreError> {
+        let limited = |all: BTreeMap<String, Limits>| -> Vec<String> {
+            let limited = all
+                .into_iter()
+                .filter(|(_, limits)| !limits.hours.is_none());
+            limited.map(|(name, _)| name).collect()
+        };
+        let now_ms = self.clock.wall_ms();
+        let usage = fairlead_store::Usage {
+            since_ms: now_ms.saturating_sub(DAY_MS),
+            accounts: limited(self.accounts.limits()),
+            queues: {
+                let queues = limited(self.queues.limits()).into_iter();
+                queues
+                    .flat_map(|name| stored_of(&name).collect::<Vec<_>>())
+                    .collect()
+            },
+        };
+        // A queue's labels are its own.
+        let whose: Vec<Whose> = {
+            let accounts = usage.accounts.iter().cloned().map(Whose::Account);
+            let queues = usage.queues.iter();
+            let queues = queues.map(|stored| Whose::Queue(labels::queue_of(stored).to_owned()));
+            accounts.chain(queues).collect()
+        };
+        if whose.is_empty() {
+            self.usage.with(|used| used.spent_ms.clear());
+            return Ok(());
+        }
+        let sums = self.store.usage(&usage).await?;
+        let mut used_ms: BTreeMap<Whose, u64> = BTreeMap::new();
+        for (whose, sum) in whose.into_iter().zip(sums) {
+            let used = used_ms.entry(whose).or_default();
+            *used = used.saturating_add(sum);
+        }
+        for id in self.live.ids() {
+            let Some(live) = self.live.get(id) else {
+                continue;
+            };
+            let state = &live.stored.state;
+            // Earlier attempts of a job that runs are summed up already, if they are of this day.
+            let present_ms = now_ms.saturating_sub(state.dispatch_ms).min(DAY_MS);
+            let queue = labels::queue_of(&state.queue).to_owned();
+            let account = state.account.clone();
+            for whose in [Whose::Account(account), Whose::Queue(queue)] {
+                if let Some(sum) = used_ms.get_mut(&whose) {
+                    *sum = sum.saturating_add(present_ms);
+                }
+            }
+        }
+        self.usage.with(|used| used.spent_ms = used_ms);
+        self.tell_policy();
+        Ok(())
+    }
+
+    /// Tells the engine the policy, if it is another one than it was told last.
+    pub(crate) fn tell_policy(&self) {
+        let policy = self.policy();
+        let is_news = self.usage.with(|used| {
+            let is_news = used.told.as_ref() != Some(&policy);
+            if is_news {
+                used.told = Some(policy.clone());
+            }
+            is_news
+        });
+        if is_news {
+            self.engine.tell(Event::PolicyChanged(policy));
+        }
+    }
+
+    /// The store has counted who has how many ready jobs.
+    pub(crate) fn note_waiting(&self, counts: &Counts) {
+        let is_soft = |limits: &Limits| limits.waiting.soft.is_some();
+        let count = |all: &[(String, u64)], name: &String| {
+            let of = all
+                .iter()
+                .filter(|(known, _)| labels::queue_of(known) == name);
+            of.map(|(_, jobs)| *jobs).sum()
+        };
+        let accounts = self.accounts.limits().into_iter();
+        let accounts = accounts.filter(|(_, limits)| is_soft(limits));
+        let accounts = accounts.map(|(name, _)| {
+            let jobs = count(&counts.accounts, &name);
+            (Whose::Account(name), jobs)
+        });
+        let queues = self.queues.limits().into_iter();
+        let queues = queues.filter(|(_, limits)| is_soft(limits));
+        let queues = queues.map(|(name, _)| {
+            let jobs = count(&counts.queues, &name);
+            (Whose::Queue(name), jobs)
+        });
+        let waiting = accounts.chain(queues).collect();
+        self.usage.with(|used| used.waiting = waiting);
+        self.tell_policy();
+    }
+
+    /// Whether there are limits that the submit of a job must keep.
+    pub(crate) fn is_limited(&self, job: &NewJob) -> bool {
+        job.body.contains_key("max_run") || !self.limits_for(&job.state).is_empty()
+    }
+
+    /// The limits of a job's account and queue, of those that have any.
+    fn limits_for(&self, state: &JobState) -> Vec<(Whose, Limits)> {
+        let both = [
+            Whose::Account(state.account.clone()),
+            Whose::Queue(labels::queue_of(&state.queue).to_owned()),
+        ];
+        let limits = both.into_iter().map(|whose| {
+            let limits = self.limits_of(&whose);
+            (whose, limits)
+        });
+        limits.filter(|(_, limits)| !limits.is_none()).collect()
+    }
+
+    /// Refuses of new jobs those that are too many for their account or queue, in their order.
+    pub(crate) async fn mind_limits(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+    ) -> Result<(), StoreError> {
+        let mut waiting: BTreeMap<Whose, u64> = BTreeMap::new();
+        for outcome in made {
+            let Ok(job) = outcome else { continue };
+            let limits = self.limits_for(&job.state);
+            let spent = |(whose, limits): &&(Whose, Limits)| self.is_spent(whose, *limits);
+            if let Some((whose, limits)) = limits.iter().find(spent) {
+                *outcome = Err(hours_spent(whose, self.used_ms(whose), *limits));
+                continue;
+            }
+            let limits = limits.into_iter();
+            let limits = limits.filter_map(|(whose, limits)| Some((whose, limits.waiting.hard?)));
+            let limits: Vec<(Whose, u64)> = limits.collect();
+            let mut refused = None;
+            for (whose, most) in &limits {
+                if !waiting.contains_key(whose) {
+                    waiting.insert(whose.clone(), self.count_waiting(whose).await?);
+                }
+                let present = waiting.get(whose).copied().unwrap_or(0);
+                if present >= *most {
+                    refused = refused.or(Some(too_many_wait(whose, present, *most)));
+                }
+            }
+            if let Some(refusal) = refused {
+                *outcome = Err(refusal);
+                continue;
+            }
+            for (whose, _) in limits {
+                *waiting.entry(whose).or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many jobs of an account or a queue wait, those for their time or for others included.
+    async fn count_waiting(&self, whose: &Whose) -> Result<u64, StoreError> {
+        let mut search = Search {
+            stages: vec![Stage::Submit],
+            ..Search::default()
+        };
+        match whose {
+            Whose::Account(name) => search.accounts.push(name.clone()),
+            Whose::Queue(name) => search.queues.extend(stored_of(name)),
+        }
+        Ok(self.store.search(&search).await?.total)
+    }
+
+    fn limits_of(&self, whose: &Whose) -> Limits {
+        match whose {
+            Whose::Account(name) => self.accounts.limits_of(name),
+            Whose::Queue(name) => self.queues.limits_of(name),
+        }
+    }
+
+    /// Why jobs of an account or a queue wait or go behind others although not too many run, with the numbers.
+    pub(crate) fn words_of_spent(&self, of: &Limited) -> String {
+        let whose = Whose::from(of);
+        let limits = self.limits_of(&whose);
+        let hours = limits.hours.hard.or(limits.hours.soft);
+        let used_ms = self.used_ms(&whose);
+        let over = limits.hours.soft.or(limits.hours.hard);
+        if over.is_some_and(|most| used_ms >= most.saturating_mul(HOUR_MS)) {
+            return hours_words(&whose, used_ms, hours.unwrap_or(0));
+        }
+        let waiting = self.waiting(&whose);
+        let most = limits.waiting.soft.unwrap_or(0);
+        let jobs = counted(waiting, "job", "jobs");
+        format!(
+            "{} has {jobs} waiting; its soft limit is {most}",
+            whose.words()
+        )
+    }
+
+    /// The same of jobs that run.
+    pub(crate) fn words_of_running(of: &Limited, held: u64, limit: u64) -> String {
+        let jobs = counted(held, "job", "jobs");
+        format!(
+            "{} has {jobs} on testboxes; its limit is {limit}",
+            Whose::from(of).words()
+        )
+    }
+}
+
+fn hours_words(whose: &Whose, used_ms: u64, most: u64) -> String {
+    let tenths = used_ms.saturating_mul(10) / HOUR_MS;
+    format!(
+        "{} had {}.{} testbox hours within 24 hours; its limit is {most}",
+        whose.words(),
+        tenths / 10,
+        tenths % 10
+    )
+}
+
+fn hours_spent(whose: &Whose, used_ms: u64, limits: Limits) -> Refusal {
+    Refusal::new(
+        ErrorCode::Quota,
+        hours_words(whose, used_ms, limits.hours.hard.unwrap_or(0)),
+        "submit again when some of that is more than a day ago, or ask an admin for a larger limit",
+    )
+}
+
+fn too_many_wait(whose: &Whose, present: u64, most: u64) -> Refusal {
+    Refusal::new(
+        ErrorCode::Quota,
+        format!(
+            "{} has {} waiting; {most} may wait",
+            whose.words(),
+            counted(present, "job", "jobs")
+        ),
+        "submit again when some of them have begun or are cancelled, or ask an admin for a larger limit",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_api::{AccountChange, Bounds, LimitsChange};
+    use fairlead_job::{JobId, Spec};
+    use fairlead_store::{DocKind, DocWrite, Expect};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        known::limits::{LIMIT_MAX, changed, limits_from},
+        testing::{core, core_beside, state, store_job},
+    };
+
+    fn hard(most: u64) -> Bounds {
+        Bounds {
+            soft: None,
+            hard: Some(most),
+        }
+    }
+
+    fn new_jobs(accounts: &[&str]) -> Vec<Result<NewJob, Refusal>> {
+        let job = |(n, account): (u64, &&str)| NewJob {
+            state: JobState {
+                account: (*account).to_owned(),
+                job_id: JobId::new(100 + n),
+                ..state(1)
+            },
+            body: Spec::new(),
+        };
+        (0..).zip(accounts).map(job).map(Ok).collect()
+    }
+
+    fn refused(made: &[Result<NewJob, Refusal>]) -> Vec<Option<&str>> {
+        let each = made.iter();
+        each.map(|made| Some(made.as_ref().err()?.body.message.as_str()))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn more_jobs_than_may_wait_are_refused_with_the_numbers() {
+        let (_data, core) = core().await;
+        let limits = LimitsChange {
+            waiting: Some(hard(2)),
+            ..LimitsChange::default()
+        };
+        let change = AccountChange {
+            limits: limits.clone(),
+            ..AccountChange::default()
+        };
+        core.set_account("ann", &change).await.unwrap();
+        for (n, account) in [(1, "ann"), (2, "bob")] {
+            let account = account.to_owned();
+            store_job(
+                &core,
+                JobState {
+                    account,
+                    ..state(n)
+                },
+            )
+            .await;
+        }
+        // Another replica reads them.
+        let other = core_beside(&core);
+        other.accounts.reload(other.store.as_ref()).await.unwrap();
+        let mut made = new_jobs(&["bob", "ann", "ann", "bob"]);
+        other.mind_limits(&mut made).await.unwrap();
+        let said = refused(&made);
+        assert_eq!((said[0], said[1], said[3]), (None, None, None));
+        assert_eq!(
+            said[2],
+            Some("account 'ann' has 2 jobs waiting; 2 may wait")
+        );
+        // All of them are in one queue.
+        let limits = json!({"limits": limits, "paused": true});
+        let write = DocWrite {
+            id: "user1".to_owned(),
+            expect: Expect::Absent,
+            body: Some(limits),
+        };
+        let written = core.store.put_docs(DocKind::Queue, vec![write]);
+        written.await.remove(0).unwrap();
+        core.queues.reload(core.store.as_ref()).await.unwrap();
+        let mut made = new_jobs(&["bob"]);
+        core.mind_limits(&mut made).await.unwrap();
+        assert_eq!(
+            refused(&made)[0],
+            Some("queue 'user1' has 2 jobs waiting; 2 may wait")
+        );
+    }
+
+    #[test]
+    fn limits_change_one_by_one_and_make_sense() {
+        let limits = Limits {
+            waiting: Bounds {
+                soft: Some(5),
+                hard: None,
+            },
+            ..Limits::default()
+        };
+        let change = |change: LimitsChange| changed(limits, &change);
+        let more = change(LimitsChange {
+            running: Some(hard(3)),
+            ..LimitsChange::default()
+        });
+        let more = more.unwrap();
+        assert_eq!((more.waiting.soft, more.running.hard), (Some(5), Some(3)));
+        let none = change(LimitsChange {
+            waiting: Some(Bounds::default()),
+            ..LimitsChange::default()
+        });
+        assert_eq!(none, Ok(Limits::default()));
+        for (soft, hard, word) in [(9, 3, "soft limit, 9"), (1, LIMIT_MAX + 1, "is over")] {
+            let (soft, hard) = (Some(soft), Some(hard));
+            let refusal = change(LimitsChange {
+                running: Some(Bounds { soft, hard }),
+                ..LimitsChange::default()
+            });
+            let message = refusal.unwrap_err().body.message;
+            assert!(message.contains(word), "{message}");
+        }
+        assert_eq!(
+            limits_from(&serde_json::json!({"limits": 5})),
+            Limits::default()
+        );
+    }
+
+    #[tokio::test]
+    async fn hours_of_testboxes_are_summed_up_over_restarts() {
+        let (_data, core) = core().await;
+        let hours = Some(Bounds {
+            soft: Some(1),
+            hard: Some(3),
+        });
+        let change = AccountChange {
+            limits: LimitsChange {
+                hours,
+                ..LimitsChange::default()
+            },
+            ..AccountChange::default()
+        };
+        core.set_account("user1", &change).await.unwrap();
+        let now_ms = core.clock.wall_ms();
+        let over = |n, ago_ms: u64, used_ms| JobState {
+            stage: Stage::Finish,
+            used_at_ms: now_ms - ago_ms,
+            used_ms,
+            ..state(n)
+        };
+        store_job(&core, over(1, HOUR_MS, HOUR_MS)).await;
+        store_job(&core, over(2, 2 * DAY_MS, 50 * HOUR_MS)).await;
+        let other = core_beside(&core);
+        other.accounts.reload(other.store.as_ref()).await.unwrap();
+        let allowance = || other.policy().account_limits["user1"];
+        assert!(!allowance().behind);
+        other.sum_up_hours().await.unwrap();
+        assert!(allowance().behind && !allowance().spent);
+        // One that runs.
+        let runs = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            dispatch_ms: now_ms - 2 * HOUR_MS,
+            ..state(3)
+        };
+        let runs = store_job(&core, runs).await;
+        other.live.put(runs, other.sight());
+        other.sum_up_hours().await.unwrap();
+        assert!(allowance().spent);
+        let mut made = new_jobs(&["user1", "bob"]);
+        other.mind_limits(&mut made).await.unwrap();
+        let said = refused(&made);
+        let words = "account 'user1' had 3.0 testbox hours within 24 hours; its limit is 3";
+        assert_eq!((said[0], said[1]), (Some(words), None));
+        let of = Limited::Account("user1".to_owned());
+        assert_eq!(other.words_of_spent(&of), words);
+    }
+
+    #[tokio::test]
+    async fn who_has_more_waiting_than_the_soft_limit_goes_behind() {
+        let (_data, core) = core().await;
+        let change = AccountChange {
+            limits: LimitsChange {
+                waiting: Some(Bounds {
+                    soft: Some(1),
+                    hard: None,
+                }),
+                ..LimitsChange::default()
+            },
+            ..AccountChange::default()
+        };
+        core.set_account("user1", &change).await.unwrap();
+        let is_behind = || core.policy().account_limits["user1"].behind;
+        for n in 1..=2 {
+            store_job(&core, state(n)).await;
+            core.note_waiting(&core.store.counts().await.unwrap());
+            assert_eq!(is_behind(), n == 2);
+        }
+        let of = Limited::Account("user1".to_owned());
+        assert!(core.words_of_spent(&of).contains("2 jobs waiting"));
+    }
+}

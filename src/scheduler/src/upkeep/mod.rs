@@ -1,0 +1,6 @@
+//! Chores: old months, clock steps, the keys of the lab.
+
+pub(crate) mod clock_steps;
+pub(crate) mod drop_months;
+pub(crate) mod key_check;
+pub(crate) mod keys;

@@ -1,0 +1,441 @@
+//! Explanations in words: the engine's typed reasons, rendered once for CLI, scripts and people.
+
+use fairlead_api::{ErrorCode, Explanation, HostVerdict};
+use fairlead_dispatch::{
+    Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Limited, Millis,
+    OVERTAKES_MAX, Reason,
+};
+use fairlead_job::{JobId, Stage, units::counted};
+use fairlead_store::{JobState, StoredJob};
+
+use crate::{
+    base::{clock::utc_text, errors::Refusal},
+    core::Core,
+    lifecycle::engine_facts::facts,
+};
+
+/// Why a job waits, or where it is.
+pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, Refusal> {
+    let job = core.job(id).await?;
+    let state = &job.state;
+    let timer = timer_of(core, id).await;
+    let peers = Box::pin(core.why_no_peers(state)).await;
+    if state.stage != Stage::Submit {
+        return Ok(Explanation {
+            reasons: peers.into_iter().chain(timer).collect(),
+            ..plain(state, where_it_is(state))
+        });
+    }
+    let mut explanation = if state.ready {
+        render(core, state, &ask_engine(core, &job).await?)
+    } else {
+        not_ready(state, core.why_no_turn(state).await)
+    };
+    explanation.reasons.extend(peers);
+    explanation.reasons.extend(given_up(state));
+    explanation.reasons.extend(timer);
+    Ok(explanation)
+}
+
+/// In one sentence why a job waits.
+pub(crate) async fn why_it_waits(core: &Core, job: &StoredJob) -> Result<String, Refusal> {
+    if job.state.ready {
+        let explained = ask_engine(core, job).await?;
+        return Ok(summary(core, &job.state, &explained));
+    }
+    let no_turn = core.why_no_turn(&job.state).await;
+    Ok(not_ready(&job.state, no_turn).summary)
+}
+
+/// Which timer made it, and for when. Without an answer of the store: nothing.
+async fn timer_of(core: &Core, id: JobId) -> Option<String> {
+    let body = core.store.get_bodies(&[id]).await.ok()?.pop()??;
+    let text = |field: &str| body.get(field).and_then(serde_json::Value::as_str);
+    let (timer, due) = (text("timer")?, text("timer_due")?);
+    Some(format!(
+        "it is the run of timer '{timer}' that was due at {due}"
+    ))
+}
+
+/// What keeps a job from being ready.
+fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
+    let mut reasons = Vec::new();
+    if state.start_ms > 0 {
+        reasons.push(format!("waits until {}", utc_text(state.start_ms)));
+    }
+    let waits = state.waits.as_ref();
+    let on = waits.and_then(|waits| waits.get("wait_on")?.as_object());
+    for (parent, what) in on.into_iter().flatten() {
+        let what = if what.is_null() {
+            "its end".to_owned()
+        } else {
+            what.to_string()
+        };
+        reasons.push(format!("waits for job {parent}: {what}"));
+    }
+    let summary = match (state.start_ms > 0, on.is_some(), no_turn.is_some()) {
+        (true, false, false) => "it waits for its time",
+        (true, ..) => "it waits for its time and for other jobs",
+        (false, false, true) => "it waits for its turn in its sequence",
+        (false, ..) => "it waits for other jobs",
+    };
+    reasons.extend(no_turn);
+    if !state.reason.is_empty() {
+        reasons.push(state.reason.clone());
+    }
+    Explanation {
+        reasons,
+        ..plain(state, summary.to_owned())
+    }
+}
+
+/// When waiting ends by itself.
+fn given_up(state: &JobState) -> Option<String> {
+    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
+    let until_ms = [state.queue_until_ms(), by_ms]
+        .into_iter()
+        .flatten()
+        .min()?;
+    Some(format!(
+        "it is given up at {} if no testbox has it by then",
+        utc_text(until_ms)
+    ))
+}
+
+async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refusal> {
+    let facts = facts(job);
+    let answer = core
+        .engine
+        .ask(move |engine, now| {
+            engine
+                .explain_job(now, JobKey(facts.key.0))
+                .unwrap_or_else(|| engine.explain_facts(now, &facts))
+        })
+        .await;
+    answer.ok_or_else(|| {
+        Refusal::new(
+            ErrorCode::Unavailable,
+            "the dispatcher is stopping",
+            "ask again",
+        )
+    })
+}
+
+fn plain(state: &JobState, summary: String) -> Explanation {
+    Explanation {
+        job_id: state.job_id.to_string(),
+        job_stage: state.stage.to_string(),
+        summary,
+        reasons: Vec::new(),
+        hosts: Vec::new(),
+        hosts_more: 0,
+    }
+}
+
+fn where_it_is(state: &JobState) -> String {
+    let because = if state.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", state.reason)
+    };
+    if state.stage.is_terminal() {
+        format!(
+            "it ended at {} with {}{because}",
+            utc_text(state.end_ms),
+            state.health
+        )
+    } else {
+        format!(
+            "host {} has it since {} (attempt {})",
+            state.host,
+            utc_text(state.dispatch_ms),
+            state.attempt
+        )
+    }
+}
+
+fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanation {
+    let reasons = explained.reasons.iter();
+    let mut reasons: Vec<String> = reasons.map(|reason| words_here(core, reason)).collect();
+    reasons.extend(explained.behind.iter().map(|passed| {
+        let why = words_here(core, passed);
+        format!("it goes behind others of its class: {why}")
+    }));
+    if !state.reason.is_empty() {
+        reasons.push(state.reason.clone());
+    }
+    reasons.extend(ahead(explained));
+    let standing = &explained.standing;
+    reasons.push(format!(
+        "queue '{}' has priority {} and weight {}: {}.{} % of its class",
+        standing.queue,
+        standing.class,
+        standing.weight,
+        standing.share_per_mille / 10,
+        standing.share_per_mille % 10,
+    ));
+    if !state.queue_label.is_empty() {
+        reasons.push(format!(
+            "it waits under label '{}' in queue '{}': labels take turns there",
+            state.queue_label, standing.queue
+        ));
+    }
+    if standing.background_per_mille > 0 {
+        let (whole, rest) = (
+            standing.background_per_mille / 10,
+            standing.background_per_mille % 10,
+        );
+        reasons.push(format!(
+            "{whole}.{rest} % of dispatches are kept for queue '{}', whatever waits in higher classes",
+            standing.queue
+        ));
+    }
+    if let Some(host) = &explained.reserved_host {
+        reasons.push(format!("host {host} is kept for it"));
+    }
+    let hosts = explained.hosts.iter().map(|verdict| {
+        let hostname = verdict.host.clone();
+        // A closed host offers nothing: the engine may not know it.
+        let closed = core.closures.of(&hostname);
+        let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
+        match keeps_off.filter(|_| core.could_run(state, &hostname)) {
+            Some(closure) => HostVerdict {
+                hostname,
+                could: true,
+                lacks: vec![closure.words()],
+            },
+            None => HostVerdict {
+                could: verdict.able,
+                lacks: verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| words_of_host(core, &hostname, reason))
+                    .collect(),
+                hostname,
+            },
+        }
+    });
+    Explanation {
+        hosts: hosts.collect(),
+        hosts_more: explained.hosts_more,
+        reasons,
+        ..plain(state, summary(core, state, explained))
+    }
+}
+
+fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
+    match &explained.state {
+        EngineState::InFlight { host, .. } => return format!("it is being handed to host {host}"),
+        EngineState::Running { host, .. } => return format!("host {host} has it"),
+        EngineState::NotCached | EngineState::Waiting => {}
+    }
+    if let Some(reason) = explained.reasons.first() {
+        return format!("it waits: {}", words_here(core, reason));
+    }
+    if explained.hosts_able == 0 {
+        return match explained.hosts_known {
+            0 => "it waits: no host has asked for work yet".to_owned(),
+            1 => format!(
+                "it waits: the only known host could never run it (it wants {})",
+                state.host_keys.join(" or ")
+            ),
+            known => format!(
+                "it waits: none of the {known} known hosts could ever run it (it wants {})",
+                state.host_keys.join(" or ")
+            ),
+        };
+    }
+    if explained.hosts_ready > 0 {
+        let asks = counted(
+            explained.hosts_ready,
+            "host asks and lacks",
+            "hosts ask and lack",
+        );
+        return format!("it is next in turn: {asks} nothing");
+    }
+    let able = counted(
+        explained.hosts_able,
+        "could run it, and does not ask",
+        "could run it, none of them asks",
+    );
+    format!("it waits for a free host: {able} with room for it now")
+}
+
+fn ahead(explained: &JobExplanation) -> Vec<String> {
+    let ahead = &explained.ahead;
+    let mut lines = Vec::new();
+    if ahead.higher_classes > 0 {
+        let queues = ahead.higher_classes;
+        lines.push(counted(
+            queues,
+            "queue of higher priority has waiting jobs",
+            "queues of higher priority have waiting jobs",
+        ));
+    }
+    if ahead.queues > 0 {
+        lines.push(counted(
+            ahead.queues,
+            "queue of the same priority is next before it",
+            "queues of the same priority are next before it",
+        ));
+    }
+    if ahead.accounts > 0 {
+        lines.push(counted(
+            ahead.accounts,
+            "account of its queue is next before it",
+            "accounts of its queue are next before it",
+        ));
+    }
+    if ahead.labels > 0 {
+        lines.push(format!(
+            "{} labels of its queue are next before it",
+            ahead.labels
+        ));
+    }
+    if ahead.in_account.counted > 0 {
+        let jobs = count(
+            ahead.in_account,
+            "job of its own account comes",
+            "jobs of its own account come",
+        );
+        lines.push(format!("{jobs} first"));
+    }
+    if ahead.overtaken_by > 0 {
+        lines.push(format!(
+            "{} jobs like it that were submitted later went first: each replica begins with jobs of its own, and lets at most {OVERTAKES_MAX} go before one",
+            ahead.overtaken_by
+        ));
+    }
+    lines
+}
+
+fn count(count: Count, one: &str, many: &str) -> String {
+    if count.more {
+        format!("more than {} {many}", count.counted)
+    } else {
+        counted(count.counted, one, many)
+    }
+}
+
+fn seen(last_seen: Millis) -> String {
+    if last_seen.0 == 0 {
+        "not asked since this replica started".to_owned()
+    } else {
+        format!("asked last at {}", utc_text(last_seen.0))
+    }
+}
+
+/// The same as [`words`], with all that is known of a host that is kept for some.
+fn words_of_host(core: &Core, host: &str, reason: &Reason) -> String {
+    let reserved = match reason {
+        Reason::KeptFor { .. } => core.reserved(host),
+        _ => None,
+    };
+    reserved.map_or_else(|| words(reason), |reservation| reservation.words())
+}
+
+/// The same as [`words`], with the numbers of a limit that only the replica knows.
+fn words_here(core: &Core, reason: &Reason) -> String {
+    match reason {
+        Reason::Spent { of } => core.words_of_spent(of),
+        other => words(other),
+    }
+}
+
+fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::FailedThere => {
+            "an earlier attempt failed there, and it asks for another host (retry_elsewhere)"
+                .to_owned()
+        }
+        Reason::KeptFor { accounts } => format!("it is kept for jobs of {}", accounts.join(", ")),
+        Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
+        Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),
+        Reason::Memory {
+            needs_mb,
+            free_mb,
+            total_mb,
+        } if needs_mb > total_mb => {
+            format!(
+                "{needs_mb} MB are wanted, the host has {total_mb} MB in all ({free_mb} MB free)"
+            )
+        }
+        Reason::Memory {
+            needs_mb, free_mb, ..
+        } => format!("{needs_mb} MB are wanted, {free_mb} MB are free"),
+        Reason::Tags { missing } => format!("it lacks tags: {}", missing.join(", ")),
+        Reason::Devices { missing } => format!("it lacks devices: {}", missing.join(", ")),
+        Reason::BusyHw => {
+            "a whole-machine job and other jobs never share a host, and it has jobs".to_owned()
+        }
+        Reason::NotAsking { last_seen } => {
+            format!("it does not ask for work now: {}", seen(*last_seen))
+        }
+        Reason::ReservedFor(job) => format!("it is kept for job {}", JobId::new(job.0)),
+        Reason::RunningLimit { of, held, limit } => Core::words_of_running(of, *held, *limit),
+        Reason::Spent { of } => match of {
+            Limited::Account(name) => format!("account '{name}' has had all that it may have"),
+            Limited::Queue(name) => format!("queue '{name}' has had all that it may have"),
+        },
+        Reason::QueuePaused => "its queue is paused".to_owned(),
+        Reason::WaitingForAffinity { until } => {
+            format!(
+                "it waits until {} for a host with its cache directories",
+                utc_text(until.0)
+            )
+        }
+        Reason::WaitingForStore { until } => {
+            format!(
+                "the store could not say who has it: tried again at {}",
+                utc_text(until.0)
+            )
+        }
+    }
+}
+
+/// Why a host is idle, a line a reason.
+pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Refusal> {
+    let name = host.to_owned();
+    let answer = core
+        .engine
+        .ask(move |engine, now| engine.explain_host(now, &name))
+        .await;
+    let explained = answer.ok_or_else(Refusal::stopping)?;
+    Ok(explained.map_or_else(
+        || vec!["it has not asked for work since this replica started".to_owned()],
+        |e| idle_lines(&e),
+    ))
+}
+
+fn idle_lines(explained: &HostExplanation) -> Vec<String> {
+    let mut lines = Vec::new();
+    if explained.asking.is_none() {
+        lines.push(format!(
+            "it does not ask for work now: {}",
+            seen(explained.last_seen)
+        ));
+    }
+    if let Some(job) = explained.reserved_for {
+        lines.push(format!("it is kept for job {}", JobId::new(job.0)));
+    }
+    if explained.shapes.is_empty() {
+        lines.push("no waiting job wants it".to_owned());
+    }
+    for shape in &explained.shapes {
+        let why: Vec<String> = shape.reasons.iter().map(words).collect();
+        let why = if why.is_empty() {
+            "others come first".to_owned()
+        } else {
+            why.join("; ")
+        };
+        lines.push(format!(
+            "{} such as {}: {why}",
+            count(shape.jobs, "job", "jobs"),
+            JobId::new(shape.example.0)
+        ));
+    }
+    if explained.shapes_more {
+        lines.push("and more kinds of jobs that do not fit".to_owned());
+    }
+    lines
+}

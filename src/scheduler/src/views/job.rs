@@ -1,0 +1,95 @@
+//! Jobs as clients see them: compass-ci's flat names, never a secret.
+
+use fairlead_api::JobSummary;
+use fairlead_dispatch::labels;
+use fairlead_job::Spec;
+use fairlead_store::JobState;
+use serde_json::{Map, Value};
+
+use crate::{
+    base::sealing::Sealer,
+    lifecycle::fields::{failure, known},
+};
+
+/// Fields of a spec that nobody is shown (compass-ci's list).
+const HIDDEN: [&str; 8] = [
+    "my_email",
+    "my_token",
+    "my_name",
+    "job_token",
+    "my_ssh_pubkey",
+    "pkg_data",
+    "stats",
+    "secrets",
+];
+
+/// A job as `jobs/:id` answers it: its spec, and over it what the scheduler knows.
+pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
+    let mut view = shown_spec(spec.unwrap_or_default());
+    view.extend(known(state));
+    view
+}
+
+/// What people may see of a spec.
+pub(crate) fn shown_spec(mut spec: Spec) -> Spec {
+    Sealer::strip(&mut spec);
+    for name in HIDDEN {
+        spec.shift_remove(name);
+    }
+    spec
+}
+
+/// A job as a line of a list.
+pub(crate) fn summary(state: JobState) -> JobSummary {
+    JobSummary {
+        job_id: state.job_id.to_string(),
+        job_stage: state.stage.to_string(),
+        job_health: state.health.to_string(),
+        job_data_readiness: state.data_readiness.to_string(),
+        my_account: state.account,
+        queue: labels::queue_of(&state.queue).to_owned(),
+        queue_label: state.queue_label,
+        priority: state.priority,
+        suite: state.suite,
+        params: state.params,
+        testbox: state.testbox,
+        tbox_group: state.tbox_group,
+        host: state.host,
+        attempt: state.attempt,
+        submit_id: state.submit_id,
+        memory_mb: state.memory_mb,
+        submit_ms: state.submit_ms,
+        dispatch_ms: state.dispatch_ms,
+        running_ms: state.running_ms,
+        end_ms: state.end_ms,
+        exit_code: state.exit_code,
+        failure: failure(state.health),
+        reason: state.reason,
+        result_root: state.result_root,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::state;
+    use serde_json::json;
+
+    #[test]
+    fn nobody_is_shown_a_secret() {
+        let Value::Object(spec) = json!({
+            "suite": "x", "my_token": "hush", "my_email": "hush", "secrets": {"a": "hush"}, "secrets_sealed": "hush",
+            "job_stage": "forged", "nr_run": 1,
+        }) else {
+            unreachable!()
+        };
+        let held = JobState {
+            claim_token: "hush".into(),
+            session: "hush".into(),
+            ..state(1)
+        };
+        let text = Value::Object(flat(&held, Some(spec))).to_string();
+        assert!(!text.contains("hush") && text.contains("nr_run"), "{text}");
+        assert!(text.contains(r#""job_stage":"submit""#), "{text}");
+    }
+}

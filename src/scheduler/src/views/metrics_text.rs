@@ -1,0 +1,33 @@
+//! `GET /metrics`: all metrics as text, with the states that are read when somebody asks.
+
+use prometheus_client::encoding::text::encode;
+
+use crate::core::Core;
+
+impl Core {
+    /// All metrics as text.
+    pub(crate) async fn metrics_text(&self) -> String {
+        let stats = self.engine.ask(|engine, _| engine.stats()).await;
+        let stats = stats.unwrap_or_default();
+        let states = &self.metrics.states;
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let store = self.store.health();
+        states.store_available.set(i64::from(store.reads.is_well()));
+        states.store_writable.set(i64::from(store.writes.is_well()));
+        states
+            .peers
+            .set(count(self.replicas.peers(self.clock.now()).len()));
+        states.held.set(count(self.live.len()));
+        states.waiters.set(count(self.waiters.len()));
+        states.cached.set(number(stats.cached_jobs));
+        states.claims_in_flight.set(number(stats.in_flight));
+        states.inbox.set(count(self.engine.depth()));
+        let mut text = String::new();
+        let registry = self.metrics.registry.lock();
+        let registry = registry.unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Writing to a text cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+}

@@ -1,0 +1,239 @@
+//! What becomes of a waiting job by time alone: it may begin, it has waited too long, it is too late.
+//!
+//! The store knows by `alarm_ms` when each waiting job must be looked at. Every other second a replica asks it for
+//! those of the next seconds, and remembers what it wrote or was told itself. One replica comes first for each job, by
+//! rendezvous hashing; another does it a little later if it still has to be done. What becomes of the job is worked
+//! out from its state and the time, and written by compare-and-set: so it happens once, and needs nobody's memory.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_job::Stage;
+use fairlead_store::{StoreError, StoredJob};
+use futures_util::{StreamExt, stream};
+
+use crate::{core::Core, lifecycle::alarm::at_alarm};
+
+/// How much later each replica looks at a job than the one that comes before it, ms.
+const OTHERS_LATER_MS: u64 = 2_000;
+/// How far ahead alarms are known, ms: more than two seconds between looks and a search that lags by another.
+pub(crate) const AHEAD_MS: u64 = 5_000;
+/// Alarms in one look.
+const LOOK_MAX: u32 = 10_000;
+/// How often the clock is looked at, ms.
+pub(crate) const TICK_MS: u64 = 100;
+/// Jobs that are changed side by side.
+const ABREAST: usize = 256;
+
+impl Core {
+    /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
+    pub(crate) fn mind_alarm(&self, stored: &StoredJob) {
+        let (state, now_ms) = (&stored.state, self.clock.wall_ms());
+        let soon = state.stage == Stage::Submit
+            && (1..now_ms.saturating_add(AHEAD_MS)).contains(&state.alarm_ms);
+        if !soon {
+            return;
+        }
+        let rank = self
+            .replicas
+            .rank(state.job_id, &self.run, self.clock.now());
+        let turn = u64::try_from(rank).unwrap_or(u64::MAX);
+        let at_ms = state
+            .alarm_ms
+            .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
+        self.alarms
+            .set(state.job_id, stored.version, at_ms, stored.clone());
+    }
+
+    /// Asks the store for the alarms of the next seconds.
+    pub(crate) async fn read_alarms(&self) -> Result<(), StoreError> {
+        let before_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
+        let page = self.store.alarms(before_ms, LOOK_MAX).await?;
+        let newest = page
+            .jobs
+            .iter()
+            .filter(|job| self.weigh(job.state.job_id, job.version));
+        newest.for_each(|job| self.mind_alarm(job));
+        Ok(())
+    }
+
+    /// Does what is due, until the replica stops.
+    pub(crate) async fn watch_alarms(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+            }
+            let due = self.alarms.due(self.clock.wall_ms());
+            let ringing = stream::iter(due).map(|job| self.ring(job));
+            ringing.buffer_unordered(ABREAST).collect::<()>().await;
+        }
+    }
+
+    async fn ring(self: &Arc<Self>, stored: StoredJob) {
+        let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
+        let outcome = self
+            .change_known(stored.clone(), |state| Ok(at_alarm(state, now_ms)))
+            .await;
+        if let Err(refusal) = outcome {
+            let error = refusal.body.message;
+            tracing::warn!(job_id = %id, error, "what a waiting job's time brings is tried again");
+            let again_ms = now_ms.saturating_add(OTHERS_LATER_MS);
+            self.alarms.set(id, stored.version, again_ms, stored);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use fairlead_job::{Backoff, Health};
+    use fairlead_store::JobState;
+
+    use super::*;
+    use crate::{
+        lifecycle::backoff::pause_ms,
+        testing::{core, state, store_job},
+    };
+
+    #[test]
+    fn jobs_that_were_lost_together_come_back_at_times_of_their_own() {
+        let pause = |n| {
+            pause_ms(&JobState {
+                attempt: 5,
+                ..state(n)
+            })
+        };
+        let pauses: BTreeSet<u64> = (1..=50).map(pause).collect();
+        assert!(
+            pauses.iter().all(|ms| (4_000..=8_000).contains(ms)),
+            "{pauses:?}"
+        );
+        assert!(pauses.len() > 30, "{pauses:?}");
+        let at_once = Some(Backoff {
+            first_s: 0,
+            factor: 1,
+            max_s: 0,
+        });
+        assert_eq!(
+            pause_ms(&JobState {
+                backoff: at_once,
+                attempt: 2,
+                ..state(1)
+            }),
+            0
+        );
+    }
+
+    fn parked(start_ms: u64) -> JobState {
+        JobState {
+            ready: false,
+            start_ms,
+            ..state(1)
+        }
+    }
+
+    #[test]
+    fn a_job_begins_at_its_time_and_not_before() {
+        let job = parked(100).set_alarm();
+        assert_eq!((job.alarm_ms, at_alarm(&job, 99)), (100, None));
+        let begun = at_alarm(&job, 100).unwrap().set_alarm();
+        assert_eq!(
+            (begun.ready, begun.ready_ms, begun.alarm_ms),
+            (true, 100, 0)
+        );
+        assert_eq!(at_alarm(&begun, 1_000), None);
+    }
+
+    #[test]
+    fn a_time_that_has_come_leaves_what_else_is_waited_for() {
+        let waits = Some(serde_json::json!({"wait_on": {"7": null}}));
+        let job = JobState {
+            waits,
+            ..parked(100)
+        };
+        let next = at_alarm(&job, 100).unwrap().set_alarm();
+        assert!(!next.ready && next.waits.is_some());
+        assert_eq!((next.start_ms, next.alarm_ms), (0, 0));
+    }
+
+    #[test]
+    fn a_job_that_waited_too_long_ends_and_its_time_begins_when_it_is_ready() {
+        let job = JobState {
+            queue_timeout_s: 5,
+            ..parked(100)
+        }
+        .set_alarm();
+        assert_eq!(job.alarm_ms, 100, "not ready: its time does not run");
+        let ready = at_alarm(&job, 100).unwrap().set_alarm();
+        assert_eq!((ready.alarm_ms, at_alarm(&ready, 5_099)), (5_100, None));
+        let end = at_alarm(&ready, 5_100).unwrap().set_alarm();
+        assert_eq!(
+            (end.stage, end.health),
+            (Stage::Finish, Health::TimeoutSubmit)
+        );
+        assert_eq!(end.alarm_ms, 0);
+    }
+
+    #[test]
+    fn nobody_waits_for_another_host_for_ever() {
+        let job = JobState {
+            not_on: vec!["bad".to_owned()],
+            ..parked(100)
+        }
+        .set_alarm();
+        let ready = at_alarm(&job, 100).unwrap().set_alarm();
+        let until_ms = 100 + JobState::ELSEWHERE_MS;
+        assert_eq!(ready.alarm_ms, until_ms);
+        assert_eq!(at_alarm(&ready, until_ms - 1), None);
+        let anywhere = at_alarm(&ready, until_ms).unwrap().set_alarm();
+        assert!(anywhere.ready && anywhere.not_on.is_empty());
+        assert_eq!(anywhere.alarm_ms, 0);
+        assert!(anywhere.reason.contains("where it failed"));
+    }
+
+    #[test]
+    fn a_deadline_ends_what_has_not_begun() {
+        let job = JobState {
+            finish_by_ms: 50,
+            ..parked(100)
+        }
+        .set_alarm();
+        assert_eq!(job.alarm_ms, 50);
+        assert_eq!(at_alarm(&job, 50).unwrap().health, Health::TimeoutSubmit);
+        let held = JobState {
+            stage: Stage::Running,
+            finish_by_ms: 50,
+            ..state(1)
+        };
+        assert_eq!(
+            (held.clone().set_alarm().alarm_ms, at_alarm(&held, 60)),
+            (0, None)
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_due_is_done_once_whoever_else_does_it() {
+        let (_data, core) = core().await;
+        let start_ms = core.clock.wall_ms();
+        let job = store_job(
+            &core,
+            JobState {
+                start_ms,
+                ..parked(0)
+            }
+            .set_alarm(),
+        )
+        .await;
+        core.read_alarms().await.unwrap();
+        let due = core.alarms.due(core.clock.wall_ms());
+        assert_eq!(due, std::slice::from_ref(&job));
+        core.ring(job.clone()).await;
+        let begun = core.stored_job(job.state.job_id).await.unwrap();
+        assert!(begun.state.ready);
+        // Another replica that had read the same.
+        core.ring(job.clone()).await;
+        assert_eq!(core.stored_job(job.state.job_id).await.unwrap(), begun);
+    }
+}

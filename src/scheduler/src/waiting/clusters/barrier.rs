@@ -1,0 +1,151 @@
+//! Waiting for all nodes of a cluster: what a testbox asks before it begins, and what people are told of it.
+
+use std::sync::Arc;
+
+use fairlead_api::{ErrorCode, Peer, PeersAnswer};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{ClusterPlace, JobState, StoredJob};
+
+use super::of;
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    jobs::{
+        reports::Report,
+        speaker::{Speaker, no_token},
+    },
+    views::explain::why_it_waits,
+};
+
+/// How long a request is held, less than anybody waits for an answer; the testbox asks again.
+const WAIT_MS: u64 = 8_000;
+/// Missing peers that an explanation says more of than that they are missing.
+const EXPLAINED_MAX: usize = 4;
+
+impl Core {
+    /// Answers when all nodes of a job's cluster wait for each other, or after a while that they do not yet.
+    pub(crate) async fn wait_for_peers(
+        self: &Arc<Self>,
+        id: JobId,
+        report: &Report,
+    ) -> Result<PeersAnswer, Refusal> {
+        let deadline = self.clock.now().0.saturating_add(WAIT_MS);
+        let mut changes = self.changes.listen();
+        if report.token.is_none() {
+            return Err(no_token());
+        }
+        let own = self.stored_job(id).await;
+        let own = own.map_err(|refusal| self.to_stranger(id, report.token.as_deref(), refusal))?;
+        let jobs = self.may_ask(&own.state, report)?;
+        loop {
+            let found = self.look_at_cluster(&jobs).await?;
+            let own = found.iter().flatten().find(|job| job.state.job_id == id);
+            let own = own.ok_or_else(|| Refusal::no_job(id))?;
+            self.may_ask(&own.state, report)?;
+            let place = own.state.cluster.as_ref();
+            // Who is told to stop hears of that by its heartbeat, and does not begin before.
+            let through = place.is_some_and(ClusterPlace::is_through) && !own.state.stop_asked;
+            self.live.renew(id, self.clock.now());
+            let left = deadline.saturating_sub(self.clock.now().0);
+            if through || left == 0 || self.draining.is_cancelled() {
+                let peers = found.into_iter().flatten().map(|job| peer(job.state));
+                return Ok(PeersAnswer {
+                    open: through,
+                    peers: peers.collect(),
+                });
+            }
+            self.any_changes(&mut changes, &jobs, deadline).await;
+        }
+    }
+
+    /// All jobs of the asker's cluster, if it has one and this is its present attempt.
+    fn may_ask(&self, state: &JobState, report: &Report) -> Result<Vec<JobId>, Refusal> {
+        let id = state.job_id;
+        let speaker = self.speaker(state, report.token.as_deref(), report.attempt, None)?;
+        let Some((_, jobs)) = of(state) else {
+            return Err(Refusal::new(
+                ErrorCode::WrongStage,
+                format!("job {id} is not one of several nodes"),
+                "it runs as soon as it likes",
+            ));
+        };
+        if state.stage.is_terminal() {
+            return Err(Refusal::new(
+                ErrorCode::Closed,
+                format!("job {id} has ended: {}", state.reason),
+                "stop it",
+            ));
+        }
+        if speaker != Speaker::Present || !state.stage.is_held() {
+            return Err(Refusal::new(
+                ErrorCode::Conflict,
+                format!("this testbox no longer has job {id}: {}", state.reason),
+                "stop it; it begins anew with all its peers",
+            ));
+        }
+        if state.stage < Stage::WaitPeer {
+            return Err(Refusal::new(
+                ErrorCode::WrongStage,
+                format!("job {id} is in stage {} and waits for nobody", state.stage),
+                "report wait_peer first",
+            ));
+        }
+        Ok(jobs)
+    }
+
+    /// What a job's explanation says of its peers: which of them are missing, and why.
+    pub(crate) async fn why_no_peers(&self, state: &JobState) -> Vec<String> {
+        let Some((_, jobs)) = of(state) else {
+            return Vec::new();
+        };
+        let place = state.cluster.as_ref();
+        let through = place.is_some_and(ClusterPlace::is_through);
+        if through || state.stage.is_terminal() {
+            return Vec::new();
+        }
+        let Ok(found) = self.store.get(&jobs).await else {
+            return Vec::new();
+        };
+        let mut words = Vec::new();
+        for (id, job) in jobs.iter().zip(found) {
+            if *id == state.job_id {
+                continue;
+            }
+            let is_detailed = words.len() < EXPLAINED_MAX;
+            words.push(match job {
+                None => format!("its peer {id} is not there yet"),
+                Some(job) => self.where_peer_is(&job, is_detailed).await,
+            });
+        }
+        words
+    }
+
+    async fn where_peer_is(&self, job: &StoredJob, is_detailed: bool) -> String {
+        let peer = &job.state;
+        let roles = peer.cluster.as_ref().map_or("", |place| &place.roles);
+        let named = format!("its peer {} ({roles})", peer.job_id);
+        if peer.stage != Stage::Submit {
+            return format!("{named} is in stage {} on host {}", peer.stage, peer.host);
+        }
+        let why = if is_detailed {
+            why_it_waits(self, job).await.ok()
+        } else {
+            None
+        };
+        match why {
+            Some(why) => format!("{named} has no testbox: {why}"),
+            None => format!("{named} has no testbox"),
+        }
+    }
+}
+
+fn peer(state: JobState) -> Peer {
+    let place = state.cluster.unwrap_or_default();
+    Peer {
+        job_id: state.job_id.to_string(),
+        job_stage: state.stage.to_string(),
+        node_roles: place.roles,
+        host: state.host,
+        address: place.address,
+    }
+}

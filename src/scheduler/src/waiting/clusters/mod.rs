@@ -1,0 +1,131 @@
+//! Clusters: jobs of one submit, one a node, that begin together or not at all.
+//!
+//! Each node is a job like others: it waits in the queues, is claimed and ends by itself. What they are to each other
+//! stands in their states (`JobState::cluster`), and what becomes of one is worked out from all of them (`course`) and
+//! written by compare-and-set. There is no leader and no memory: whoever writes a state that matters to the others
+//! looks at once, so does whoever asks whether all are there (`barrier`), and the first of the replicas for it looks
+//! again and again at each cluster of which testboxes have a job.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{StoredJob, Version};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::clusters::of,
+    lifecycle::cluster::{View, next_of},
+};
+
+mod barrier;
+
+/// How often one look begins anew because what it changed lets others change, too: a job ends, its peers are told.
+const LOOKS_MAX: usize = 8;
+
+impl Core {
+    /// Looks at clusters as this replica hears of them, until it stops.
+    pub(crate) async fn watch_clusters(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clusters.is_due.notified() => {}
+            }
+            for (_, jobs) in self.clusters.take() {
+                self.look_or_warn(&jobs).await;
+            }
+        }
+    }
+
+    /// Looks again at the clusters that testboxes have a job of and that this replica comes first for.
+    pub(crate) async fn sweep_clusters(self: &Arc<Self>) {
+        let now = self.clock.now();
+        let held = self.live.ids().into_iter();
+        let held = held.filter_map(|id| of(&self.live.get(id)?.stored.state));
+        let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
+        self.clusters.partial.keep(&all);
+        for (head, jobs) in all {
+            if self.replicas.rank(head, &self.run, now) == 0 {
+                self.look_or_warn(&jobs).await;
+            }
+        }
+    }
+
+    async fn look_or_warn(self: &Arc<Self>, jobs: &[JobId]) {
+        if let Err(refusal) = self.look_at_cluster(jobs).await {
+            let (head, error) = (jobs.first(), refusal.body.message);
+            tracing::warn!(?head, error, "a cluster is looked at later");
+        }
+    }
+
+    /// Does what there is to do about the jobs of a cluster; answers how they were read last.
+    pub(crate) async fn look_at_cluster(
+        self: &Arc<Self>,
+        jobs: &[JobId],
+    ) -> Result<Vec<Option<StoredJob>>, Refusal> {
+        // Which states are the store's for sure.
+        let mut sure: BTreeMap<JobId, Version> = BTreeMap::new();
+        let mut found = self.store.get(jobs).await?;
+        for _ in 0..LOOKS_MAX {
+            let now_ms = self.clock.wall_ms();
+            let view = View::of(jobs, &found, now_ms);
+            let view = self.clusters.partial.complete(view, self.clock.now());
+            let is_due = |job: &StoredJob| next_of(&job.state, &view, now_ms).is_some();
+            if !found.iter().flatten().any(is_due) {
+                break;
+            }
+            if self.make_sure_of(&mut found, &mut sure).await? {
+                for job in found.iter().flatten().filter(|job| is_due(job)) {
+                    let after = self.go_on(job, &view, now_ms).await?;
+                    sure.insert(after.state.job_id, after.version);
+                }
+            }
+            found = self.store.get(jobs).await?;
+        }
+        Ok(found)
+    }
+
+    /// What is read may vanish: a peer that waits or has ended is relied on when that was written once more. `false`:
+    /// one of them has changed meanwhile.
+    async fn make_sure_of(
+        self: &Arc<Self>,
+        found: &mut [Option<StoredJob>],
+        sure: &mut BTreeMap<JobId, Version>,
+    ) -> Result<bool, Refusal> {
+        let mut all_same = true;
+        for job in found.iter_mut().flatten() {
+            let (id, stage) = (job.state.job_id, job.state.stage);
+            let matters = stage == Stage::WaitPeer || stage.is_terminal();
+            if !matters || sure.get(&id) == Some(&job.version) {
+                continue;
+            }
+            let (stored, is_same) = self.confirm(job.clone()).await?;
+            if is_same {
+                sure.insert(id, stored.version);
+            }
+            all_same &= is_same;
+            *job = stored;
+        }
+        Ok(all_same)
+    }
+
+    async fn go_on(
+        self: &Arc<Self>,
+        job: &StoredJob,
+        view: &View,
+        now_ms: u64,
+    ) -> Result<StoredJob, Refusal> {
+        let changed = self
+            .change_known(job.clone(), |state| Ok(next_of(state, view, now_ms)))
+            .await?;
+        let state = &changed.after.state;
+        if state.stop_asked && state.stage.is_held() {
+            self.tell_to_stop(state);
+        }
+        Ok(changed.after)
+    }
+}
+
+#[cfg(test)]
+mod tests;

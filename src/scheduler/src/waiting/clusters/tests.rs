@@ -1,0 +1,563 @@
+//! Clusters by a stepped clock: one and two replicas over one store.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_api::{ErrorCode, PeersAnswer, SubmitItem};
+use fairlead_job::{Health, JobId, Stage, TboxType};
+use fairlead_store::{ClusterPlace, JobState, StoredJob};
+use serde_json::{Value, json};
+
+use crate::{
+    Clock, Config, Pause,
+    base::errors::Refusal,
+    core::Core,
+    jobs::{
+        reports::{Report, after_report},
+        speaker::Speaker,
+    },
+    known::accounts::Credentials,
+    lifecycle::{
+        alarm::at_alarm,
+        attempt::{given_back, lost},
+    },
+    submission::create::How,
+    testing::{core_beside, core_over, embedded, state, store_job},
+};
+
+mod rounds;
+
+/// 2026-11-21T02:36:00Z.
+const START_MS: u64 = 1_795_228_560_000;
+const WAIT_MS: u64 = 300_000;
+
+struct Lab {
+    _data: tempfile::TempDir,
+    core: Arc<Core>,
+    jobs: Vec<JobId>,
+}
+
+/// A replica with a cluster of a server and so many clients, which wait for testboxes.
+async fn lab(clients: u64) -> Lab {
+    let data = tempfile::tempdir().unwrap();
+    let config = Config::embedded(data.path().to_owned());
+    let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
+    let core = core_over(embedded(&data), config, clock);
+    let jobs: Vec<JobId> = (1..=clients + 1).map(JobId::new).collect();
+    for id in &jobs {
+        let place = ClusterPlace {
+            jobs: jobs.clone(),
+            roles: if id.get() == 1 { "server" } else { "client" }.to_owned(),
+            round: 1,
+            wait_s: WAIT_MS / 1000,
+            ..ClusterPlace::default()
+        };
+        let job = JobState {
+            cluster: Some(place),
+            submit_ms: core.clock.wall_ms(),
+            retry_fail_left: 1,
+            ..state(id.get())
+        };
+        store_job(&core, job).await;
+    }
+    Lab {
+        _data: data,
+        core,
+        jobs,
+    }
+}
+
+async fn step(ms: u64) {
+    tokio::time::advance(Duration::from_millis(ms)).await;
+}
+
+impl Lab {
+    async fn set(&self, n: u64, set: impl Fn(&mut JobState) + Send + Sync) {
+        let changed = self.core.change(JobId::new(n), |state| {
+            let mut next = state.clone();
+            set(&mut next);
+            Ok(Some(next))
+        });
+        changed.await.unwrap();
+    }
+
+    /// A host gets the job, and comes as far as this.
+    async fn dispatch(&self, n: u64, stage: Stage) {
+        let now_ms = self.core.clock.wall_ms();
+        let on = |state: &mut JobState| {
+            state.stage = stage;
+            state.host = format!("h{n}");
+            state.session = "s".to_owned();
+            state.claim_token = format!("t{n}");
+            state.dispatch_ms = now_ms;
+        };
+        self.set(n, on).await;
+    }
+
+    async fn look(&self) {
+        self.core.look_at_cluster(&self.jobs).await.unwrap();
+    }
+
+    async fn job(&self, n: u64) -> JobState {
+        let stored = self.core.stored_job(JobId::new(n)).await;
+        stored.unwrap().state
+    }
+
+    async fn stages(&self) -> Vec<Stage> {
+        let found = self.core.store.get(&self.jobs).await.unwrap();
+        found
+            .into_iter()
+            .map(|job| job.unwrap().state.stage)
+            .collect()
+    }
+
+    /// The round of each, and whether it may run.
+    async fn rounds(&self) -> Vec<(u32, bool)> {
+        let found = self.core.store.get(&self.jobs).await.unwrap();
+        let place = |job: Option<StoredJob>| job.unwrap().state.cluster.unwrap();
+        let places = found.into_iter().map(place);
+        places
+            .map(|place| (place.round, place.is_through()))
+            .collect()
+    }
+
+    /// What a testbox hears that asks for its peers.
+    async fn ask(&self, n: u64) -> Result<PeersAnswer, ErrorCode> {
+        let state = self.job(n).await;
+        let token = self
+            .core
+            .sealer
+            .job_token(state.job_id, state.attempt, &format!("t{n}"));
+        let said = [("job_token", token.as_str()), ("attempt", "1")];
+        let report = Report::of(said.into_iter()).unwrap();
+        let answer = self.core.wait_for_peers(state.job_id, &report).await;
+        answer.map_err(|refusal| refusal.body.code)
+    }
+}
+
+fn report(state: &JobState, stage: Stage) -> Result<Option<JobState>, Refusal> {
+    let report = Report {
+        stage: Some(stage),
+        ..Report::default()
+    };
+    after_report(state, Speaker::Present, &report, START_MS)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_begins_before_all_are_there_and_then_all_do() {
+    let lab = lab(2).await;
+    for n in [1, 2] {
+        lab.dispatch(n, Stage::WaitPeer).await;
+    }
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(1, false); 3]);
+    let early = report(&lab.job(1).await, Stage::Running).unwrap_err();
+    assert_eq!(early.body.code, ErrorCode::WrongStage);
+    assert_eq!(
+        report(&lab.job(1).await, Stage::Finish)
+            .unwrap()
+            .unwrap()
+            .stage,
+        Stage::Finish
+    );
+    lab.dispatch(3, Stage::Setup).await;
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(1, false); 3], "it is not ready yet");
+    lab.dispatch(3, Stage::WaitPeer).await;
+    core_beside(&lab.core)
+        .look_at_cluster(&lab.jobs)
+        .await
+        .unwrap();
+    assert_eq!(lab.rounds().await, [(1, true); 3], "whoever looks");
+    let runs = report(&lab.job(3).await, Stage::Running).unwrap().unwrap();
+    assert_eq!(runs.stage, Stage::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_testbox_that_asks_hears_who_the_others_are() {
+    let lab = lab(1).await;
+    assert_eq!(
+        lab.ask(2).await,
+        Err(ErrorCode::Conflict),
+        "it has no testbox"
+    );
+    lab.dispatch(2, Stage::Boot).await;
+    assert_eq!(lab.ask(2).await, Err(ErrorCode::WrongStage));
+    lab.dispatch(2, Stage::WaitPeer).await;
+    // The clock goes on by itself until the request is answered.
+    assert!(!lab.ask(2).await.unwrap().open);
+    lab.dispatch(1, Stage::WaitPeer).await;
+    let addressed = |state: &mut JobState| {
+        let place = state.cluster.as_mut().unwrap();
+        place.address = "10.0.0.1".to_owned();
+    };
+    lab.set(1, addressed).await;
+    let answer = lab.ask(2).await.unwrap();
+    let first = &answer.peers[0];
+    assert!(answer.open && answer.peers.len() == 2);
+    assert_eq!(
+        (
+            first.node_roles.as_str(),
+            first.host.as_str(),
+            first.address.as_str()
+        ),
+        ("server", "h1", "10.0.0.1")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_too_long_for_others_gives_its_testbox_back_for_a_while() {
+    let lab = lab(2).await;
+    lab.dispatch(1, Stage::WaitPeer).await;
+    lab.look().await;
+    step(WAIT_MS - 1).await;
+    lab.dispatch(2, Stage::Boot).await;
+    lab.look().await;
+    assert_eq!(
+        lab.stages().await,
+        [Stage::WaitPeer, Stage::Boot, Stage::Submit]
+    );
+    step(1).await;
+    lab.look().await;
+    // All at once, however long each of them waited: others may need several.
+    assert_eq!(lab.stages().await, [Stage::Submit; 3]);
+    assert_eq!(lab.rounds().await, [(2, false); 3]);
+    let back = lab.job(1).await;
+    assert!(!back.ready && back.start_ms > lab.core.clock.wall_ms());
+    assert_eq!(
+        (back.attempt, back.retry_lost_left, back.retry_fail_left),
+        (1, 1, 1)
+    );
+    assert!(
+        back.attempts.is_empty() && back.reason.contains("300 s"),
+        "{}",
+        back.reason
+    );
+    assert_eq!(lab.ask(1).await, Err(ErrorCode::Conflict));
+    let other = lab.job(2).await;
+    assert_eq!(back.start_ms, other.start_ms, "they pause together");
+    let again = at_alarm(&back, back.start_ms).unwrap();
+    assert!(again.ready);
+    // One that had none does not take what the others gave back, but then it comes first.
+    let third = lab.job(3).await;
+    let sooner_ms = back.start_ms.saturating_sub(third.start_ms);
+    assert_eq!((third.ready, sooner_ms), (false, 3_000));
+}
+
+async fn running(clients: u64) -> Lab {
+    let lab = lab(clients).await;
+    for n in 1..=clients + 1 {
+        lab.dispatch(n, Stage::WaitPeer).await;
+    }
+    lab.look().await;
+    for n in 1..=clients + 1 {
+        lab.set(n, |state| state.stage = Stage::Running).await;
+    }
+    lab
+}
+
+async fn finish(lab: &Lab, n: u64, health: Health) {
+    let ends = |state: &JobState| {
+        let report = Report {
+            stage: Some(Stage::Finish),
+            health: Some(health),
+            ..Report::default()
+        };
+        after_report(state, Speaker::Present, &report, lab.core.clock.wall_ms())
+    };
+    lab.core.change(JobId::new(n), ends).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_again_is_the_whole_cluster_s_and_costs_nobody_else() {
+    let lab = running(1).await;
+    finish(&lab, 2, Health::Fail).await;
+    assert_eq!(lab.job(2).await.stage, Stage::Submit);
+    lab.look().await;
+    let told = lab.job(1).await;
+    assert_eq!(
+        (told.stop_asked, told.stop_health),
+        (true, Some(Health::AbortWait))
+    );
+    assert!(told.reason.contains("must run again"), "{}", told.reason);
+    // However it stops: it goes on with the others.
+    finish(&lab, 1, Health::Success).await;
+    let back = lab.job(1).await;
+    assert_eq!(
+        (back.stage, back.attempt, back.retry_fail_left),
+        (Stage::Submit, 2, 1)
+    );
+    assert_eq!(lab.job(2).await.retry_fail_left, 0);
+    assert_eq!(lab.rounds().await, [(2, false); 2]);
+    // Once more, and nothing is left.
+    for n in [1, 2] {
+        lab.dispatch(n, Stage::WaitPeer).await;
+    }
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(2, true); 2]);
+    for n in [1, 2] {
+        lab.set(n, |state| state.stage = Stage::Running).await;
+    }
+    finish(&lab, 2, Health::Fail).await;
+    lab.look().await;
+    let told = lab.job(1).await;
+    assert!(
+        told.stop_asked && told.reason.contains("ended with fail"),
+        "{}",
+        told.reason
+    );
+    finish(&lab, 1, Health::AbortWait).await;
+    let end = lab.job(1).await;
+    assert_eq!((end.stage, end.health), (Stage::Finish, Health::AbortWait));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_node_takes_the_others_with_it_into_the_next_round() {
+    let lab = lab(1).await;
+    lab.dispatch(1, Stage::WaitPeer).await;
+    lab.dispatch(2, Stage::Boot).await;
+    let now_ms = lab.core.clock.wall_ms();
+    let is_lost = |state: &JobState| Ok(Some(lost(state, now_ms, "silent")));
+    lab.core.change(JobId::new(2), is_lost).await.unwrap();
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(2, false); 2]);
+    assert_eq!(
+        lab.stages().await,
+        [Stage::WaitPeer, Stage::Submit],
+        "it keeps its testbox"
+    );
+    // One that was only handed out and never taken costs no round.
+    lab.dispatch(2, Stage::Dispatch).await;
+    let back = |state: &JobState| Ok(Some(given_back(state, now_ms, "nobody took it")));
+    lab.core.change(JobId::new(2), back).await.unwrap();
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(2, false); 2]);
+    lab.dispatch(2, Stage::WaitPeer).await;
+    lab.look().await;
+    assert_eq!(lab.rounds().await, [(2, true); 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_ends_badly_ends_all() {
+    let lab = lab(2).await;
+    lab.dispatch(2, Stage::WaitPeer).await;
+    let now_ms = lab.core.clock.wall_ms();
+    let cancel = |state: &JobState| {
+        Ok(Some(crate::lifecycle::attempt::cancelled(
+            state, now_ms, "by ann",
+        )))
+    };
+    lab.core.change(JobId::new(3), cancel).await.unwrap();
+    lab.look().await;
+    assert_eq!(
+        lab.stages().await,
+        [Stage::AbortWait, Stage::AbortWait, Stage::Cancel]
+    );
+    let reason = lab.job(1).await.reason;
+    assert!(reason.contains("ended with cancel"), "{reason}");
+    assert_eq!(lab.ask(2).await, Err(ErrorCode::Closed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_done_when_all_its_clients_are() {
+    let lab = running(2).await;
+    finish(&lab, 2, Health::Success).await;
+    lab.look().await;
+    assert!(!lab.job(1).await.stop_asked);
+    finish(&lab, 3, Health::Success).await;
+    lab.look().await;
+    let told = lab.job(1).await;
+    assert_eq!(
+        (told.stop_asked, told.stop_health),
+        (true, Some(Health::Success))
+    );
+    finish(&lab, 1, Health::Success).await;
+    assert_eq!(lab.job(1).await.health, Health::Success);
+}
+
+/// What has ended well does not run again: nobody can have it as a peer any more.
+#[tokio::test(start_paused = true)]
+async fn who_fails_after_a_peer_has_ended_well_is_not_tried_again() {
+    let lab = running(2).await;
+    finish(&lab, 2, Health::Success).await;
+    finish(&lab, 3, Health::Fail).await;
+    lab.look().await;
+    let end = lab.job(3).await;
+    assert_eq!(
+        (end.stage, end.health),
+        (Stage::Finish, Health::Fail),
+        "{}",
+        end.reason
+    );
+    let told = lab.job(1).await;
+    assert_eq!(
+        (told.stop_asked, told.stop_health),
+        (true, Some(Health::AbortWait))
+    );
+    finish(&lab, 1, Health::AbortWait).await;
+    assert_eq!(lab.job(1).await.stage, Stage::Finish);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_peer_was_never_stored_ends() {
+    let lab = lab(1).await;
+    let jobs = vec![JobId::new(7), JobId::new(8)];
+    let place = ClusterPlace {
+        jobs: jobs.clone(),
+        round: 1,
+        ..ClusterPlace::default()
+    };
+    let job = JobState {
+        cluster: Some(place),
+        submit_ms: lab.core.clock.wall_ms(),
+        ..state(7)
+    };
+    store_job(&lab.core, job).await;
+    lab.core.look_at_cluster(&jobs).await.unwrap();
+    assert_eq!(
+        lab.job(7).await.stage,
+        Stage::Submit,
+        "it may be on its way"
+    );
+    step(60_000).await;
+    lab.core.look_at_cluster(&jobs).await.unwrap();
+    let end = lab.job(7).await;
+    assert!(end.stage == Stage::AbortWait && end.reason.contains("does not exist"));
+}
+
+async fn submit(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<(String, String)> {
+    let items = submitted(core, fields, key).await.into_iter();
+    items.map(|item| (item.job_id, item.message)).collect()
+}
+
+async fn submitted(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<SubmitItem> {
+    let mut job = json!({"suite": "net", "testbox": "dc", "script": "true"});
+    let all = job.as_object_mut().unwrap();
+    all.extend(fields.as_object().unwrap().clone());
+    let said = Credentials {
+        account: Some("ann".to_owned()),
+        token: None,
+    };
+    let how = How {
+        key: Some(key).filter(|key| !key.is_empty()),
+        ..How::default()
+    };
+    let items = vec![Ok(all.clone())];
+    core.submit(items, &said, how).await.unwrap().items
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_submit_makes_a_job_of_each_node_all_or_none_and_once() {
+    let lab = lab(1).await;
+    let pair = json!({"cluster": "cs-s1-c1", "max_run": 1});
+    let ids = submit(&lab.core, &pair, "k").await;
+    assert!(ids.len() == 2 && ids[0].1.is_empty(), "{ids:?}");
+    let parsed: Vec<JobId> = ids.iter().map(|(id, _)| id.parse().unwrap()).collect();
+    let found = lab.core.store.get(&parsed).await.unwrap();
+    let bodies = lab.core.store.get_bodies(&parsed).await.unwrap();
+    for (n, (job, body)) in found.into_iter().zip(bodies).enumerate() {
+        let (place, body) = (job.unwrap().state.cluster.unwrap(), body.unwrap());
+        assert_eq!((&place.jobs, place.wait_s), (&parsed, 300));
+        assert_eq!(place.roles, ["server", "client"][n]);
+        assert_eq!(body["node_roles"], ["server", "client"][n]);
+        assert_eq!(body["cluster_jobs"], json!(parsed));
+        assert_eq!(body["cluster_id"], json!(parsed[0]));
+    }
+    let beside = core_beside(&lab.core);
+    assert_eq!(submit(&beside, &pair, "k").await, ids, "the same again");
+    // The whole of it counts once, and is refused as a whole.
+    lab.core.store.refresh().await.unwrap();
+    let refused = submit(&lab.core, &pair, "l").await;
+    let all = refused
+        .iter()
+        .filter(|(id, why)| id == "0" && why.contains("max_run: 1 job with"));
+    assert_eq!((all.count(), refused.len()), (2, 2), "{refused:?}");
+    let one = submit(&lab.core, &json!({"cluster": "cs-localhost"}), "m").await;
+    assert_eq!(one.len(), 1);
+    let wrong = submit(
+        &lab.core,
+        &json!({"cluster": "cs-s1-c1", "sequence": "q"}),
+        "n",
+    )
+    .await;
+    assert!(wrong[0].1.contains("sequence"), "{wrong:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_there_are_fewer_machines_than_nodes_is_said() {
+    let lab = lab(1).await;
+    let host = |n: u8| {
+        let host = crate::known::hosts::Host {
+            kinds: vec![TboxType::Hw],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..crate::known::hosts::Host::default()
+        };
+        let known = lab
+            .core
+            .hosts
+            .update(&format!("h{n}"), |known| *known = host);
+        known.unwrap();
+    };
+    host(1);
+    let pair = json!({"cluster": "cs-s1-c1", "testbox": "hw", "arch": "x86_64"});
+    let hints = async || {
+        let items = submitted(&lab.core, &pair, "").await.into_iter();
+        items.map(|item| item.hint).collect::<Vec<_>>()
+    };
+    let few = "2 nodes of its cluster want a whole machine each; 1 of the known hosts could be one";
+    assert_eq!(hints().await, [few, few]);
+    host(2);
+    assert_eq!(hints().await, ["", ""]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_again() {
+    for has_key in [false, true] {
+        let lab = lab(1).await;
+        let stored = lab.core.stored_job(lab.jobs[0]).await.unwrap();
+        let refusal = Refusal::stopping();
+        let mut outcomes = vec![Err(refusal.clone()), Ok(stored.clone()), Err(refusal)];
+        let both = 1..3;
+        lab.core
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), has_key)
+            .await;
+        let codes = outcomes
+            .iter()
+            .map(|outcome| outcome.as_ref().unwrap_err().body.code);
+        let nothing_is_in = [ErrorCode::Unavailable; 3];
+        assert_eq!(codes.collect::<Vec<_>>(), nothing_is_in);
+        let stage = lab.job(1).await.stage;
+        let expected = if has_key {
+            Stage::Submit
+        } else {
+            Stage::Cancel
+        };
+        assert_eq!(stage, expected);
+    }
+}
+
+/// Seed 5131: of a cluster's nodes one was certainly not stored and one perhaps; "nothing was written" was said of both.
+#[tokio::test(start_paused = true)]
+async fn that_nothing_was_written_is_not_said_while_a_node_may_be_in() {
+    let lab = lab(1).await;
+    let both = 0..2;
+    let refused = async |nodes: [Result<StoredJob, Refusal>; 2]| {
+        let mut outcomes = Vec::from(nodes);
+        lab.core
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), false)
+            .await;
+        let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body.code;
+        outcomes.iter().map(code).collect::<Vec<_>>()
+    };
+    let not_taken = || Err(Refusal::stopping());
+    let unknown = || {
+        let reason = "no answer".to_owned();
+        Err(Refusal::from(fairlead_store::ItemError::Unknown { reason }))
+    };
+    let perhaps = [ErrorCode::Unknown; 2];
+    assert_eq!(refused([not_taken(), unknown()]).await, perhaps);
+    assert_eq!(refused([unknown(), not_taken()]).await, perhaps);
+    lab.dispatch(1, Stage::Running).await;
+    let runs = lab.core.stored_job(lab.jobs[0]).await.unwrap();
+    assert_eq!(refused([Ok(runs), not_taken()]).await, perhaps);
+}

@@ -1,0 +1,312 @@
+//! Waiting for jobs: scripts (`jobs/wait`) and jobs (`wait_on`).
+//!
+//! Both read the same conditions. A job that waits for others is stored with `ready: false` and its
+//! condition; any number of jobs may wait for one. What is in memory only finds the ones to look at: the
+//! store has the truth, and a sweep repeats what was missed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{Health, JobId, Stage};
+use fairlead_store::JobState;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::dependants::Looked,
+    lifecycle::{
+        fields::field_of,
+        wait_on::{Condition, Standing, conditions_of, decide},
+    },
+};
+
+/// How long `jobs/wait` holds a request; the client asks again.
+const WAIT_MS: u64 = 10_000;
+
+/// A request of `jobs/wait`.
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    conditions: Vec<Condition>,
+    fail_fast: bool,
+    get_fields: Vec<String>,
+}
+
+impl Wait {
+    pub(crate) fn of(body: &Map<String, Value>) -> Result<Self, Refusal> {
+        let conditions = Condition::read_all(body.get("wait_on").unwrap_or(&Value::Null))?;
+        let options = body.get("wait_options").and_then(Value::as_object);
+        let get_fields = options
+            .and_then(|options| options.get("get_fields"))
+            .and_then(Value::as_object);
+        Ok(Self {
+            conditions,
+            fail_fast: options.is_some_and(|options| {
+                options.get("fail_fast").is_some_and(|v| v != &json!(false))
+            }),
+            get_fields: get_fields
+                .map(|fields| fields.keys().take(100).cloned().collect())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+impl Core {
+    /// Looks after jobs that wait for others, until the replica stops.
+    pub(crate) async fn watch_dependants(self: Arc<Self>) {
+        let mut changes = self.changes.listen();
+        loop {
+            let changed = tokio::select! {
+                biased;
+                changed = changes.recv() => changed,
+                () = self.draining.cancelled() => return,
+            };
+            match changed {
+                Ok(parent) => {
+                    if let Err(refusal) = self.parent_changed(parent).await {
+                        let error = refusal.body.message;
+                        tracing::warn!(job_id = %parent, error, "its dependants are looked at later");
+                    }
+                }
+                // Too many to tell: look at all of them.
+                Err(_) => self.sweep_dependants().await,
+            }
+        }
+    }
+
+    /// Looks again at all jobs that wait for `parent`.
+    async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
+        for child in self.dependants.of(parent, self.clock.now()) {
+            let how = self.look_at_dependant(child).await?;
+            self.dependants.looked(parent, child, how, self.clock.now());
+        }
+        Ok(())
+    }
+
+    /// Decides about one waiting job.
+    pub(crate) async fn look_at_dependant(
+        self: &Arc<Self>,
+        child: JobId,
+    ) -> Result<Looked, Refusal> {
+        let stored = match self.job(child).await {
+            Ok(stored) => stored,
+            Err(refusal) if refusal.body.code == ErrorCode::NotFound => {
+                return Ok(Looked::SeemsOver);
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        let Some(conditions) =
+            conditions_of(&stored.state).filter(|_| stored.state.stage == Stage::Submit)
+        else {
+            return Ok(Looked::SeemsOver);
+        };
+        let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
+        let found = self.store.get(&ids).await?;
+        let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
+        let now_ms = self.clock.wall_ms();
+        let changed = self
+            .change(child, |state| {
+                Ok((state.stage == Stage::Submit && !state.ready)
+                    .then(|| decide(state, &parents, now_ms))
+                    .flatten())
+            })
+            .await?;
+        let after = &changed.after.state;
+        Ok(if !after.ready && after.stage == Stage::Submit {
+            Looked::Waits
+        } else if changed.is_change() {
+            Looked::Over
+        } else {
+            Looked::SeemsOver
+        })
+    }
+
+    /// Repeats what an announcement may have missed.
+    pub(crate) async fn sweep_dependants(self: &Arc<Self>) {
+        for parent in self.dependants.parents() {
+            if let Err(refusal) = self.parent_changed(parent).await {
+                tracing::warn!(
+                    error = refusal.body.message,
+                    "jobs that wait for others could not be looked at"
+                );
+                return;
+            }
+        }
+    }
+
+    /// Answers when what is waited for holds (or can hold no more), else after a while with what holds.
+    pub(crate) async fn wait_for(&self, wait: &Wait) -> Result<Value, Refusal> {
+        let deadline = self.clock.now().0.saturating_add(WAIT_MS);
+        let mut changes = self.changes.listen();
+        let ids: Vec<JobId> = wait
+            .conditions
+            .iter()
+            .map(|condition| condition.job)
+            .collect();
+        loop {
+            let found = self.store.get(&ids).await?;
+            let mut waited = Map::new();
+            let mut over = true;
+            for (condition, job) in wait.conditions.iter().zip(found) {
+                let state = job.ok_or_else(|| Refusal::no_job(condition.job))?.state;
+                match condition.standing(&state) {
+                    Standing::Open => over = false,
+                    Standing::Met | Standing::Never => {
+                        waited.insert(
+                            condition.job.to_string(),
+                            waited_fields(&state, &wait.get_fields),
+                        );
+                    }
+                }
+                if wait.fail_fast && state.stage.is_terminal() && state.health != Health::Success {
+                    waited.insert(
+                        condition.job.to_string(),
+                        waited_fields(&state, &wait.get_fields),
+                    );
+                    return Ok(json!({ "waited_jobs": waited }));
+                }
+            }
+            let left = deadline.saturating_sub(self.clock.now().0);
+            if over || left == 0 || self.draining.is_cancelled() {
+                return Ok(json!({ "waited_jobs": waited }));
+            }
+            self.any_changes(&mut changes, &ids, deadline).await;
+        }
+    }
+}
+
+fn waited_fields(state: &JobState, names: &[String]) -> Value {
+    let mut fields = Map::new();
+    for name in ["job_stage", "job_health"]
+        .into_iter()
+        .chain(names.iter().map(String::as_str))
+    {
+        fields.insert(
+            name.to_owned(),
+            field_of(state, name).unwrap_or(Value::Null),
+        );
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_store::{
+        StoredJob,
+        faults::{Fault, FaultStore, On, Step},
+    };
+
+    use super::*;
+    use crate::{
+        Clock, Config,
+        lifecycle::{attempt::ended, wait_on::MISSING_MS},
+        testing::{core_over, embedded, state, store_job},
+    };
+
+    fn child(waits: Value) -> JobState {
+        JobState {
+            ready: false,
+            waits: Some(waits),
+            ..state(9)
+        }
+    }
+
+    fn parent(n: u64, stage: Stage, health: Health) -> (JobId, Option<StoredJob>) {
+        let state = JobState {
+            stage,
+            health,
+            ..state(n)
+        };
+        (
+            JobId::new(n),
+            Some(StoredJob {
+                state,
+                version: fairlead_store::Version::default(),
+            }),
+        )
+    }
+
+    #[test]
+    fn a_child_waits_for_all_its_parents_and_then_runs() {
+        let child = child(json!({"wait_on": {"1": {"job_stage": "running"}, "2": null}}));
+        let mut parents = BTreeMap::from([
+            parent(1, Stage::PostRun, Health::Unknown),
+            parent(2, Stage::Running, Health::Unknown),
+        ]);
+        assert_eq!(decide(&child, &parents, 5), None);
+        parents.extend([parent(2, Stage::Finish, Health::Fail)]);
+        let next = decide(&child, &parents, 5).unwrap();
+        assert!(next.ready && next.waits.is_none());
+    }
+
+    #[test]
+    fn what_can_never_be_aborts_the_child() {
+        let waits = child(json!({"wait_on": {"1": {"job_health": "success"}}}));
+        let parents = BTreeMap::from([parent(1, Stage::Finish, Health::Fail)]);
+        assert_eq!(decide(&waits, &parents, 5).unwrap().stage, Stage::AbortWait);
+        let fast = child(json!({"wait_on": {"1": null, "2": null}, "fail_fast": true}));
+        let parents = BTreeMap::from([
+            parent(1, Stage::Cancel, Health::Cancel),
+            parent(2, Stage::Submit, Health::Unknown),
+        ]);
+        assert_eq!(
+            decide(&fast, &parents, 5).unwrap().health,
+            Health::AbortWait
+        );
+        let gone = BTreeMap::from([(JobId::new(1), None)]);
+        assert_eq!(decide(&waits, &gone, 5), None, "it may be on its way");
+        let late = decide(&waits, &gone, MISSING_MS + 5).unwrap();
+        assert_eq!(late.stage, Stage::AbortWait);
+    }
+
+    #[test]
+    fn a_cancelled_job_never_reached_running() {
+        let condition = &Condition::read_all(&json!({"1": {"job_stage": "running"}})).unwrap()[0];
+        let cancelled = JobState {
+            stage: Stage::Cancel,
+            ..state(1)
+        };
+        assert_eq!(condition.standing(&cancelled), Standing::Never);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fails_forgets_nobody_who_waits() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let child = JobState {
+            ready: false,
+            waits: Some(json!({"wait_on": {"1": null}})),
+            submit_ms: core.clock.wall_ms(),
+            ..state(2)
+        };
+        store_job(&core, state(1)).await;
+        store_job(&core, child.clone()).await;
+        core.dependants.add(&child);
+        store.then(Step {
+            on: On::Get,
+            fault: Fault::Unavailable,
+            times: 1,
+        });
+        core.sweep_dependants().await;
+        let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 5, "")));
+        core.change(JobId::new(1), over).await.unwrap();
+        core.sweep_dependants().await;
+        assert!(core.stored_job(JobId::new(2)).await.unwrap().state.ready);
+        assert_eq!(core.dependants.parents(), []);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in [
+            json!(null),
+            json!({}),
+            json!({"x": null}),
+            json!({"1": 7}),
+            json!({"1": {"job_stage": "started"}}),
+        ] {
+            assert!(Condition::read_all(&bad).is_err(), "{bad}");
+        }
+    }
+}

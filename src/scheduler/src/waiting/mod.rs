@@ -1,0 +1,6 @@
+//! Jobs that wait for something else than a host: other jobs, a time, a sequence, the nodes of a cluster.
+
+pub(crate) mod alarms;
+pub(crate) mod clusters;
+pub(crate) mod conditions;
+pub(crate) mod sequences;
