@@ -14,7 +14,7 @@ use crate::{
     base::metrics::Claimed,
     core::Core,
     jobs::change::Changed,
-    known::open_requests::{KnownClaim, Offerer},
+    known::open_requests::{KnownClaim, Requester},
     lifecycle::{engine_facts::engine_version, touch::touch},
 };
 
@@ -174,7 +174,7 @@ impl Core {
         }
     }
 
-    fn claim_patch(&self, offerer: &Offerer, token: &str) -> StatePatch {
+    fn claim_patch(&self, offerer: &Requester, token: &str) -> StatePatch {
         let wall_ms = self.clock.wall_ms();
         StatePatch::claim(&fairlead_store::ClaimFields {
             host: &offerer.host,
@@ -193,7 +193,7 @@ impl Core {
         self: &Arc<Self>,
         id: JobId,
         old_token: &str,
-        offerer: &Offerer,
+        offerer: &Requester,
     ) -> Option<Changed> {
         let token = uuid::Uuid::new_v4().simple().to_string();
         let changed = self

@@ -13,7 +13,7 @@ use crate::{
     core::Core,
     dispatching::{
         claims::Claim,
-        store_reads::{FindAsked, Wanted},
+        store_reads::{FindAsked, PageRequest},
     },
     lifecycle::engine_facts::store_version,
 };
@@ -56,7 +56,7 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
                 }
             }
             core.engine.worked_off(part);
-            let mut together = Together::default();
+            let mut together = DecisionBatch::default();
             for decision in decisions.drain(..) {
                 if let Some(earlier) = carry_out(&core, decision, &mut together) {
                     wake = wake.min(earlier);
@@ -73,12 +73,12 @@ pub(crate) async fn run(core: Arc<Core>, stop: CancellationToken) {
 
 /// What was decided in one turn and goes to the store together.
 #[derive(Default)]
-struct Together {
+struct DecisionBatch {
     claims: Vec<Claim>,
-    pulls: Vec<Wanted>,
+    pulls: Vec<PageRequest>,
 }
 
-impl Together {
+impl DecisionBatch {
     fn carry_out(mut self, core: &Arc<Core>) {
         if !self.pulls.is_empty() {
             core.tasks.spawn(Arc::clone(core).pull(self.pulls));
@@ -93,7 +93,7 @@ impl Together {
 
 /// Carries out one decision, but for those that go together; returns when the engine wants to be woken, if it
 /// says so.
-fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> Option<Millis> {
+fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut DecisionBatch) -> Option<Millis> {
     match decision {
         Decision::Claim {
             job,
@@ -112,7 +112,7 @@ fn carry_out(core: &Arc<Core>, decision: Decision, together: &mut Together) -> O
             dimension,
             limit,
             after,
-        } => together.pulls.push(Wanted {
+        } => together.pulls.push(PageRequest {
             dimension,
             limit,
             after,

@@ -200,7 +200,7 @@ impl Core {
         if round.is_multiple_of(RELOAD_EVERY) {
             self.accounts.reload(self.store.as_ref()).await?;
             self.reload_closures().await?;
-            self.mind_suspects().await?;
+            self.check_suspects().await?;
             self.reload_reservations().await?;
         }
         if round.is_multiple_of(HOURS_EVERY) {
@@ -236,10 +236,10 @@ impl Core {
     }
 
     /// Pulls pages for the engine, all in one request.
-    pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<Wanted>) {
-        let pulls: Vec<Pull> = wanted.iter().map(Wanted::request).collect();
+    pub(crate) async fn pull(self: Arc<Self>, wanted: Vec<PageRequest>) {
+        let pulls: Vec<Pull> = wanted.iter().map(PageRequest::request).collect();
         let mut pages = read(self.store.pull(&pulls).await).into_iter();
-        for Wanted { dimension, .. } in wanted {
+        for PageRequest { dimension, .. } in wanted {
             let page = pages.next().map(|page| PulledPage {
                 jobs: self.news_of(&page),
                 reached: reached(&page),
@@ -315,13 +315,13 @@ pub(crate) struct FindAsked {
 }
 
 /// A page that the engine wants.
-pub(crate) struct Wanted {
+pub(crate) struct PageRequest {
     pub(crate) dimension: Dimension,
     pub(crate) limit: u32,
     pub(crate) after: Option<Cursor>,
 }
 
-impl Wanted {
+impl PageRequest {
     fn request(&self) -> Pull {
         let after = self.after;
         Pull {

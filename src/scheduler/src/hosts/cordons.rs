@@ -16,7 +16,7 @@ use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
     jobs::change::Changed,
-    known::cordons::{ACCOUNTS_MIN, Closure, How, REASON_MAX},
+    known::cordons::{ACCOUNTS_MIN, Cordon, CordonKind, REASON_MAX},
     storage::group_commit::only,
 };
 
@@ -29,26 +29,25 @@ impl Core {
             Some((doc.id, doc.version, closure))
         });
         let read = read.collect();
-        if self.closures.with(|known| known.listed(read)) {
+        if self.cordons.with(|known| known.listed(read)) {
             // Whoever opens it again begins a new count everywhere.
-            let is_open = |host: &String| self.closures.of(host).is_none();
-            self.closures.streaks.retain(|host, _| is_open(host));
+            let is_open = |host: &String| self.cordons.of(host).is_none();
+            self.cordons.streaks.retain(|host, _| is_open(host));
             self.closures_changed();
         }
         Ok(())
     }
 
     fn closures_changed(&self) {
-        self.closures.changed();
-        self.waiters.hurry(|waiter| {
-            self.closures.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
-        });
+        self.cordons.changed();
+        self.waiters
+            .hurry(|waiter| self.cordons.is_shut(&waiter.offerer.host) || self.is_outdated(waiter));
     }
 
     /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
     pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
-        let mut changes = self.closures.changes.subscribe();
-        while self.closures.is_shut(host) {
+        let mut changes = self.cordons.changes.subscribe();
+        while self.cordons.is_shut(host) {
             let left_ms = until.0.saturating_sub(self.clock.now().0);
             if left_ms == 0 {
                 return false;
@@ -67,7 +66,7 @@ impl Core {
     pub(crate) async fn close_host(
         &self,
         host: &str,
-        how: How,
+        how: CordonKind,
         reason: &str,
         by: &str,
     ) -> Result<(), Refusal> {
@@ -78,8 +77,8 @@ impl Core {
     }
 
     /// A closure from now on.
-    fn closure(&self, how: How, reason: &str, by: &str) -> Closure {
-        Closure {
+    fn closure(&self, how: CordonKind, reason: &str, by: &str) -> Cordon {
+        Cordon {
             how,
             reason: reason.chars().take(REASON_MAX).collect(),
             by: by.to_owned(),
@@ -107,7 +106,7 @@ impl Core {
         &self,
         host: &str,
         expect: Expect,
-        closure: Option<Closure>,
+        closure: Option<Cordon>,
     ) -> Result<(), ItemError> {
         let body = closure.as_ref().map(|closure| json!(closure));
         let write = DocWrite {
@@ -116,15 +115,15 @@ impl Core {
             body,
         };
         let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
-        self.closures
+        self.cordons
             .with(|known| known.wrote(host, version, closure));
-        self.closures.streaks.remove(host);
+        self.cordons.streaks.remove(host);
         self.closures_changed();
         Ok(())
     }
 
     /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
-    pub(crate) fn mind_failures(&self, changed: &Changed) {
+    pub(crate) fn count_host_failure(&self, changed: &Changed) {
         let suspect_after = self.config.suspect_after;
         let before = &changed.before.state;
         let Some(health) = changed.attempt_ended().filter(|_| suspect_after > 0) else {
@@ -136,14 +135,14 @@ impl Core {
             return;
         }
         let host = before.host.as_str();
-        if self.closures.of(host).is_some() {
+        if self.cordons.of(host).is_some() {
             return;
         }
         if cause != Some(Cause::Infra) {
-            self.closures.streaks.remove(host);
+            self.cordons.streaks.remove(host);
             return;
         }
-        let mut streak = self.closures.streaks.entry(host.to_owned()).or_default();
+        let mut streak = self.cordons.streaks.entry(host.to_owned()).or_default();
         if before.dispatch_ms < streak.over_ms {
             return;
         }
@@ -156,7 +155,7 @@ impl Core {
         if is_suspect {
             let reason =
                 format!("{failures} attempts in a row failed there, the last one with {health}");
-            let suspects = self.closures.suspects.lock();
+            let suspects = self.cordons.suspects.lock();
             let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
             suspects.insert(host.to_owned(), reason);
         }
@@ -165,7 +164,7 @@ impl Core {
     /// Closes the hosts that have become suspect.
     pub(crate) async fn put_suspects_aside(&self) {
         let found = {
-            let suspects = self.closures.suspects.lock();
+            let suspects = self.cordons.suspects.lock();
             std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
         };
         for (host, reason) in found {
@@ -174,7 +173,7 @@ impl Core {
     }
 
     async fn put_aside(&self, host: &str, reason: &str) {
-        let closure = self.closure(How::Suspect, reason, &self.config.replica);
+        let closure = self.closure(CordonKind::Suspect, reason, &self.config.replica);
         match self
             .write_closure(host, Expect::Absent, Some(closure))
             .await
@@ -182,7 +181,7 @@ impl Core {
             Ok(()) => {
                 tracing::warn!(host, reason, "a host is suspect: it gets no new job");
                 let detail = json!({ "reason": reason });
-                self.note(&self.config.replica, "host.suspect", host, detail);
+                self.audit(&self.config.replica, "host.suspect", host, detail);
             }
             // Somebody else closed it.
             Err(ItemError::Conflict { .. }) => {}
@@ -229,26 +228,26 @@ mod tests {
         let (_data, core) = core().await;
         let now_ms = core.clock.wall_ms();
         let fail = |account: &str, at| {
-            core.mind_failures(&ended("h", account, now_ms + at, Health::AbortProvider));
+            core.count_host_failure(&ended("h", account, now_ms + at, Health::AbortProvider));
         };
         // Of one trouble: what was under way when it began does not count again.
         fail("ann", 0);
-        core.mind_failures(&ended("h", "bob", 1, Health::AbortProvider));
+        core.count_host_failure(&ended("h", "bob", 1, Health::AbortProvider));
         // What the job itself did speaks for the host.
         fail("bob", 60_000);
-        core.mind_failures(&ended("h", "bob", now_ms + 61_000, Health::Fail));
+        core.count_host_failure(&ended("h", "bob", now_ms + 61_000, Health::Fail));
         fail("ann", 120_000);
         fail("ann", 180_000);
         fail("ann", 240_000);
         core.put_suspects_aside().await;
-        assert_eq!(core.closures.of("h"), None, "of one account alone");
+        assert_eq!(core.cordons.of("h"), None, "of one account alone");
         fail("bob", 300_000);
         core.put_suspects_aside().await;
         let other = core_beside(&core);
         other.reload_closures().await.unwrap();
         assert_eq!(
-            other.closures.of("h").map(|closure| closure.how),
-            Some(How::Suspect)
+            other.cordons.of("h").map(|closure| closure.how),
+            Some(CordonKind::Suspect)
         );
     }
 
@@ -256,7 +255,7 @@ mod tests {
     async fn a_closed_host_waits_until_it_is_opened() {
         let (_data, core) = core().await;
         let soon = Millis(core.clock.now().0 + 10);
-        core.close_host("h", How::Drain, "new disk", "ann")
+        core.close_host("h", CordonKind::Drain, "new disk", "ann")
             .await
             .unwrap();
         assert!(!core.opens("h", soon).await);
@@ -270,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_host_says_how_it_is_closed() {
-        let closure = Closure {
-            how: How::Drain,
+        let closure = Cordon {
+            how: CordonKind::Drain,
             reason: "new disk".to_owned(),
             by: "ann".to_owned(),
             at_ms: 5,

@@ -15,11 +15,11 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        host_turns::{Known, Turn, TurnDoc},
+        host_turns::{HostTurn, Known, TurnDoc},
         instances::Holder,
-        open_requests::Offerer,
+        open_requests::Requester,
         outbox::HintedHost,
-        work_request::Ask,
+        work_request::WorkRequest,
     },
 };
 
@@ -30,10 +30,17 @@ const PAST_MAX: usize = 8;
 
 impl Core {
     /// Takes the turn: from here on no earlier request of the host is given anything, by any replica.
-    pub(crate) async fn take_turn(self: &Arc<Self>, ask: &Ask) -> Result<Turn, Refusal> {
+    pub(crate) async fn take_turn(
+        self: &Arc<Self>,
+        ask: &WorkRequest,
+    ) -> Result<HostTurn, Refusal> {
         let offerer = &ask.offerer;
         let turn = uuid::Uuid::new_v4().simple().to_string();
-        let mut known = self.turns.0.get(&offerer.host).map(|known| known.clone());
+        let mut known = self
+            .host_turns
+            .0
+            .get(&offerer.host)
+            .map(|known| known.clone());
         let mut last = None;
         for _ in 0..TRIES_MAX {
             let (present, was_read) = match known.take() {
@@ -58,7 +65,7 @@ impl Core {
                     self.outbox
                         .host(HintedHost::of(&offerer.host, known.version));
                     self.turn_is_over(&offerer.host, known.version);
-                    return Ok(Turn {
+                    return Ok(HostTurn {
                         host: offerer.host.clone(),
                         known,
                         new_session,
@@ -75,7 +82,7 @@ impl Core {
 
     /// Whether the agent that asks may have the host after the one that has it; a refusal when that is another one
     /// and lives.
-    async fn may_follow(&self, present: &Known, ask: &Ask) -> Result<(), Refusal> {
+    async fn may_follow(&self, present: &Known, ask: &WorkRequest) -> Result<(), Refusal> {
         let doc = &present.doc;
         let holder = Holder {
             instance: &doc.instance,
@@ -91,7 +98,7 @@ impl Core {
     fn next_turn(
         &self,
         present: Option<&Known>,
-        ask: &Ask,
+        ask: &WorkRequest,
         turn: &str,
     ) -> Result<TurnDoc, Refusal> {
         let offerer = &ask.offerer;
@@ -148,7 +155,7 @@ impl Core {
     }
 
     /// The last step before jobs are handed out: a refusal when another request took the turn meanwhile.
-    pub(crate) async fn keep_turn(&self, turn: &Turn, jobs: &[JobId]) -> Result<(), Refusal> {
+    pub(crate) async fn keep_turn(&self, turn: &HostTurn, jobs: &[JobId]) -> Result<(), Refusal> {
         let mut doc = turn.known.doc.clone();
         doc.answered = true;
         doc.handed = doc.request;
@@ -162,14 +169,14 @@ impl Core {
 
     /// Makes sure that no other request took the turn, by writing it once more: to read it proves nothing. A refusal
     /// when one did.
-    pub(crate) async fn confirm_turn(&self, turn: &mut Turn) -> Result<(), Refusal> {
+    pub(crate) async fn confirm_turn(&self, turn: &mut HostTurn) -> Result<(), Refusal> {
         let doc = turn.known.doc.clone();
         turn.known = self.rewrite_turn(turn, doc).await?;
         Ok(())
     }
 
     /// Writes the document of a turn; a refusal when it is another request's meanwhile.
-    async fn rewrite_turn(&self, turn: &Turn, doc: TurnDoc) -> Result<Known, Refusal> {
+    async fn rewrite_turn(&self, turn: &HostTurn, doc: TurnDoc) -> Result<Known, Refusal> {
         let mut present = turn.known.clone();
         for _ in 0..TRIES_MAX {
             let written = self
@@ -223,11 +230,11 @@ impl Core {
         match self.writer.session(write).await {
             Ok(version) => {
                 let known = Known { version, doc };
-                self.turns.0.insert(host.to_owned(), known.clone());
+                self.host_turns.0.insert(host.to_owned(), known.clone());
                 Ok(known)
             }
             Err(error) => {
-                self.turns.0.remove(host);
+                self.host_turns.0.remove(host);
                 Err(error)
             }
         }
@@ -235,13 +242,13 @@ impl Core {
 
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
-        self.turns.0.remove(&moved.host);
+        self.host_turns.0.remove(&moved.host);
         self.turn_is_over(&moved.host, moved.turn());
     }
 
     /// Whether no later turn of the host is known.
-    pub(crate) fn has_turn(&self, offerer: &Offerer) -> bool {
-        let known = self.turns.0.get(&offerer.host);
+    pub(crate) fn has_turn(&self, offerer: &Requester) -> bool {
+        let known = self.host_turns.0.get(&offerer.host);
         known.is_some_and(|known| known.version == offerer.turn)
     }
 
@@ -262,7 +269,7 @@ fn began(session: &str) -> Option<u64> {
     )
 }
 
-fn late(offerer: &Offerer, request: u64) -> Refusal {
+fn late(offerer: &Requester, request: u64) -> Refusal {
     Refusal::new(
         ErrorCode::Conflict,
         format!(
@@ -281,12 +288,12 @@ mod tests {
     use super::*;
     use crate::testing::{core, core_beside, held, store_job, until};
 
-    fn ask(session: &str, request: u64) -> Ask {
+    fn ask(session: &str, request: u64) -> WorkRequest {
         let request = json!({
             "session": session, "request": request, "kinds": ["dc"], "arch": "x86_64",
             "memory_mb": 1024, "free_memory_mb": 1024,
         });
-        Ask::of("h", serde_json::from_value(request).unwrap()).unwrap()
+        WorkRequest::of("h", serde_json::from_value(request).unwrap()).unwrap()
     }
 
     #[tokio::test]

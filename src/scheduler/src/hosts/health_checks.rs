@@ -15,7 +15,7 @@ use crate::{
     core::Core,
     known::{
         accounts::Who,
-        cordons::{Check, Closure, How},
+        cordons::{Check, Cordon, CordonKind},
     },
 };
 
@@ -45,8 +45,8 @@ fn is_past(job: &JobState, number: u32, now_ms: u64) -> bool {
 impl Core {
     /// Looks after the suspect hosts: one on which a health check passed is given back, another one gets a health
     /// check when its time has come, if the site has one.
-    pub(crate) async fn mind_suspects(self: &Arc<Self>) -> Result<(), StoreError> {
-        let hosts = self.closures.suspects();
+    pub(crate) async fn check_suspects(self: &Arc<Self>) -> Result<(), StoreError> {
+        let hosts = self.cordons.suspects();
         if hosts.is_empty() {
             return Ok(());
         }
@@ -57,11 +57,11 @@ impl Core {
             else {
                 continue;
             };
-            let closure = serde_json::from_value::<Closure>(body).ok();
-            let Some(closure) = closure.filter(|closure| closure.how == How::Suspect) else {
+            let closure = serde_json::from_value::<Cordon>(body).ok();
+            let Some(closure) = closure.filter(|closure| closure.how == CordonKind::Suspect) else {
                 continue;
             };
-            if let Err(refusal) = self.mind_suspect(&id, version, closure).await {
+            if let Err(refusal) = self.check_suspect(&id, version, closure).await {
                 let (host, error) = (id, refusal.body.message);
                 tracing::warn!(host, error, "a suspect host is looked at again");
             }
@@ -69,11 +69,11 @@ impl Core {
         Ok(())
     }
 
-    async fn mind_suspect(
+    async fn check_suspect(
         self: &Arc<Self>,
         host: &str,
         version: Version,
-        closure: Closure,
+        closure: Cordon,
     ) -> Result<(), Refusal> {
         let last = match closure.check {
             Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
@@ -97,7 +97,7 @@ impl Core {
             return Ok(());
         };
         // Also one that was only read, and is still to be made: what is only read may vanish.
-        let closure = Closure {
+        let closure = Cordon {
             check: Some(check),
             ..closure
         };
@@ -114,7 +114,7 @@ impl Core {
         if was_first(write.await)? {
             tracing::info!(host, job_id = %job, "a suspect host passed a health check: it gets jobs again");
             let detail = json!({ "job_id": job.to_string() });
-            self.note(&self.config.replica, "host.passed", host, detail);
+            self.audit(&self.config.replica, "host.passed", host, detail);
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Core {
         for outcome in outcomes {
             let id = outcome?.state.job_id.to_string();
             let detail = json!({ "job_id": id, "number": check.number });
-            self.note(&self.config.replica, "host.check", host, detail);
+            self.audit(&self.config.replica, "host.check", host, detail);
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ mod tests {
         };
         let clock = Clock::simulated(START_MS, Arc::new(Pause::default()));
         let core = core_over(embedded(&data), config, clock);
-        core.close_host("h", How::Suspect, "it failed", "r1")
+        core.close_host("h", CordonKind::Suspect, "it failed", "r1")
             .await
             .unwrap();
         (data, knows_h(core))
@@ -232,10 +232,10 @@ mod tests {
         core
     }
 
-    async fn look(core: &Arc<Core>) -> Option<Closure> {
+    async fn look(core: &Arc<Core>) -> Option<Cordon> {
         core.reload_closures().await.unwrap();
-        core.mind_suspects().await.unwrap();
-        core.closures.of("h")
+        core.check_suspects().await.unwrap();
+        core.cordons.of("h")
     }
 
     async fn checks(core: &Core) -> Vec<StoredJob> {
@@ -302,9 +302,9 @@ mod tests {
             job_id: core.next_id(),
             number: 3,
         };
-        let closure = Closure {
+        let closure = Cordon {
             check: Some(check),
-            ..core.closures.of("h").unwrap()
+            ..core.cordons.of("h").unwrap()
         };
         core.write_closure("h", Expect::Any, Some(closure.clone()))
             .await
@@ -347,7 +347,9 @@ mod tests {
         let (offer, _told) = core.waiter_of("h");
         let is_outdated = || core.is_outdated(&core.waiters.get(offer).unwrap());
         assert!(!is_outdated());
-        core.close_host("h", How::Cordon, "", "root").await.unwrap();
+        core.close_host("h", CordonKind::Cordon, "", "root")
+            .await
+            .unwrap();
         assert!(!core.opens("h", soon).await);
         core.open_host("h").await.unwrap();
         assert!(is_outdated() && core.served_accounts("h").is_empty());

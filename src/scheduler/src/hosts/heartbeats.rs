@@ -15,11 +15,11 @@ use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
     known::{
-        host_turns::Turn,
+        host_turns::HostTurn,
         hosts::Host,
         live_jobs::Live,
-        open_requests::{KnownClaim, Offerer},
-        work_request::{Ask, HELD_MAX},
+        open_requests::{KnownClaim, Requester},
+        work_request::{HELD_MAX, WorkRequest},
     },
     lifecycle::attempt::stopped_with,
 };
@@ -29,7 +29,7 @@ const GRACE_S: u32 = 10;
 
 impl Core {
     /// Notes what the host says of itself.
-    pub(crate) fn meet(&self, ask: &Ask, turn: &Turn) -> Result<(), Refusal> {
+    pub(crate) fn meet(&self, ask: &WorkRequest, turn: &HostTurn) -> Result<(), Refusal> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         self.hosts.update(&ask.offerer.host, |host| {
             let said = ask.host.clone();
@@ -54,8 +54,8 @@ impl Core {
     /// answer with jobs: what it names may be an earlier attempt of what that brings. A refusal when a later session of the host took the turn.
     pub(crate) async fn reconcile(
         self: &Arc<Self>,
-        ask: &mut Ask,
-        turn: &mut Turn,
+        ask: &mut WorkRequest,
+        turn: &mut HostTurn,
     ) -> Result<Vec<JobId>, Refusal> {
         let host = &ask.offerer.host.clone();
         let doubtful: BTreeSet<JobId> = self
@@ -143,7 +143,7 @@ impl Core {
     }
 
     /// A job goes on under its host's new session.
-    async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Offerer) {
+    async fn adopt(self: &Arc<Self>, id: JobId, token: &str, offerer: &Requester) {
         let outcome = self
             .change(id, |state| {
                 let same = state.claim_token == token && state.stage.is_held();

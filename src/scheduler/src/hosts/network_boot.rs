@@ -18,7 +18,7 @@ use crate::{
     known::{
         accounts::Who,
         hosts::{Host, UNKNOWN_MEMORY_MB},
-        work_request::{Ask, WAIT_S_MAX},
+        work_request::{WAIT_S_MAX, WorkRequest},
     },
     lifecycle::attempt::BOOT_SESSION,
 };
@@ -89,7 +89,7 @@ impl Core {
         })
     }
 
-    fn boot_ask(&self, query: &Query) -> Result<Ask, Refusal> {
+    fn boot_ask(&self, query: &Query) -> Result<WorkRequest, Refusal> {
         let wait_s = wait_of(query)?;
         let by_mac = query.get("mac").and_then(|mac| self.hosts.by_mac(mac));
         let named = query.get("hostname").filter(|name| !name.is_empty());
@@ -131,7 +131,7 @@ impl Core {
             instance: String::new(),
             isolation: String::new(),
         };
-        Ask::of(&name, request)
+        WorkRequest::of(&name, request)
     }
 
     /// The job as an initrd. Its first download means that the box boots. `here` is how the box reaches us.

@@ -10,7 +10,7 @@ use crate::{
     core::Core,
     known::{
         accounts::Who,
-        cordons::Closure,
+        cordons::Cordon,
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
         reservations::Reservation,
     },
@@ -110,7 +110,7 @@ impl Core {
         let silent_ms = host
             .seen
             .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
-        let closure = self.closures.of(name);
+        let closure = self.cordons.of(name);
         let state = if let Some(closure) = &closure {
             closure.state(jobs.len())
         } else if host.waiting > 0 {
@@ -122,7 +122,7 @@ impl Core {
         } else {
             "idle"
         };
-        let mut idle: Vec<String> = closure.iter().map(Closure::words).collect();
+        let mut idle: Vec<String> = closure.iter().map(Cordon::words).collect();
         if explain && jobs.is_empty() && closure.is_none() {
             idle = why_idle(self, name).await?;
         }
@@ -145,7 +145,7 @@ impl Core {
             seen_ms: host.seen_ms,
             jobs,
             why_idle: idle,
-            closed: closure.as_ref().map(Closure::view),
+            closed: closure.as_ref().map(Cordon::view),
             reserved: self.reserved(name).map(Reservation::view),
         })
     }

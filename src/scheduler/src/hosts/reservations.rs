@@ -87,7 +87,7 @@ impl Core {
 
     /// Whose jobs alone a host gets; empty: everybody's.
     pub(crate) fn served_accounts(&self, host: &str) -> Vec<String> {
-        if self.closures.is_suspect(host) {
+        if self.cordons.is_suspect(host) {
             return vec![HEALTH_CHECK.to_owned()];
         }
         let reserved = self.reserved(host);

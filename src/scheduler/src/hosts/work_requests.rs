@@ -16,9 +16,9 @@ use crate::{
     base::errors::Refusal,
     core::{Core, WaitPlace},
     known::{
-        host_turns::Turn,
-        open_requests::{Claimed, KnownClaim, Offerer, Waiter},
-        work_request::Ask,
+        host_turns::HostTurn,
+        open_requests::{Claimed, KnownClaim, Requester, Waiter},
+        work_request::WorkRequest,
     },
     lifecycle::attempt::{without_body, without_key},
 };
@@ -36,14 +36,14 @@ impl Core {
             "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
         });
         let request = serde_json::from_value(request).expect("all that a request must say");
-        let ask = Ask::of(host, request).expect("a good request");
+        let ask = WorkRequest::of(host, request).expect("a good request");
         let (offer, told, ..) = self.make_offer(&ask, Millis(u64::MAX));
         (offer.key, told)
     }
 }
 
 /// Takes the request back when its asker hangs up.
-struct Withdraw {
+struct OpenRequestGuard {
     core: Arc<Core>,
     offer: OfferKey,
     host: String,
@@ -58,10 +58,10 @@ struct Waited {
     jobs: Vec<JobId>,
     /// Whether the engine gave its answer; else the offer is withdrawn.
     settled: bool,
-    withdraw: Withdraw,
+    withdraw: OpenRequestGuard,
 }
 
-impl Drop for Withdraw {
+impl Drop for OpenRequestGuard {
     fn drop(&mut self) {
         self.core.hosts.count_waiting(&self.host, false);
         if self.answered {
@@ -96,7 +96,7 @@ impl Core {
         if let Err(jobs) = waiter.answer.send(jobs) {
             // The asker hung up at this very moment: never delivered.
             let core = Arc::clone(self);
-            let Offerer { host, session, .. } = waiter.offerer;
+            let Requester { host, session, .. } = waiter.offerer;
             self.tasks.spawn(async move {
                 for job in core.still_of(&host, &session, &jobs) {
                     let claim = KnownClaim::of(&job.state);
@@ -118,7 +118,10 @@ impl Core {
     }
 
     /// A host asks for work: waits until there is some, or its time is up.
-    pub(crate) async fn consume(self: &Arc<Self>, mut ask: Ask) -> Result<ConsumeAnswer, Refusal> {
+    pub(crate) async fn consume(
+        self: &Arc<Self>,
+        mut ask: WorkRequest,
+    ) -> Result<ConsumeAnswer, Refusal> {
         self.hosts.check_room(&ask.offerer.host)?;
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
@@ -149,7 +152,7 @@ impl Core {
     /// [`Withdraw`] unanswered, which puts them back.
     async fn hand_out(
         self: &Arc<Self>,
-        turn: &Turn,
+        turn: &HostTurn,
         jobs: Vec<JobId>,
     ) -> Result<Vec<Grant>, Refusal> {
         if jobs.is_empty() {
@@ -166,7 +169,7 @@ impl Core {
         Ok(grants)
     }
 
-    async fn wait_for_jobs(self: &Arc<Self>, ask: &Ask) -> Result<Waited, Refusal> {
+    async fn wait_for_jobs(self: &Arc<Self>, ask: &WorkRequest) -> Result<Waited, Refusal> {
         if self.draining.is_cancelled() {
             return Err(Refusal::stopping());
         }
@@ -179,7 +182,7 @@ impl Core {
         let waits_until = Millis(waits_until);
         let (offer, told, hurry, claimed) = self.make_offer(ask, waits_until);
         let key = offer.key;
-        let withdraw = Withdraw {
+        let withdraw = OpenRequestGuard {
             core: Arc::clone(self),
             offer: key,
             host: ask.offerer.host.clone(),
@@ -239,7 +242,7 @@ impl Core {
 
     fn make_offer(
         &self,
-        ask: &Ask,
+        ask: &WorkRequest,
         waits_until: Millis,
     ) -> (Offer, oneshot::Receiver<Vec<JobId>>, Arc<Notify>, Claimed) {
         let host = &ask.host;
@@ -288,7 +291,11 @@ impl Core {
     }
 
     /// What the host gets for each of these jobs.
-    async fn grants(self: &Arc<Self>, turn: &Turn, ids: &[JobId]) -> Result<Vec<Grant>, Refusal> {
+    async fn grants(
+        self: &Arc<Self>,
+        turn: &HostTurn,
+        ids: &[JobId],
+    ) -> Result<Vec<Grant>, Refusal> {
         let held = self.still_of(turn.host(), turn.session(), ids);
         let wanted: Vec<JobId> = held.iter().map(|job| job.state.job_id).collect();
         if wanted.is_empty() {
@@ -394,11 +401,11 @@ mod tests {
         ids.try_into().unwrap()
     }
 
-    fn ask(host: &str) -> Ask {
+    fn ask(host: &str) -> WorkRequest {
         let request = serde_json::json!({
             "session": "s", "request": 4, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1024, "free_memory_mb": 1024,
         });
-        Ask::of(host, serde_json::from_value(request).unwrap()).unwrap()
+        WorkRequest::of(host, serde_json::from_value(request).unwrap()).unwrap()
     }
 
     /// A host whose answer hung got the claim of the host that had the job since.

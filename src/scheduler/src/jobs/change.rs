@@ -254,7 +254,7 @@ impl Core {
             self.dependants.add(after);
             self.sequences.seen(after);
         }
-        self.mind_alarm(&changed.after);
+        self.set_alarm(&changed.after);
         if !waits && !is_held {
             // Also one that was held: it may have waited in between, and have been read as it did.
             let version = engine_version(changed.after.version);
@@ -264,7 +264,7 @@ impl Core {
             }
         }
         self.changes.announce(id);
-        self.mind_failures(changed);
+        self.count_host_failure(changed);
     }
 
     fn tell_ended(&self, after: &JobState) {

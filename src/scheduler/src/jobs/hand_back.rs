@@ -1,6 +1,6 @@
 //! What becomes of a job whose grant was not delivered, whose lease was lost.
 //!
-//! When that is so is judged in `renewal`.
+//! When that is so is judged in `hosts::lease_docs`.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl Core {
                 self.metrics.returned(Returned::Lost);
                 let (host, attempt) = (&changed.before.state.host, changed.before.state.attempt);
                 let detail = json!({ "host": host, "attempt": attempt, "reason": reason });
-                self.note(&self.config.replica, "job.lost", &id.to_string(), detail);
+                self.audit(&self.config.replica, "job.lost", &id.to_string(), detail);
                 true
             }
             Ok(_) => false,

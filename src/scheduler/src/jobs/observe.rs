@@ -205,7 +205,8 @@ impl Core {
     pub(crate) fn weigh(&self, id: JobId, version: Version) -> bool {
         let newest = self.newest(id);
         if let Some(newest) = newest {
-            self.doubts.weigh(id, version, newest, self.clock.now());
+            self.vanished_writes
+                .weigh(id, version, newest, self.clock.now());
         }
         newest <= Some(version)
     }
@@ -242,7 +243,7 @@ impl Core {
             self.dependants.add(state);
             self.sequences.seen(state);
         }
-        self.mind_alarm(stored);
+        self.set_alarm(stored);
         self.changes.announce(id);
     }
 

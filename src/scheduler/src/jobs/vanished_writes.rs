@@ -15,7 +15,7 @@ use crate::{core::Core, lifecycle::touch::touch};
 impl Core {
     /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
     pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
-        let due = self.doubts.due(self.clock.now());
+        let due = self.vanished_writes.due(self.clock.now());
         if due.is_empty() {
             return Ok(());
         }
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        known::vanished_writes::{DOUBT_MS, Doubts},
+        known::vanished_writes::{DOUBT_MS, VanishedWrites},
         testing::{core, state, store_job},
     };
 
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_doubt_lasts_while_the_job_stays_as_old() {
-        let doubts = Doubts::default();
+        let doubts = VanishedWrites::default();
         let id = JobId::new(1);
         doubts.weigh(id, version(5), version(9), Millis(0));
         doubts.weigh(id, version(6), version(9), Millis(3_000));
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(core.live.len(), 1);
         core.observe(&stored);
         assert_eq!(core.live.len(), 1, "perhaps a search that lags");
-        let doubted = core.doubts.due(Millis(u64::MAX));
+        let doubted = core.vanished_writes.due(Millis(u64::MAX));
         assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
         // What is written after a loss has a greater version than what was lost.
         store_job(&core, state(6)).await;

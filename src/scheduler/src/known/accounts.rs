@@ -20,7 +20,7 @@ use crate::{
         sealing::token_hash,
     },
     known::limits::limits_from,
-    storage::doc_cache::Fresh,
+    storage::doc_cache::DocCache,
 };
 
 /// Who asks.
@@ -172,7 +172,7 @@ impl Known {
 #[derive(Debug)]
 pub(crate) struct Accounts {
     access: Access,
-    known: Mutex<Fresh<Known>>,
+    known: Mutex<DocCache<Known>>,
     /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
     /// time: how long a look takes says nothing of what is stored.
     by_hash: RwLock<HashMap<Hash, Who>>,
@@ -238,7 +238,7 @@ impl Accounts {
         self.update(|all| all.wrote(&written.view.my_account, written.version, Some(known)));
     }
 
-    fn update<R>(&self, work: impl FnOnce(&mut Fresh<Known>) -> R) {
+    fn update<R>(&self, work: impl FnOnce(&mut DocCache<Known>) -> R) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut known);
         let by_hash = known

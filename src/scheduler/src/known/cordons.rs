@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::{
     base::{clock::utc_text, names::HEALTH_CHECK},
-    storage::doc_cache::Fresh,
+    storage::doc_cache::DocCache,
 };
 
 /// Longest reason kept, characters.
@@ -26,7 +26,7 @@ pub(crate) const ACCOUNTS_MIN: usize = 2;
 /// Why a host gets no new job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum How {
+pub(crate) enum CordonKind {
     /// An admin closed it.
     Cordon,
     /// An admin empties it: the same, and people are told when it is empty.
@@ -37,8 +37,8 @@ pub(crate) enum How {
 
 /// A closed host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Closure {
-    pub(crate) how: How,
+pub(crate) struct Cordon {
+    pub(crate) how: CordonKind,
     pub(crate) reason: String,
     pub(crate) by: String,
     pub(crate) at_ms: u64,
@@ -47,10 +47,10 @@ pub(crate) struct Closure {
     pub(crate) check: Option<Check>,
 }
 
-impl Closure {
+impl Cordon {
     /// Whether its host gets no job at all.
     pub(crate) fn is_shut(&self) -> bool {
-        self.how != How::Suspect
+        self.how != CordonKind::Suspect
     }
 
     /// Whether its host gets jobs of this account all the same.
@@ -61,10 +61,10 @@ impl Closure {
     /// The word for its host's state, with so many jobs left on it.
     pub(crate) fn state(&self, jobs: usize) -> &'static str {
         match (self.how, jobs) {
-            (How::Cordon, _) => "cordoned",
-            (How::Drain, 0) => "drained",
-            (How::Drain, _) => "draining",
-            (How::Suspect, _) => "suspect",
+            (CordonKind::Cordon, _) => "cordoned",
+            (CordonKind::Drain, 0) => "drained",
+            (CordonKind::Drain, _) => "draining",
+            (CordonKind::Suspect, _) => "suspect",
         }
     }
 
@@ -76,9 +76,9 @@ impl Closure {
             format!(": {}", self.reason)
         };
         let what = match self.how {
-            How::Cordon => "it was cordoned",
-            How::Drain => "it is drained",
-            How::Suspect => "it is suspect and was put aside",
+            CordonKind::Cordon => "it was cordoned",
+            CordonKind::Drain => "it is drained",
+            CordonKind::Suspect => "it is suspect and was put aside",
         };
         let since = format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms));
         if self.is_shut() {
@@ -112,8 +112,8 @@ pub(crate) struct Streak {
 
 /// Closed hosts, and what may become one.
 #[derive(Debug)]
-pub(crate) struct Closures {
-    known: Mutex<Fresh<Closure>>,
+pub(crate) struct Cordons {
+    known: Mutex<DocCache<Cordon>>,
     /// Raised when any changes.
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) streaks: DashMap<String, Streak>,
@@ -121,7 +121,7 @@ pub(crate) struct Closures {
     pub(crate) suspects: Mutex<BTreeMap<String, String>>,
 }
 
-impl Default for Closures {
+impl Default for Cordons {
     fn default() -> Self {
         Self {
             known: Mutex::default(),
@@ -132,15 +132,15 @@ impl Default for Closures {
     }
 }
 
-impl Closures {
+impl Cordons {
     /// How a host is closed, if it is.
-    pub(crate) fn of(&self, host: &str) -> Option<Closure> {
+    pub(crate) fn of(&self, host: &str) -> Option<Cordon> {
         self.with(|known| known.get(host).cloned())
     }
 
     /// Whether a host gets no job at all.
     pub(crate) fn is_shut(&self, host: &str) -> bool {
-        self.with(|known| known.get(host).is_some_and(Closure::is_shut))
+        self.with(|known| known.get(host).is_some_and(Cordon::is_shut))
     }
 
     /// Whether a host gets health checks alone.
@@ -156,7 +156,7 @@ impl Closures {
         })
     }
 
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Fresh<Closure>) -> R) -> R {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Cordon>) -> R) -> R {
         work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

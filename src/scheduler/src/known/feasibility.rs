@@ -38,9 +38,9 @@ impl Wants {
 
 /// Shapes of jobs that some host could run, and since when that is known.
 #[derive(Debug, Default)]
-pub(crate) struct Fits(Mutex<HashMap<Wants, Millis>>);
+pub(crate) struct Feasibility(Mutex<HashMap<Wants, Millis>>);
 
-impl Fits {
+impl Feasibility {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut HashMap<Wants, Millis>) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -44,14 +44,14 @@ pub(crate) struct Known {
 
 /// The right to serve one request of a host.
 #[derive(Debug, Clone)]
-pub(crate) struct Turn {
+pub(crate) struct HostTurn {
     pub(crate) host: String,
     pub(crate) known: Known,
     /// Whether the host began a new session with it.
     pub(crate) new_session: bool,
 }
 
-impl Turn {
+impl HostTurn {
     /// The version of the host's document with which it was taken.
     pub(crate) fn version(&self) -> Version {
         self.known.version
@@ -105,4 +105,4 @@ impl Turn {
 
 /// What this replica wrote last, by host.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(pub(crate) DashMap<String, Known>);
+pub(crate) struct HostTurns(pub(crate) DashMap<String, Known>);

@@ -29,7 +29,7 @@ impl Claimed {
 /// A request that waits for the engine's answer.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    pub(crate) offerer: Offerer,
+    pub(crate) offerer: Requester,
     pub(crate) offer: Offer,
     /// Rings when the host should hear something else before there is work.
     pub(crate) hurry: Arc<Notify>,
@@ -71,7 +71,7 @@ impl Waiters {
     }
 
     /// This host's requests are answered now, whether or not there is work.
-    pub(crate) fn hurry_host(&self, host: &str, which: impl Fn(&Offerer) -> bool) {
+    pub(crate) fn hurry_host(&self, host: &str, which: impl Fn(&Requester) -> bool) {
         let offers = self.by_host.get(host).map(|offers| offers.clone());
         for offer in offers.unwrap_or_default() {
             if let Some(waiter) = self.get(offer).filter(|waiter| which(&waiter.offerer)) {
@@ -96,7 +96,7 @@ impl Waiters {
 
 /// Who asks, as a claim records it.
 #[derive(Debug, Clone)]
-pub(crate) struct Offerer {
+pub(crate) struct Requester {
     pub(crate) host: String,
     pub(crate) group: String,
     pub(crate) memory_mb: u32,

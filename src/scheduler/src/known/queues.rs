@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     known::{limits::limits_from, queue_users::users_from},
-    storage::doc_cache::Fresh,
+    storage::doc_cache::DocCache,
 };
 
 /// Highest class.
@@ -37,7 +37,7 @@ pub(crate) struct Set {
 
 /// Policies as last read or written.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<Fresh<Set>>);
+pub(crate) struct Queues(Mutex<DocCache<Set>>);
 
 impl Queues {
     /// The policies of all named queues: the site's own over the built-in ones.
@@ -100,7 +100,7 @@ impl Queues {
         self.with(|known| look(known.get(queue).map(|set| set.users.as_ref())))
     }
 
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Fresh<Set>) -> R) -> R {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Set>) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

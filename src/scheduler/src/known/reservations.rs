@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use fairlead_api::ReservedView;
 use serde::{Deserialize, Serialize};
 
-use crate::{base::clock::utc_text, storage::doc_cache::Fresh};
+use crate::{base::clock::utc_text, storage::doc_cache::DocCache};
 
 /// A host that is kept for some accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,10 +53,10 @@ impl Reservation {
 
 /// Reservations as last read or written.
 #[derive(Debug, Default)]
-pub(crate) struct Reservations(Mutex<Fresh<Reservation>>);
+pub(crate) struct Reservations(Mutex<DocCache<Reservation>>);
 
 impl Reservations {
-    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Fresh<Reservation>) -> R) -> R {
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Reservation>) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -15,7 +15,7 @@ use fairlead_store::{Doc, DocWrite, Expect, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{base::clock::utc_text, storage::due_queue::Book};
+use crate::{base::clock::utc_text, storage::due_queue::DueQueue};
 
 /// A run that begins later than this after its time was missed, ms. A replica's restart or loss takes less.
 pub(crate) const MISSED_MS: u64 = 60_000;
@@ -306,7 +306,7 @@ impl Known {
 /// The timers that are soon due, and what was seen to lately.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    pub(crate) book: Book<String, Known>,
+    pub(crate) book: DueQueue<String, Known>,
     pub(crate) seen: Mutex<BTreeMap<String, (Version, u64)>>,
 }
 

@@ -17,9 +17,9 @@ const DOUBTS_MAX: usize = 10_000;
 
 /// Jobs that were read at an older version than was seen, since when.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts(Mutex<BTreeMap<JobId, (Version, Millis)>>);
+pub(crate) struct VanishedWrites(Mutex<BTreeMap<JobId, (Version, Millis)>>);
 
-impl Doubts {
+impl VanishedWrites {
     /// A job was read at `found`; the newest that was seen of it is `newest`.
     pub(crate) fn weigh(&self, id: JobId, found: Version, newest: Version, now: Millis) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@ use crate::{
     base::{errors::Refusal, names::check_name},
     known::{
         hosts::{Host, group_of, kinds},
-        open_requests::Offerer,
+        open_requests::Requester,
     },
 };
 
@@ -49,8 +49,8 @@ const LIST_MAX: usize = 1_000;
 
 /// A checked request for work.
 #[derive(Debug, Clone)]
-pub(crate) struct Ask {
-    pub(crate) offerer: Offerer,
+pub(crate) struct WorkRequest {
+    pub(crate) offerer: Requester,
     pub(crate) host: Host,
     pub(crate) jobs_max: u32,
     pub(crate) wait_s: u32,
@@ -61,7 +61,7 @@ pub(crate) struct Ask {
     pub(crate) owed: Vec<(JobId, u32)>,
 }
 
-impl Ask {
+impl WorkRequest {
     pub(crate) fn is_hw(&self) -> bool {
         self.host.kinds.contains(&TboxType::Hw)
     }
@@ -163,7 +163,7 @@ impl Ask {
             request.group
         };
         check_name("group", &group)?;
-        let offerer = Offerer {
+        let offerer = Requester {
             host: name.to_owned(),
             group: group.clone(),
             memory_mb: request.memory_mb,

@@ -9,7 +9,7 @@ use crate::core::Core;
 
 impl Core {
     /// Notes that `who` did `what` to `subject`. Returns at once.
-    pub(crate) fn note(&self, who: &str, what: &str, subject: &str, detail: Value) {
+    pub(crate) fn audit(&self, who: &str, what: &str, subject: &str, detail: Value) {
         let who = if who.is_empty() { "operator" } else { who };
         tracing::info!(who, what, subject, %detail, "noted");
         let event = EventRecord {

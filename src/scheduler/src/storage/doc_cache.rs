@@ -23,15 +23,15 @@ struct Known<T> {
 
 /// The documents of one kind, by id.
 #[derive(Debug)]
-pub(crate) struct Fresh<T>(BTreeMap<String, Known<T>>);
+pub(crate) struct DocCache<T>(BTreeMap<String, Known<T>>);
 
-impl<T> Default for Fresh<T> {
+impl<T> Default for DocCache<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T: PartialEq> Fresh<T> {
+impl<T: PartialEq> DocCache<T> {
     /// A write of this replica was acknowledged; `None` deleted the document.
     pub(crate) fn wrote(&mut self, id: &str, version: Version, value: Option<T>) {
         let newer = self.0.get(id).is_none_or(|known| known.version <= version);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_list_that_lags_does_not_undo_a_write() {
-        let mut fresh = Fresh::default();
+        let mut fresh = DocCache::default();
         assert!(fresh.listed(vec![doc("a", 1, 10)]));
         fresh.wrote("a", at(5), Some(20));
         fresh.wrote("b", at(6), Some(30));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_was_deleted_elsewhere_before_any_list_had_it_is_not_kept_for_ever() {
-        let mut fresh = Fresh::default();
+        let mut fresh = DocCache::default();
         fresh.wrote("a", at(5), Some(20));
         for _ in 0..LAGGING_LISTS {
             assert!(!fresh.listed(vec![]), "it may lag");
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn deletions_here_and_elsewhere_are_kept() {
-        let mut fresh = Fresh::default();
+        let mut fresh = DocCache::default();
         fresh.listed(vec![doc("a", 1, 10), doc("b", 2, 20)]);
         fresh.wrote("a", at(3), None);
         assert!(!fresh.listed(vec![doc("a", 1, 10), doc("b", 2, 20)]));

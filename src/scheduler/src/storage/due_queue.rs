@@ -13,7 +13,7 @@ const KNOWN_MAX: usize = 20_000;
 
 /// Things by when they must be looked at, UTC epoch ms.
 #[derive(Debug)]
-pub(crate) struct Book<K, V>(Mutex<Known<K, V>>);
+pub(crate) struct DueQueue<K, V>(Mutex<Known<K, V>>);
 
 #[derive(Debug)]
 struct Known<K, V> {
@@ -28,7 +28,7 @@ struct Entry<V> {
     value: V,
 }
 
-impl<K, V> Default for Book<K, V> {
+impl<K, V> Default for DueQueue<K, V> {
     fn default() -> Self {
         Self(Mutex::new(Known {
             by_time: BTreeSet::new(),
@@ -45,7 +45,7 @@ impl<K: Ord + Clone, V> Known<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V> Book<K, V> {
+impl<K: Ord + Clone, V> DueQueue<K, V> {
     /// Looks at it at `at_ms`. What is known of it already is replaced unless it is as new.
     pub(crate) fn set(&self, key: K, version: Version, at_ms: u64, value: V) {
         self.with(|known| {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_due_comes_by_time_and_once() {
-        let book: Book<&str, char> = Book::default();
+        let book: DueQueue<&str, char> = DueQueue::default();
         book.set("late", at(1), 30, 'l');
         book.set("b", at(1), 10, 'b');
         book.set("a", at(1), 20, 'a');
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn only_what_is_newer_replaces_and_forgets() {
-        let book: Book<&str, char> = Book::default();
+        let book: DueQueue<&str, char> = DueQueue::default();
         book.set("a", at(2), 10, 'x');
         book.set("a", at(1), 5, 'o');
         book.set("a", at(2), 5, 's');
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_forgotten_when_there_are_too_many() {
-        let book = Book::default();
+        let book = DueQueue::default();
         for n in 0..=KNOWN_MAX {
             book.set(n, at(1), u64::try_from(KNOWN_MAX - n).unwrap(), n);
         }

@@ -22,7 +22,7 @@ const WAIT_S: u64 = 300;
 
 /// The jobs of a submit, made and not stored.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct BuiltJobs {
     /// In the order of the request, a cluster's nodes one after another.
     pub(crate) jobs: Vec<Result<NewJob, Refusal>>,
     /// Which of them are clusters.
@@ -49,7 +49,7 @@ pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
 
 impl Core {
     /// Makes the jobs of one item of a submit.
-    pub(crate) fn make_item(&self, made: &mut Made, item: Item, said: &Credentials) {
+    pub(crate) fn make_item(&self, made: &mut BuiltJobs, item: Item, said: &Credentials) {
         let nodes = item
             .map_err(Refusal::from)
             .and_then(|spec| Ok((cluster_nodes(&spec).map_err(refused)?, spec)));
@@ -109,7 +109,7 @@ impl Core {
     /// Says of clusters that want more whole machines than there are; if `strict`, refuses them.
     pub(crate) fn warn_of_clusters(
         &self,
-        made: &mut Made,
+        made: &mut BuiltJobs,
         warnings: &mut [Option<String>],
         strict: bool,
     ) {
@@ -191,7 +191,7 @@ pub(crate) fn say_cluster(body: &mut Spec, jobs: &[JobId]) {
     body.insert("cluster_jobs".to_owned(), json!(jobs));
 }
 
-impl Made {
+impl BuiltJobs {
     /// Refuses all nodes of a cluster where one was refused; answers which jobs are clusters.
     pub(crate) fn refuse_together(&mut self) -> Vec<Range<usize>> {
         for range in &self.clusters {

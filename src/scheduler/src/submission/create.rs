@@ -14,8 +14,8 @@ use crate::{
     known::{accounts::Credentials, outbox::SUBMITTED_MAX},
     lifecycle::{engine_facts::facts, wait_on::Condition},
     submission::{
-        cluster_nodes::Made, feasibility::Nevers, idempotency::Keyed, intake::Item, needs::link,
-        refusals::could_never_run,
+        cluster_nodes::BuiltJobs, feasibility::Infeasible, idempotency::Keyed, intake::Item,
+        needs::link, refusals::could_never_run,
     },
 };
 
@@ -28,7 +28,7 @@ const YIELD_EVERY: usize = 16;
 
 /// How jobs are to be submitted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct How<'a> {
+pub(crate) struct SubmitOptions<'a> {
     /// Whether jobs are refused that no known host could ever run, or with keys that are probably misspelt.
     pub(crate) strict: bool,
     /// Under which idempotency key; the jobs may name one themselves.
@@ -48,7 +48,7 @@ impl Core {
         self: &Arc<Self>,
         items: Vec<Item>,
         said: &Credentials,
-        how: How<'_>,
+        how: SubmitOptions<'_>,
     ) -> Result<Submitted, Refusal> {
         let Ok(_permit) = self.submits.acquire().await else {
             return Err(Refusal::stopping());
@@ -64,7 +64,7 @@ impl Core {
         }
         self.sure_of_number().await?;
         let keyed = Keyed::of(how.key, &items)?;
-        let mut made = Made::default();
+        let mut made = BuiltJobs::default();
         for (n, item) in items.into_iter().enumerate() {
             if n % YIELD_EVERY == YIELD_EVERY - 1 {
                 tokio::task::yield_now().await;
@@ -78,8 +78,8 @@ impl Core {
         self.check_parents(&mut made.jobs).await?;
         let is_limited = made.jobs.iter().flatten().any(|job| self.is_limited(job));
         if is_limited && !self.is_repeated(&made.jobs, keyed.as_ref()).await? {
-            self.mind_max_run(&mut made.jobs).await?;
-            self.mind_limits(&mut made.jobs).await?;
+            self.enforce_max_run(&mut made.jobs).await?;
+            self.enforce_quotas(&mut made.jobs).await?;
         }
         link(&mut made.jobs);
         let clusters = made.refuse_together();
@@ -122,7 +122,7 @@ impl Core {
         made: &mut [Result<NewJob, Refusal>],
         strict: bool,
     ) -> Vec<Option<String>> {
-        let mut asked = Nevers::default();
+        let mut asked = Infeasible::default();
         let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
             let state = &outcome.as_ref().ok()?.state;
             let Some(never) = self.never_runs(state, &mut asked) else {
@@ -312,7 +312,7 @@ impl Core {
                 .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
         }
         for job in outcomes.iter().flatten() {
-            self.mind_alarm(job);
+            self.set_alarm(job);
         }
         for job in &parked {
             self.sequences.seen(&job.state);

@@ -21,18 +21,18 @@ const LOOKS_MAX: usize = 100;
 
 /// Why jobs of one submit could never run, or cannot for now, which also depends on whose they are.
 #[derive(Debug, Default)]
-pub(crate) struct Nevers(
+pub(crate) struct Infeasible(
     HashMap<Wants, Option<String>>,
     HashMap<(Wants, String), Option<String>>,
 );
 
 impl Core {
     /// Why none of the known hosts could ever run the job; `None`: one could, busy or not.
-    pub(crate) fn never_runs(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+    pub(crate) fn never_runs(&self, state: &JobState, asked: &mut Infeasible) -> Option<String> {
         let (wants, now) = (Wants::of(state), self.clock.now());
         let is_fresh = |since: &Millis| now.0.saturating_sub(since.0) < REMEMBER_MS;
         if self
-            .fits
+            .feasibility
             .with(|fits| fits.get(&wants).is_some_and(is_fresh))
         {
             return None;
@@ -48,7 +48,7 @@ impl Core {
             .each(|name, host| nearest.look(&wants, name, host));
         let never = nearest.words(&wants);
         if never.is_none() {
-            self.fits.with(|fits| {
+            self.feasibility.with(|fits| {
                 if fits.len() >= SHAPES_MAX {
                     fits.clear();
                 }
@@ -62,7 +62,7 @@ impl Core {
 
 impl Core {
     /// That all hosts which could run the job are kept for others, with one of them; `None`: one is not.
-    pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Nevers) -> Option<String> {
+    pub(crate) fn kept_from(&self, state: &JobState, asked: &mut Infeasible) -> Option<String> {
         let kept = self.reservations();
         if kept.is_empty() {
             return None;
@@ -119,7 +119,7 @@ impl Core {
         self.hosts.each(|name, host| {
             let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
             let is_out = wanted.not_on.iter().any(|not| not == name)
-                || self.closures.of(name).is_some()
+                || self.cordons.of(name).is_some()
                 || self.reserved(name).is_some_and(is_kept);
             if !is_out {
                 others.look(&wants, name, host);
@@ -237,14 +237,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        known::cordons::How,
+        known::cordons::CordonKind,
         testing::{core, state},
     };
 
     #[tokio::test]
     async fn the_first_thing_that_nobody_has_is_named() {
         let (_data, core) = core().await;
-        let never = |job: &JobState| core.never_runs(job, &mut Nevers::default());
+        let never = |job: &JobState| core.never_runs(job, &mut Infeasible::default());
         let job = state(1);
         assert!(never(&job).is_some_and(|why| why.contains("no host is known yet")));
         let host = Host {
@@ -304,7 +304,7 @@ mod tests {
         };
         let settled = || core.elsewhere(&state(1), wanted.clone());
         assert_eq!(settled().not_on, ["bad"]);
-        core.close_host("good", How::Cordon, "", "root")
+        core.close_host("good", CordonKind::Cordon, "", "root")
             .await
             .unwrap();
         let settled = settled();
@@ -341,7 +341,7 @@ mod tests {
             core.reserve_host(name, &asked, "root").await.unwrap();
         };
         keep("h").await;
-        let kept_from = |job: &JobState| core.kept_from(job, &mut Nevers::default());
+        let kept_from = |job: &JobState| core.kept_from(job, &mut Infeasible::default());
         assert_eq!(kept_from(&state(1)), None, "host g is free");
         keep("g").await;
         let kept = kept_from(&state(1)).unwrap_or_default();
@@ -359,7 +359,7 @@ mod tests {
     #[tokio::test]
     async fn a_submit_of_many_shapes_looks_at_all_hosts_only_so_often() {
         let (_data, core) = core().await;
-        let mut asked = Nevers::default();
+        let mut asked = Infeasible::default();
         let warned = (1..=300).filter(|mb| {
             let job = JobState {
                 memory_mb: *mb,

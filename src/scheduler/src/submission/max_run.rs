@@ -28,7 +28,7 @@ const COUNTED: [Stage; 10] = [
 
 impl Core {
     /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
-    pub(crate) async fn mind_max_run(
+    pub(crate) async fn enforce_max_run(
         &self,
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), StoreError> {
@@ -110,7 +110,7 @@ mod tests {
             Ok(new(12, "q", 1)),
             Ok(new(13, "p", 9)),
         ];
-        core.mind_max_run(&mut made).await.unwrap();
+        core.enforce_max_run(&mut made).await.unwrap();
         let refused: Vec<bool> = made.iter().map(Result::is_err).collect();
         assert_eq!(refused, [false, true, false, false]);
         let refusal = made[1].as_ref().unwrap_err();

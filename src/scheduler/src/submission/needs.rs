@@ -16,7 +16,7 @@ use crate::{
     lifecycle::wait_on::JOBS_MAX,
 };
 
-type Made = Result<NewJob, Refusal>;
+type BuiltJobs = Result<NewJob, Refusal>;
 
 /// What one job says of others.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Says {
 }
 
 /// Makes the jobs of one submit wait for those that they need.
-pub(crate) fn link(made: &mut [Made]) {
+pub(crate) fn link(made: &mut [BuiltJobs]) {
     let mut says: Vec<Says> = Vec::with_capacity(made.len());
     for made in made.iter_mut() {
         let said = match made.as_ref().map(|job| Says::of(&job.body)) {
@@ -168,7 +168,7 @@ fn endless(parents: &[Result<BTreeSet<usize>, Refusal>]) -> BTreeSet<usize> {
 
 /// One job gets what it waits for, or its refusal.
 fn settle(
-    made: &mut [Made],
+    made: &mut [BuiltJobs],
     at: usize,
     parents: &Result<BTreeSet<usize>, Refusal>,
     said: &Says,
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::testing::state;
 
-    fn made(specs: &[Value]) -> Vec<Made> {
+    fn made(specs: &[Value]) -> Vec<BuiltJobs> {
         let job = |(n, spec): (usize, &Value)| {
             Ok(NewJob {
                 state: state(u64::try_from(n).unwrap() + 1),
@@ -255,7 +255,7 @@ mod tests {
     fn linked(specs: &[Value]) -> Vec<Result<Value, String>> {
         let mut made = made(specs);
         link(&mut made);
-        let waits = |made: Made| match made {
+        let waits = |made: BuiltJobs| match made {
             Ok(job) => Ok(job
                 .state
                 .waits

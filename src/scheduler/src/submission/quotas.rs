@@ -180,7 +180,7 @@ impl Core {
     }
 
     /// Refuses of new jobs those that are too many for their account or queue, in their order.
-    pub(crate) async fn mind_limits(
+    pub(crate) async fn enforce_quotas(
         &self,
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), StoreError> {
@@ -361,7 +361,7 @@ mod tests {
         let other = core_beside(&core);
         other.accounts.reload(other.store.as_ref()).await.unwrap();
         let mut made = new_jobs(&["bob", "ann", "ann", "bob"]);
-        other.mind_limits(&mut made).await.unwrap();
+        other.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
         assert_eq!((said[0], said[1], said[3]), (None, None, None));
         assert_eq!(
@@ -379,7 +379,7 @@ mod tests {
         written.await.remove(0).unwrap();
         core.queues.reload(core.store.as_ref()).await.unwrap();
         let mut made = new_jobs(&["bob"]);
-        core.mind_limits(&mut made).await.unwrap();
+        core.enforce_quotas(&mut made).await.unwrap();
         assert_eq!(
             refused(&made)[0],
             Some("queue 'user1' has 2 jobs waiting; 2 may wait")
@@ -464,7 +464,7 @@ mod tests {
         other.sum_up_hours().await.unwrap();
         assert!(allowance().spent);
         let mut made = new_jobs(&["user1", "bob"]);
-        other.mind_limits(&mut made).await.unwrap();
+        other.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
         let words = "account 'user1' had 3.0 testbox hours within 24 hours; its limit is 3";
         assert_eq!((said[0], said[1]), (Some(words), None));

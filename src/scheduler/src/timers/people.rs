@@ -113,7 +113,7 @@ impl Core {
             other => other.into(),
         })?;
         let id = stored.timer.id();
-        self.note(&who.name, "timer.submit", &id, json!(stored.timer.when));
+        self.audit(&who.name, "timer.submit", &id, json!(stored.timer.when));
         let mut view = view_of(&stored.timer);
         view.warning = warning.unwrap_or_default();
         Ok(view)
@@ -278,7 +278,7 @@ impl Core {
             Ok(())
         };
         let timer = self.change_timer(who, (account, name), change).await?;
-        self.note(&who.name, "timer.update", &timer.id(), json!(timer.when));
+        self.audit(&who.name, "timer.update", &timer.id(), json!(timer.when));
         let mut view = view_of(&timer);
         view.warning = warning.unwrap_or_default();
         Ok(view)
@@ -305,7 +305,7 @@ impl Core {
         } else {
             "timer.resume"
         };
-        self.note(&who.name, what, &timer.id(), Value::Null);
+        self.audit(&who.name, what, &timer.id(), Value::Null);
         Ok(view_of(&timer))
     }
 
@@ -323,7 +323,7 @@ impl Core {
                 Ok(version) => {
                     let id = stored.timer.id();
                     self.timers.book.forget(&id, version);
-                    self.note(&who.name, "timer.delete", &id, Value::Null);
+                    self.audit(&who.name, "timer.delete", &id, Value::Null);
                     return Ok(());
                 }
                 Err(ItemError::Conflict { .. }) => {}

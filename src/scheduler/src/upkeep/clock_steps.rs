@@ -49,7 +49,7 @@ impl Core {
         );
         self.metrics.clock_stepped(by_ms);
         let detail = json!({ "by_ms": by_ms });
-        self.note(
+        self.audit(
             &self.config.replica,
             "clock.step",
             &self.config.replica,

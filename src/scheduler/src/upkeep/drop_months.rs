@@ -49,7 +49,7 @@ impl Core {
             let (month, unfinished) = (&old.month, old.unfinished);
             if unfinished == 0 {
                 let detail = json!({"keep_months": self.config.keep_months});
-                self.note(&self.config.replica, "store.drop_month", month, detail);
+                self.audit(&self.config.replica, "store.drop_month", month, detail);
             } else {
                 tracing::warn!(
                     month,

@@ -26,7 +26,7 @@ const ABREAST: usize = 256;
 
 impl Core {
     /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
-    pub(crate) fn mind_alarm(&self, stored: &StoredJob) {
+    pub(crate) fn set_alarm(&self, stored: &StoredJob) {
         let (state, now_ms) = (&stored.state, self.clock.wall_ms());
         let soon = state.stage == Stage::Submit
             && (1..now_ms.saturating_add(AHEAD_MS)).contains(&state.alarm_ms);
@@ -52,7 +52,7 @@ impl Core {
             .jobs
             .iter()
             .filter(|job| self.weigh(job.state.job_id, job.version));
-        newest.for_each(|job| self.mind_alarm(job));
+        newest.for_each(|job| self.set_alarm(job));
         Ok(())
     }
 

@@ -30,7 +30,7 @@ const KEPT_MS: u64 = 86_400_000;
 
 /// Who has the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Turn {
+struct SequenceTurn {
     holder: JobId,
     /// Where the last of its jobs ran; empty: none did.
     #[serde(default)]
@@ -109,7 +109,7 @@ impl Core {
                 return Ok(false);
             };
             let expect = known.map_or(Expect::Absent, |(version, _)| Expect::Version(version));
-            let turn = Turn {
+            let turn = SequenceTurn {
                 holder: next.state.job_id,
                 host,
                 at_ms: self.clock.wall_ms(),
@@ -127,7 +127,7 @@ impl Core {
         self: &Arc<Self>,
         key: &Key,
         version: Version,
-        turn: &Turn,
+        turn: &SequenceTurn,
         holder: StoredJob,
     ) -> Result<bool, Refusal> {
         if holder.state.sequence_turn {
@@ -139,7 +139,11 @@ impl Core {
     }
 
     /// `false`: it has ended meanwhile.
-    async fn give_turn(self: &Arc<Self>, member: StoredJob, turn: &Turn) -> Result<bool, Refusal> {
+    async fn give_turn(
+        self: &Arc<Self>,
+        member: StoredJob,
+        turn: &SequenceTurn,
+    ) -> Result<bool, Refusal> {
         let now_ms = self.clock.wall_ms();
         let given = self
             .change_known(member, |state| Ok(with_turn(state, &turn.host, now_ms)))
@@ -147,7 +151,7 @@ impl Core {
         Ok(!given.after.state.stage.is_terminal())
     }
 
-    async fn read_sequence(&self, key: &Key) -> Result<Option<(Version, Turn)>, Refusal> {
+    async fn read_sequence(&self, key: &Key) -> Result<Option<(Version, SequenceTurn)>, Refusal> {
         let doc = self.store.get_doc(DocKind::Sequence, &key.id()).await?;
         let Some(doc) = doc else { return Ok(None) };
         let turn = serde_json::from_value(doc.body).map_err(|error| {
@@ -159,7 +163,12 @@ impl Core {
     }
 
     /// `false`: somebody else was faster, or the store did not say.
-    async fn write_turn_of(&self, key: &Key, expect: Expect, turn: &Turn) -> Result<bool, Refusal> {
+    async fn write_turn_of(
+        &self,
+        key: &Key,
+        expect: Expect,
+        turn: &SequenceTurn,
+    ) -> Result<bool, Refusal> {
         let write = DocWrite {
             id: key.id(),
             expect,
@@ -204,7 +213,7 @@ impl Core {
         let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
         let docs = self.store.list_docs(DocKind::Sequence).await?;
         let old = docs.into_iter().filter_map(|doc| {
-            let turn: Turn = serde_json::from_value(doc.body).ok()?;
+            let turn: SequenceTurn = serde_json::from_value(doc.body).ok()?;
             (turn.at_ms < before_ms).then_some((doc.id, doc.version, turn.holder))
         });
         let old: Vec<_> = old.collect();
@@ -331,7 +340,7 @@ mod tests {
     async fn what_a_dead_replica_began_another_one_ends() {
         let (_data, a) = core().await;
         store_job(&a, member(1)).await;
-        let turn = Turn {
+        let turn = SequenceTurn {
             holder: JobId::new(1),
             host: String::new(),
             at_ms: 1,

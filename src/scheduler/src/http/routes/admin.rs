@@ -11,7 +11,7 @@ use crate::{
     base::{budget::Purse, errors::Refusal, names::check_name},
     core::Core,
     http::request::Request,
-    known::{accounts::Who, cordons::How},
+    known::{accounts::Who, cordons::CordonKind},
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
 };
@@ -135,7 +135,7 @@ pub(super) async fn set_queue(
     let who = admin(&core, &request)?;
     let change: QueueChange = request.read_json(BODY_MAX).await?;
     let view = core.set_queue(name, &change).await?;
-    core.note(&who.name, "queue.set", name, json!(change));
+    core.audit(&who.name, "queue.set", name, json!(change));
     Ok(ok(&view))
 }
 
@@ -146,7 +146,7 @@ pub(super) async fn delete_queue(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     core.delete_queue(name).await?;
-    core.note(&who.name, "queue.delete", name, Value::Null);
+    core.audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
 }
 
@@ -174,7 +174,7 @@ pub(super) async fn register_host(
     check_name("hostname", name)?;
     let body = request.read_object(BODY_MAX).await?;
     let view = core.register_host(name, &body, &who).await?;
-    core.note(&who.name, "host.register", name, Value::Object(body));
+    core.audit(&who.name, "host.register", name, Value::Object(body));
     Ok(ok(&view))
 }
 
@@ -186,10 +186,14 @@ pub(super) async fn cordon(
     let who = admin(&core, &request)?;
     let close: HostClose = request.read_json(BODY_MAX).await?;
     core.know_host(name).await?;
-    let how = if close.drain { How::Drain } else { How::Cordon };
+    let how = if close.drain {
+        CordonKind::Drain
+    } else {
+        CordonKind::Cordon
+    };
     core.close_host(name, how, &close.reason, who.shown())
         .await?;
-    core.note(&who.name, "host.cordon", name, json!(close));
+    core.audit(&who.name, "host.cordon", name, json!(close));
     Ok(ok(&core.host_view(name, false).await?))
 }
 
@@ -200,7 +204,7 @@ pub(super) async fn uncordon(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     core.open_host(name).await?;
-    core.note(&who.name, "host.uncordon", name, Value::Null);
+    core.audit(&who.name, "host.uncordon", name, Value::Null);
     Ok(ok(&core.host_view(name, false).await?))
 }
 
@@ -213,7 +217,7 @@ pub(super) async fn reserve(
     let asked: HostReserve = request.read_json(BODY_MAX).await?;
     core.know_host(name).await?;
     core.reserve_host(name, &asked, who.shown()).await?;
-    core.note(&who.name, "host.reserve", name, json!(asked));
+    core.audit(&who.name, "host.reserve", name, json!(asked));
     Ok(ok(&core.host_view(name, false).await?))
 }
 
@@ -224,7 +228,7 @@ pub(super) async fn unreserve(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     core.unreserve_host(name).await?;
-    core.note(&who.name, "host.unreserve", name, Value::Null);
+    core.audit(&who.name, "host.unreserve", name, Value::Null);
     Ok(ok(&core.host_view(name, false).await?))
 }
 
@@ -255,7 +259,7 @@ pub(super) async fn set_account(
         )
     })?;
     let view = core.set_account(name, &change).await?;
-    core.note(
+    core.audit(
         &who.name,
         "account.set",
         name,

@@ -24,7 +24,7 @@ use crate::{
     known::accounts::Who,
     lifecycle::attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
     submission::{
-        create::{How, refused_item},
+        create::{SubmitOptions, refused_item},
         idempotency::KEY,
         intake::{Item, is_quick, read_within},
         queue_use::search_in,
@@ -53,7 +53,8 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
     let submitted = match (read, request.query.switch("strict")) {
         (Ok((items, _charge)), Ok(strict)) => {
             let key = request.query.get(KEY);
-            core.submit(items, &said, How { strict, key }).await
+            core.submit(items, &said, SubmitOptions { strict, key })
+                .await
         }
         (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
     };
@@ -295,7 +296,7 @@ async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusa
         })
         .await?;
     if changed.before.version != changed.after.version {
-        core.note(&who.name, "job.cancel", &id.to_string(), Value::Null);
+        core.audit(&who.name, "job.cancel", &id.to_string(), Value::Null);
     }
     Ok(())
 }
@@ -462,7 +463,7 @@ pub(super) async fn terminate(
         })
         .await?;
     let detail = json!({ "grace_s": grace_s });
-    core.note(&who.name, "job.terminate", &id.to_string(), detail);
+    core.audit(&who.name, "job.terminate", &id.to_string(), detail);
     core.tell_to_stop(&changed.after.state);
     Ok(done())
 }

@@ -18,7 +18,7 @@ use crate::{
         request::Request,
     },
     jobs::reports::Report,
-    known::work_request::Ask,
+    known::work_request::WorkRequest,
 };
 
 /// Largest body of a testbox's request, bytes: some thousand jobs and cache folders are named in it at most.
@@ -34,7 +34,7 @@ pub(super) async fn consume(
         .require_host(host)?;
     request.belongs_to(Purse::Agent);
     let body: ConsumeRequest = request.read_json(BODY_MAX).await?;
-    let ask = Ask::of(host, body)?;
+    let ask = WorkRequest::of(host, body)?;
     // What it was read into is not kept while the host waits.
     drop(request);
     let _presence = core.presence(host, &ask.offerer.session)?;

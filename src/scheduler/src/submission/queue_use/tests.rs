@@ -316,7 +316,7 @@ async fn the_limits_of_a_queue_count_its_labels() {
     let body = Spec::new();
     let state = labelled(21, "d");
     let mut made = [Ok(NewJob { state, body })];
-    core.mind_limits(&mut made).await.unwrap();
+    core.enforce_quotas(&mut made).await.unwrap();
     let refused = made[0].as_ref().map(|_| ()).unwrap_err();
     assert_eq!(
         refused.body.message,

@@ -1,7 +1,7 @@
 //! Clusters: jobs of one submit, one a node, that begin together or not at all.
 //!
 //! Each node is a job like others: it waits in the queues, is claimed and ends by itself. What they are to each other
-//! stands in their states (`JobState::cluster`), and what becomes of one is worked out from all of them (`course`) and
+//! stands in their states (`JobState::cluster`), and what becomes of one is worked out from all of them (`lifecycle::cluster`) and
 //! written by compare-and-set. There is no leader and no memory: whoever writes a state that matters to the others
 //! looks at once, so does whoever asks whether all are there (`barrier`), and the first of the replicas for it looks
 //! again and again at each cluster of which testboxes have a job.

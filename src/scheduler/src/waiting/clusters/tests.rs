@@ -20,7 +20,7 @@ use crate::{
         alarm::at_alarm,
         attempt::{given_back, lost},
     },
-    submission::create::How,
+    submission::create::SubmitOptions,
     testing::{core_beside, core_over, embedded, state, store_job},
 };
 
@@ -437,9 +437,9 @@ async fn submitted(core: &Arc<Core>, fields: &Value, key: &str) -> Vec<SubmitIte
         account: Some("ann".to_owned()),
         token: None,
     };
-    let how = How {
+    let how = SubmitOptions {
         key: Some(key).filter(|key| !key.is_empty()),
-        ..How::default()
+        ..SubmitOptions::default()
     };
     let items = vec![Ok(all.clone())];
     core.submit(items, &said, how).await.unwrap().items
