@@ -1,4 +1,5 @@
-//! What this replica believes: plain structs without a store and without a clock.
+//! What this replica believes: structs without a clock of their own. Accounts, hosts and queues also read their
+//! documents from the store; nothing here writes.
 
 pub(crate) mod accounts;
 pub(crate) mod alarms;

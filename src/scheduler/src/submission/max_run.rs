@@ -4,27 +4,18 @@
 //! were cancelled or aborted before they ran do not. What was submitted within the last refresh of the store may not
 //! be counted yet: submits at the same moment may make more than `max_run`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter::once};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::{Stage, max_run, units::counted};
 use fairlead_store::{NewJob, Search, StoreError};
 
-use crate::{base::errors::Refusal, core::Core};
+use crate::{base::errors::Refusal, core::Core, lifecycle::stages::HELD};
 
 /// Stages of jobs that wait, run or have run.
-const COUNTED: [Stage; 10] = [
-    Stage::Submit,
-    Stage::Dispatch,
-    Stage::Boot,
-    Stage::Setup,
-    Stage::WaitPeer,
-    Stage::Running,
-    Stage::PostRun,
-    Stage::ManualCheck,
-    Stage::Renew,
-    Stage::Finish,
-];
+fn counted_stages() -> impl Iterator<Item = Stage> {
+    once(Stage::Submit).chain(HELD).chain(once(Stage::Finish))
+}
 
 impl Core {
     /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
@@ -69,7 +60,7 @@ impl Core {
     /// How many jobs of this fingerprint wait, run or have run.
     async fn count_alike(&self, print: &str) -> Result<u64, StoreError> {
         let search = Search {
-            stages: COUNTED.to_vec(),
+            stages: counted_stages().collect(),
             fingerprints: vec![print.to_owned()],
             ..Search::default()
         };
