@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 /// Now, on the monotonic clock.
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     #[expect(clippy::disallowed_methods, reason = "the launcher's clock")]
     Instant::now()
 }
 
 /// Waits: between two looks at something that has no way to call.
-pub(crate) async fn pause(how_long: Duration) {
+pub async fn pause(how_long: Duration) {
     #[expect(clippy::disallowed_methods, reason = "the launcher's timer")]
     tokio::time::sleep(how_long).await;
 }
 
 /// Looks every `every` until `probe` has something; `None` after `limit`.
-pub(crate) async fn until<T>(
+pub async fn until<T>(
     every: Duration,
     limit: Duration,
     mut probe: impl AsyncFnMut() -> Option<T>,

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-/// A client that asks no proxy and for nothing packed, and waits so long for a whole answer.
-pub(crate) fn client(answer_time: Duration) -> reqwest::Result<reqwest::Client> {
+/// A client without proxy and compression. `answer_time` limits a whole answer.
+///
+/// # Errors
+/// The TLS stack could not be set up.
+pub fn client(answer_time: Duration) -> reqwest::Result<reqwest::Client> {
     reqwest::Client::builder()
         .no_proxy()
         .no_gzip()

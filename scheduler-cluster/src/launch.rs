@@ -13,8 +13,7 @@ mod upgrade;
 mod view;
 
 pub use cluster::{Asked, Cluster};
-pub(crate) use elastic::Elastic;
-pub use elastic::OwnElastic;
+pub use elastic::{Elastic, OwnElastic};
 pub use error::LaunchError;
 pub use folder::{Replica, Settings};
 pub use process::Process;

@@ -8,15 +8,11 @@ use std::{
 };
 
 use clap::{Args, Parser, Subcommand};
-use fairlead_cluster::{
-    faults::FaultsArgs,
-    launch::{Asked, Cluster, LaunchError, OwnElastic, Replica, ReplicaView, exit_code},
-    sim::SimulateArgs,
+use fairlead_cluster::launch::{
+    Asked, Cluster, LaunchError, OwnElastic, Replica, ReplicaView, exit_code,
 };
 use serde_json::json;
 
-/// `faults` broke a promise.
-const BROKEN: u8 = 1;
 /// The command line is wrong, or cannot be done as things are. Nothing was done.
 const USAGE: u8 = 2;
 /// Something on this machine: a folder, a port, a program.
@@ -24,8 +20,7 @@ const LOCAL: u8 = 5;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done; status: all replicas are up; faults: all held
-  1  faults: something did not hold
+  0  done; status: all replicas are up
   2  it cannot be done as asked; nothing was done
   3  status: not all replicas are up
   4  status: no replica is up
@@ -42,15 +37,7 @@ struct CommandLine {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Cmd,
-}
-
-#[derive(Debug, Subcommand)]
-enum Cmd {
-    #[command(flatten)]
-    Launch(Launch),
-    Faults(FaultsArgs),
-    Simulate(SimulateArgs),
+    command: Launch,
 }
 
 /// What is done to a cluster on this machine.
@@ -161,12 +148,7 @@ struct Which {
 
 fn main() -> ExitCode {
     let line = CommandLine::parse();
-    let ended = match &line.command {
-        Cmd::Launch(command) => run(carry_out(&line, command)),
-        Cmd::Faults(args) => run(faults(&line, args)),
-        Cmd::Simulate(args) => return args.run(),
-    };
-    match ended {
+    match run(carry_out(&line, &line.command)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             remark(&format!("error: {error:#}"));
@@ -181,12 +163,6 @@ fn run(work: impl Future<Output = anyhow::Result<u8>>) -> anyhow::Result<u8> {
         .enable_all()
         .build()?;
     runtime.block_on(work)
-}
-
-async fn faults(line: &CommandLine, args: &FaultsArgs) -> anyhow::Result<u8> {
-    let (report, held) = args.run(&line.dir, remark).await?;
-    print(report.trim_end())?;
-    Ok(if held { 0 } else { BROKEN })
 }
 
 async fn carry_out(line: &CommandLine, command: &Launch) -> anyhow::Result<u8> {
@@ -290,7 +266,7 @@ mod tests {
     fn an_elasticsearch_is_named_or_started_and_never_both() {
         let parse = |line: &str| CommandLine::try_parse_from(line.split(' '));
         let line = parse("x up --start-elasticsearch -- --auth").unwrap();
-        let Cmd::Launch(Launch::Up(args)) = line.command else {
+        let Launch::Up(args) = line.command else {
             panic!()
         };
         assert_eq!(args.start_elasticsearch, Some(1));

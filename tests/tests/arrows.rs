@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs};
 
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
 
-/// For each member, the members it may depend on, tests included. Only tests may depend on the last four rows.
+/// For each member, the members it may depend on, tests included. Crates of tests follow the `fairlead` row.
 const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
@@ -21,19 +21,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-dispatch",
             "fairlead-store",
             "fairlead-api",
+            // Its tests only.
+            "fairlead-fault-store",
         ],
     ),
-    (
-        "fairlead-cluster",
-        &[
-            "fairlead-job",
-            "fairlead-dispatch",
-            "fairlead-store",
-            "fairlead-api",
-            "fairlead-scheduler",
-            "fairlead-testbox",
-        ],
-    ),
+    ("fairlead-cluster", &["fairlead-api"]),
     (
         "fairlead",
         &[
@@ -50,6 +42,32 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["fairlead-job", "fairlead-store", "fairlead-api"],
     ),
     ("fairlead-attack", &["fairlead-api", "fairlead-tests"]),
+    ("fairlead-fault-store", &["fairlead-job", "fairlead-store"]),
+    (
+        "fairlead-simulation",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-scheduler",
+            "fairlead-testbox",
+        ],
+    ),
+    (
+        "fairlead-faults",
+        &["fairlead-api", "fairlead-cluster", "fairlead-simulation"],
+    ),
+    (
+        "fairlead-bench",
+        &[
+            "fairlead-job",
+            "fairlead-dispatch",
+            "fairlead-store",
+            "fairlead-api",
+            "fairlead-cluster",
+        ],
+    ),
 ];
 
 /// Libraries that would break a crate's promise, whatever version: the engine is pure, the API links no server.
@@ -66,6 +84,11 @@ const NEVER: &[(&str, &[&str])] = &[
     ),
     (
         "fairlead-testbox",
+        &["warp", "hyper", "rusqlite", "elasticsearch"],
+    ),
+    // The launcher only starts programs: what measures and judges them stands below tests/.
+    (
+        "fairlead-cluster",
         &["warp", "hyper", "rusqlite", "elasticsearch"],
     ),
 ];

@@ -126,7 +126,7 @@ impl Cluster {
     }
 
     /// The Elasticsearch that is our own, if it is.
-    pub(crate) fn elastic(&self) -> Result<Option<(Elastic, OwnElastic)>, LaunchError> {
+    pub fn elastic(&self) -> Result<Option<(Elastic, OwnElastic)>, LaunchError> {
         let Some(own) = self.memory.settings.own_elasticsearch else {
             return Ok(None);
         };

@@ -25,14 +25,17 @@ pub struct OwnElastic {
 
 /// A folder with an Elasticsearch cluster in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Elastic {
+pub struct Elastic {
     script: PathBuf,
     dir: PathBuf,
 }
 
 impl Elastic {
     /// The one below a launcher's folder, started or not.
-    pub(crate) fn below(folder: &Path) -> Result<Self, LaunchError> {
+    ///
+    /// # Errors
+    /// The script cannot be written to `folder`.
+    pub fn below(folder: &Path) -> Result<Self, LaunchError> {
         let script = folder.join("elasticsearch.sh");
         let write = || {
             fs::write(&script, SCRIPT)?;
@@ -46,7 +49,10 @@ impl Elastic {
     }
 
     /// Starts it, or what of it does not run, and returns its URLs.
-    pub(crate) async fn start(&self, own: OwnElastic) -> Result<Vec<String>, LaunchError> {
+    ///
+    /// # Errors
+    /// The script could not be run, or failed.
+    pub async fn start(&self, own: OwnElastic) -> Result<Vec<String>, LaunchError> {
         let (nodes, port) = (own.nodes.to_string(), own.port.to_string());
         let said = self
             .run(&["start", "--nodes", &nodes, "--port", &port])
@@ -55,12 +61,18 @@ impl Elastic {
     }
 
     /// `kill`, `pause` or `resume` node `number`, from 1.
-    pub(crate) async fn node(&self, what: &str, number: u16) -> Result<(), LaunchError> {
+    ///
+    /// # Errors
+    /// The script could not be run, or failed.
+    pub async fn node(&self, what: &str, number: u16) -> Result<(), LaunchError> {
         self.run(&[what, &number.to_string()]).await.map(drop)
     }
 
     /// Stops all of it; its data stays.
-    pub(crate) async fn stop(&self) -> Result<(), LaunchError> {
+    ///
+    /// # Errors
+    /// The script could not be run, or failed.
+    pub async fn stop(&self) -> Result<(), LaunchError> {
         self.run(&["stop"]).await.map(drop)
     }
 

@@ -24,7 +24,8 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// A request that cannot be carried out, and what to change.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage {
             message: message.into(),
             hint: hint.into(),

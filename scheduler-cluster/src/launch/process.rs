@@ -72,13 +72,13 @@ impl Process {
     }
 
     /// Processor time that it has used so far, all its threads together; none when it does not run.
-    pub(crate) fn cpu(&self) -> Duration {
+    pub fn cpu(&self) -> Duration {
         let ticks = self.stat().map_or(0, |stat| stat.cpu_ticks);
         Duration::from_millis(ticks.saturating_mul(1_000 / TICKS_S))
     }
 
     /// Memory that it has in RAM now, KiB; 0 when it does not run.
-    pub(crate) fn resident_kib(&self) -> u32 {
+    pub fn resident_kib(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
@@ -123,7 +123,7 @@ impl Process {
     }
 
     /// Forgets it, if it was our own child and has ended.
-    pub(crate) fn reap(&self) {
+    pub fn reap(&self) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             // Nobody's child, or not ended: nothing to forget.
             let _ = waitpid(Some(pid), WaitOptions::NOHANG);

@@ -8,7 +8,6 @@ pub mod codec;
 pub mod elasticsearch;
 pub mod embedded;
 pub mod error;
-pub mod faults;
 mod health;
 pub mod job_state;
 pub mod query;

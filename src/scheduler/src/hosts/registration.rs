@@ -240,7 +240,7 @@ fn text_list(value: &Value) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_store::faults::{Fault, FaultStore, On, Step};
+    use fairlead_fault_store::{Fault, FaultStore, On, Step};
 
     use super::*;
     use crate::{

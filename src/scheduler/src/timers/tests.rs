@@ -3,11 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use fairlead_api::{ErrorCode, TimerView};
+use fairlead_fault_store::{Fault, FaultStore, On, Step};
 use fairlead_job::{Health, JobId, Spec, Stage};
-use fairlead_store::{
-    DocKind, Search, StoredJob,
-    faults::{Fault, FaultStore, On, Step},
-};
+use fairlead_store::{DocKind, Search, StoredJob};
 use serde_json::{Value, json};
 
 use crate::{

@@ -191,10 +191,8 @@ fn waited_fields(state: &JobState, names: &[String]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_store::{
-        StoredJob,
-        faults::{Fault, FaultStore, On, Step},
-    };
+    use fairlead_fault_store::{Fault, FaultStore, On, Step};
+    use fairlead_store::StoredJob;
 
     use super::*;
     use crate::{

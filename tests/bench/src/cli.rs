@@ -1,0 +1,334 @@
+//! `fairlead-bench`: its arguments, and what it starts.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow};
+
+use super::{
+    engine::EngineArgs,
+    figure::{At, Rate},
+    history::History,
+    load::{Agent, Site},
+    pin, plots,
+    raw::Raw,
+    report::Report,
+    run::{Bench, CPU_AGENTS, Plan},
+    sample::Sample,
+    solo,
+};
+use fairlead_cluster::launch::{Asked, Cluster, Elastic, OwnElastic, Replica};
+
+/// Measures fairlead beside Elasticsearch alone, with the same writes, in one run
+///
+/// Elasticsearch gets one core, fairlead and the load another. Nothing else should run beside it.
+#[derive(Debug, Clone, clap::Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct BenchArgs {
+    /// A new folder for logs and data; removed when all is measured
+    #[arg(long, value_name = "DIR", default_value = "fairlead-bench")]
+    dir: PathBuf,
+    /// Rounds; each measures all
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// How many jobs wait all the while, with commas, ascending
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "1000,100000"
+    )]
+    waiting: Vec<usize>,
+    /// How many jobs of the last ten months another scheduler has that ended, with which the least number of waiting jobs
+    /// is measured beside the one without
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    finished: usize,
+    /// Jobs of one measurement
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    jobs: usize,
+    /// Numbers of agents, with commas
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "1,64,1000"
+    )]
+    agents: Vec<usize>,
+    /// Jobs whose way from submit to receipt is timed
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    receipts: usize,
+    /// How long Elasticsearch is warmed up, seconds: a fresh one is many times slower
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    warm_up: u64,
+    /// How long nothing is done while idle costs are measured, seconds
+    #[arg(long, value_name = "S", default_value_t = 20)]
+    idle: u64,
+    /// Numbers of replicas, with commas; all is measured with the first
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4")]
+    replicas: Vec<u16>,
+    /// Port of the first
+    #[arg(long, value_name = "PORT", default_value_t = 3500)]
+    port: u16,
+    /// An Elasticsearch that runs, which stays where it runs [default: one of its own]
+    #[arg(long, value_name = "URL")]
+    elasticsearch: Option<String>,
+    /// Port of an Elasticsearch of its own
+    #[arg(long, value_name = "PORT", default_value_t = 9500)]
+    elasticsearch_port: u16,
+    /// The program [default: `fairlead` beside this one]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// Where the report is written as a document, with its plots beside it, besides to standard output
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Measures the engine alone, without schedulers and Elasticsearch
+    #[arg(long)]
+    engine_only: bool,
+    /// Prints JSON for programs
+    #[arg(long)]
+    json: bool,
+    /// More arguments of `fairlead serve`, after `--`, over Elasticsearch
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    more: Vec<String>,
+}
+
+impl BenchArgs {
+    /// Measures. Returns what is to be printed; `say` hears of each step.
+    ///
+    /// # Errors
+    /// Something could not be started, or did not do the work.
+    pub(crate) async fn run(&self, say: &dyn Fn(&str)) -> anyhow::Result<String> {
+        if let Some(line) = self.engine.asked_line() {
+            return line;
+        }
+        if self.engine_only {
+            return Ok(self.printed(&self.engine.measure(self.rounds, say)?));
+        }
+        let dir = std::path::absolute(&self.dir)?;
+        fs::create_dir(&dir).with_context(|| format!("--dir {}", dir.display()))?;
+        let measured = match &self.elasticsearch {
+            Some(url) => self.over(&dir, url, say).await,
+            None => self.over_own(&dir, say).await,
+        }?;
+        fs::remove_dir_all(&dir)?;
+        Ok(measured)
+    }
+
+    /// Measures over an Elasticsearch that is started for it.
+    async fn over_own(&self, dir: &Path, say: &dyn Fn(&str)) -> anyhow::Result<String> {
+        say("starting Elasticsearch");
+        pin::to(pin::ELASTICSEARCH)?;
+        let elastic = Elastic::below(dir)?;
+        let own = OwnElastic {
+            nodes: 1,
+            port: self.elasticsearch_port,
+        };
+        let urls = elastic.start(own).await?;
+        pin::to(pin::OTHERS)?;
+        let url = urls.into_iter().next().unwrap_or_default();
+        let measured = self.over(dir, &url, say).await;
+        elastic.stop().await?;
+        measured
+    }
+
+    /// Measures over this Elasticsearch.
+    async fn over(
+        &self,
+        dir: &Path,
+        elasticsearch: &str,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<String> {
+        let place = Place {
+            dir,
+            elasticsearch,
+            prefix: format!("bench-{}", std::process::id()),
+            raw: Raw::new(elasticsearch)?,
+        };
+        let measured = self.measure(&place, say).await;
+        let forgotten = place.raw.forget(&place.prefix).await;
+        let report = measured?;
+        forgotten?;
+        if let Some(path) = &self.report {
+            let words: Vec<String> = std::env::args().skip(1).collect();
+            let command = format!("fairlead-bench {}", words.join(" "));
+            let plots = plots::draw_all(path, &report.figures, self.first())?;
+            fs::write(path, report.document(path, &plots, &command))?;
+        }
+        Ok(self.printed(&report))
+    }
+
+    fn printed(&self, report: &Report) -> String {
+        if self.json {
+            format!("{:#}\n", report.json())
+        } else {
+            report.text()
+        }
+    }
+
+    async fn measure(&self, place: &Place<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
+        // The indices of Elasticsearch alone are the scheduler's own, made by itself; then nothing else looks at them.
+        let cluster = self.up(place, "alone", 1).await?;
+        let alone = &cluster.settings().index_prefix;
+        let sample = Sample::take(&site_of(&cluster)?, &place.raw, alone).await?;
+        let binary = cluster.replicas().first().map(|one| one.binary.clone());
+        cluster.down().await?;
+        let mut report = Report::default();
+        for (nth, &replicas) in self.replicas.iter().enumerate() {
+            say(&format!("{replicas} replicas"));
+            let plan = self.plan(replicas, nth == 0);
+            let mut cluster = self.up(place, &format!("at-{replicas}"), replicas).await?;
+            let site = site_of(&cluster)?;
+            let mut bench = Bench {
+                agents: self.agents(),
+                elasticsearch: place.raw.processes().await?,
+                plan: &plan,
+                cluster: &mut cluster,
+                site: &site,
+                raw: &place.raw,
+                sample: &sample,
+                say,
+            };
+            let work = async {
+                if nth > 0 {
+                    return bench.run(0).await;
+                }
+                let (waiting, mut measured) = if self.finished > 0 {
+                    self.history(place, &mut bench).await?
+                } else {
+                    (0, Report::default())
+                };
+                measured.extend(bench.run(waiting).await?);
+                measured.figures.extend(bench.layouts().await?);
+                Ok(measured)
+            };
+            let measured = tokio::select! {
+                measured = work => measured,
+                _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
+            };
+            cluster.down().await?;
+            report.extend(measured?);
+        }
+        say("the embedded store");
+        let plan = self.plan(1, true);
+        let (dir, binary) = (place.dir.join("solo"), binary.context("no replica")?);
+        let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
+        report.facts.extend(solo.await?);
+        report.extend(self.engine.measure(self.rounds, say)?);
+        Ok(report)
+    }
+
+    /// The same beside many finished jobs, which another scheduler of the same Elasticsearch has. Answers how many jobs
+    /// wait then.
+    async fn history(
+        &self,
+        place: &Place<'_>,
+        bench: &mut Bench<'_>,
+    ) -> anyhow::Result<(usize, Report)> {
+        (bench.say)(&format!("{} jobs have ended", self.finished));
+        let others = self.replicas.iter().copied().max().unwrap_or_default();
+        let mut cluster = self.up_at(place, "history", 1, self.port + others).await?;
+        let site = site_of(&cluster)?;
+        let prefix = cluster.settings().index_prefix.clone();
+        let number = cluster.replicas().first().context("no replica")?.number;
+        let work = async {
+            let history = History::new(bench.sample, &prefix, self.finished)?;
+            let (indices, finished) = (history.indices(), self.finished);
+            // To a scheduler that runs all of them would be news.
+            cluster.stop(number).await?;
+            let filled = place.raw.fill(&indices, finished, |n| history.create(n));
+            filled.await?;
+            cluster.restart(number).await?;
+            let mut old = Bench {
+                agents: self.agents(),
+                elasticsearch: bench.elasticsearch.clone(),
+                plan: bench.plan,
+                cluster: &mut cluster,
+                site: &site,
+                raw: bench.raw,
+                sample: bench.sample,
+                say: bench.say,
+            };
+            bench.beside_history(&mut old, finished).await
+        };
+        let measured = work.await;
+        cluster.down().await?;
+        measured
+    }
+
+    /// Enough of them for all that is measured.
+    fn agents(&self) -> Vec<Agent> {
+        let most = self.agents.iter().copied().max().unwrap_or(1);
+        (0..most).map(Agent::new).collect()
+    }
+
+    /// What is there while one thing changes.
+    fn first(&self) -> At {
+        let least = |numbers: &[usize]| numbers.first().copied().unwrap_or_default();
+        let agents = if self.agents.contains(&CPU_AGENTS) {
+            CPU_AGENTS
+        } else {
+            least(&self.agents)
+        };
+        At {
+            rate: Rate::Dispatches(agents),
+            waiting: least(&self.waiting),
+            replicas: self.replicas.first().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Of further numbers of replicas only the least number of waiting jobs is measured.
+    fn plan(&self, replicas: u16, is_first: bool) -> Plan {
+        let most = if is_first { self.waiting.len() } else { 1 };
+        Plan {
+            replicas,
+            rounds: self.rounds.into(),
+            waiting: self.waiting.iter().copied().take(most).collect(),
+            jobs: self.jobs,
+            agents: self.agents.clone(),
+            receipts: self.receipts,
+            warm_up: Duration::from_secs(if is_first { self.warm_up } else { 0 }),
+            idle: Duration::from_secs(self.idle),
+        }
+    }
+
+    async fn up(&self, place: &Place<'_>, name: &str, replicas: u16) -> anyhow::Result<Cluster> {
+        self.up_at(place, name, replicas, self.port).await
+    }
+
+    async fn up_at(
+        &self,
+        place: &Place<'_>,
+        name: &str,
+        replicas: u16,
+        port: u16,
+    ) -> anyhow::Result<Cluster> {
+        let asked = Asked {
+            replicas: Some(replicas),
+            port: Some(port),
+            elasticsearch: Some(vec![place.elasticsearch.to_owned()]),
+            index_prefix: Some(format!("{}-{name}", place.prefix)),
+            binary: self.binary.clone(),
+            more: Some(self.more.clone()),
+            ..Asked::default()
+        };
+        Ok(Cluster::up(&place.dir.join(name), asked).await?)
+    }
+}
+
+/// Where all of it is.
+struct Place<'a> {
+    dir: &'a Path,
+    elasticsearch: &'a str,
+    /// Begins the names of all indices.
+    prefix: String,
+    raw: Raw,
+}
+
+fn site_of(cluster: &Cluster) -> anyhow::Result<Site> {
+    Site::new(cluster.replicas().iter().map(Replica::url).collect())
+}

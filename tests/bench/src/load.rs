@@ -1,0 +1,320 @@
+//! The load: clients that submit and agents that ask, as cheap as they can be, over HTTP.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow};
+use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeldJob, SubmitItem};
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use super::{figure::Series, raw::rate};
+use fairlead_cluster::{
+    clock::{now, until},
+    http,
+};
+
+/// Accounts that submit.
+const ACCOUNTS: usize = 300;
+/// The machine that waits for jobs of its own.
+const RECEIPT: &str = "receipt";
+/// Memory of each agent, MB: never full.
+const MEMORY_MB: u32 = 4_000_000;
+/// Jobs that an agent may take at one time, at most.
+pub(super) const JOBS_MAX: usize = 256;
+/// Jobs that an agent has at a time at most, unless one answer brings more: it names them whenever it asks.
+const HELD_MAX: usize = 64;
+/// Longest request.
+const ANSWER_TIME: Duration = Duration::from_mins(2);
+/// How long agents wait for the jobs that were submitted, seconds.
+const WAIT_S: u32 = 20;
+
+/// Schedulers that are asked in turn.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    client: reqwest::Client,
+    urls: Vec<String>,
+}
+
+/// `count` jobs, from the `from`th on, of many accounts.
+pub(super) fn jobs(from: usize, count: usize) -> Value {
+    let job = |n: usize| {
+        json!({
+            "suite": "bench", "my_account": format!("account{}", n % ACCOUNTS), "testbox": "dc",
+            "need_memory": "1m", "script": "true", "bench": n,
+        })
+    };
+    Value::Array((from..from + count).map(job).collect())
+}
+
+/// A job for the machine of [`Site::receipts`] alone.
+fn urgent(n: usize) -> Value {
+    json!([{
+        "suite": "bench", "my_account": "receipt", "testbox": "hw", "target_machines": [RECEIPT],
+        "script": "true", "bench": n,
+    }])
+}
+
+impl Site {
+    pub(super) fn new(urls: Vec<String>) -> anyhow::Result<Self> {
+        let client = http::client(ANSWER_TIME)?;
+        Ok(Self { client, urls })
+    }
+
+    fn url(&self, n: usize) -> &str {
+        let at = n.checked_rem(self.urls.len()).unwrap_or(0);
+        self.urls.get(at).map_or("", String::as_str)
+    }
+
+    async fn post(&self, n: usize, path: &str, body: String) -> anyhow::Result<Vec<u8>> {
+        let url = format!("{}{path}", self.url(n));
+        let request = self
+            .client
+            .post(url)
+            .header("content-type", "application/json");
+        let answer = request.body(body).send().await?;
+        let status = answer.status();
+        let bytes = answer.bytes().await?.to_vec();
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        Err(anyhow!(
+            "{path}: {status}: {}",
+            String::from_utf8_lossy(&bytes)
+        ))
+    }
+
+    /// Whether the first one takes work.
+    pub(super) async fn is_ready(&self) -> bool {
+        let health = format!("{}/scheduler/v1/health", self.url(0));
+        let answer = self.client.get(health).send().await;
+        answer.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    /// Lists jobs as people do.
+    pub(super) async fn list(&self, search: &str) -> anyhow::Result<()> {
+        let url = format!("{}/scheduler/v1/jobs?{search}", self.url(0));
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        answer.bytes().await?;
+        Ok(())
+    }
+
+    async fn submit_body(&self, n: usize, body: String) -> anyhow::Result<Vec<String>> {
+        let answer = self.post(n, "/scheduler/v1/jobs/submit", body).await?;
+        let items: Vec<SubmitItem> = serde_json::from_slice(&answer)?;
+        items
+            .into_iter()
+            .map(|item| match item.job_id.as_str() {
+                "0" => Err(anyhow!("a job was refused: {item:?}")),
+                _ => Ok(item.job_id),
+            })
+            .collect()
+    }
+
+    /// Submits jobs; their ids.
+    pub(super) async fn submit(&self, jobs: &Value) -> anyhow::Result<Vec<String>> {
+        self.submit_body(0, jobs.to_string()).await
+    }
+
+    /// `clients` submit `count` jobs, so many a request. Jobs a second.
+    pub(super) async fn submit_many(
+        &self,
+        clients: usize,
+        count: usize,
+        each: usize,
+    ) -> anyhow::Result<f64> {
+        let bodies: Vec<String> = (0..count)
+            .step_by(each.max(1))
+            .map(|from| jobs(from, each.min(count - from)).to_string())
+            .collect();
+        let next = AtomicUsize::new(0);
+        let client = async || {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let Some(body) = bodies.get(n) else {
+                    return anyhow::Ok(());
+                };
+                self.submit_body(n, body.clone()).await?;
+            }
+        };
+        let begin = now();
+        try_join_all((0..clients).map(|_| client())).await?;
+        Ok(rate(count, begin.elapsed().as_secs_f64()))
+    }
+
+    /// Agents take `count` of the jobs that wait, at most `each` a request, and end them. How many seconds it took to
+    /// hand them out, and how much `used` grew in these: that they end is not measured.
+    pub(super) async fn dispatch(
+        &self,
+        agents: &mut [Agent],
+        count: usize,
+        each: usize,
+        used: impl Fn() -> f64,
+    ) -> anyhow::Result<(f64, f64)> {
+        let (mut left, mut seconds, mut use_then) = (count, 0.0, 0.0);
+        while left > 0 {
+            let part = left.min(agents.len().max(1) * each.max(HELD_MAX));
+            let before = used();
+            seconds += self.hand_out(agents, part, each).await?;
+            use_then += used() - before;
+            try_join_all(agents.iter_mut().map(|agent| agent.finish_all(self))).await?;
+            left -= part;
+        }
+        Ok((seconds, use_then))
+    }
+
+    /// Agents ask until `count` jobs were handed out. Seconds.
+    async fn hand_out(
+        &self,
+        agents: &mut [Agent],
+        count: usize,
+        each: usize,
+    ) -> anyhow::Result<f64> {
+        let left = Mutex::new(count);
+        // Each takes its part before it asks: nobody waits for jobs that another one gets.
+        let take = |back: usize| {
+            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            *left += back;
+            let part = each.min(*left);
+            *left -= part;
+            part
+        };
+        let begin = now();
+        let ask = async |agent: &mut Agent| {
+            let mut part = take(0);
+            while part > 0 {
+                let got = agent.ask(self, part, WAIT_S).await?;
+                anyhow::ensure!(
+                    got > 0,
+                    "an agent got nothing for {WAIT_S} s, although jobs wait"
+                );
+                part = take(part.saturating_sub(got));
+            }
+            anyhow::Ok(now())
+        };
+        let ended = try_join_all(agents.iter_mut().map(ask)).await?;
+        let last = ended.into_iter().max().context("no agent")?;
+        Ok(last.duration_since(begin).as_secs_f64())
+    }
+
+    /// One job after the other is submitted while an agent waits: how long from the submit to the receipt, ms.
+    pub(super) async fn receipts(&self, count: usize) -> anyhow::Result<Series> {
+        let mut took = Series::default();
+        let mut agent = Agent::of(RECEIPT.to_owned(), 0, "hw");
+        for n in 0..count {
+            let submit = async {
+                self.agent_waits().await?;
+                let begin = now();
+                self.submit_body(0, urgent(n).to_string()).await?;
+                anyhow::Ok(begin)
+            };
+            let receipt = async {
+                agent.ask(self, 1, WAIT_S).await?;
+                anyhow::Ok(now())
+            };
+            let (begin, received) = tokio::try_join!(submit, receipt)?;
+            took.push(received.duration_since(begin).as_secs_f64() * 1_000.0);
+            agent.finish_all(self).await?;
+        }
+        Ok(took)
+    }
+
+    /// Until an agent waits for a job.
+    async fn agent_waits(&self) -> anyhow::Result<()> {
+        let url = format!("{}/metrics", self.url(0));
+        let look = async || {
+            let page = self.client.get(&url).send().await.ok()?.text().await.ok()?;
+            page.lines()
+                .find(|line| *line == "fairlead_waiters 1")
+                .map(drop)
+        };
+        let seen = until(Duration::from_millis(2), ANSWER_TIME, look).await;
+        seen.context("no agent waits")
+    }
+}
+
+/// An agent that takes jobs and, told to, ends them.
+#[derive(Debug)]
+pub(super) struct Agent {
+    host: String,
+    number: usize,
+    request: ConsumeRequest,
+    held: Vec<Grant>,
+}
+
+impl Agent {
+    /// One that runs any job of [`jobs`].
+    pub(super) fn new(number: usize) -> Self {
+        Self::of(format!("bench-{number}"), number, "dc")
+    }
+
+    fn of(host: String, number: usize, kind: &str) -> Self {
+        Self {
+            host,
+            number,
+            held: Vec::new(),
+            request: ConsumeRequest {
+                session: uuid::Uuid::now_v7().to_string(),
+                request: 0,
+                seen: None,
+                kinds: vec![kind.to_owned()],
+                arch: std::env::consts::ARCH.to_owned(),
+                group: String::new(),
+                memory_mb: MEMORY_MB,
+                free_memory_mb: MEMORY_MB,
+                tags: Vec::new(),
+                devices: Vec::new(),
+                cache_dirs: Vec::new(),
+                jobs_max: 0,
+                wait_s: 0,
+                running: Vec::new(),
+                instance: String::new(),
+                isolation: String::new(),
+            },
+        }
+    }
+
+    /// Asks for up to `most` jobs and holds them; how many it got.
+    pub(super) async fn ask(
+        &mut self,
+        site: &Site,
+        most: usize,
+        wait_s: u32,
+    ) -> anyhow::Result<usize> {
+        self.request.request += 1;
+        self.request.jobs_max = u32::try_from(most)?;
+        self.request.wait_s = wait_s;
+        let path = format!("/scheduler/v1/testboxes/{}/consume", self.host);
+        let body = serde_json::to_string(&self.request)?;
+        let answer = site.post(self.number, &path, body).await?;
+        let answer: ConsumeAnswer = serde_json::from_slice(&answer)?;
+        let got = answer.jobs.len();
+        self.request
+            .running
+            .extend(answer.jobs.iter().map(|grant| HeldJob {
+                job_id: grant.job_id.clone(),
+                attempt: grant.attempt,
+                claim_token: grant.claim_token.clone(),
+            }));
+        self.held.extend(answer.jobs);
+        Ok(got)
+    }
+
+    /// Ends all that it holds, well.
+    pub(super) async fn finish_all(&mut self, site: &Site) -> anyhow::Result<()> {
+        self.request.running.clear();
+        for grant in std::mem::take(&mut self.held) {
+            let path = format!(
+                "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",
+                grant.job_id, grant.job_token, grant.attempt
+            );
+            site.post(self.number, &path, "null".to_owned()).await?;
+        }
+        Ok(())
+    }
+}

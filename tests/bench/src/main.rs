@@ -1,0 +1,57 @@
+//! `fairlead-bench`: measures fairlead beside what limits it, Elasticsearch's own rate of the same writes.
+//!
+//! A machine is noisy and no two are alike: only ratios say something. So each round measures Elasticsearch alone
+//! ([`raw`]) and then fairlead over it ([`load`]), with the same documents, and the report has both side by side.
+//! Elasticsearch has one core, and fairlead and the load another, in both.
+
+mod cli;
+mod cost;
+mod engine;
+mod figure;
+mod history;
+mod layouts;
+mod load;
+mod pin;
+mod plots;
+mod raw;
+mod report;
+mod run;
+mod sample;
+mod solo;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+use cli::BenchArgs;
+
+// What is measured in this process allocates as the scheduler does.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    match measured(&BenchArgs::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measured(args: &BenchArgs) -> anyhow::Result<()> {
+    // One thread: what it starts runs on the core that it was given.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(args.run(&say))?;
+    io::stdout().write_all(report.as_bytes())?;
+    Ok(())
+}
+
+fn say(what: &str) {
+    // Nobody may be there to read it.
+    let _ = writeln!(io::stderr(), "{what}");
+}

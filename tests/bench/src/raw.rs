@@ -1,0 +1,348 @@
+//! Elasticsearch alone: the same documents and the same changes, in bulks that are made beforehand.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::{Value, json};
+
+use super::{
+    figure::Series,
+    sample::{Run, Sample},
+};
+use fairlead_cluster::{
+    clock::{now, until},
+    http,
+    launch::Process,
+};
+
+/// What of an answer is needed: as the scheduler asks.
+const REPLY: &str = "items.*.status,items.*._seq_no,items.*._primary_term,\
+    items.*.error.type,items.*.error.reason,items.*.error.caused_by";
+/// Bulks in flight: as many as the scheduler has.
+const IN_FLIGHT: usize = 4;
+/// Jobs in a bulk when only the end counts.
+const FILL: usize = 2_000;
+/// How often it is looked whether merges are over, and for how long at the most.
+const MERGE_LOOK: Duration = Duration::from_millis(500);
+const MERGE_TIME: Duration = Duration::from_mins(10);
+/// Longest request.
+const ANSWER_TIME: Duration = Duration::from_mins(1);
+
+/// An Elasticsearch, asked directly.
+#[derive(Debug, Clone)]
+pub(super) struct Raw {
+    client: reqwest::Client,
+    base: String,
+}
+
+/// Where the state of a job is in its history.
+pub(super) type Version = (u64, u64);
+
+impl Raw {
+    pub(super) fn new(base: &str) -> anyhow::Result<Self> {
+        let client = http::client(ANSWER_TIME)?;
+        Ok(Self {
+            client,
+            base: base.to_owned(),
+        })
+    }
+
+    /// A document of one of these indices, with the name of the index.
+    pub(super) async fn document(
+        &self,
+        indices: &str,
+        id: &str,
+    ) -> anyhow::Result<(String, Value)> {
+        let url = format!("{}/{indices}/_search?ignore_unavailable=true", self.base);
+        let query = serde_json::json!({"query": {"ids": {"values": [id]}}});
+        self.refresh(indices).await?;
+        let answer = self
+            .client
+            .post(url)
+            .header("content-type", "application/json")
+            .body(query.to_string())
+            .send()
+            .await?
+            .error_for_status()?;
+        let mut answer: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let mut hit = answer["hits"]["hits"][0].take();
+        let index = hit["_index"].as_str().context("the job is not stored")?;
+        Ok((index.to_owned(), hit["_source"].take()))
+    }
+
+    /// Deletes all that was made under a prefix.
+    pub(super) async fn forget(&self, prefix: &str) -> anyhow::Result<()> {
+        let base = &self.base;
+        let list = format!("{base}/_cat/indices/{prefix}*?h=index&expand_wildcards=all");
+        let names = self.client.get(list).send().await?.text().await?;
+        let indices = names
+            .split_whitespace()
+            .map(|name| format!("{base}/{name}"));
+        let templates = format!("{base}/_index_template/{prefix}*");
+        for url in indices.chain([templates]) {
+            self.client.delete(url).send().await?.error_for_status()?;
+        }
+        Ok(())
+    }
+
+    /// Processes of Elasticsearch: its own figures of them are as old as a second.
+    pub(super) async fn processes(&self) -> anyhow::Result<Vec<Process>> {
+        let url = format!(
+            "{}/_nodes/process?filter_path=nodes.*.process.id",
+            self.base
+        );
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        let nodes: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let nodes = nodes["nodes"].as_object().context("no nodes")?;
+        let found = nodes.values().map(|node| {
+            let pid = node["process"]["id"].as_i64().context("a node has no id")?;
+            Process::find(i32::try_from(pid)?).context("Elasticsearch runs on another machine")
+        });
+        found.collect()
+    }
+
+    /// Makes an index as another one is, with further fields.
+    pub(super) async fn copy_index(
+        &self,
+        from: &str,
+        to: &str,
+        fields: &[(&str, Value)],
+    ) -> anyhow::Result<()> {
+        let like = self.client.get(format!("{}/{from}", self.base));
+        let like = like.send().await?.error_for_status()?;
+        let mut like: Value = serde_json::from_slice(&like.bytes().await?)?;
+        let mut settings = like[from]["settings"]["index"].take();
+        let mut mappings = like[from]["mappings"].take();
+        let own = settings
+            .as_object_mut()
+            .context("an index has no settings")?;
+        for name in ["uuid", "creation_date", "provided_name", "version"] {
+            own.remove(name);
+        }
+        for (name, mapping) in fields {
+            mappings["properties"][*name] = mapping.clone();
+        }
+        let body = json!({"settings": {"index": settings}, "mappings": mappings});
+        self.set(to, &body).await
+    }
+
+    /// Makes an index, or sets what it has.
+    async fn set(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+        let put = self.client.put(format!("{}/{path}", self.base));
+        let put = put.header("content-type", "application/json");
+        let done = put.body(body.to_string()).send().await?;
+        done.error_for_status()?;
+        Ok(())
+    }
+
+    /// Makes all that was written to an index findable.
+    pub(super) async fn refresh(&self, index: &str) -> anyhow::Result<()> {
+        let refresh = self.client.post(format!("{}/{index}/_refresh", self.base));
+        refresh.send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// How long a search takes that finds something, ms.
+    pub(super) async fn search_ms(&self, index: &str, query: &Value) -> anyhow::Result<f64> {
+        let search = self.client.post(format!("{}/{index}/_search", self.base));
+        let search = search.header("content-type", "application/json");
+        let begin = now();
+        let found = search.body(query.to_string()).send().await?;
+        let found = found.error_for_status()?.bytes().await?;
+        let took_ms = begin.elapsed().as_secs_f64() * 1_000.0;
+        let found: Value = serde_json::from_slice(&found)?;
+        let hits = found["hits"]["hits"].as_array();
+        anyhow::ensure!(
+            hits.is_some_and(|hits| !hits.is_empty()),
+            "nothing is found"
+        );
+        Ok(took_ms)
+    }
+
+    async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {
+        let answer = self
+            .client
+            .post(format!("{}/_bulk?filter_path={REPLY}", self.base))
+            .header("content-type", "application/x-ndjson")
+            .body(lines)
+            .send()
+            .await?
+            .error_for_status()?;
+        Ok(answer.bytes().await?.to_vec())
+    }
+
+    /// Sends bulks, `IN_FLIGHT` at a time; how many seconds that took, and the answers.
+    async fn send(&self, bulks: Vec<String>) -> anyhow::Result<(f64, Vec<Vec<u8>>)> {
+        let begin = now();
+        let answers: Vec<Vec<u8>> = stream::iter(bulks)
+            .map(|lines| self.bulk(lines))
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        Ok((begin.elapsed().as_secs_f64(), answers))
+    }
+
+    /// Creates `count` jobs, `batch` in a bulk. Jobs a second, and the versions of their states.
+    pub(super) async fn create(
+        &self,
+        sample: &Sample,
+        run: Run,
+        count: usize,
+        batch: usize,
+    ) -> anyhow::Result<(f64, Vec<Version>)> {
+        let line = |n: usize| sample.create(run, n);
+        self.create_by(count, batch, 2, &line).await
+    }
+
+    /// Creates jobs by these lines, each of so many documents: the first is its state.
+    pub(super) async fn create_by(
+        &self,
+        count: usize,
+        batch: usize,
+        documents: usize,
+        line: &dyn Fn(usize) -> String,
+    ) -> anyhow::Result<(f64, Vec<Version>)> {
+        let (seconds, answers) = self.send(in_batches(count, batch, line)).await?;
+        let states = versions(answers)?.into_iter().step_by(documents);
+        Ok((rate(count, seconds), states.collect()))
+    }
+
+    /// Claims jobs that were created by the same run, `batch` in a bulk. Claims a second.
+    pub(super) async fn claim(
+        &self,
+        sample: &Sample,
+        run: Run,
+        states: &[Version],
+        batch: usize,
+    ) -> anyhow::Result<f64> {
+        self.claim_by(states, batch, |n, at| sample.claim(run, n, at))
+            .await
+    }
+
+    /// Claims jobs by these lines.
+    pub(super) async fn claim_by(
+        &self,
+        states: &[Version],
+        batch: usize,
+        line: impl Fn(usize, Version) -> String,
+    ) -> anyhow::Result<f64> {
+        let line = |n: usize| line(n, states.get(n).copied().unwrap_or_default());
+        let (seconds, answers) = self.send(in_batches(states.len(), batch, line)).await?;
+        anyhow::ensure!(
+            versions(answers)?.len() == states.len(),
+            "claims are missing"
+        );
+        Ok(rate(states.len(), seconds))
+    }
+
+    /// Writes `count` jobs by their lines into new indices of these names, and says nothing of how fast. Then all can
+    /// be searched, and all that was merged is.
+    pub(super) async fn fill(
+        &self,
+        indices: &[String],
+        count: usize,
+        line: impl Fn(usize) -> String,
+    ) -> anyhow::Result<()> {
+        let line = &line;
+        // What is searched each second is refreshed each second: most of the work would be that.
+        for index in indices {
+            self.set(
+                index,
+                &json!({"settings": {"index.refresh_interval": "-1"}}),
+            )
+            .await?;
+        }
+        let bulks = (0..count)
+            .step_by(FILL)
+            .map(|from| (from..count.min(from + FILL)).map(line).collect());
+        let answers = stream::iter(bulks).map(|lines| self.bulk(lines));
+        let mut answers = answers.buffer_unordered(IN_FLIGHT);
+        while let Some(answer) = answers.try_next().await? {
+            versions(vec![answer])?;
+        }
+        let indices = indices.join(",");
+        self.set(
+            &format!("{indices}/_settings"),
+            &json!({"index.refresh_interval": "1s"}),
+        )
+        .await?;
+        self.refresh(&indices).await?;
+        let health = format!("{}/_cluster/health/{indices}", self.base);
+        let started = format!("{health}?wait_for_status=yellow&timeout=50s");
+        self.client.get(started).send().await?.error_for_status()?;
+        let over = until(MERGE_LOOK, MERGE_TIME, async || {
+            let merges = self.merges(&indices).await;
+            merges.map_or_else(|error| Some(Err(error)), |n| (n == 0).then_some(Ok(())))
+        });
+        over.await.context("merges do not end")?
+    }
+
+    /// How many merges are under way there.
+    async fn merges(&self, indices: &str) -> anyhow::Result<u64> {
+        let url = format!("{}/{indices}/_stats/merge", self.base);
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        let stats: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let current = stats.pointer("/_all/total/merges/current");
+        current
+            .and_then(Value::as_u64)
+            .context("no merges are told")
+    }
+
+    /// One job after the other is created and claimed: how long both bulks take together, ms.
+    pub(super) async fn one_by_one(
+        &self,
+        sample: &Sample,
+        run: Run,
+        count: usize,
+    ) -> anyhow::Result<Series> {
+        let mut took = Series::default();
+        for n in 0..count {
+            let create = sample.create(run, n);
+            let begin = now();
+            let answer = self.bulk(create).await?;
+            let created = begin.elapsed();
+            let created_at = versions(vec![answer])?.first().copied();
+            let claim = sample.claim(run, n, created_at.context("no answer")?);
+            let begin = now();
+            let answer = self.bulk(claim).await?;
+            let claimed = begin.elapsed();
+            versions(vec![answer])?;
+            took.push((created + claimed).as_secs_f64() * 1_000.0);
+        }
+        Ok(took)
+    }
+}
+
+/// Processor time so far, seconds.
+pub(super) fn cpu_s(processes: &[Process]) -> f64 {
+    let used: Duration = processes.iter().map(Process::cpu).sum();
+    used.as_secs_f64()
+}
+
+pub(super) fn rate(count: usize, seconds: f64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds
+}
+
+fn in_batches(count: usize, batch: usize, line: impl Fn(usize) -> String) -> Vec<String> {
+    (0..count)
+        .step_by(batch.max(1))
+        .map(|from| (from..count.min(from + batch)).map(&line).collect())
+        .collect()
+}
+
+/// The versions of all items; an error if one was refused.
+fn versions(answers: Vec<Vec<u8>>) -> anyhow::Result<Vec<Version>> {
+    let mut versions = Vec::new();
+    for answer in answers {
+        let answer: Value = serde_json::from_slice(&answer)?;
+        let items = answer["items"].as_array().context("no items")?;
+        for item in items {
+            let item = item.as_object().and_then(|item| item.values().next());
+            let item = item.context("an empty item")?;
+            let version = item["_seq_no"].as_u64().zip(item["_primary_term"].as_u64());
+            versions.push(version.ok_or_else(|| anyhow!("refused: {item}"))?);
+        }
+    }
+    Ok(versions)
+}

@@ -1,0 +1,92 @@
+//! The same load on the embedded store: one scheduler of one machine.
+
+use std::{
+    fs::File,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context;
+use rustix::process::Signal;
+
+use super::{
+    figure::Goal,
+    load::{Agent, Site},
+    raw::rate,
+    report::Fact,
+};
+use fairlead_cluster::{clock::until, launch::Process};
+
+/// How long it may take to be ready.
+const START_TIME: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const AGENTS: usize = 64;
+
+/// A scheduler over a store of its own; it ends with this.
+struct Solo(Process);
+
+impl Drop for Solo {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.signal(Signal::KILL);
+        self.0.reap();
+    }
+}
+
+/// Submits and dispatches `jobs` in each round.
+pub(super) async fn measure(
+    dir: &Path,
+    binary: &Path,
+    port: u16,
+    rounds: usize,
+    jobs: usize,
+) -> anyhow::Result<Vec<Fact>> {
+    let url = format!("http://127.0.0.1:{port}");
+    let solo = start(dir, binary, port)?;
+    let site = Site::new(vec![url])?;
+    let ready = until(LOOK_EVERY, START_TIME, async || {
+        site.is_ready().await.then_some(())
+    })
+    .await;
+    ready.context("the scheduler over the embedded store was not ready in time")?;
+    let fact = |what: &str, least: Option<f64>| {
+        let goal = least.map_or(Goal::None, Goal::AtLeast);
+        Fact::new(format!("embedded store: {what}"), goal)
+    };
+    let mut alone = fact("submits/s, 1 a request, 64 clients", None);
+    let mut together = fact("submits/s, 100 a request, 8 clients", Some(10_000.0));
+    let mut dispatched = fact("dispatches/s, 64 agents, up to 32 an answer", Some(5_000.0));
+    let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
+    for _ in 0..rounds {
+        alone.push(site.submit_many(64, jobs, 1).await?);
+        together.push(site.submit_many(8, jobs, 100).await?);
+        for timed in [true, false] {
+            let (seconds, _) = site.dispatch(&mut agents, jobs, 32, || 0.0).await?;
+            if timed {
+                dispatched.push(rate(jobs, seconds));
+            }
+        }
+    }
+    drop(solo);
+    Ok(vec![alone, together, dispatched])
+}
+
+fn start(dir: &Path, binary: &Path, port: u16) -> anyhow::Result<Solo> {
+    std::fs::create_dir(dir)?;
+    let log = File::create(dir.join("log"))?;
+    let mut command = Command::new(binary);
+    command
+        .arg("serve")
+        .args(["--listen", &format!("127.0.0.1:{port}")])
+        .arg("--data")
+        .arg(dir.join("data"))
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log);
+    let started = Process::start(&mut command);
+    Ok(Solo(
+        started.with_context(|| format!("{}", binary.display()))?,
+    ))
+}

@@ -1,0 +1,360 @@
+//! A store that misbehaves on demand: for tests of whatever is built on a [`JobStore`].
+//!
+//! The faults come from a plan given as data, so that a failing test can be repeated: there is no chance
+//! in here. Each call of the kind that a fault names uses it up; a call without a fault passes through.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use fairlead_job::{JobId, Spec};
+
+use fairlead_store::{
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
+    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
+    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+};
+
+/// Which calls a fault waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// `submit`.
+    Submit,
+    /// `patch`.
+    Patch,
+    /// `put_docs`.
+    PutDocs,
+    /// `submit`, `patch` and `put_docs`.
+    Write,
+    /// `get`, `get_bodies` and `get_docs`.
+    Get,
+    /// `counts`, `pull`, `find`, `search` and `list_docs`.
+    Search,
+    /// Every call.
+    Any,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A write is not done; each item is told that another one was faster.
+    Conflict,
+    /// A write is done; nobody is told.
+    CommitWithoutAnswer,
+    /// A write is done; each item is told that another one was faster (a store that retries inside).
+    CommitAsConflict,
+    /// A write is not done; nobody is told so.
+    LostWithoutAnswer,
+    /// A read fails; a write is certainly not done.
+    Unavailable,
+    /// A search answers what it answered the last time that it was asked the same (the first time: as now).
+    Stale,
+}
+
+/// `times` calls of a kind that meet a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Which calls.
+    pub on: On,
+    /// What happens to them.
+    pub fault: Fault,
+    /// To how many of them.
+    pub times: u32,
+}
+
+/// A store that meets faults as planned.
+#[derive(Debug)]
+pub struct FaultStore {
+    inner: Arc<dyn JobStore>,
+    plan: Mutex<VecDeque<Step>>,
+    last: Mutex<Last>,
+}
+
+/// The last answers of searches.
+#[derive(Debug, Default)]
+struct Last {
+    counts: Option<Counts>,
+    pulls: Vec<(Pull, Page)>,
+    finds: Vec<(Find, Page)>,
+    searches: Vec<(Search, SearchPage)>,
+    lists: Vec<(DocKind, Vec<Doc>)>,
+}
+
+impl FaultStore {
+    /// `plan` is used from its front; a step waits for its calls while later steps may already have theirs.
+    pub fn new(inner: Arc<dyn JobStore>, plan: impl IntoIterator<Item = Step>) -> Self {
+        Self {
+            inner,
+            plan: Mutex::new(plan.into_iter().collect()),
+            last: Mutex::default(),
+        }
+    }
+
+    /// Adds to the plan.
+    pub fn then(&self, step: Step) {
+        locked(&self.plan).push_back(step);
+    }
+
+    /// What of the plan did not happen yet.
+    pub fn left(&self) -> Vec<Step> {
+        locked(&self.plan).iter().copied().collect()
+    }
+
+    fn next(&self, kinds: &[On]) -> Option<Fault> {
+        let mut plan = locked(&self.plan);
+        let number = plan
+            .iter()
+            .position(|step| step.on == On::Any || kinds.contains(&step.on))?;
+        let step = plan.get_mut(number)?;
+        let fault = step.fault;
+        step.times = step.times.saturating_sub(1);
+        if step.times == 0 {
+            plan.remove(number);
+        }
+        Some(fault)
+    }
+
+    /// A read that is not a search: it fails or it does not.
+    fn read_fault(&self) -> Result<(), StoreError> {
+        match self.next(&[On::Get]) {
+            Some(_) => Err(unavailable()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the search must answer as the last time.
+    fn search_is_stale(&self) -> Result<bool, StoreError> {
+        match self.next(&[On::Search]) {
+            None => Ok(false),
+            Some(Fault::Stale) => Ok(true),
+            Some(_) => Err(unavailable()),
+        }
+    }
+
+    async fn write<F>(&self, on: On, items: usize, write: F) -> Vec<Result<Version, ItemError>>
+    where
+        F: Future<Output = Vec<Result<Version, ItemError>>> + Send,
+    {
+        let all = |error: ItemError| vec![Err(error); items];
+        let conflict = ItemError::Conflict { current: None };
+        let lost = ItemError::Unknown {
+            reason: "planned: no answer".to_owned(),
+        };
+        match self.next(&[on, On::Write]) {
+            None | Some(Fault::Stale) => write.await,
+            Some(Fault::Conflict) => all(conflict),
+            Some(Fault::CommitWithoutAnswer) => {
+                write.await;
+                all(lost)
+            }
+            Some(Fault::CommitAsConflict) => {
+                write.await;
+                all(conflict)
+            }
+            Some(Fault::LostWithoutAnswer) => all(lost),
+            Some(Fault::Unavailable) => all(ItemError::NotTaken {
+                reason: "planned: unavailable".to_owned(),
+            }),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unavailable() -> StoreError {
+    StoreError::Unavailable {
+        reason: "planned: unavailable".to_owned(),
+    }
+}
+
+/// The last answer to `question`, or else `fresh`, which is kept either way when it is not stale.
+fn answer<Q: PartialEq + Clone, A: Clone>(
+    kept: &mut Vec<(Q, A)>,
+    question: &Q,
+    fresh: A,
+    is_stale: bool,
+) -> A {
+    let place = kept.iter_mut().find(|(asked, _)| asked == question);
+    match place {
+        Some((_, old)) if is_stale => old.clone(),
+        Some((_, old)) => {
+            *old = fresh.clone();
+            fresh
+        }
+        None => {
+            kept.push((question.clone(), fresh.clone()));
+            fresh
+        }
+    }
+}
+
+#[async_trait]
+impl JobStore for FaultStore {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+        let items = jobs.len();
+        self.write(On::Submit, items, self.inner.submit(jobs)).await
+    }
+
+    async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
+        self.read_fault()?;
+        self.inner.get(ids).await
+    }
+
+    async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
+        self.read_fault()?;
+        self.inner.get_bodies(ids).await
+    }
+
+    async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
+        let items = patches.len();
+        self.write(On::Patch, items, self.inner.patch(patches))
+            .await
+    }
+
+    async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
+        let is_stale = self.search_is_stale()?;
+        let fresh = self.inner.count(of).await?;
+        let mut last = locked(&self.last);
+        if !is_stale || last.counts.is_none() {
+            last.counts = Some(fresh.clone());
+        }
+        Ok(last.counts.clone().unwrap_or(fresh))
+    }
+
+    async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
+        let is_stale = self.search_is_stale()?;
+        let fresh = self.inner.pull(requests).await?;
+        let mut last = locked(&self.last);
+        let each = requests.iter().zip(fresh);
+        Ok(each
+            .map(|(request, page)| answer(&mut last.pulls, request, page, is_stale))
+            .collect())
+    }
+
+    async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
+        let is_stale = self.search_is_stale()?;
+        let fresh = self.inner.find(requests).await?;
+        let mut last = locked(&self.last);
+        let each = requests.iter().zip(fresh);
+        Ok(each
+            .map(|(request, page)| answer(&mut last.finds, request, page, is_stale))
+            .collect())
+    }
+
+    async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
+        self.read_fault()?;
+        self.inner.change_mark().await
+    }
+
+    async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            let nothing = |request: &Changes| ChangePage {
+                mark: request.since.clone(),
+                ..ChangePage::default()
+            };
+            return Ok(requests.iter().map(nothing).collect());
+        }
+        self.inner.changes(requests).await
+    }
+
+    async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(Page::default());
+        }
+        self.inner.alarms(before_ms, limit).await
+    }
+
+    async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(vec![0; usage.accounts.len() + usage.queues.len()]);
+        }
+        self.inner.usage(usage).await
+    }
+
+    async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
+        let is_stale = self.search_is_stale()?;
+        let fresh = self.inner.search(search).await?;
+        let mut last = locked(&self.last);
+        Ok(answer(&mut last.searches, search, fresh, is_stale))
+    }
+
+    async fn get_docs(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Doc>>, StoreError> {
+        self.read_fault()?;
+        self.inner.get_docs(kind, ids).await
+    }
+
+    async fn doc_versions(
+        &self,
+        kind: DocKind,
+        ids: &[String],
+    ) -> Result<Vec<Option<Version>>, StoreError> {
+        self.read_fault()?;
+        self.inner.doc_versions(kind, ids).await
+    }
+
+    async fn put_docs(
+        &self,
+        kind: DocKind,
+        writes: Vec<DocWrite>,
+    ) -> Vec<Result<Version, ItemError>> {
+        let items = writes.len();
+        self.write(On::PutDocs, items, self.inner.put_docs(kind, writes))
+            .await
+    }
+
+    async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+        let is_stale = self.search_is_stale()?;
+        let fresh = self.inner.list_docs(kind).await?;
+        let mut last = locked(&self.last);
+        Ok(answer(&mut last.lists, &kind, fresh, is_stale))
+    }
+
+    async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(DocPage::default());
+        }
+        self.inner.page_docs(kind, find).await
+    }
+
+    async fn due_docs(
+        &self,
+        kind: DocKind,
+        before_ms: u64,
+        limit: u32,
+    ) -> Result<Vec<DueDoc>, StoreError> {
+        // Stale: nothing of what is new is seen yet.
+        if self.search_is_stale()? {
+            return Ok(Vec::new());
+        }
+        self.inner.due_docs(kind, before_ms, limit).await
+    }
+
+    async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
+        self.inner.append_events(events).await
+    }
+
+    async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
+        self.read_fault()?;
+        self.inner.drop_oldest(before).await
+    }
+
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.inner.refresh().await
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.inner.health()
+    }
+}

@@ -1,0 +1,137 @@
+//! The arguments of `fairlead-faults`.
+
+use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
+
+use super::{
+    lanes::Kind,
+    run::{Options, run},
+};
+use fairlead_cluster::launch::LaunchError;
+
+/// Kills and pauses replicas, Elasticsearch nodes and testboxes while jobs run, and judges what came of it
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct FaultsArgs {
+    /// How long there are faults, minutes
+    #[arg(long, value_name = "N", default_value_t = 5.0)]
+    minutes: f64,
+    /// How long all may take to drain once they have ended, seconds
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    calm: u64,
+    /// Which faults, when and of whom is drawn from it [default: a new one]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Only these kinds, with commas; `none` is none of them [default: all]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kinds: Vec<String>,
+    /// Where the report is written, besides to standard output
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Replicas
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    replicas: u16,
+    /// Port of the first
+    #[arg(long, value_name = "PORT", default_value_t = 3300)]
+    port: u16,
+    /// Nodes of Elasticsearch
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
+    nodes: u16,
+    /// Port of the first
+    #[arg(long, value_name = "PORT", default_value_t = 9300)]
+    elasticsearch_port: u16,
+    /// Testboxes, all in this process
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    agents: usize,
+    /// Jobs submitted a second
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rate: u32,
+    /// The program of the replicas [default: `fairlead` beside this one]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+impl FaultsArgs {
+    /// Runs it in folder `dir`; `remark` hears of each step. Returns the report and whether all held.
+    pub(crate) async fn run(
+        &self,
+        dir: &Path,
+        remark: impl Fn(&str),
+    ) -> anyhow::Result<(String, bool)> {
+        let options = Options {
+            dir: dir.to_owned(),
+            seconds: seconds(self.minutes)?,
+            calm_s: self.calm,
+            seed: self.seed.unwrap_or_else(fresh_seed),
+            kinds: kinds(&self.kinds)?,
+            replicas: self.replicas,
+            port: self.port,
+            nodes: self.nodes,
+            elasticsearch_port: self.elasticsearch_port,
+            agents: self.agents,
+            rate: self.rate,
+            binary: self.binary.clone(),
+        };
+        let (report, held) = run(&options, &remark).await?;
+        if let Some(path) = &self.report {
+            fs::write(path, &report)?;
+        }
+        Ok((report, held))
+    }
+}
+
+fn seconds(minutes: f64) -> Result<u64, LaunchError> {
+    let whole = std::time::Duration::try_from_secs_f64(minutes * 60.0);
+    let whole = whole.ok().map(|time| time.as_secs());
+    whole.filter(|s| (5..=86_400).contains(s)).ok_or_else(|| {
+        LaunchError::usage(
+            format!("{minutes} minutes of faults"),
+            "from 0.1 to 1440 minutes",
+        )
+    })
+}
+
+fn kinds(words: &[String]) -> Result<BTreeSet<Kind>, LaunchError> {
+    let of = |word: &String| {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
+        kind.ok_or_else(|| {
+            let all = Kind::ALL.map(Kind::word).join(", ");
+            LaunchError::usage(
+                format!("there is no fault '{word}'"),
+                format!("none, or of {all}"),
+            )
+        })
+    };
+    match words {
+        [] => Ok(Kind::ALL.into()),
+        [none] if none == "none" => Ok(BTreeSet::new()),
+        words => words.iter().map(of).collect(),
+    }
+}
+
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) % 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_and_time_has_limits() {
+        let words = |text: &str| -> Vec<String> { text.split(',').map(str::to_owned).collect() };
+        assert_eq!(kinds(&[]).unwrap().len(), Kind::ALL.len());
+        assert_eq!(kinds(&words("none")).unwrap().len(), 0);
+        let two = kinds(&words("outage,agent-kill")).unwrap();
+        assert_eq!(two, [Kind::Outage, Kind::AgentKill].into());
+        assert!(
+            kinds(&words("fire"))
+                .unwrap_err()
+                .to_string()
+                .contains("node-kill")
+        );
+        assert_eq!(seconds(0.5).unwrap(), 30);
+        for bad in [0.0, -1.0, f64::NAN, 1e9] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

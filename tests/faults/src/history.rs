@@ -1,0 +1,136 @@
+//! What happened, as it happened: told by the submitters, the testboxes and the fault lanes, read by the judge.
+//!
+//! All times are microseconds on one monotonic clock from the start of the run; [`History::at`] puts the
+//! replicas' logs, which have the machine's wall clock, on it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use fairlead_cluster::clock;
+
+/// Microseconds from the start of the run.
+pub(super) type Micros = u64;
+
+/// A job whose submit was acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Acked {
+    pub(super) job: String,
+    /// The submitter's own number of it.
+    pub(super) number: u64,
+    pub(super) vip: bool,
+    pub(super) hw: bool,
+    pub(super) at: Micros,
+}
+
+/// A stretch of time in which a job ran on a testbox. A pause of the testbox ends one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) job: String,
+    pub(super) attempt: u16,
+    pub(super) token: String,
+    pub(super) host: String,
+    pub(super) memory_mb: u32,
+    pub(super) start: Micros,
+    /// `None` while it runs.
+    pub(super) end: Option<Micros>,
+}
+
+/// A report that a job ended well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finish {
+    pub(super) job: String,
+    pub(super) attempt: u16,
+    /// Whether the scheduler confirmed it; `false`: it refused, so another attempt counts.
+    pub(super) confirmed: bool,
+    pub(super) at: Micros,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) acked: Vec<Acked>,
+    /// Numbers of jobs whose submit got no answer that says what came of it.
+    pub(super) unknown: Vec<u64>,
+    /// Numbers of jobs that were refused: nothing was done, the scheduler says.
+    pub(super) refused: Vec<u64>,
+    pub(super) intervals: Vec<Interval>,
+    /// Sent, whether or not answered, by job and attempt.
+    pub(super) finishes_sent: Vec<(String, u16)>,
+    pub(super) finishes: Vec<Finish>,
+    /// Grants to a testbox that had no room for them.
+    pub(super) overgranted: Vec<String>,
+    /// How long submits took, with all their repetitions.
+    pub(super) submit_took: Vec<Micros>,
+    /// How long requests for work took that brought some.
+    pub(super) consume_took: Vec<Micros>,
+    /// How often what went wrong at the testboxes.
+    pub(super) agent_troubles: BTreeMap<&'static str, u64>,
+    /// Faults: when, which kind, what.
+    pub(super) faults: Vec<(Micros, &'static str, String)>,
+}
+
+/// The one notebook.
+#[derive(Debug)]
+pub(super) struct History {
+    start: Instant,
+    start_unix: Duration,
+    facts: Mutex<Facts>,
+}
+
+impl History {
+    pub(super) fn begin() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "to place logs on our clock")]
+        let wall = SystemTime::now();
+        Self {
+            start: clock::now(),
+            start_unix: wall.duration_since(UNIX_EPOCH).unwrap_or_default(),
+            facts: Mutex::default(),
+        }
+    }
+
+    pub(super) fn now(&self) -> Micros {
+        micros(clock::now().saturating_duration_since(self.start))
+    }
+
+    /// A wall time, as microseconds since the epoch, on our clock; what is before the start is 0.
+    pub(super) fn at(&self, unix: Duration) -> Micros {
+        micros(unix.saturating_sub(self.start_unix))
+    }
+
+    pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A job begins to run, or goes on. Returns what [`History::stopped`] takes.
+    pub(super) fn started(&self, interval: Interval) -> usize {
+        let mut facts = self.facts();
+        facts.intervals.push(interval);
+        facts.intervals.len() - 1
+    }
+
+    /// It runs no more.
+    pub(super) fn stopped(&self, number: usize) {
+        let now = self.now();
+        if let Some(interval) = self.facts().intervals.get_mut(number) {
+            interval.end = Some(now);
+        }
+    }
+
+    /// Something went wrong at a testbox.
+    pub(super) fn trouble(&self, what: &'static str) {
+        *self.facts().agent_troubles.entry(what).or_default() += 1;
+    }
+
+    /// A fault begins.
+    pub(super) fn fault(&self, kind: &'static str, what: String) {
+        let now = self.now();
+        self.facts().faults.push((now, kind, what));
+    }
+}
+
+pub(super) fn micros(time: Duration) -> Micros {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

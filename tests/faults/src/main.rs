@@ -1,0 +1,89 @@
+//! Faults for real: replicas, Elasticsearch nodes and testboxes are killed and paused by a seeded plan while
+//! jobs run, and then the whole history is judged.
+//!
+//! The replicas and the nodes are processes; the testboxes are many tasks of this one, which speak the wire
+//! format and note when each job ran. The judge ([`check`]) compares what the submitters were told, what ran,
+//! what the replicas logged and what the store says in the end. Entry point: [`cli::FaultsArgs::run`].
+
+mod agent;
+mod check;
+mod cli;
+mod course;
+mod fleet;
+mod grants;
+mod history;
+mod lanes;
+mod meters;
+mod report;
+mod run;
+mod submitter;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::Parser;
+use cli::FaultsArgs;
+use fairlead_cluster::launch::LaunchError;
+
+/// A promise was broken.
+const BROKEN: u8 = 1;
+/// The command line is wrong. Nothing was done.
+const USAGE: u8 = 2;
+/// Something on this machine: a folder, a port, a program.
+const LOCAL: u8 = 5;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  every promise held
+  1  a promise was broken
+  2  it cannot be done as asked; nothing was done
+  5  something on this machine: a folder, a port, a program";
+
+#[derive(Debug, Parser)]
+#[command(name = "fairlead-faults", version, after_help = EXIT_CODES, max_term_width = 100)]
+struct CommandLine {
+    /// Folder of the cluster: logs and data
+    #[arg(long, default_value = "fairlead-cluster")]
+    dir: PathBuf,
+    #[command(flatten)]
+    faults: FaultsArgs,
+}
+
+fn main() -> ExitCode {
+    match judged(&CommandLine::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(BROKEN),
+        Err(error) => {
+            remark(&format!("error: {error:#}"));
+            let usage = matches!(error.downcast_ref(), Some(LaunchError::Usage { .. }));
+            ExitCode::from(if usage { USAGE } else { LOCAL })
+        }
+    }
+}
+
+fn judged(line: &CommandLine) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let (report, held) = runtime.block_on(line.faults.run(&line.dir, remark))?;
+    writeln!(io::stdout().lock(), "{}", report.trim_end())?;
+    Ok(held)
+}
+
+/// Nobody reading a remark is no error.
+fn remark(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,99 @@
+//! What the replicas count, added up over their restarts.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use fairlead_cluster::{clock::pause, http};
+
+/// How often a replica is asked; what it counted since is lost with a kill.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long it may take to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(2);
+
+/// Totals by series, `NAME{LABELS}`.
+pub(super) type Totals = BTreeMap<String, u64>;
+
+/// The totals of all replicas.
+#[derive(Debug, Default)]
+pub(super) struct Meters(Mutex<Totals>);
+
+impl Meters {
+    /// Reads the counters of one replica until `over`, and once more then.
+    pub(super) async fn watch(self: Arc<Self>, url: String, over: CancellationToken) {
+        let Ok(client) = http::client(ANSWER_TIME) else {
+            return;
+        };
+        let mut last = Totals::new();
+        loop {
+            let ended = over.run_until_cancelled(pause(EVERY)).await.is_none();
+            let answer = client.get(format!("{url}/metrics")).send().await;
+            if let Ok(answer) = answer
+                && let Ok(text) = answer.text().await
+            {
+                let now = counters(&text);
+                self.add(&last, &now);
+                last = now;
+            }
+            if ended {
+                return;
+            }
+        }
+    }
+
+    /// A counter that went back began anew: all of it is new.
+    fn add(&self, last: &Totals, now: &Totals) {
+        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (series, value) in now {
+            let before = last.get(series).filter(|before| *before <= value);
+            *totals.entry(series.clone()).or_default() += value - before.unwrap_or(&0);
+        }
+    }
+
+    /// The totals so far.
+    pub(super) fn totals(&self) -> Totals {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// The counters of a page of metrics.
+fn counters(text: &str) -> Totals {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let counted = lines.filter_map(|line| {
+        let (series, value) = line.rsplit_once(' ')?;
+        let name = series.split('{').next()?;
+        Some((series.to_owned(), value.parse().ok()?)).filter(|_| name.ends_with("_total"))
+    });
+    counted.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_added_up_over_restarts() {
+        let meters = Meters::default();
+        let page = |n: u64| {
+            counters(&format!(
+                "# HELP x\nfairlead_claims_total{{outcome=\"conflict\"}} {n}\nfairlead_peers 2\n"
+            ))
+        };
+        let pages = [page(5), page(8), page(2), page(3)];
+        let mut last = Totals::new();
+        for now in pages {
+            meters.add(&last, &now);
+            last = now;
+        }
+        let totals = meters.totals();
+        assert_eq!(totals["fairlead_claims_total{outcome=\"conflict\"}"], 11);
+        assert_eq!(totals.len(), 1);
+    }
+}

@@ -1,0 +1,65 @@
+//! Chance from a seed: all that a simulation draws comes from here, so a seed says it all.
+
+use std::ops::RangeInclusive;
+
+/// A small generator (SplitMix64): the same seed and stream give the same numbers for ever.
+#[derive(Debug, Clone)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// Streams of one seed have nothing to do with each other.
+    pub fn new(seed: u64, stream: u64) -> Self {
+        let mut chance = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        chance.draw();
+        chance
+    }
+
+    /// The next number, of all of 64 bits.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One of `range`, each as likely.
+    pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
+        let (low, high) = range.into_inner();
+        let many = high.saturating_sub(low).saturating_add(1);
+        low + self.draw() % many
+    }
+
+    /// An index below `many`, which is at least 1.
+    pub fn index(&mut self, many: usize) -> usize {
+        let many = u64::try_from(many.max(1)).unwrap_or(u64::MAX);
+        usize::try_from(self.draw() % many).unwrap_or(0)
+    }
+
+    /// `true` so many times of a thousand.
+    pub fn hits(&mut self, per_mille: u32) -> bool {
+        self.draw() % 1000 < u64::from(per_mille)
+    }
+
+    /// One of these, each as likely; there is at least one.
+    pub fn one_of<T: Copy>(&mut self, all: &[T], or: T) -> T {
+        all.get(self.index(all.len())).copied().unwrap_or(or)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_says_it_all_and_streams_differ() {
+        let draw = |seed, stream| {
+            let mut chance = Chance::new(seed, stream);
+            (0..8).map(|_| chance.within(5..=9_000)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7, 1), draw(7, 1));
+        assert_ne!(draw(7, 1), draw(7, 2));
+        assert_ne!(draw(7, 1), draw(8, 1));
+        assert!(draw(7, 1).iter().all(|n| (5..=9_000).contains(n)));
+    }
+}

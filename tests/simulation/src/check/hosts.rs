@@ -1,0 +1,79 @@
+//! What hosts asked for, as they know it.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::ConsumeRequest;
+use fairlead_store::JobState;
+
+use super::{Check, Run};
+
+/// One host's own view.
+#[derive(Debug, Default)]
+pub(super) struct HostSide {
+    /// The session that lives; empty: none does.
+    pub(super) session: String,
+    /// What each request of the session offered: free memory, MB, and jobs.
+    offers: BTreeMap<u64, (u32, u32)>,
+    /// The request that waits for an answer, and when it was sent.
+    pub(super) asks: Option<(ConsumeRequest, u64)>,
+    /// The session's last one, answered or not: a copy of it may still be on its way.
+    pub(super) asked: Option<ConsumeRequest>,
+}
+
+impl HostSide {
+    pub(super) fn offered(&self, session: &str, request: u64) -> Option<(u32, u32)> {
+        let offers = (self.session == session).then_some(&self.offers)?;
+        offers.get(&request).copied()
+    }
+}
+
+/// Whether who asks so may have a job that is its by the store: it names it, or had not read the answer that
+/// brings it. Else it has lost it.
+pub(super) fn may_have(request: &ConsumeRequest, state: &JobState) -> bool {
+    let mut named = request.running.iter();
+    state.request > request.read_up_to() || named.any(|held| held.claim_token == state.claim_token)
+}
+
+impl Check {
+    pub(crate) fn session_begins(&mut self, host: usize, session: &str) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            *side = HostSide {
+                session: session.to_owned(),
+                ..HostSide::default()
+            };
+        }
+    }
+
+    pub(crate) fn session_ends(&mut self, host: usize) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            *side = HostSide::default();
+        }
+        let its = |run: &&mut Run| run.host == host && !run.ended;
+        for run in self.runs.values_mut().flatten().filter(its) {
+            run.orphaned = true;
+        }
+    }
+
+    /// A host sends a request for work.
+    pub(crate) fn host_asks(&mut self, host: usize, request: &ConsumeRequest, now_ms: u64) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            let offer = (request.free_memory_mb, request.jobs_max);
+            side.offers.insert(request.request, offer);
+            side.asks = Some((request.clone(), now_ms));
+            side.asked = Some(request.clone());
+        }
+    }
+
+    /// Whether no host waits for the answer to a request that is older than this.
+    pub(crate) fn all_asked_since(&self, since_ms: u64) -> bool {
+        let mut asks = self.hosts.iter().filter_map(|side| side.asks.as_ref());
+        asks.all(|(_, sent_ms)| *sent_ms >= since_ms)
+    }
+
+    /// Its request was answered, or nobody will answer it.
+    pub(crate) fn host_answered(&mut self, host: usize) {
+        if let Some(side) = self.hosts.get_mut(host) {
+            side.asks = None;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! How an agent asks: one replica after the other, beginning with the one that answered last.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use crate::{
+    net::{Answer, Asker, Failed, Message},
+    timer::pause,
+    world::World,
+};
+
+/// How long an answer may take besides what the server waits on purpose, ms.
+pub(super) const ANSWER_MS: u64 = 10_000;
+/// The same for heartbeats.
+pub(super) const BEAT_MS: u64 = 4_000;
+/// So many of a thousand requests go to any replica, as behind a proxy.
+const ANYWHERE: u32 = 100;
+
+/// A client of all replicas.
+#[derive(Debug)]
+pub(super) struct Client {
+    world: Arc<World>,
+    asker: Asker,
+    good: AtomicUsize,
+}
+
+impl Client {
+    pub(super) fn new(world: &Arc<World>, host: usize) -> Self {
+        let first = world.chance().index(world.slots.len());
+        Self {
+            world: Arc::clone(world),
+            asker: Asker::Host(host),
+            good: AtomicUsize::new(first),
+        }
+    }
+
+    /// One round over the replicas; each may take so long.
+    pub(super) async fn call(&self, message: &Message, limit_ms: u64) -> Result<Answer, Failed> {
+        let many = self.world.slots.len();
+        let mut first = self.good.load(Ordering::Relaxed);
+        if many > 1 && self.world.chance().hits(ANYWHERE) {
+            first = self.world.chance().index(many);
+        }
+        let mut refused = Err(Failed::Refused);
+        for slot in (0..many).map(|step| (first + step) % many) {
+            let asked = self.world.ask(self.asker, slot, message.clone(), limit_ms);
+            match asked.await {
+                Ok(answer) if !matches!(answer.status, 429 | 502 | 503 | 504) => {
+                    self.good.store(slot, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Ok(answer) => refused = Ok(answer),
+                Err(failed) => refused = refused.or(Err(failed)),
+            }
+        }
+        refused
+    }
+
+    /// Asks until there is an answer that stands, a refusal included.
+    pub(super) async fn until_answered(&self, message: &Message) -> Answer {
+        let mut backoff = Backoff::new(200, 10_000);
+        loop {
+            if let Ok(answer) = self.call(message, ANSWER_MS).await
+                && is_final(&answer)
+            {
+                return answer;
+            }
+            pause(backoff.step(&self.world)).await;
+        }
+    }
+}
+
+/// Whether asking again would bring the same answer.
+fn is_final(answer: &Answer) -> bool {
+    answer.is_good()
+        || ((400..500).contains(&answer.status) && !matches!(answer.status, 408 | 425 | 429))
+}
+
+/// Pauses that double, each at random between its half and its whole, ms.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    next: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Backoff {
+    pub(super) fn new(min: u64, max: u64) -> Self {
+        Self {
+            next: min,
+            min,
+            max,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.next = self.min;
+    }
+
+    pub(super) fn step(&mut self, world: &World) -> u64 {
+        let whole = self.next;
+        self.next = (self.next * 2).min(self.max);
+        world.chance().within(whole / 2..=whole)
+    }
+}

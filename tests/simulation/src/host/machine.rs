@@ -1,0 +1,94 @@
+//! A box over its crashes: power, disk, one agent after the other.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlead_scheduler::Pause;
+use tokio::sync::Notify;
+
+use super::{
+    agent::Agent,
+    roster::{End, Journal},
+};
+use crate::{timer::pause, world::World};
+
+/// What the world does to a box.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    crash: Notify,
+    off: Pause,
+    disk: Mutex<Vec<Journal>>,
+}
+
+impl Machine {
+    /// Its agent dies, and it stays away for so long.
+    pub(crate) async fn crash_for(&self, ms: u64) {
+        self.off.begin();
+        self.crash.notify_one();
+        pause(ms).await;
+        self.off.end();
+    }
+
+    fn disk(&self) -> std::sync::MutexGuard<'_, Vec<Journal>> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A box lives: agent, crash, agent, crash.
+pub(crate) async fn live(world: Arc<World>, number: usize, machine: Arc<Machine>) {
+    let Some(plan) = world.scenario.hosts.get(number).cloned() else {
+        return;
+    };
+    let first_ms = world.chance().within(0..=3_000);
+    pause(first_ms).await;
+    for life in 1_u32.. {
+        machine.off.over().await;
+        let session = session(&world, number);
+        world.note(format_args!(
+            "{} begins session {session}, its life {life}",
+            plan.name
+        ));
+        world.check().session_begins(number, &session);
+        let left = std::mem::take(&mut *machine.disk());
+        let mut agent = Agent::new(&world, number, plan.clone(), session, left);
+        tokio::select! {
+            biased;
+            () = machine.crash.notified() => {}
+            () = agent.work() => {}
+        }
+        let left = agent.dies();
+        world.note(format_args!("{} is down", plan.name));
+        world.check().session_ends(number);
+        *machine.disk() = settle(&world, number, left, plan.jobs_survive);
+    }
+}
+
+/// A session's name, which says when it began.
+pub(super) fn session(world: &World, host: usize) -> String {
+    let tail = (host as u128).to_be_bytes();
+    let tail = tail.last_chunk::<10>().unwrap_or(&[0; 10]);
+    let began = uuid::Builder::from_unix_timestamp_millis(world.true_ms(), tail);
+    began.into_uuid().to_string()
+}
+
+/// What is left of the jobs when the agent is gone: those that ran ended with it, unless they survive.
+fn settle(world: &World, host: usize, left: Vec<Journal>, jobs_survive: bool) -> Vec<Journal> {
+    let mut kept = Vec::new();
+    for mut journal in left {
+        if journal.end.is_none() {
+            let Some(_) = journal.runs_until_ms else {
+                // Never begun: it goes back when it is not named.
+                continue;
+            };
+            if !jobs_survive {
+                world.run_ends(host, &journal.key());
+                journal.end = Some(End {
+                    health: fairlead_job::Health::AbortProvider,
+                    exit_code: None,
+                    ran: true,
+                });
+            }
+        }
+        kept.push(journal);
+    }
+    kept
+}
