@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{JobUsers, UserRange};
+use crate::{BadConfig, JobUsers, UserRange};
 
 /// Where programs are looked for when the agent itself was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -68,11 +68,6 @@ impl FromStr for Kinds {
         }
     }
 }
-
-/// The agent cannot be started like this. Never retryable.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadConfig(pub(crate) String);
 
 /// How an agent works. Begin with [`AgentConfig::new`] and change what differs.
 #[derive(Debug, Clone)]

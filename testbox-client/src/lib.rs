@@ -34,14 +34,17 @@
 //! job's.
 
 mod agent;
+mod bad_config;
 mod config;
 mod event;
 mod executor;
 mod isolation;
 mod job;
+mod remove_tree;
 mod timer;
 
 pub use agent::run;
-pub use config::{AgentConfig, BadConfig, Kinds};
+pub use bad_config::BadConfig;
+pub use config::{AgentConfig, Kinds};
 pub use event::AgentEvent;
 pub use isolation::{JobUsers, UserRange, launched};

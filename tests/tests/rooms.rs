@@ -168,27 +168,6 @@ const CIRCLES: &[(&str, &[&[&str]])] = &[
             &["settings", "settings/file", "settings/resolve"],
         ],
     ),
-    (
-        "testbox-client/src",
-        &[&[
-            "config",
-            "executor",
-            "executor/process",
-            "isolation",
-            "isolation/users",
-            "job",
-            "job/course",
-            "job/deliver",
-            "job/end",
-            "job/environment",
-            "job/folder",
-            "job/launch",
-            "job/limit",
-            "job/log",
-            "job/peers",
-            "job/report",
-        ]],
-    ),
 ];
 
 /// The modules of a crate by path (`hosts/fence`), each with those that it imports.

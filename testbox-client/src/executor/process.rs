@@ -20,7 +20,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Stop, Why, kill_marked, marked::MARK, oom::OomKills};
+use super::{
+    marked::{MARK, kill_marked},
+    oom::OomKills,
+    stop::{Stop, Why},
+};
 use crate::isolation::{
     children::{self, OwnChild},
     launcher::{Failure, Order, Post},

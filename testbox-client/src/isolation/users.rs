@@ -16,7 +16,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 
 use super::{children, launcher};
-use crate::{BadConfig, job::remove_tree};
+use crate::{BadConfig, remove_tree::remove_tree};
 
 /// The default range. Neither distributions nor systemd give these to anyone, and one agent runs at most so many jobs.
 const AUTO: UserRange = UserRange {

@@ -4,13 +4,9 @@
 //! output on the way to the scheduler. None of them waits for the network but the start, which waits
 //! a little for the first answer: so a grant that is no longer ours is seldom begun.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU32},
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
-use fairlead_api::{Client, Grant, JobUpdate, Peer};
+use fairlead_api::{Grant, JobUpdate, Peer};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
@@ -20,9 +16,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    deliver::deliver,
+    blocking::{blocking, save},
+    context::Context,
     end::{ended, not_started, stopped, unrun},
     environment,
+    finish::{Finished, NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
     launch::{Unrunnable, prepare},
     limit::{over_limit, over_silence, run_out, silence_of, silent},
@@ -31,10 +29,9 @@ use super::{
     report::{Report, report_all, update_of},
 };
 use crate::{
-    AgentConfig, AgentEvent,
-    event::Events,
+    AgentEvent,
     executor::{Launch, Limits, Stop, StopHandle, Why, Workload},
-    isolation::users::{JobUser, Users},
+    isolation::users::JobUser,
     timer::pause,
 };
 
@@ -45,67 +42,6 @@ const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
 /// Most reports that wait to be sent: a job makes five.
 const REPORTS_MAX: usize = 8;
 
-/// What all jobs of an agent share.
-#[derive(Debug)]
-pub(crate) struct Context {
-    session: Mutex<String>,
-    /// Memory that jobs may take now, MB, as the agent's loop last counted.
-    pub(crate) free_mb: AtomicU32,
-    pub(crate) config: AgentConfig,
-    /// Which agent it is: its work folder and the boot of its machine.
-    pub(crate) instance: String,
-    /// The users of its jobs; `None`: the agent's own.
-    pub(crate) users: Option<Arc<Users>>,
-    pub(crate) client: Client,
-    pub(crate) events: Events,
-}
-
-impl Context {
-    pub(crate) fn new(
-        config: AgentConfig,
-        instance: String,
-        users: Option<Users>,
-        client: Client,
-        events: Events,
-    ) -> Self {
-        Self {
-            instance,
-            users: users.map(Arc::new),
-            session: Mutex::new(new_session()),
-            free_mb: AtomicU32::new(0),
-            config,
-            client,
-            events,
-        }
-    }
-
-    /// How jobs are kept apart, as the scheduler is told.
-    pub(crate) fn isolation(&self) -> &'static str {
-        if self.users.is_some() {
-            "users"
-        } else {
-            "none"
-        }
-    }
-
-    /// The agent's session.
-    pub(crate) fn session(&self) -> String {
-        let session = self.session.lock();
-        session.unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Begins another session.
-    pub(crate) fn begin_session(&self) {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        *session = new_session();
-    }
-}
-
-/// Says when it began: a request of an earlier session that was long on its way is known as such.
-fn new_session() -> String {
-    uuid::Uuid::now_v7().to_string()
-}
-
 /// Nothing of this job runs any more: its memory is free.
 #[derive(Debug)]
 pub(crate) struct Over {
@@ -113,18 +49,6 @@ pub(crate) struct Over {
     pub(crate) attempt: u16,
     /// This machine could not begin it.
     pub(crate) faulty: bool,
-}
-
-/// Why a job is dropped of which nothing else is known.
-const NOT_OURS: &str = "it is no longer this testbox's";
-
-/// What became of a job, seen from the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finished {
-    /// The scheduler has confirmed its end.
-    Delivered,
-    /// It was not this agent's any more.
-    Dropped,
 }
 
 /// A job on its way.
@@ -493,86 +417,6 @@ fn unwatched(error: &io::Error) -> End {
         ran: true,
         ..unrun(Health::AbortProvider, reason)
     }
-}
-
-/// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
-pub(super) async fn finish(
-    context: &Context,
-    folder: &JobFolder,
-    mut journal: Journal,
-    end: Result<End, String>,
-    mut shipper: LogShipper,
-) -> Finished {
-    let refused = match &end {
-        Err(reason) => Some(reason.clone()),
-        // An order to forget it does not count any more: it may have crossed the report of the end, and
-        // an end that comes late is still taken while nobody else has begun. The answer decides.
-        Ok(end) => {
-            let delivered = deliver(context, folder, &journal, end, &mut shipper).await;
-            delivered.err().map(|error| error.to_string())
-        }
-    };
-    let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
-    journal.close();
-    let remove = refused.is_none() && !context.config.keep;
-    let closing = folder.clone();
-    let closed = blocking(move || {
-        if remove {
-            // What cannot be removed whole is not to be delivered again.
-            closing
-                .remove()
-                .inspect_err(|_| drop(closing.save(&journal)))
-        } else if closing.path().exists() {
-            closing.save(&journal)
-        } else {
-            Ok(())
-        }
-    });
-    if let Err(error) = closed.await {
-        tracing::warn!(job_id, %error, "a job's folder cannot be closed");
-    }
-    if let Some(reason) = refused {
-        tracing::warn!(
-            job_id,
-            attempt,
-            reason,
-            "job dropped, its local results are kept"
-        );
-        context.events.send(AgentEvent::Dropped {
-            job_id,
-            attempt,
-            reason,
-        });
-        return Finished::Dropped;
-    }
-    context
-        .events
-        .send(AgentEvent::Delivered { job_id, attempt });
-    Finished::Delivered
-}
-
-/// Delivers the end of a job that an earlier agent left open.
-pub(crate) async fn deliver_leftover(
-    context: Arc<Context>,
-    folder: JobFolder,
-    journal: Journal,
-) -> Finished {
-    let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
-    let end = journal.end.clone().ok_or_else(|| NOT_OURS.to_owned());
-    finish(&context, &folder, journal, end, shipper).await
-}
-
-async fn save(folder: &JobFolder, journal: &Journal) -> io::Result<()> {
-    let (folder, journal) = (folder.clone(), journal.clone());
-    blocking(move || folder.save(&journal)).await
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
 }
 
 /// The suite that a grant's job names, empty when it names none.

@@ -6,7 +6,7 @@ use fairlead_api::{ClientError, ErrorCode, UploadBody};
 use fairlead_job::{DataReadiness, Stage};
 
 use super::{
-    course::Context,
+    context::Context,
     folder::{End, JobFolder, Journal},
     log::LogShipper,
     report::{until_answered, update_of},

@@ -55,26 +55,9 @@ fn can_be_set(name: &str, value: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
-        let Value::Object(job) = job else {
-            panic!("not an object")
-        };
-        Grant {
-            job_id: job_id.to_owned(),
-            attempt: 1,
-            claim_token: "claim".to_owned(),
-            job_token: "token".to_owned(),
-            tbox_type: "dc".to_owned(),
-            memory_mb: 100,
-            timeout_s: 60,
-            result_root: format!("/result/x/{job_id}"),
-            stop_when_cut_off: false,
-            job,
-        }
-    }
+    use crate::job::testing::grant;
 
     #[test]
     fn parameters_are_there_and_cannot_move_what_is_the_agent_s() {

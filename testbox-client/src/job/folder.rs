@@ -19,7 +19,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::remove_tree;
+use crate::remove_tree::remove_tree;
 
 /// Version of the journal's format.
 const FORMAT: u32 = 1;
@@ -320,7 +320,7 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::environment::tests::grant;
+    use crate::job::testing::grant;
 
     #[test]
     fn a_journal_survives_and_closed_ones_are_not_left_over() {

@@ -9,7 +9,7 @@ use fairlead_job::{
 };
 use tokio::sync::Notify;
 
-use super::course::Context;
+use super::context::Context;
 use crate::timer::pause;
 
 /// How long a job at its limit waits to hear whether it was given more time.

@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::job::environment::tests::grant;
+    use crate::job::testing::grant;
 
     fn node(roles: &str, address: &str) -> Peer {
         Peer {

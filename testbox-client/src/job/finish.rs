@@ -1,0 +1,91 @@
+//! Delivers a job's end and closes its folder, for this agent's jobs and for those that an earlier one left.
+
+use std::sync::Arc;
+
+use super::{
+    blocking::blocking,
+    context::Context,
+    deliver::deliver,
+    folder::{End, JobFolder, Journal},
+    log::LogShipper,
+};
+use crate::AgentEvent;
+
+/// Why a job is dropped of which nothing else is known.
+pub(super) const NOT_OURS: &str = "it is no longer this testbox's";
+
+/// What became of a job, seen from the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// The scheduler has confirmed its end.
+    Delivered,
+    /// It was not this agent's any more.
+    Dropped,
+}
+
+/// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
+pub(super) async fn finish(
+    context: &Context,
+    folder: &JobFolder,
+    mut journal: Journal,
+    end: Result<End, String>,
+    mut shipper: LogShipper,
+) -> Finished {
+    let refused = match &end {
+        Err(reason) => Some(reason.clone()),
+        // An order to forget it does not count any more: it may have crossed the report of the end, and
+        // an end that comes late is still taken while nobody else has begun. The answer decides.
+        Ok(end) => {
+            let delivered = deliver(context, folder, &journal, end, &mut shipper).await;
+            delivered.err().map(|error| error.to_string())
+        }
+    };
+    let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
+    journal.close();
+    let remove = refused.is_none() && !context.config.keep;
+    let closing = folder.clone();
+    let closed = blocking(move || {
+        if remove {
+            // What cannot be removed whole is not to be delivered again.
+            closing
+                .remove()
+                .inspect_err(|_| drop(closing.save(&journal)))
+        } else if closing.path().exists() {
+            closing.save(&journal)
+        } else {
+            Ok(())
+        }
+    });
+    if let Err(error) = closed.await {
+        tracing::warn!(job_id, %error, "a job's folder cannot be closed");
+    }
+    if let Some(reason) = refused {
+        tracing::warn!(
+            job_id,
+            attempt,
+            reason,
+            "job dropped, its local results are kept"
+        );
+        context.events.send(AgentEvent::Dropped {
+            job_id,
+            attempt,
+            reason,
+        });
+        return Finished::Dropped;
+    }
+    context
+        .events
+        .send(AgentEvent::Delivered { job_id, attempt });
+    Finished::Delivered
+}
+
+/// Delivers the end of a job that an earlier agent left open.
+pub(crate) async fn deliver_leftover(
+    context: Arc<Context>,
+    folder: JobFolder,
+    journal: Journal,
+) -> Finished {
+    let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
+    let end = journal.end.clone().ok_or_else(|| NOT_OURS.to_owned());
+    finish(&context, &folder, journal, end, shipper).await
+}
