@@ -1,9 +1,9 @@
-//! The guides' examples, run as they stand: blocks marked `yaml NAME` become files, lines after `$ ` in
-//! `console` blocks become one shell session against a lab of one machine.
+//! The examples of the guides, run as they stand. Blocks marked `yaml NAME` become files. Lines after `$ ` in `console` blocks
+//! become one shell session against a lab of one machine. Their other lines are output that the session must print.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{env, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
 
 use fairlead_tests::{Agent, Scheduler, Store, settings};
 use tempfile::TempDir;
@@ -26,11 +26,34 @@ fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// Writes the guide's files, and returns its commands as one script.
-fn prepare(guide: &str, folder: &Path) -> String {
-    let text = fs::read_to_string(settings::project().join(guide)).expect("the guide");
+/// A line without what differs from run to run: words with a digit (ids, times, names of hosts), and spacing.
+fn comparable(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        if word.contains(|c: char| c.is_ascii_digit()) {
+            "#"
+        } else {
+            word
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Lines of shown output that the session did not print.
+fn missing<'a>(text: &'a str, printed: &str) -> Vec<&'a str> {
+    let printed: BTreeSet<_> = printed.lines().map(comparable).collect();
+    blocks(text)
+        .into_iter()
+        .filter(|(info, _)| *info == "console")
+        .flat_map(|(_, lines)| lines)
+        .filter(|line| !line.starts_with("$ ") && !line.is_empty())
+        .filter(|line| !printed.contains(&comparable(line)))
+        .collect()
+}
+
+/// Writes the files of the guide, and returns its commands as one script.
+fn prepare(text: &str, folder: &Path) -> String {
     let mut script = vec!["set -eux"];
-    let blocks = blocks(&text);
+    let blocks = blocks(text);
     for (info, lines) in &blocks {
         if let Some(name) = info.strip_prefix("yaml ") {
             fs::write(folder.join(name), format!("{}\n", lines.join("\n"))).expect("a job file");
@@ -38,13 +61,14 @@ fn prepare(guide: &str, folder: &Path) -> String {
             script.extend(lines.iter().filter_map(|line| line.strip_prefix("$ ")));
         }
     }
-    assert!(script.len() > 1, "{guide} has no examples");
+    assert!(script.len() > 1, "the guide has no examples");
     script.join("\n")
 }
 
 async fn the_examples_work(guide: &str) {
     let folder = TempDir::with_prefix("fairlead-guide-").expect("a temporary folder");
-    let script = prepare(guide, folder.path());
+    let text = fs::read_to_string(settings::project().join(guide)).expect("the guide");
+    let script = prepare(&text, folder.path());
     let scheduler = Scheduler::start(Store::Embedded).await;
     let _agent = Agent::start(
         &scheduler.url(),
@@ -66,13 +90,26 @@ async fn the_examples_work(guide: &str) {
         .env("FAIRLEAD_SERVER", scheduler.url())
         .env("FAIRLEAD_ACCOUNT", "alice");
     let output = session.output().expect("a shell");
-    assert!(
-        output.status.success(),
-        "{guide}: {}\n{}{}",
-        output.status,
+    let printed = format!(
+        "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+    assert!(
+        output.status.success(),
+        "{guide}: {}\n{printed}",
+        output.status
+    );
+    let missing = missing(&text, &printed);
+    assert!(
+        missing.is_empty(),
+        "{guide} shows {missing:#?}, not printed:\n{printed}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_quick_start_works() {
+    the_examples_work("docs/quick-start.md").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
