@@ -33,6 +33,13 @@ const BANNED: &[(&str, &str)] = &[
 /// Banned in tests besides: wait for a condition with a deadline instead.
 const SLEEPS: &[&str] = &[concat!("thread::sl", "eep"), concat!("time::sl", "eep")];
 
+/// Programs below `tests/` that are no tests themselves: measured as programs, and they may have a timer of their own.
+const PROGRAMS: &[&str] = &[
+    "tests/bench/src/",
+    "tests/faults/src/",
+    "tests/simulation/src/",
+];
+
 /// Folders of one machine, and hosts of one site: neither belongs in a project.
 const PLACES: &[&str] = &[
     concat!("/ro", "ot/"),
@@ -84,7 +91,10 @@ fn sources(endings: &[&str]) -> Vec<Source> {
 }
 
 fn is_test(path: &str) -> bool {
-    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
+    let is_program = PROGRAMS.iter().any(|folder| path.starts_with(folder));
+    path.starts_with("tests/") && !is_program
+        || path.contains("/tests/")
+        || path.ends_with("/tests.rs")
 }
 
 fn fail_if_any(problems: &[String]) {
