@@ -22,8 +22,8 @@ use super::{
     environment,
     finish::{Finished, NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
-    launch::{Unrunnable, prepare},
-    limit::{over_limit, over_silence, run_out, silence_of, silent},
+    launch::{Invocation, Unrunnable, prepare},
+    limit::OwnLimits,
     log::LogShipper,
     output, peers,
     report::{Report, report_all, update_of},
@@ -173,15 +173,7 @@ impl Course {
         journal: &mut Journal,
         reports: &mpsc::Sender<Report>,
     ) -> Result<Option<Launch>, End> {
-        let (folder, grant, first) = (self.folder.clone(), self.grant.clone(), journal.clone());
-        blocking(move || folder.create(&grant).and_then(|()| folder.save(&first)))
-            .await
-            .map_err(|error| {
-                unrun(
-                    Health::AbortProvider,
-                    format!("its folder cannot be made: {error}"),
-                )
-            })?;
+        self.make_folder(journal).await?;
         let (answered, answer) = oneshot::channel();
         let update = update_of(journal, Stage::Boot);
         self.report(reports, update, Stage::Boot, Some(answered));
@@ -200,16 +192,7 @@ impl Course {
             Stage::Setup,
             None,
         );
-        let (folder, grant) = (self.folder.clone(), self.grant.clone());
-        let runner = self.context.config.runner.clone();
-        let prepared =
-            tokio::task::spawn_blocking(move || prepare(&grant, &folder, runner.as_deref()));
-        let invocation = match prepared.await {
-            Ok(Ok(invocation)) => invocation,
-            Ok(Err(Unrunnable::Job(reason))) => return Err(unrun(Health::AbortInvalid, reason)),
-            Ok(Err(error)) => return Err(unrun(Health::AbortProvider, error.to_string())),
-            Err(error) => return Err(unrun(Health::AbortProvider, error.to_string())),
-        };
+        let invocation = self.invocation().await?;
         let Some(peers) = self.meet(journal, reports).await? else {
             return Ok(None);
         };
@@ -237,6 +220,33 @@ impl Course {
             run: journal.run.clone(),
             user,
         }))
+    }
+
+    /// Makes the folder anew, with the first journal in it.
+    async fn make_folder(&self, journal: &Journal) -> Result<(), End> {
+        let (folder, grant, first) = (self.folder.clone(), self.grant.clone(), journal.clone());
+        blocking(move || folder.create(&grant).and_then(|()| folder.save(&first)))
+            .await
+            .map_err(|error| {
+                unrun(
+                    Health::AbortProvider,
+                    format!("its folder cannot be made: {error}"),
+                )
+            })
+    }
+
+    /// What is to be run, with its script written.
+    async fn invocation(&self) -> Result<Invocation, End> {
+        let (folder, grant) = (self.folder.clone(), self.grant.clone());
+        let runner = self.context.config.runner.clone();
+        let prepared =
+            tokio::task::spawn_blocking(move || prepare(&grant, &folder, runner.as_deref()));
+        match prepared.await {
+            Ok(Ok(invocation)) => Ok(invocation),
+            Ok(Err(Unrunnable::Job(reason))) => Err(unrun(Health::AbortInvalid, reason)),
+            Ok(Err(error)) => Err(unrun(Health::AbortProvider, error.to_string())),
+            Err(error) => Err(unrun(Health::AbortProvider, error.to_string())),
+        }
     }
 
     /// The user that the job runs under, which its folder is given to; `None`: the agent's own.
@@ -344,23 +354,13 @@ impl Course {
             verdict
         };
         let heard = Notify::new();
-        let pumping = async {
-            let drained = async {
-                dead.cancelled().await;
-                pause(OUTPUT_DRAIN).await;
-            };
-            tokio::select! {
-                pumped = output::pump(pipe, file, config.log_bytes_max, size, &heard) => pumped,
-                () = drained => Ok(()),
-            }
-        };
-        let limit = Duration::from_secs(self.grant.timeout_s.max(1));
+        let pump = output::pump(pipe, file, config.log_bytes_max, size, &heard);
+        let pumping = drained(pump, &dead);
         let (context, named) = (Arc::clone(&self.context), journal.held());
-        let silence = silence_of(&self.grant.job);
+        let own = OwnLimits::of(&self.grant);
         let timing = async {
             let over = tokio::select! {
-                () = run_out(&context, &named, limit) => over_limit(limit),
-                () = silent(&heard, silence) => over_silence(silence),
+                over = own.reached(&context, &named, &heard) => over,
                 () = dead.cancelled() => return String::new(),
             };
             limits.expired.cancel();
@@ -400,6 +400,21 @@ impl Course {
         };
         // Nobody listens when the agent has gone already.
         let _ = self.over.send(over).await;
+    }
+}
+
+/// Reads output to its end, or until a little after the workload's.
+async fn drained(
+    pump: impl Future<Output = io::Result<()>>,
+    dead: &CancellationToken,
+) -> io::Result<()> {
+    let late = async {
+        dead.cancelled().await;
+        pause(OUTPUT_DRAIN).await;
+    };
+    tokio::select! {
+        pumped = pump => pumped,
+        () = late => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use fairlead_api::{HeartbeatRequest, HeldJob};
+use fairlead_api::{Grant, HeartbeatRequest, HeldJob};
 use fairlead_job::{
     Spec,
     plan::{SILENCE_TIMEOUT, limit_s},
@@ -17,15 +17,44 @@ const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
 /// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
 const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 
+/// The limits that a job has of its own.
+#[derive(Debug)]
+pub(super) struct OwnLimits {
+    time: Duration,
+    silence: Option<Duration>,
+}
+
+impl OwnLimits {
+    pub(super) fn of(grant: &Grant) -> Self {
+        Self {
+            time: Duration::from_secs(grant.timeout_s.max(1)),
+            silence: silence_of(&grant.job),
+        }
+    }
+
+    /// Returns once one of them is reached: which, for people.
+    pub(super) async fn reached(
+        &self,
+        context: &Context,
+        named: &HeldJob,
+        heard: &Notify,
+    ) -> String {
+        tokio::select! {
+            () = run_out(context, named, self.time) => over_limit(self.time),
+            () = silent(heard, self.silence) => over_silence(self.silence),
+        }
+    }
+}
+
 /// How long a job may say nothing; `None`: as long as it likes.
-pub(super) fn silence_of(job: &Spec) -> Option<Duration> {
+fn silence_of(job: &Spec) -> Option<Duration> {
     // The scheduler has refused what cannot be read.
     let seconds = limit_s(job, SILENCE_TIMEOUT).ok().flatten()?;
     Some(Duration::from_secs(seconds))
 }
 
 /// Returns when nothing was heard of a job for so long.
-pub(super) async fn silent(heard: &Notify, limit: Option<Duration>) {
+async fn silent(heard: &Notify, limit: Option<Duration>) {
     let Some(limit) = limit else {
         return std::future::pending().await;
     };
@@ -36,18 +65,18 @@ pub(super) async fn silent(heard: &Notify, limit: Option<Duration>) {
 }
 
 /// Why a job was stopped that ran too long, for people.
-pub(super) fn over_limit(limit: Duration) -> String {
+fn over_limit(limit: Duration) -> String {
     format!("it ran longer than its limit of {} s", limit.as_secs())
 }
 
 /// Why a job was stopped that said nothing, for people.
-pub(super) fn over_silence(limit: Option<Duration>) -> String {
+fn over_silence(limit: Option<Duration>) -> String {
     let seconds = limit.unwrap_or_default().as_secs();
     format!("it printed nothing for {seconds} s, its {SILENCE_TIMEOUT}")
 }
 
 /// Returns when a job has used up its time: its own limit, and all that users have added to it.
-pub(super) async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
+async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
     let mut left = limit;
     loop {
         pause(left.min(LEFT_MAX)).await;

@@ -1,6 +1,7 @@
 //! Which files of a result folder are brought home.
 
 use std::{
+    ffi::OsStr,
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -62,23 +63,13 @@ pub(crate) fn collect(
             let Ok(about) = fs::symlink_metadata(&path) else {
                 continue;
             };
-            let Some(name) = name.to_str() else {
-                results.leave_out(format!("{} is no UTF-8 name", path.display()));
-                continue;
+            let relative = match result_name(&prefix, &path, &about, owner) {
+                Ok(relative) => relative,
+                Err(why) => {
+                    results.leave_out(why);
+                    continue;
+                }
             };
-            let relative = format!("{prefix}{name}");
-            if relative.len() > PATH_BYTES_MAX {
-                results.leave_out(format!(
-                    "'{}…' is a path of more than {PATH_BYTES_MAX} bytes",
-                    relative.chars().take(PATH_SHOWN).collect::<String>()
-                ));
-                continue;
-            }
-            let is_its_own = owner.is_none_or(|owner| about.uid() == owner);
-            if about.is_file() && !is_its_own && relative != OUTPUT {
-                results.leave_out(format!("'{relative}' is another user's file"));
-                continue;
-            }
             if about.is_dir() {
                 folders.push((path, format!("{relative}/")));
             } else if about.is_file() {
@@ -97,6 +88,29 @@ pub(crate) fn collect(
         }
     }
     results
+}
+
+/// The name of `path` below the result root; `prefix` is that of its folder. Errors say why it is no result.
+fn result_name(
+    prefix: &str,
+    path: &Path,
+    about: &fs::Metadata,
+    owner: Option<u32>,
+) -> Result<String, String> {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let name = name.ok_or_else(|| format!("{} is no UTF-8 name", path.display()))?;
+    let relative = format!("{prefix}{name}");
+    if relative.len() > PATH_BYTES_MAX {
+        let shown: String = relative.chars().take(PATH_SHOWN).collect();
+        return Err(format!(
+            "'{shown}…' is a path of more than {PATH_BYTES_MAX} bytes"
+        ));
+    }
+    let is_its_own = owner.is_none_or(|owner| about.uid() == owner);
+    if about.is_file() && !is_its_own && relative != OUTPUT {
+        return Err(format!("'{relative}' is another user's file"));
+    }
+    Ok(relative)
 }
 
 /// One more than `entries_max` at most: enough to see that there are too many.
@@ -189,7 +203,7 @@ mod tests {
         let small = collect(root, None, 10, 12);
         assert_eq!(names(&small), ["a", "b"]);
         assert!(small.left_out[0].contains("'c' is beyond 12 bytes"));
-        fs::write(root.join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+        fs::write(root.join(OsStr::from_bytes(b"\xff")), "").unwrap();
         assert!(collect(root, None, 10, 1000).left_out[0].contains("UTF-8"));
         assert_eq!(collect(&root.join("none"), None, 10, 10).left_out.len(), 1);
         symlink("/etc", root.join("etc")).unwrap();
