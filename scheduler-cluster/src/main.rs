@@ -21,19 +21,19 @@ const LOCAL: u8 = 5;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done; status: all replicas are up
-  2  it cannot be done as asked; nothing was done
+  2  the request is impossible; nothing was done
   3  status: not all replicas are up
   4  status: no replica is up
-  5  something on this machine: a folder, a port, a program";
+  5  a problem of this machine: a folder, a port, a program";
 
-/// Runs several replicas of one scheduler side by side on this machine
+/// Run several replicas of one scheduler on this machine
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100, disable_help_subcommand = true)]
 struct CommandLine {
-    /// Where the cluster is remembered, with its logs and data
+    /// Folder with the state, the logs and the data of the cluster
     #[arg(long, global = true, default_value = "fairlead-cluster")]
     dir: PathBuf,
-    /// Prints JSON for programs
+    /// Print JSON for programs
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -43,46 +43,46 @@ struct CommandLine {
 /// What is done to a cluster on this machine.
 #[derive(Debug, Subcommand)]
 enum Launch {
-    /// Starts the replicas, or those that do not run; prints their URLs as --server takes them
+    /// Start all stopped replicas, and print their URLs for --server
     Up(UpArgs),
-    /// Says how each replica is
+    /// Show the state of each replica
     Status,
-    /// Kills a replica at once (kill -9)
+    /// Kill a replica (SIGKILL)
     Kill(Which),
-    /// Stops a replica without ending it (SIGSTOP)
+    /// Pause a replica (SIGSTOP)
     Pause(Which),
-    /// Lets a paused replica go on (SIGCONT)
+    /// Continue a paused replica (SIGCONT)
     Resume(Which),
-    /// Stops a replica in order, if it runs, and starts it again
+    /// Stop a replica in order, if it runs, and start it again
     Restart(Which),
-    /// Replaces the replicas one after the other, so that some always answer
+    /// Replace the replicas one after the other, so that some always answer
     Upgrade {
-        /// The new program [default: the same path again, whose file may be new]
+        /// The new program [default: the same path, whose file may be new]
         #[arg(long, value_name = "PATH")]
         binary: Option<PathBuf>,
     },
-    /// Stops the replicas in order, and an Elasticsearch that `up` started; all data stays
+    /// Stop the replicas in order, and an Elasticsearch that `up` started; all data stays
     Down,
 }
 
 #[derive(Debug, Args)]
 struct UpArgs {
-    /// How many [default: 3, or as many as before]
+    /// Number of replicas [default: 3, or as before]
     #[arg(long, value_name = "N")]
     replicas: Option<u16>,
-    /// Port of the first; the others have the next ones [default: 3000, or as before]
+    /// Port of the first replica; the others use the next ones [default: 3000, or as before]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// URLs of the Elasticsearch that holds the jobs, with commas
+    /// URLs of the Elasticsearch that holds the jobs, separated by commas
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     elasticsearch: Option<Vec<String>>,
     #[command(flatten)]
     login: LoginArgs,
-    /// Starts an Elasticsearch of its own, of so many nodes
+    /// Start an Elasticsearch with this number of nodes
     #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "1")]
     #[arg(conflicts_with = "elasticsearch", value_parser = clap::value_parser!(u16).range(1..=9))]
     start_elasticsearch: Option<u16>,
-    /// Port of its first node
+    /// Port of the first node of that Elasticsearch
     #[arg(
         long,
         value_name = "PORT",
@@ -105,16 +105,16 @@ struct UpArgs {
 /// too, as long as each command that starts replicas has them.
 #[derive(Debug, Args)]
 struct LoginArgs {
-    /// Certificates (PEM) of the authority that signed those of Elasticsearch
+    /// Certificates (PEM) of the authority that signed the certificates of Elasticsearch
     #[arg(long = "elasticsearch-ca", value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// User of Elasticsearch; its password is in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
+    /// User of Elasticsearch; give its password in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
     #[arg(long = "elasticsearch-user", value_name = "NAME")]
     user: Option<String>,
-    /// A file with the user's password
+    /// File with the password of the user
     #[arg(long = "elasticsearch-password-file", value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// A file with an API key, instead of a user. Also `FAIRLEAD_ELASTICSEARCH_API_KEY`
+    /// File with an API key, instead of a user; or use `FAIRLEAD_ELASTICSEARCH_API_KEY`
     #[arg(long = "elasticsearch-api-key-file", value_name = "FILE")]
     api_key_file: Option<PathBuf>,
 }

@@ -15,11 +15,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// Offers this machine to a fairlead scheduler, and runs the jobs that it is given.
+/// Offers this machine to a fairlead scheduler, and runs its jobs.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 struct Args {
-    /// Scheduler URLs, comma separated or repeated; all are replicas of one.
+    /// URLs of the replicas of one scheduler; repeat or separate by commas.
     #[arg(
         long,
         env = "FAIRLEAD_SERVER",
@@ -27,47 +27,47 @@ struct Args {
         default_value = "http://127.0.0.1:3000"
     )]
     server: Vec<String>,
-    /// Name of this host, unique in the lab [default: the machine's own].
+    /// Name of this host, unique in the lab [default: the name of the machine].
     #[arg(long)]
     host: Option<String>,
-    /// What it offers: hw (the whole machine, one job at a time), or vm, dc or vm,dc (many jobs at
+    /// Kinds of jobs: hw (the whole machine, one job at a time), or vm, dc or vm,dc (many jobs at
     /// once within its memory).
     #[arg(long, default_value = "hw")]
     kind: Kinds,
-    /// Address under which other testboxes reach it, for jobs on several machines [default: the one from which it
+    /// Address for other testboxes, for jobs on several machines [default: the one from which it
     /// reaches the scheduler].
     #[arg(long)]
     address: Option<String>,
     /// Architecture.
     #[arg(long, default_value = std::env::consts::ARCH)]
     arch: String,
-    /// Group of machines that it belongs to [default: the host name up to '--'].
+    /// Group of this machine [default: the host name up to '--'].
     #[arg(long, default_value = "", hide_default_value = true)]
     group: String,
-    /// Memory that jobs may take together: 20g, 512m; a bare number is GB [default: all of the machine].
+    /// Memory for all jobs together: 20g, 512m; a bare number is GB [default: all of the machine].
     #[arg(long, value_parser = memory_mb)]
     memory: Option<u32>,
-    /// A tag that it has; repeat or separate by commas.
+    /// Tag of this host; repeat or separate by commas.
     #[arg(long = "tag", value_delimiter = ',')]
     tags: Vec<String>,
-    /// A device that it has; repeat or separate by commas.
+    /// Device of this host; repeat or separate by commas.
     #[arg(long = "device", value_delimiter = ',')]
     devices: Vec<String>,
-    /// A cache directory that it holds; repeat or separate by commas.
+    /// Cache directory of this host; repeat or separate by commas.
     #[arg(long = "cache-dir", value_delimiter = ',')]
     cache_dirs: Vec<String>,
-    /// Where jobs have their folders; one agent at a time uses it [default: ./fairlead-testbox-HOST].
+    /// Folder for the folders of jobs, used by one agent at a time [default: ./fairlead-testbox-HOST].
     #[arg(long)]
     work_dir: Option<PathBuf>,
-    /// Command for jobs with program sections and no script; gets the path of the job's YAML.
+    /// Command for jobs with program sections and no script; its argument is the path of job.yaml.
     #[arg(long)]
     runner: Option<String>,
-    /// Under which users vm and dc jobs run: auto (where the agent is root and can do it, each job has a user of
-    /// its own, from 60800 to 61055), none (all run as the agent does), or FIRST-LAST, a range of user ids that
-    /// nobody else has. hw jobs always run as the agent does.
+    /// Users of vm and dc jobs. auto: each job has a user of its own, from 60800 to 61055, if the agent is root and
+    /// can do it. none: all jobs run as the agent. FIRST-LAST: a range of user ids that nobody else has. hw jobs
+    /// always run as the agent.
     #[arg(long, default_value = "auto")]
     job_user: JobUsers,
-    /// Token of the testbox's account. Better: --token-file. All users of this machine can see it for a moment.
+    /// Token of the testbox account. Other users can see it for a moment, so prefer --token-file.
     #[arg(
         long,
         env = token::VARIABLE,
@@ -75,25 +75,25 @@ struct Args {
         conflicts_with_all = ["token_file", "token_stdin"]
     )]
     token: Option<String>,
-    /// A file with the token, read again when the scheduler refuses it (401).
+    /// File with the token, read again when the scheduler refuses it (401).
     #[arg(long, conflicts_with = "token_stdin")]
     token_file: Option<PathBuf>,
     /// Read the token from standard input, to its end.
     #[arg(long)]
     token_stdin: bool,
-    /// Most jobs at once, 1 to 256; hw runs one.
+    /// Largest number of jobs at once, 1 to 256; hw runs one.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs_max: u32,
-    /// How long the scheduler may hold a request for work, seconds, 0 to 600.
+    /// Longest time that the scheduler holds a request for work, in seconds, 0 to 600.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=600))]
     wait: u32,
-    /// How long a job may take to end after SIGTERM before it is killed, seconds.
+    /// Time between SIGTERM and SIGKILL of a job, in seconds.
     #[arg(long, default_value_t = 10)]
     grace: u32,
     /// Keep job folders after their results are delivered.
     #[arg(long)]
     keep: bool,
-    /// Take one answer's jobs, run them, deliver, exit.
+    /// Take the jobs of one answer, run them, deliver their results, and exit.
     #[arg(long)]
     once: bool,
 }

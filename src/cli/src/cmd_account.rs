@@ -20,17 +20,17 @@ pub(crate) struct AccountArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Adds an account, or changes one, and prints its token: it is shown only once
+    /// Add or change an account, and print a new token, which is shown only once
     Add(Box<AddArgs>),
-    /// Lists accounts, without tokens
+    /// List accounts, without tokens
     List,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Role {
-    /// Does anything to any job, queue and account
+    /// May do everything
     Admin,
-    /// Submits, and sees and stops its own jobs
+    /// Submits jobs; reads and stops its own jobs
     User,
     /// Asks for work
     Testbox,
@@ -48,25 +48,25 @@ impl Role {
 
 #[derive(Debug, clap::Args)]
 struct AddArgs {
-    /// The account's name
+    /// Name of the account
     name: String,
-    /// What it may do; default: user, or as it is
+    /// Role [default: user, or no change]
     #[arg(long, value_enum)]
     role: Option<Role>,
-    /// Of a testbox account: the hosts that it may act for, names or patterns with * and ?; several with commas.
-    /// Default: every host, which a warning says
+    /// Hosts of a testbox account: names or patterns with * and ?, separated by commas
+    /// [default: every host, with a warning]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     hosts: Vec<String>,
-    /// It may use queue vip
+    /// Allow the queue vip
     #[arg(long)]
     vip: bool,
-    /// Makes a new token even if it has one; the old one is good no more
+    /// Replace the token; the old one becomes invalid
     #[arg(long)]
     new_token: bool,
     #[command(flatten)]
     limits: LimitArgs,
-    /// With one of these, the account is made directly in the store: for the first admin, before the
-    /// scheduler starts
+    /// With a store option, write directly to the store: for the first admin, before the scheduler
+    /// starts
     #[command(flatten)]
     store: StoreArgs,
 }

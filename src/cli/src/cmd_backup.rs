@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct BackupArgs {
     /// The new file
     file: PathBuf,
-    /// Folder of the store; a scheduler may use it meanwhile
+    /// Folder of the store; a scheduler may use it at the same time
     #[arg(long, value_name = "DIR", default_value = "fairlead-data")]
     data: PathBuf,
 }
@@ -25,10 +25,10 @@ pub(crate) struct BackupArgs {
 pub(crate) struct RestoreArgs {
     /// A backup, or `fairlead.db` beside its `fairlead.db-wal`
     file: PathBuf,
-    /// Folder that the scheduler will use; it must have no store yet
+    /// Data folder of the new store; it must have none yet
     #[arg(long, value_name = "DIR", default_value = "fairlead-data")]
     data: PathBuf,
-    /// Takes a copy that lacks its newest jobs and states, and loses them
+    /// Accept a copy that lacks its newest jobs and states
     #[arg(long)]
     as_it_is: bool,
 }

@@ -18,9 +18,9 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Every setting, its value and where it came from
+    /// Show every setting, its value and its origin
     Show,
-    /// The keys of the configuration file
+    /// List the keys of the configuration file
     Keys,
 }
 

@@ -13,10 +13,11 @@ use crate::{
 /// Where to look.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Checks of the scheduler go to --server; name all replicas there to compare their clocks. Lists of accounts need an
-admin's token. Checks of the data folder need --data, on the scheduler's machine. A check that cannot be made says why.
+Checks of the scheduler use --server; name all replicas to compare their clocks. Lists of
+accounts need the token of an admin. Checks of the data folder need --data, on the machine of the
+scheduler. A check that cannot run tells why.
 
-Exit code 0 when nothing is to be mended, 6 when something is.")]
+Exit code 0 if there is no problem, 6 if there is one.")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     store: StoreArgs,

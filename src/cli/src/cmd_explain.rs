@@ -12,7 +12,7 @@ use crate::{
 /// Of which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
-    /// The job's id
+    /// Id of the job
     id: String,
 }
 

@@ -15,24 +15,24 @@ use crate::{
 pub(crate) struct HostsArgs {
     #[command(subcommand)]
     change: Option<Change>,
-    /// One host, with why it is idle; without it: all
+    /// Show this host and why it is idle [default: list all hosts]
     name: Option<String>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Change {
-    /// Gives a host no new job; what it has goes on
+    /// Give a host no new jobs; running jobs go on
     Cordon(CloseArgs),
-    /// The same, to empty it: `hosts NAME` says `drained` when its last job has ended
+    /// Give a host no new jobs; `hosts NAME` shows `drained` when it is empty
     Drain(CloseArgs),
-    /// Gives a closed or suspect host jobs again
+    /// Open a closed or suspect host
     Uncordon {
         /// The host
         name: String,
     },
-    /// Keeps a host for the jobs of some accounts until a time; what runs there goes on
+    /// Reserve a host for some accounts until a time; running jobs go on
     Reserve(ReserveArgs),
-    /// Gives a reserved host back to everybody before its time
+    /// End a reservation early
     Unreserve {
         /// The host
         name: String,
@@ -43,7 +43,7 @@ enum Change {
 struct CloseArgs {
     /// The host
     name: String,
-    /// Why, for all who look at it
+    /// The reason, shown to everybody
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }
@@ -52,7 +52,7 @@ struct CloseArgs {
 struct ReserveArgs {
     /// The host
     name: String,
-    /// Whose jobs alone it gets
+    /// Accounts whose jobs the host gets
     #[arg(
         long = "for",
         value_name = "ACCOUNT[,ACCOUNT]",
@@ -60,10 +60,10 @@ struct ReserveArgs {
         required = true
     )]
     accounts: Vec<String>,
-    /// Until when: +2h from now, or a time (2026-11-22T05:00:00+08:00; without a zone it is UTC)
+    /// End: +2h from now, or a time (2026-11-22T05:00:00+08:00; UTC without a zone)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: String,
-    /// Why, for all who look at it
+    /// The reason, shown to everybody
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }

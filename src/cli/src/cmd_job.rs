@@ -19,7 +19,7 @@ use crate::{
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobArgs {
-    /// The job's id
+    /// Id of the job
     id: String,
 }
 

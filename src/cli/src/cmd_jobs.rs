@@ -20,7 +20,7 @@ const PARAMS_CHARS_MAX: usize = 60;
 
 /// Which jobs. Filters may hold several words with commas.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "With --account NAME only that account's jobs are listed.")]
+#[command(after_help = "--account NAME lists only the jobs of that account.")]
 pub(crate) struct JobsArgs {
     /// Only jobs of this stage: submit, dispatch, boot, setup, running, finish, cancel …
     #[arg(long, value_delimiter = ',')]
@@ -49,16 +49,16 @@ pub(crate) struct JobsArgs {
     /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     since: Option<u64>,
-    /// Only my own jobs
+    /// Only your own jobs
     #[arg(long)]
     mine: bool,
     /// Oldest first
     #[arg(long)]
     oldest: bool,
-    /// How many at most
+    /// Largest number of jobs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     limit: u32,
-    /// Goes on after this page: `next` of a list before
+    /// Continue a list: the `next` of its last page
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
 }

@@ -27,17 +27,17 @@ pub(crate) struct KeyArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Lists the keys by their fingerprints, the newest first
+    /// List the keys by their fingerprints, newest first
     Show(ShowArgs),
-    /// Adds the keys of a backup; those that are there stay
+    /// Add the keys of a backup; existing keys stay
     Import(ImportArgs),
-    /// Adds a new key, which seals and signs from a minute later on; the others still open and verify
+    /// Add a key that seals and signs from a minute later on; older keys still open and verify
     Rotate(RotateArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Prints the keys themselves, for a backup: keep it where nobody else can read it
+    /// Print the keys themselves, for a backup; keep it where nobody else can read it
     #[arg(long)]
     export: bool,
     #[command(flatten)]
@@ -46,8 +46,8 @@ struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 struct ImportArgs {
-    /// What `key show --export` printed, the settings document of a backup, or keys as 64 hexadecimal digits a line;
-    /// -: stdin
+    /// Output of `key show --export`, the settings document of a backup, or one key of 64 hexadecimal
+    /// digits per line; -: stdin
     file: PathBuf,
     #[command(flatten)]
     store: StoreArgs,

@@ -22,21 +22,21 @@ const RESUMES_MAX: u32 = 20;
 /// Of which job, and how.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-On a terminal, escape sequences and characters that reorder text are left out: they could hide or forge lines.
-A pipe or a file gets every byte.")]
+On a terminal, escape sequences and characters that reorder text are removed, because they could
+hide or forge lines. A pipe or a file gets every byte.")]
 pub(crate) struct LogArgs {
-    /// The job's id
+    /// Id of the job
     id: String,
-    /// Goes on until the job ends, over all its attempts
+    /// Follow all attempts until the job ends
     #[arg(short, long)]
     follow: bool,
-    /// Which try, and no other; default: the present one
+    /// Only this attempt [default: the current one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     attempt: Option<u16>,
-    /// From this byte on
+    /// Start at this byte
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     offset: u64,
-    /// Every byte as it is, on a terminal, too
+    /// Keep every byte, also on a terminal
     #[arg(long)]
     raw: bool,
 }

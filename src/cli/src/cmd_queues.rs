@@ -20,11 +20,11 @@ pub(crate) struct QueuesArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Lists queues with policy, waiting, running and share
+    /// List queues with their policy, waiting and running jobs, and share
     List,
-    /// Changes a queue's policy; what is not named stays
+    /// Change the policy of a queue; other settings stay
     Set(SetArgs),
-    /// Gives a queue the default policy again
+    /// Reset a queue to the default policy
     Delete {
         /// The queue
         name: String,
@@ -35,24 +35,24 @@ enum What {
 struct SetArgs {
     /// The queue
     name: String,
-    /// Its share inside its class, 1 to 10000
+    /// Share inside its class, 1 to 10000
     #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     weight: Option<u32>,
-    /// Its class, 0 to 9; a higher one always goes first
+    /// Class, 0 to 9; a higher class always goes first
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
-    /// Dispatches nothing of it from now on
+    /// Stop dispatching its jobs
     #[arg(long, conflicts_with = "resume")]
     pause: bool,
-    /// Dispatches its jobs again
+    /// Dispatch its jobs again
     #[arg(long)]
     resume: bool,
-    /// Of the dispatches to hosts that could run its jobs, those that go to it whatever waits in higher classes: 5%;
-    /// at most 50%, 0% for none
+    /// Share of dispatches for this queue while higher classes also wait: 5%; at most 50%, 0% for
+    /// none. Only hosts that could run its jobs count
     #[arg(long, value_name = "SHARE", value_parser = amounts::per_mille)]
     background_share: Option<u16>,
-    /// Who may submit into it: accounts with commas between, `all`, or `own` for the account of its name alone; a new
-    /// queue is `own`
+    /// Accounts that may submit into it: a list with commas, `all`, or `own` for the account of its name.
+    /// A new queue is `own`
     #[arg(long, value_name = "ACCOUNTS")]
     users: Option<String>,
     #[command(flatten)]

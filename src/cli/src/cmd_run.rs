@@ -36,25 +36,26 @@ const IDS_MAX: usize = 1000;
 /// What to run, and how.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every job runs here, whatever testbox it asks for: testbox becomes dc, and arch, groups, target_machines,
-tags and devices are left out. With --as-is they stay, and a job that this machine cannot run is an error.
+Every job runs here, with any testbox: testbox becomes dc, and arch, groups, target_machines,
+tags and devices are ignored. --as-is keeps them, and a job that this machine cannot run is an
+error.
 
-Ctrl-C stops in order: running jobs are told to stop, the others are cancelled, the table is printed. A job
-with 'on_shutdown: continue' that runs is left to its end, one with 'on_shutdown: block' runs even if it waits.
-A second Ctrl-C kills at once.")]
+Ctrl-C stops running jobs, cancels the others, and prints the table. A running job with
+'on_shutdown: continue' goes on to its end. A job with 'on_shutdown: block' runs even if it waits.
+A second Ctrl-C kills all jobs at once.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     jobs: JobsArgs,
-    /// How many jobs run at once, within the machine's memory; default: one a processor
+    /// Number of jobs at once, within the memory of the machine [default: one per processor]
     #[arg(short = 'j', long = "jobs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs_max: Option<u32>,
-    /// Folder for store, logs and results; default: a new one in fairlead-run
+    /// Folder for store, logs and results [default: a new one in fairlead-run]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// A command that runs jobs which have program sections and no script; it is given the path of job.yaml
+    /// Command for jobs with program sections and no script; its argument is the path of job.yaml
     #[arg(long, value_name = "COMMAND")]
     runner: Option<String>,
-    /// Leaves what the jobs say of their testbox
+    /// Keep the testbox that the jobs name
     #[arg(long)]
     as_is: bool,
 }

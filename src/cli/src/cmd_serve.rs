@@ -37,60 +37,59 @@ const BEAT_MS_MAX: u64 = 10_000;
 /// How to serve.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
-    /// Address and port; port 0 takes a free one
+    /// Address and port; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     listen: String,
     #[command(flatten)]
     store: StoreArgs,
-    /// This replica's name, unique among those that live; default: the machine's name and the port
+    /// Name of this replica, unique among the running ones [default: the name of the machine and the port]
     #[arg(long, value_name = "NAME")]
     replica: Option<String>,
-    /// Where other replicas reach this one; default the address it listens on, or the machine's name
+    /// Address for other replicas [default: the listen address, or the name of the machine]
     #[arg(long, value_name = "URL", value_parser = advertised)]
     advertise: Option<String>,
-    /// Another name by which people and testboxes reach this open lab (without --auth); repeatable. IP addresses, localhost,
-    /// the machine's name and --advertise need not be said
+    /// Another host name of this open lab (without --auth); repeatable. IP addresses, localhost, the
+    /// name of the machine and --advertise are always valid
     #[arg(long = "host-name", value_name = "NAME", value_parser = host_name)]
     host_names: Vec<String>,
-    /// A proxy's IP address: it may open any number of connections; repeatable
+    /// IP address of a proxy, which may open any number of connections; repeatable
     #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
     trusted_proxies: Vec<IpAddr>,
-    /// Requires tokens: `fairlead account add` makes them
+    /// Require tokens; create them with `fairlead account add`
     #[arg(long, conflicts_with = "open")]
     auth: bool,
-    /// Takes account names as given; the default on loopback, and only there
+    /// Trust the account names that clients give; the default on loopback only
     #[arg(long)]
     open: bool,
-    /// How long a testbox may be silent before its jobs go to others
+    /// Silence after which a testbox is lost and its jobs are retried
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = amounts::length_ms)]
     lease: u64,
-    /// After how many attempts in a row that fail by its own fault, of several accounts, a host gets no new job; 0:
-    /// never
+    /// Give a host no new jobs after N attempts in a row that fail by its own fault, of several
+    /// accounts [0: never]
     #[arg(long, value_name = "N", default_value_t = 3)]
     suspect_after: u32,
-    /// A job file of one job that is run on each host which was put aside; passing gives the host back
+    /// Job file with one job that runs on each suspect host; success reopens the host
     #[arg(long, value_name = "FILE")]
     health_check: Option<PathBuf>,
-    /// Drops jobs, a month of which all have ended at a time, so many whole months after the month of their submit; 0:
-    /// never
+    /// Delete jobs older than N whole months, one finished month at a time [0: keep forever]
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
     keep_months: u32,
-    /// Mode of result files, octal: 0640 lets a group read them, for labs that share results by NFS or a web server. All
-    /// else is the scheduler's user's alone
+    /// Octal mode of result files. 0640 lets a group read them, to share results by NFS or a web
+    /// server. Other files stay private to the user of the scheduler
     #[arg(long, value_name = "MODE", default_value = "0600", value_parser = results_mode)]
     results_mode: u32,
-    /// The group that result files are given to, by name or number
+    /// Group of result files, by name or number
     #[arg(long, value_name = "GROUP", value_parser = results_group)]
     results_group: Option<u32>,
-    /// Lets every account use queue vip
+    /// Let every account use the queue vip
     #[arg(long)]
     vip_for_all: bool,
-    /// How many waiting jobs are kept in memory; of more, the store is asked before they are handed out
+    /// Number of waiting jobs in memory; others are read from the store before dispatch
     #[arg(long, value_name = "N", default_value_t = CACHE_JOBS, value_parser = clap::value_parser!(u32).range(1..))]
     cache_jobs_max: u32,
     #[command(flatten)]
     site: SiteArgs,
-    /// How logs look; they go to stderr, and `FAIRLEAD_LOG` or `RUST_LOG` filter them
+    /// Format of the log on stderr; `FAIRLEAD_LOG` or `RUST_LOG` filters it
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
 }
@@ -98,22 +97,22 @@ pub(crate) struct ServeArgs {
 /// What jobs get that do not say.
 #[derive(Debug, clap::Args)]
 struct SiteArgs {
-    /// Testbox of jobs that name none; default dc
+    /// Testbox of jobs that name none [default: dc]
     #[arg(long = "default-testbox", value_name = "TESTBOX")]
     testbox: Option<String>,
-    /// Architecture of jobs that name none; default this machine's
+    /// Architecture of jobs that name none [default: that of this machine]
     #[arg(long = "default-arch", value_name = "ARCH")]
     arch: Option<String>,
-    /// Memory of vm and dc jobs that name none; default 1g
+    /// Memory of vm and dc jobs that name none [default: 1g]
     #[arg(long = "default-memory", value_name = "MEMORY", value_parser = amounts::memory_mb)]
     memory: Option<u32>,
-    /// Time limit of jobs that name none; default 1h
+    /// Time limit of jobs that name none [default: 1h]
     #[arg(long = "default-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
     timeout: Option<u64>,
-    /// How long jobs may be in a stage (dispatch, boot, setup, `wait_peer`, `post_run`, `manual_check`); repeatable
+    /// Time limit of a stage (dispatch, boot, setup, `wait_peer`, `post_run`, `manual_check`); repeatable
     #[arg(long = "stage-timeout", value_name = "STAGE=TIME", value_parser = stage_timeout)]
     stage_timeouts: Vec<(Stage, u64)>,
-    /// How long jobs that do not say may wait for a testbox; default for ever
+    /// Longest wait for a testbox, for jobs that name none [default: no limit]
     #[arg(long = "default-queue-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
     queue_timeout: Option<u64>,
 }

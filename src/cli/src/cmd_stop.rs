@@ -13,10 +13,10 @@ use crate::{
 /// Which jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StopArgs {
-    /// The jobs' ids
+    /// Ids of the jobs
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// How long the script may take after the polite signal before it is killed, at most 1h; usual: 10s
+    /// Time between SIGTERM and SIGKILL, at most 1h [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = length_ms)]
     grace: Option<u64>,
 }
@@ -24,25 +24,25 @@ pub(crate) struct StopArgs {
 /// Which waiting jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CancelArgs {
-    /// The jobs' ids
+    /// Ids of the jobs
     #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS, value_name = "ID")]
     ids: Vec<String>,
-    /// All of this submit that wait
+    /// All waiting jobs of this submit
     #[arg(long, value_name = "ID")]
     submit_id: Vec<String>,
-    /// All of this group that wait
+    /// All waiting jobs of this group
     #[arg(long, value_name = "ID")]
     group_id: Vec<String>,
-    /// All of this sequence that wait
+    /// All waiting jobs of this sequence
     #[arg(long, value_name = "NAME")]
     sequence: Vec<String>,
-    /// All in this queue, or with this label, that wait
+    /// All waiting jobs in this queue, or with this label
     #[arg(long, value_name = "NAME")]
     queue: Vec<String>,
-    /// All of this suite that wait
+    /// All waiting jobs of this suite
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
-    /// All of this account that wait; an admin may name others than its own
+    /// All waiting jobs of this account; only admins may name other accounts
     #[arg(long, value_name = "ACCOUNT")]
     of: Vec<String>,
 }

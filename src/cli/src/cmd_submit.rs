@@ -26,23 +26,24 @@ use crate::{
 /// What to submit, and how.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A KEY=VALUE or -i FILE before a job file gives it a default, after it an override; between two files it
-overrides the first and is a default for the second. -s overrides in all. Later words win.
+KEY=VALUE or -i FILE before a job file sets a default; after it, overrides a key. Between two
+files it overrides the first and is a default for the second. -s overrides in all files. Later
+arguments win.
 
-Exit code 3 when any job was refused; with -m also 1 when a job did not succeed.")]
+Exit code 3 if any job was refused; with -m, also 1 if a job failed.")]
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     jobs: JobsArgs,
-    /// Follows the jobs to their ends, then prints a table
+    /// Follow the jobs to their ends, then print a table
     #[arg(short, long)]
     monitor: bool,
-    /// Submits no job that none of the known hosts could ever run, and no file with a key that is probably misspelt
+    /// Refuse jobs that no known host can run, and files with keys that are probably misspelt
     #[arg(long)]
     strict: bool,
-    /// Prints the expanded jobs and submits nothing; needs no scheduler
+    /// Print the expanded jobs and submit nothing; needs no scheduler
     #[arg(long, conflicts_with_all = ["monitor", "output"])]
     dry_run: bool,
-    /// Writes each expanded job to a file in this folder, and submits nothing
+    /// Write each expanded job to a file in this folder, and submit nothing
     #[arg(short, long, value_name = "DIR", conflicts_with = "monitor")]
     output: Option<PathBuf>,
 }

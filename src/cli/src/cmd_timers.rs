@@ -25,19 +25,19 @@ pub(crate) struct TimersArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Makes a timer of a job file with one job
+    /// Create a timer from a job file with one job
     Submit(SubmitArgs),
-    /// Lists timers with their next and last runs
+    /// List timers with their next and last runs
     List(ListArgs),
-    /// Shows one timer: its schedule, its last run, what was left out and why
+    /// Show one timer: its schedule, its last run, and skipped runs with reasons
     Show(NameArgs),
-    /// Changes when and how a timer runs; with --file its job, too
+    /// Change the schedule of a timer; with --file, also its job
     Update(UpdateArgs),
-    /// Lets no run begin until it is resumed
+    /// Start no runs until it is resumed
     Pause(NamesArgs),
-    /// Goes on with the next time
+    /// Continue with the next due time
     Resume(NamesArgs),
-    /// Deletes timers; their runs go on
+    /// Delete timers; their runs go on
     Delete(NamesArgs),
 }
 
@@ -45,7 +45,7 @@ enum What {
 struct SubmitArgs {
     #[command(flatten)]
     jobs: JobsArgs,
-    /// The timer's name; else `timer` in the file, else the file's own name
+    /// Name of the timer [default: `timer` in the file, else the name of the file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
@@ -55,26 +55,26 @@ struct SubmitArgs {
 /// When it runs. What is said here goes before what the file says.
 #[derive(Debug, clap::Args)]
 struct WhenArgs {
-    /// A run each so long, from now on: 30m, 6h, 1d
+    /// Interval of the runs, from now on: 30m, 6h, 1d
     #[arg(long, value_name = "PERIOD", conflicts_with_all = ["cron", "timezone"])]
     every: Option<String>,
-    /// A run whenever the clock shows this: "0 2 * * *" is each night at two
+    /// Schedule by the clock: "0 2 * * *" is each night at two
     #[arg(long, value_name = "LINE")]
     cron: Option<String>,
-    /// The zone whose clocks are meant, Europe/Berlin for example; UTC when not said
+    /// Time zone of --cron, for example Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// While an earlier run goes on: `skip` the new one, `queue` it, or `replace` the earlier one
+    /// Action while an earlier run goes on: `skip` the new one, `queue` it, or `replace` the earlier one
     #[arg(long, value_name = "HOW")]
     overlap: Option<String>,
-    /// Runs that nobody could start in time: `once` for all of them, or `skip`
+    /// Action for runs that no scheduler started in time: `once` for all of them, or `skip`
     #[arg(long, value_name = "HOW")]
     missed: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 struct OfArgs {
-    /// Of this account, not of one's own
+    /// Timers of this account instead of your own
     #[arg(long, value_name = "ACCOUNT")]
     of: Option<String>,
 }
@@ -93,7 +93,7 @@ impl OfArgs {
 struct ListArgs {
     #[command(flatten)]
     of: OfArgs,
-    /// Everybody's
+    /// Timers of all accounts
     #[arg(long, conflicts_with = "of")]
     all: bool,
 }
@@ -119,7 +119,7 @@ struct NamesArgs {
 struct UpdateArgs {
     /// The timer
     name: String,
-    /// Replaces its whole job by that of this file
+    /// Replace its job with the job of this file
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::{context::Context, exit};
 /// Of what.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VersionArgs {
-    /// Asks the scheduler for its version too
+    /// Also show the version of the scheduler
     #[arg(long)]
     remote: bool,
 }

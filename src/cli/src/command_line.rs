@@ -12,7 +12,7 @@ use crate::{
     settings::Flags,
 };
 
-/// Dispatches the jobs of a test lab: people submit job files, testboxes ask for work
+/// Schedules the jobs of a test lab: people submit job files, and testboxes ask for work
 #[derive(Debug, Parser)]
 #[command(name = "fairlead", version, after_help = exit::HELP, max_term_width = 100)]
 #[command(
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) flags: Flags,
-    /// Prints JSON for programs instead of tables for people
+    /// Print JSON for programs instead of tables for people
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -32,48 +32,48 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the jobs of job files on this machine, and nothing else need be running
+    /// Run the jobs of job files on this machine, without a scheduler
     Run(cmd_run::RunArgs),
-    /// Runs a scheduler
+    /// Run a scheduler
     Serve(Box<cmd_serve::ServeArgs>),
-    /// Submits the jobs of job files
+    /// Submit the jobs of job files
     Submit(cmd_submit::SubmitArgs),
-    /// Lists jobs
+    /// List jobs
     Jobs(cmd_jobs::JobsArgs),
-    /// Shows one job: stages with their times, results, and what it was submitted with
+    /// Show one job: its stages and times, its results, and its fields
     Job(cmd_job::JobArgs),
-    /// Prints a job's output
+    /// Print the output of a job
     Log(cmd_log::LogArgs),
-    /// Says why a job waits, or where it is
+    /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
-    /// Cancels jobs that wait
+    /// Cancel waiting jobs
     Cancel(cmd_stop::CancelArgs),
-    /// Stops jobs that a testbox has
+    /// Stop running jobs
     Terminate(cmd_stop::StopArgs),
-    /// Jobs that are run again and again: submits, lists, changes and deletes them
+    /// Submit, list, change and delete timers, which run jobs repeatedly
     Timers(cmd_timers::TimersArgs),
-    /// Lists queues, or changes their policy
+    /// List queues, or change their policy
     Queues(cmd_queues::QueuesArgs),
-    /// Lists hosts, or shows one and why it is idle; closes and opens them
+    /// List hosts, show why one is idle, close, open and reserve them
     Hosts(cmd_hosts::HostsArgs),
-    /// Accounts and their tokens
+    /// Add and list accounts and their tokens
     Account(cmd_account::AccountArgs),
-    /// The keys that seal secrets and sign tokens: shows, imports and rotates them
+    /// Show, import and rotate the keys that seal secrets and sign tokens
     Key(cmd_key::KeyArgs),
-    /// Copies the embedded store into one new file, also while a scheduler runs
+    /// Copy the embedded store into a new file, also while a scheduler runs
     Backup(cmd_backup::BackupArgs),
-    /// Puts a copy of the embedded store in place of a new one
+    /// Create an embedded store from a backup
     Restore(cmd_backup::RestoreArgs),
-    /// Settings, and where each came from
+    /// Show settings and their origins
     Config(cmd_config::ConfigArgs),
-    /// Looks for what should be mended, here and at the scheduler, and says what to do
+    /// Check this machine and the schedulers for problems, and tell how to repair each
     Doctor(cmd_doctor::DoctorArgs),
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
     Completions {
-        /// For which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Prints the version
+    /// Print the version
     Version(cmd_version::VersionArgs),
 }
 

@@ -27,12 +27,12 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done; with run and submit -m: every job succeeded
-  1    a job did not succeed
-  2    the command line, the configuration or a job file is wrong; nothing was done
-  3    the scheduler refused the request or a part of it
+  1    a job failed
+  2    wrong command line, configuration or job file; nothing was done
+  3    the scheduler refused the request, or a part of it
   4    no scheduler answers
-  5    something on this machine: a folder, a port, a full disk
-  6    doctor found something to mend
+  5    a problem of this machine: a folder, a port, a full disk
+  6    doctor found a problem
   130  stopped by Ctrl-C";
 
 /// Why a command ends, with its exit code.

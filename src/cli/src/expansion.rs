@@ -21,10 +21,10 @@ use crate::{
 pub(crate) struct JobsArgs {
     #[command(flatten)]
     pub(crate) words: Words,
-    /// A folder to search for included files; repeatable
+    /// Folder to search for included files; repeatable
     #[arg(short = 'I', long = "include-dir", value_name = "DIR")]
     pub(crate) include_dirs: Vec<PathBuf>,
-    /// How often each job is wanted
+    /// Number of copies of each job
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: u32,
 }

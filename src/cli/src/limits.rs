@@ -5,13 +5,13 @@ use fairlead_api::{Bounds, Limits, LimitsChange};
 /// Limits to set.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LimitArgs {
-    /// How many jobs may wait: N, or soft=N,hard=M, or none
+    /// Limit of waiting jobs: N, soft=N,hard=M, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     waiting: Option<Bounds>,
-    /// How many jobs may be on testboxes at one time: N, or soft=N,hard=M, or none
+    /// Limit of jobs on testboxes at one time: N, soft=N,hard=M, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     running: Option<Bounds>,
-    /// How many hours its jobs may be on testboxes within 24 hours: N, or soft=N,hard=M, or none
+    /// Limit of testbox hours within 24 hours: N, soft=N,hard=M, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     hours: Option<Bounds>,
 }

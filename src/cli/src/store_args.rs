@@ -16,25 +16,25 @@ use crate::{
 /// Where the jobs are kept.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// Folder for results, logs and, without --elasticsearch, the embedded store; default fairlead-data
+    /// Folder for results, logs and, without --elasticsearch, the embedded store [default: fairlead-data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Keeps jobs in this Elasticsearch; several nodes with commas
+    /// Keep jobs in this Elasticsearch; separate several nodes by commas
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     elasticsearch: Vec<String>,
-    /// Prefix of all its indices; default fairlead
+    /// Prefix of all indices [default: fairlead]
     #[arg(long, value_name = "PREFIX", requires = "elasticsearch")]
     index_prefix: Option<String>,
-    /// Certificates (PEM) of the authority that signed those of Elasticsearch
+    /// Certificates (PEM) of the authority that signed the certificates of Elasticsearch
     #[arg(long, value_name = "FILE", requires = "elasticsearch")]
     elasticsearch_ca: Option<PathBuf>,
-    /// User of Elasticsearch; its password is in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
+    /// User of Elasticsearch; give its password in `FAIRLEAD_ELASTICSEARCH_PASSWORD` or a file
     #[arg(long, value_name = "NAME", requires = "elasticsearch")]
     elasticsearch_user: Option<String>,
-    /// A file with the user's password
+    /// File with the password of the user
     #[arg(long, value_name = "FILE", requires = "elasticsearch")]
     elasticsearch_password_file: Option<PathBuf>,
-    /// A file with an API key as Elasticsearch encodes it, instead of a user. Also `FAIRLEAD_ELASTICSEARCH_API_KEY`
+    /// File with an encoded API key, instead of a user; or use `FAIRLEAD_ELASTICSEARCH_API_KEY`
     #[arg(long, value_name = "FILE", requires = "elasticsearch")]
     elasticsearch_api_key_file: Option<PathBuf>,
 }

@@ -117,7 +117,7 @@ impl Args for Words {
                     .num_args(1..)
                     .value_parser(NonEmptyStringValueParser::new())
                     .value_hint(clap::ValueHint::FilePath)
-                    .help("Job files ('-' is stdin) and settings; KEY=VALUE before a file is a default for it, after it an override; KEY may be nested: a.b=x"),
+                    .help("Job files ('-' is stdin) and settings. KEY=VALUE before a file sets a default; after it, overrides a key. a.b=x sets a nested key"),
             )
             .arg(
                 Arg::new(SET)
@@ -126,7 +126,7 @@ impl Args for Words {
                     .value_name("'KEY: VALUE'")
                     .action(ArgAction::Append)
                     .value_parser(NonEmptyStringValueParser::new())
-                    .help("An override as YAML, for all files, wherever it stands"),
+                    .help("Override a key of all files, as YAML, at any position"),
             )
             .arg(
                 Arg::new(INCLUDE)
@@ -136,7 +136,7 @@ impl Args for Words {
                     .action(ArgAction::Append)
                     .value_parser(NonEmptyStringValueParser::new())
                     .value_hint(clap::ValueHint::FilePath)
-                    .help("Takes settings from a YAML file: before a job file defaults, after it overrides"),
+                    .help("Take settings from a YAML file: defaults before a job file, overrides after it"),
             )
     }
 

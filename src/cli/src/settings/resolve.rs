@@ -96,7 +96,7 @@ impl Environment {
 /// The flags that have to do with settings.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Flags {
-    /// URL of the scheduler; several replicas with commas. Also `FAIRLEAD_SERVER`, or server in the configuration file
+    /// URL of the scheduler; separate replicas by commas. Also `FAIRLEAD_SERVER`, or server in the configuration file
     #[arg(
         long,
         global = true,
@@ -105,16 +105,16 @@ pub(crate) struct Flags {
         help_heading = "Connection"
     )]
     pub(crate) server: Vec<String>,
-    /// Token of the account; better `FAIRLEAD_TOKEN` or a token file, other users can see command lines
+    /// Token of the account. Other users can see it, so prefer `FAIRLEAD_TOKEN` or a token file
     #[arg(long, global = true, value_name = "TOKEN", help_heading = "Connection")]
     pub(crate) token: Option<String>,
-    /// A file with the token. Also `FAIRLEAD_TOKEN_FILE`, or `token_file` in the configuration file
+    /// File with the token. Also `FAIRLEAD_TOKEN_FILE`, or `token_file` in the configuration file
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Who submits, where a job file does not say. Also `FAIRLEAD_ACCOUNT`, or account in the configuration file
+    /// Account of jobs that name none. Also `FAIRLEAD_ACCOUNT`, or account in the configuration file
     #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
     pub(crate) account: Option<String>,
-    /// The configuration file. Also `FAIRLEAD_CONFIG`; default `~/.config/fairlead/config.yaml`
+    /// Configuration file. Also `FAIRLEAD_CONFIG` [default: `~/.config/fairlead/config.yaml`]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
     pub(crate) config: Option<PathBuf>,
 }
