@@ -18,6 +18,7 @@ pub mod gate;
 pub mod guarded;
 pub mod history;
 pub mod http;
+pub mod imports;
 pub mod jobs;
 pub mod lab;
 pub mod metrics;

@@ -1,98 +1,161 @@
 //! The plan of the house: modules of a crate import each other in no circle, and the scheduler's folders know only the
 //! folders that this table names.
-//!
-//! Reads the sources as text: `use` trees and paths that begin with `crate`, `super` or `self`. Code for tests and
-//! comments do not count. What a crate exports at its root stands for the module that it comes from.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+use std::{collections::BTreeSet, fs};
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
+use fairlead_tests::{
+    imports::{calls_of_core, circles, imports, methods_of_core, modules, scheduler},
+    settings,
 };
 
-use fairlead_tests::settings;
-
-/// Folders of the scheduler, and the folders that each may know. Facts know nobody, flows know facts, HTTP knows flows.
+/// Folders of the scheduler, lowest first, and the lower folders that each may know. Facts know nobody, flows know facts,
+/// HTTP knows flows.
 const ROOMS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("storage", &["base"]),
     ("lifecycle", &["base"]),
-    ("known", &["base", "lifecycle", "storage"]),
-    ("core", &["base", "known", "storage"]),
-    ("views", &["base", "core", "lifecycle"]),
-    ("jobs", &["base", "core", "known", "lifecycle"]),
-    ("files", &["base", "core", "jobs", "lifecycle"]),
-    ("peers", &["base", "core", "known", "storage"]),
-    ("people", &["base", "core", "known"]),
+    ("known", &["base", "storage", "lifecycle"]),
+    ("core", &["base", "storage", "known"]),
+    ("peers", &["storage", "known", "core"]),
+    ("people", &["base", "known", "core"]),
+    ("placement", &["base", "lifecycle", "known", "core"]),
+    (
+        "jobs",
+        &["base", "lifecycle", "known", "core", "people", "placement"],
+    ),
+    ("files", &["base", "lifecycle", "core", "jobs"]),
+    (
+        "waiting",
+        &["base", "storage", "lifecycle", "known", "core", "jobs"],
+    ),
     (
         "submission",
-        &["base", "core", "known", "lifecycle", "storage"],
+        &[
+            "base",
+            "storage",
+            "lifecycle",
+            "known",
+            "core",
+            "peers",
+            "people",
+            "placement",
+            "jobs",
+            "waiting",
+        ],
     ),
     (
         "dispatching",
-        &["base", "core", "jobs", "known", "lifecycle"],
+        &[
+            "base",
+            "lifecycle",
+            "known",
+            "core",
+            "people",
+            "jobs",
+            "submission",
+        ],
     ),
     (
         "hosts",
         &[
             "base",
-            "core",
-            "jobs",
-            "known",
-            "lifecycle",
             "storage",
-            "views",
+            "lifecycle",
+            "known",
+            "core",
+            "peers",
+            "people",
+            "placement",
+            "jobs",
+            "submission",
+            "dispatching",
         ],
     ),
     (
-        "waiting",
+        "views",
         &[
             "base",
-            "core",
-            "jobs",
-            "known",
             "lifecycle",
-            "storage",
-            "views",
+            "known",
+            "core",
+            "placement",
+            "jobs",
+            "waiting",
+            "submission",
+            "hosts",
         ],
     ),
     (
         "timers",
         &[
             "base",
-            "core",
-            "known",
-            "lifecycle",
             "storage",
+            "lifecycle",
+            "known",
+            "core",
+            "peers",
+            "people",
+            "jobs",
+            "waiting",
             "submission",
             "views",
-            "waiting",
         ],
     ),
-    ("upkeep", &["base", "core", "storage"]),
+    (
+        "upkeep",
+        &[
+            "base",
+            "storage",
+            "lifecycle",
+            "known",
+            "core",
+            "peers",
+            "people",
+            "jobs",
+            "waiting",
+            "submission",
+            "dispatching",
+            "hosts",
+            "timers",
+        ],
+    ),
     (
         "http",
         &[
             "base",
-            "core",
-            "files",
-            "hosts",
-            "jobs",
-            "known",
             "lifecycle",
+            "known",
+            "core",
             "peers",
             "people",
-            "submission",
-            "views",
+            "jobs",
+            "files",
             "waiting",
+            "submission",
+            "hosts",
+            "views",
+            "timers",
+            "upkeep",
         ],
     ),
-    ("replica", &["base", "core", "dispatching", "http"]),
+    (
+        "replica",
+        &[
+            "base",
+            "core",
+            "peers",
+            "files",
+            "waiting",
+            "dispatching",
+            "hosts",
+            "timers",
+            "upkeep",
+            "http",
+        ],
+    ),
     (
         "server",
-        &["base", "core", "http", "people", "replica", "storage"],
+        &["base", "storage", "core", "people", "http", "replica"],
     ),
 ];
 
@@ -170,9 +233,6 @@ const CIRCLES: &[(&str, &[&[&str]])] = &[
     ),
 ];
 
-/// The modules of a crate by path (`hosts/fence`), each with those that it imports.
-type Imports = BTreeMap<String, BTreeSet<String>>;
-
 /// Crates, by their folders of sources.
 const CRATES: &[&str] = &[
     "src/job/src",
@@ -184,251 +244,15 @@ const CRATES: &[&str] = &[
     "testbox-client/src",
 ];
 
-/// The code of each module, without comments and tests.
-fn modules(folder: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).expect("a folder of sources") {
-            let path = entry.expect("an entry").path();
-            let relative = path.strip_prefix(folder).expect("below it");
-            let name = relative.with_extension("");
-            let name = name.to_str().expect("a plain name");
-            let name = name.strip_suffix("/mod").unwrap_or(name);
-            let is_test = name
-                .split('/')
-                .any(|part| ["tests", "testing", "bin"].contains(&part));
-            if is_test {
-                continue;
-            }
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).expect("a source");
-                found.insert(name.to_owned(), code_of(&text));
-            }
-        }
-    }
-    found
-}
-
-/// What is compiled outside of tests: rustfmt puts an attribute on the line before what it is for, and unit tests last.
-fn code_of(text: &str) -> String {
-    let mut lines = text.lines().peekable();
-    let mut code = Vec::new();
-    while let Some(line) = lines.next() {
-        if line == "#[cfg(test)]" {
-            let next = lines.next().unwrap_or_default();
-            if next.starts_with("mod ") && next.ends_with('{') {
-                break;
-            }
-            continue;
-        }
-        let line = line.split("//").next().unwrap_or_default();
-        code.push(line);
-    }
-    code.join("\n")
-}
-
-/// Reads the paths of a `use` tree, or one path: `a::{b, c::D}` are `a::b` and `a::c::D`.
-struct Tree<'t> {
-    rest: &'t str,
-    paths: Vec<Vec<String>>,
-}
-
-impl<'t> Tree<'t> {
-    fn read(text: &'t str) -> Vec<Vec<String>> {
-        let mut tree = Self {
-            rest: text,
-            paths: Vec::new(),
-        };
-        tree.path(&mut Vec::new());
-        tree.paths
-    }
-
-    fn path(&mut self, before: &mut Vec<String>) {
-        let begun = before.len();
-        loop {
-            self.rest = self.rest.trim_start();
-            if let Some(rest) = self.rest.strip_prefix('{') {
-                self.rest = rest;
-                self.branches(before);
-                break;
-            }
-            let is_word = |c: char| c.is_alphanumeric() || c == '_';
-            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
-            let (word, rest) = self.rest.split_at(end);
-            before.push(word.to_owned());
-            self.rest = rest;
-            match rest.strip_prefix("::") {
-                Some(rest) if rest.starts_with(|c: char| is_word(c) || c == '{') => {
-                    self.rest = rest;
-                }
-                _ => {
-                    self.paths.push(before.clone());
-                    break;
-                }
-            }
-        }
-        before.truncate(begun);
-    }
-
-    fn branches(&mut self, before: &mut Vec<String>) {
-        loop {
-            self.rest = self.rest.trim_start();
-            if let Some(rest) = self.rest.strip_prefix('}') {
-                self.rest = rest;
-                return;
-            }
-            self.path(before);
-            // `as NAME`, and the comma.
-            let end = self.rest.find([',', '}']).unwrap_or(self.rest.len());
-            let rest = self.rest.split_at(end).1;
-            self.rest = rest.strip_prefix(',').unwrap_or(rest);
-            if rest.is_empty() {
-                return;
-            }
-        }
-    }
-}
-
-/// All paths from the crate's root that a module names.
-fn named(module: &str, code: &str, children: &BTreeSet<&str>) -> Vec<Vec<String>> {
-    let own: Vec<String> = module.split('/').map(str::to_owned).collect();
-    let own = if module == "lib" || module == "main" {
-        Vec::new()
-    } else {
-        own
-    };
-    let mut all = Vec::new();
-    let bytes = code.as_bytes();
-    let begins = |at: usize| {
-        at == 0
-            || bytes
-                .get(at - 1)
-                .is_some_and(|b| !b.is_ascii_alphanumeric() && !b"_:$".contains(b))
-    };
-    for (root, up) in [("crate::", None), ("super::", Some(1)), ("self::", Some(0))] {
-        for (at, _) in code.match_indices(root).filter(|(at, _)| begins(*at)) {
-            for path in Tree::read(code.get(at + root.len()..).unwrap_or_default()) {
-                let mut base = match up {
-                    None => Vec::new(),
-                    Some(up) => own[..own.len().saturating_sub(up)].to_vec(),
-                };
-                let mut path = path.as_slice();
-                while let [first, rest @ ..] = path
-                    && first == "super"
-                {
-                    base.pop();
-                    path = rest;
-                }
-                base.extend(path.iter().cloned());
-                all.push(base);
-            }
-        }
-    }
-    for child in children {
-        for (at, _) in code
-            .match_indices(&format!("{child}::"))
-            .filter(|(at, _)| begins(*at))
-        {
-            for path in Tree::read(code.get(at..).unwrap_or_default()) {
-                let mut base = own.clone();
-                base.extend(path);
-                all.push(base);
-            }
-        }
-    }
-    all
-}
-
-/// Who imports whom.
-fn imports(folder: &Path) -> Imports {
-    let modules = modules(folder);
-    let root = if modules.contains_key("lib") {
-        "lib"
-    } else {
-        "main"
-    };
-    let children_of = |module: &str| -> BTreeSet<&str> {
-        let prefix = if module == root {
-            String::new()
-        } else {
-            format!("{module}/")
-        };
-        let below = modules.keys().filter_map(|name| name.strip_prefix(&prefix));
-        below
-            .filter(|name| !name.contains('/') && *name != root)
-            .collect()
-    };
-    let resolve = |path: &[String]| {
-        let mut length = path.len();
-        while length > 0 {
-            let name = path[..length].join("/");
-            if modules.contains_key(&name) {
-                return Some(name);
-            }
-            length -= 1;
-        }
-        None
-    };
-    // What the root exports stands for where it comes from.
-    let mut exported = BTreeMap::new();
-    for path in named(root, &modules[root], &children_of(root)) {
-        if let (Some(module), Some(last)) = (resolve(&path), path.last()) {
-            exported.insert(last.clone(), module);
-        }
-    }
-    let mut all = Imports::new();
-    for (module, code) in &modules {
-        if module == root {
-            continue;
-        }
-        let known = all.entry(module.clone()).or_default();
-        for path in named(module, code, &children_of(module)) {
-            let at_root = path.first().and_then(|first| exported.get(first));
-            let to = resolve(&path).or_else(|| at_root.cloned());
-            known.extend(to.filter(|to| to != module && to != root));
-        }
-    }
-    all
-}
-
-/// Everything that a module reaches by imports.
-fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
-    let mut seen = BTreeSet::new();
-    let mut next = vec![from.to_owned()];
-    while let Some(module) = next.pop() {
-        for to in imports.get(&module).into_iter().flatten() {
-            if seen.insert(to.clone()) {
-                next.push(to.clone());
-            }
-        }
-    }
-    seen
-}
-
-/// Sets of modules that reach each other.
-fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
-    let reach: BTreeMap<&String, BTreeSet<String>> = imports
-        .keys()
-        .map(|module| (module, reached(imports, module)))
-        .collect();
-    let own = reach
-        .iter()
-        .filter(|(module, reach)| reach.contains(**module));
-    own.map(|(module, all)| {
-        let both = all.iter().filter(|other| reach[other].contains(*module));
-        both.cloned().collect()
-    })
-    .collect()
-}
-
 #[test]
 fn modules_import_each_other_in_no_circle() {
     let mut problems = Vec::new();
     for folder in CRATES {
-        let found = circles(&imports(&settings::project().join(folder)));
+        let found = if *folder == "src/scheduler/src" {
+            circles(&scheduler())
+        } else {
+            circles(&imports(&settings::project().join(folder)))
+        };
         let known = CIRCLES.iter().find(|(name, _)| name == folder);
         let known: BTreeSet<Vec<String>> = known
             .map_or(&[][..], |(_, circles)| *circles)
@@ -443,11 +267,31 @@ fn modules_import_each_other_in_no_circle() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// A reader that found no methods or no calls would find no arrows either.
+#[test]
+fn methods_of_the_core_are_found() {
+    let modules = modules(&settings::project().join("src/scheduler/src"));
+    let methods = methods_of_core(&modules);
+    assert!(methods.len() > 250, "{}", methods.len());
+    let calls = calls_of_core(&modules["hosts/work_requests"], &methods);
+    assert!(calls.contains("hosts/fence"), "{calls:?}");
+    let rounds = calls_of_core(&modules["upkeep/rounds"], &methods);
+    assert!(rounds.contains("waiting/alarms"), "{rounds:?}");
+}
+
 #[test]
 fn the_scheduler_s_rooms_know_only_those_below_them() {
-    let imports = imports(&settings::project().join("src/scheduler/src"));
+    let imports = scheduler();
     let room = |module: &str| module.split('/').next().unwrap_or_default().to_owned();
     let mut problems = Vec::new();
+    for (at, (name, known)) in ROOMS.iter().enumerate() {
+        let lower = &ROOMS[..at];
+        let higher = known
+            .iter()
+            .filter(|one| lower.iter().all(|(name, _)| name != *one));
+        problems
+            .extend(higher.map(|one| format!("{name} may not know {one}: it is no lower folder")));
+    }
     for (from, to) in imports
         .iter()
         .flat_map(|(from, to)| to.iter().map(move |to| (from, to)))

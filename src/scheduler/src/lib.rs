@@ -14,6 +14,7 @@ mod known;
 mod lifecycle;
 mod peers;
 mod people;
+mod placement;
 mod replica;
 mod server;
 mod storage;

@@ -49,6 +49,8 @@ pub enum Fault {
     LostWithoutAnswer,
     /// A read fails; a write is certainly not done.
     Unavailable,
+    /// The request is refused: a read fails, a write is not done.
+    Refused,
     /// A search answers what it answered the last time that it was asked the same (the first time: as now).
     Stale,
 }
@@ -119,7 +121,7 @@ impl FaultStore {
     /// A read that is not a search: it fails or it does not.
     fn read_fault(&self) -> Result<(), StoreError> {
         match self.next(&[On::Get]) {
-            Some(_) => Err(unavailable()),
+            Some(fault) => Err(failed(fault)),
             None => Ok(()),
         }
     }
@@ -129,7 +131,7 @@ impl FaultStore {
         match self.next(&[On::Search]) {
             None => Ok(false),
             Some(Fault::Stale) => Ok(true),
-            Some(_) => Err(unavailable()),
+            Some(fault) => Err(failed(fault)),
         }
     }
 
@@ -157,6 +159,9 @@ impl FaultStore {
             Some(Fault::Unavailable) => all(ItemError::NotTaken {
                 reason: "planned: unavailable".to_owned(),
             }),
+            Some(Fault::Refused) => all(ItemError::Refused {
+                reason: "planned: refused".to_owned(),
+            }),
         }
     }
 }
@@ -165,7 +170,12 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unavailable() -> StoreError {
+fn failed(fault: Fault) -> StoreError {
+    if fault == Fault::Refused {
+        return StoreError::Refused {
+            reason: "planned: refused".to_owned(),
+        };
+    }
     StoreError::Unavailable {
         reason: "planned: unavailable".to_owned(),
     }

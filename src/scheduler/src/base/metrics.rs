@@ -59,6 +59,9 @@ const LATENESS_S: [f64; 12] = [
     0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 60.0,
 ];
 
+/// Where the time of chores is counted apart, s.
+const CHORE_TIME_S: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0];
+
 /// One label and its value.
 type Label = [(&'static str, &'static str); 1];
 
@@ -74,7 +77,8 @@ pub(crate) struct Metrics {
     pub(crate) turns_lost: Counter,
     pub(crate) hints_sent: Counter,
     pub(crate) hints_lost: Counter,
-    pub(crate) looks_failed: Counter,
+    chore_time: Family<Label, Histogram, fn() -> Histogram>,
+    chores_failed: Family<Label, Counter>,
     timer_lateness: Histogram,
     steps: Counter,
     last_step_s: Gauge,
@@ -106,7 +110,8 @@ impl Metrics {
             turns_lost: Counter::default(),
             hints_sent: Counter::default(),
             hints_lost: Counter::default(),
-            looks_failed: Counter::default(),
+            chore_time: Family::new_with_constructor(|| Histogram::new(CHORE_TIME_S)),
+            chores_failed: Family::default(),
             timer_lateness: Histogram::new(LATENESS_S),
             steps: Counter::default(),
             last_step_s: Gauge::default(),
@@ -122,6 +127,17 @@ impl Metrics {
     pub(crate) fn timer_ran(&self, late_ms: u64) {
         let late = std::time::Duration::from_millis(late_ms);
         self.timer_lateness.observe(late.as_secs_f64());
+    }
+
+    /// A chore of a round ended, after `took_ms` milliseconds.
+    pub(crate) fn chore_ended(&self, chore: &'static str, took_ms: u64, is_done: bool) {
+        let took = std::time::Duration::from_millis(took_ms);
+        let time = self.chore_time.get_or_create(&[("chore", chore)]);
+        time.observe(took.as_secs_f64());
+        drop(time);
+        if !is_done {
+            self.chores_failed.get_or_create(&[("chore", chore)]).inc();
+        }
     }
 
     /// The wall clock stepped.
@@ -144,6 +160,10 @@ impl Metrics {
         to.register("jobs_returned", help, self.returned.clone());
         let help = "Attempts that ended, by what made them end badly; none: nothing did";
         to.register("attempts_ended", help, self.attempts.clone());
+        let help = "How long each chore of a round took, in seconds";
+        to.register("chore_seconds", help, self.chore_time.clone());
+        let help = "Chores that failed and run again a second later, by name";
+        to.register("chores_failed", help, self.chores_failed.clone());
         let counters = [
             ("jobs_submitted", "Jobs acknowledged", &self.submitted),
             ("jobs_granted", "Jobs handed to hosts", &self.granted),
@@ -154,11 +174,6 @@ impl Metrics {
             ),
             ("hints_sent", "Messages to other replicas", &self.hints_sent),
             ("hints_lost", "Those that failed", &self.hints_lost),
-            (
-                "looks_failed",
-                "Seconds in which the store could not be read",
-                &self.looks_failed,
-            ),
         ];
         for (name, help, counter) in counters {
             to.register(name, help, counter.clone());

@@ -13,8 +13,8 @@ use fairlead_store::{ItemError, Patch, StatePatch, StoredJob, Version};
 use crate::{
     base::metrics::Claimed,
     core::Core,
-    jobs::change::Changed,
     known::open_requests::{KnownClaim, Requester},
+    lifecycle::changed::Changed,
     lifecycle::{engine_facts::engine_version, touch::touch},
 };
 

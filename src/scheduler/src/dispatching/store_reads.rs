@@ -1,29 +1,15 @@
-//! Knowing of jobs: what is restored at start, counted each second, pulled and found on demand.
+//! Reads waiting jobs for the engine: counts each second, pulls and finds on demand.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_dispatch::{
-    Cursor, Dimension, DimensionCounts, Event, FindPlace, JobFacts, JobKey, NAMES_MAX, OfferKey,
-    PulledPage, Reached,
+    Cursor, Dimension, DimensionCounts, Event, FindPlace, JobFacts, JobKey, OfferKey, PulledPage,
+    Reached,
 };
-use fairlead_job::{JobId, Stage};
-use fairlead_store::{
-    CountOf, Counts, Find, Page, Pull, PullBy, Search, SearchOrder, StoreError, StoredJob,
-};
+use fairlead_job::JobId;
+use fairlead_store::{Counts, Find, Page, Pull, PullBy, StoreError, StoredJob};
 
-use crate::{
-    core::Core,
-    jobs::{observe::Positions, time_limits::stage_began_ms},
-    known::live_jobs::Sight,
-    lifecycle::{
-        engine_facts::{facts, running},
-        stages::HELD,
-    },
-};
+use crate::{core::Core, lifecycle::engine_facts::facts};
 
 /// How often the store is looked at, and the waiting jobs are counted, ms.
 const LOOK_MS: u64 = 1_000;
@@ -32,206 +18,15 @@ const COUNT_PART: u64 = 25;
 /// Times between two counts, ms: the shortest that is long enough, at most the last. News is read each second all
 /// the same.
 const COUNT_EVERY_MS: [u64; 3] = [1_000, 2_000, 4_000];
-/// How often changes are read a second time, in looks. What was written so long ago is acknowledged or gone.
-const AGAIN_EVERY: u64 = 10;
-/// How often alarms and timers are read, in looks.
-const ALARMS_EVERY: u64 = 2;
-/// How often accounts, closed and reserved hosts are read anew (other replicas and people change them), in looks.
-const RELOAD_EVERY: u64 = 2;
-/// How often hours of testboxes are summed up, in looks.
-const HOURS_EVERY: u64 = 5;
-/// How often hosts are, in looks.
-const HOSTS_EVERY: u64 = 10;
-/// How often the lab's keys are read anew, in looks: several times before a new one acts.
-const KEYS_EVERY: u64 = 10;
-/// How often the held jobs are compared with the store's, in looks.
-const HELD_EVERY: u64 = 10;
-/// How often jobs that wait for others are looked at whatever was announced, in looks.
-const SWEEP_EVERY: u64 = 10;
-/// How often old idempotency keys and sequences are forgotten, in looks.
-const FORGET_EVERY: u64 = 3_600;
-/// Page of the searches at start.
-const PAGE: u32 = 1_000;
 
 impl Core {
-    /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
-    /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
-    pub(crate) async fn restore(&self) -> Result<Positions, StoreError> {
-        self.store.refresh().await?;
-        // Before anything is read, so that nothing falls in between.
-        let mark = self.store.change_mark().await?;
-        self.reload_queues().await?;
-        self.accounts.reload(self.store.as_ref()).await?;
-        self.hosts.load(self.store.as_ref()).await?;
-        self.reload_closures().await?;
-        self.reload_reservations().await?;
-        for job in self.search_all(held_jobs()).await? {
-            self.engine.tell(Event::JobHeld(Box::new(running(&job))));
-            let stage_since = self.on_own_clock(stage_began_ms(&job.state));
-            let sight = Sight {
-                stage_since,
-                ..self.sight()
-            };
-            self.live.put(job, sight);
-        }
-        let unready = Search {
-            stages: vec![Stage::Submit],
-            ready: Some(false),
-            ..Search::default()
-        };
-        for job in self.search_all(unready).await? {
-            self.dependants.add(&job.state);
-            self.sequences.seen(&job.state);
-        }
-        self.sum_up_hours().await?;
-        self.count().await?;
-        tracing::info!(held = self.live.len(), "restored what runs");
-        Ok(Positions::at(&mark))
-    }
-
-    async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {
-        search.order = SearchOrder::OldestFirst;
-        search.limit = PAGE;
-        let mut found = Vec::new();
-        loop {
-            let page = self.store.search(&search).await?;
-            search.after = page.jobs.last().map(|job| job.state.job_id);
-            found.extend(page.jobs);
-            if !page.more || search.after.is_none() {
-                return Ok(found);
-            }
-        }
-    }
-
-    async fn reload_queues(&self) -> Result<(), StoreError> {
-        if self.queues.reload(self.store.as_ref()).await? {
-            self.tell_policy();
-        }
-        Ok(())
-    }
-
-    async fn count(&self) -> Result<(), StoreError> {
-        let of = self.count_of();
+    /// Counts the waiting jobs, for the engine and for limits.
+    pub(crate) async fn count(&self) -> Result<(), StoreError> {
+        let of = self.hosts.count_of();
         let counts = self.store.count(&of).await?;
         self.note_waiting(&counts);
         let counts = dimension_counts(counts, of.host_keys);
         self.engine.tell(Event::CountsRefreshed(counts));
-        Ok(())
-    }
-
-    /// What is counted: names that somebody invents are not, beyond a bound.
-    pub(crate) fn count_of(&self) -> CountOf {
-        // Sorted: replicas that know the same hosts ask the same, and the store counts once.
-        let mut keys = BTreeSet::new();
-        self.hosts.each(|name, host| keys.extend(host.keys(name)));
-        CountOf {
-            names_max: usize::try_from(NAMES_MAX).ok(),
-            host_keys: Some(keys.into_iter().collect()),
-        }
-    }
-
-    /// Looks at the store each second, until the replica stops.
-    pub(crate) async fn keep_in_sync(self: Arc<Self>, mut at: Positions) {
-        let mut round: u64 = 0;
-        let mut pace = CountPace::default();
-        loop {
-            // All replicas at the same time: what several ask for at once the store works out once. From beginning to
-            // beginning: a look that takes long does not put off the next one.
-            let wait_ms = until_look_ms(self.clock.wall_ms());
-            tokio::select! {
-                biased;
-                () = self.draining.cancelled() => return,
-                () = self.clock.sleep(Duration::from_millis(wait_ms)) => {}
-            }
-            round = round.wrapping_add(1);
-            let outcome = self.look(round, &mut at, &mut pace).await;
-            if let Err(error) = outcome {
-                self.metrics.looks_failed.inc();
-                tracing::warn!(%error, "the store could not be asked for counts and settings; goes on with what is known");
-            }
-            if round.is_multiple_of(SWEEP_EVERY) {
-                self.sweep_dependants().await;
-                self.sweep_sequences().await;
-                self.sweep_clusters().await;
-            }
-            if round.is_multiple_of(FORGET_EVERY) {
-                self.forget_old().await;
-            }
-        }
-    }
-
-    async fn forget_old(&self) {
-        if let Err(error) = self.sweep_submits().await {
-            tracing::warn!(%error, "old idempotency keys are forgotten later");
-        }
-        if let Err(refusal) = self.forget_sequences().await {
-            tracing::warn!(
-                error = refusal.body.message,
-                "old sequences are forgotten later"
-            );
-        }
-    }
-
-    /// One look at the store.
-    async fn look(
-        self: &Arc<Self>,
-        round: u64,
-        at: &mut Positions,
-        pace: &mut CountPace,
-    ) -> Result<(), StoreError> {
-        // Of the beginning of this look, by a clock that the replicas share.
-        let wall_ms = self.clock.wall_ms();
-        let missed = self.catch_up(at).await?;
-        if round.is_multiple_of(AGAIN_EVERY) {
-            self.catch_up_again(at).await?;
-        }
-        self.settle_doubts().await?;
-        if !round.is_multiple_of(ALARMS_EVERY) {
-            self.read_alarms().await?;
-            self.read_timers().await?;
-        }
-        self.put_suspects_aside().await;
-        if missed || pace.is_due(wall_ms) {
-            let began = self.clock.now();
-            self.count().await?;
-            pace.took(self.clock.now().0.saturating_sub(began.0), wall_ms);
-        }
-        self.reload_queues().await?;
-        if round.is_multiple_of(RELOAD_EVERY) {
-            self.accounts.reload(self.store.as_ref()).await?;
-            self.reload_closures().await?;
-            self.check_suspects().await?;
-            self.reload_reservations().await?;
-        }
-        if round.is_multiple_of(HOURS_EVERY) {
-            self.sum_up_hours().await?;
-        }
-        if round.is_multiple_of(HOSTS_EVERY) {
-            self.hosts.load(self.store.as_ref()).await?;
-        }
-        if round.is_multiple_of(KEYS_EVERY) {
-            self.sealer.reload(self.store.as_ref()).await?;
-        }
-        if round.is_multiple_of(HELD_EVERY) {
-            self.compare_held().await?;
-        }
-        Ok(())
-    }
-
-    /// Compares what is thought to be held with what is: whatever was missed, or seen and never came to be, is
-    /// found here.
-    async fn compare_held(&self) -> Result<(), StoreError> {
-        let before: BTreeSet<JobId> = self.live.ids();
-        let held = self.search_all(held_jobs()).await?;
-        for job in &held {
-            self.observe(job);
-        }
-        let found: BTreeSet<JobId> = held.iter().map(|job| job.state.job_id).collect();
-        let missing: Vec<JobId> = before.difference(&found).copied().collect();
-        if !missing.is_empty() {
-            let stored = self.store.get(&missing).await?;
-            stored.iter().flatten().for_each(|job| self.observe(job));
-        }
         Ok(())
     }
 
@@ -372,7 +167,7 @@ fn read(pages: Result<Vec<Page>, StoreError>) -> Vec<Page> {
 /// When the waiting jobs are counted: at the same times by all replicas, so that the store, which keeps the last
 /// answer, counts once for all of them.
 #[derive(Debug, Default)]
-struct CountPace {
+pub(crate) struct CountPace {
     /// How long counting took, ms: the longest of late. An answer that the store still had takes no time.
     took_ms: u64,
     /// In which of the times between two counts the last one began.
@@ -386,30 +181,25 @@ impl CountPace {
         long_enough.unwrap_or(COUNT_EVERY_MS[2])
     }
 
-    fn is_due(&self, wall_ms: u64) -> bool {
+    /// Whether it is time to count.
+    pub(crate) fn is_due(&self, wall_ms: u64) -> bool {
         self.last != Some(wall_ms / self.every_ms())
     }
 
-    fn took(&mut self, took_ms: u64, wall_ms: u64) {
+    /// Counting took so long.
+    pub(crate) fn took(&mut self, took_ms: u64, wall_ms: u64) {
         self.took_ms = took_ms.max(self.took_ms.saturating_mul(7) / 8);
         self.last = Some(wall_ms / self.every_ms());
     }
 }
 
 /// Time until the clock shows the next whole second, ms. Who wakes a moment before it has seen it.
-fn until_look_ms(wall_ms: u64) -> u64 {
+pub(crate) fn until_look_ms(wall_ms: u64) -> u64 {
     let left_ms = LOOK_MS - wall_ms % LOOK_MS;
     if left_ms < LOOK_MS / 10 {
         left_ms + LOOK_MS
     } else {
         left_ms
-    }
-}
-
-fn held_jobs() -> Search {
-    Search {
-        stages: HELD.to_vec(),
-        ..Search::default()
     }
 }
 

@@ -8,15 +8,13 @@ use std::{sync::PoisonError, time::Duration};
 
 use fairlead_api::ErrorCode;
 use fairlead_dispatch::Millis;
-use fairlead_job::{Cause, Health};
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError};
 use serde_json::json;
 
 use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
-    jobs::change::Changed,
-    known::cordons::{ACCOUNTS_MIN, Cordon, CordonKind, REASON_MAX},
+    known::cordons::{Cordon, CordonKind, REASON_MAX},
     storage::group_commit::only,
 };
 
@@ -122,45 +120,6 @@ impl Core {
         Ok(())
     }
 
-    /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
-    pub(crate) fn count_host_failure(&self, changed: &Changed) {
-        let suspect_after = self.config.suspect_after;
-        let before = &changed.before.state;
-        let Some(health) = changed.attempt_ended().filter(|_| suspect_after > 0) else {
-            return;
-        };
-        let cause = health.cause();
-        // A job that somebody stopped says nothing about its host.
-        if cause.is_none() && health != Health::Success {
-            return;
-        }
-        let host = before.host.as_str();
-        if self.cordons.of(host).is_some() {
-            return;
-        }
-        if cause != Some(Cause::Infra) {
-            self.cordons.streaks.remove(host);
-            return;
-        }
-        let mut streak = self.cordons.streaks.entry(host.to_owned()).or_default();
-        if before.dispatch_ms < streak.over_ms {
-            return;
-        }
-        streak.over_ms = self.clock.wall_ms();
-        streak.failures += 1;
-        streak.accounts.insert(before.account.clone());
-        let is_suspect = streak.failures >= suspect_after && streak.accounts.len() >= ACCOUNTS_MIN;
-        let failures = streak.failures;
-        drop(streak);
-        if is_suspect {
-            let reason =
-                format!("{failures} attempts in a row failed there, the last one with {health}");
-            let suspects = self.cordons.suspects.lock();
-            let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
-            suspects.insert(host.to_owned(), reason);
-        }
-    }
-
     /// Closes the hosts that have become suspect.
     pub(crate) async fn put_suspects_aside(&self) {
         let found = {
@@ -194,10 +153,12 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_job::Health;
     use fairlead_job::Stage;
     use fairlead_store::{JobState, StoredJob, Version};
 
     use super::*;
+    use crate::lifecycle::changed::Changed;
     use crate::testing::{core, core_beside, state};
 
     fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> Changed {

@@ -1,6 +1,6 @@
 //! What is known of hosts: as registered, and as last heard.
 
-use fairlead_api::{ErrorCode, HostView};
+use fairlead_api::ErrorCode;
 use fairlead_job::TboxType;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError};
 use serde_json::{Map, Value};
@@ -10,12 +10,9 @@ use crate::{
     core::Core,
     known::{
         accounts::Who,
-        cordons::Cordon,
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
-        reservations::Reservation,
     },
     storage::group_commit::only,
-    views::explain::why_idle,
 };
 
 impl Core {
@@ -52,7 +49,7 @@ impl Core {
         name: &str,
         body: &Map<String, Value>,
         who: &Who,
-    ) -> Result<HostView, Refusal> {
+    ) -> Result<(), Refusal> {
         let now_ms = self.clock.wall_ms();
         let mut wanted = self.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
@@ -81,7 +78,7 @@ impl Core {
         wanted.seen_ms = now_ms;
         self.hosts.update(name, |host| *host = wanted)?;
         self.store_host(name).await?;
-        self.host_view(name, true).await
+        Ok(())
     }
 
     /// Makes sure that there is this host, which another replica may have heard of a moment ago.
@@ -95,72 +92,10 @@ impl Core {
         }
         Ok(())
     }
-
-    /// One host for people.
-    pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
-        let Some(host) = self.hosts.get(name) else {
-            return Err(no_host(name));
-        };
-        let jobs: Vec<_> = self
-            .live
-            .of_host(name)
-            .iter()
-            .map(|live| live.stored.state.job_id.to_string())
-            .collect();
-        let silent_ms = host
-            .seen
-            .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
-        let closure = self.cordons.of(name);
-        let state = if let Some(closure) = &closure {
-            closure.state(jobs.len())
-        } else if host.waiting > 0 {
-            "waiting"
-        } else if !jobs.is_empty() {
-            "busy"
-        } else if silent_ms > self.config.lease_ms {
-            "silent"
-        } else {
-            "idle"
-        };
-        let mut idle: Vec<String> = closure.iter().map(Cordon::words).collect();
-        if explain && jobs.is_empty() && closure.is_none() {
-            idle = why_idle(self, name).await?;
-        }
-        Ok(HostView {
-            hostname: name.to_owned(),
-            kinds: host
-                .kinds
-                .iter()
-                .map(|kind| kind.as_str().to_owned())
-                .collect(),
-            arch: host.arch,
-            group: host.group,
-            memory_mb: host.memory_mb,
-            free_memory_mb: host.free_memory_mb,
-            tags: host.tags,
-            devices: host.devices,
-            state: state.to_owned(),
-            isolation: host.isolation,
-            conflict: self.conflict(name),
-            seen_ms: host.seen_ms,
-            jobs,
-            why_idle: idle,
-            closed: closure.as_ref().map(Cordon::view),
-            reserved: self.reserved(name).map(Reservation::view),
-        })
-    }
-
-    /// All hosts for people.
-    pub(crate) async fn host_views(&self) -> Result<Vec<HostView>, Refusal> {
-        let mut views = Vec::new();
-        for name in self.hosts.names() {
-            views.push(self.host_view(&name, false).await?);
-        }
-        Ok(views)
-    }
 }
 
-fn no_host(name: &str) -> Refusal {
+/// There is no such host.
+pub(crate) fn no_host(name: &str) -> Refusal {
     Refusal::new(
         ErrorCode::NotFound,
         format!("no host '{name}'"),

@@ -12,13 +12,9 @@ use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
 use serde_json::json;
 
 use crate::{
-    base::{
-        clock::utc_text,
-        errors::Refusal,
-        names::{HEALTH_CHECK, check_name},
-    },
+    base::{clock::utc_text, errors::Refusal, names::check_name},
     core::Core,
-    known::{cordons::REASON_MAX, open_requests::Waiter, reservations::Reservation},
+    known::{cordons::REASON_MAX, reservations::Reservation},
     storage::group_commit::only,
 };
 
@@ -68,37 +64,6 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
 }
 
 impl Core {
-    /// For whom a host is kept, if it is.
-    pub(crate) fn reserved(&self, host: &str) -> Option<Reservation> {
-        let now_ms = self.clock.wall_ms();
-        let known = self.reservations.with(|known| known.get(host).cloned());
-        known.filter(|reservation| reservation.until_ms > now_ms)
-    }
-
-    /// All hosts that are kept for some, by name.
-    pub(crate) fn reservations(&self) -> Vec<(String, Reservation)> {
-        let now_ms = self.clock.wall_ms();
-        self.reservations.with(|known| {
-            let holding = known.iter().filter(|(_, one)| one.until_ms > now_ms);
-            let holding = holding.map(|(host, one)| (host.clone(), one.clone()));
-            holding.collect()
-        })
-    }
-
-    /// Whose jobs alone a host gets; empty: everybody's.
-    pub(crate) fn served_accounts(&self, host: &str) -> Vec<String> {
-        if self.cordons.is_suspect(host) {
-            return vec![HEALTH_CHECK.to_owned()];
-        }
-        let reserved = self.reserved(host);
-        reserved.map_or_else(Vec::new, |reservation| reservation.accounts)
-    }
-
-    /// Whether a request says of its host what no longer holds: it is to ask again.
-    pub(crate) fn is_outdated(&self, waiter: &Waiter) -> bool {
-        waiter.offer.about.accounts != self.served_accounts(&waiter.offerer.host)
-    }
-
     /// Reads which hosts are kept for whom, and gives back those whose time is over.
     pub(crate) async fn reload_reservations(&self) -> Result<(), StoreError> {
         let docs = self.store.list_docs(DocKind::Reservation).await?;

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use fairlead_api::{ConsumeAnswer, ErrorCode, Grant, StopOrder};
 use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, TboxType};
-use fairlead_store::{JobState, StoredJob};
+use fairlead_store::JobState;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     core::{Core, WaitPlace},
     known::{
         host_turns::HostTurn,
-        open_requests::{Claimed, KnownClaim, Requester, Waiter},
+        open_requests::{Claimed, KnownClaim, Waiter},
         work_request::WorkRequest,
     },
     lifecycle::attempt::{without_body, without_key},
@@ -80,43 +80,6 @@ impl Drop for OpenRequestGuard {
 }
 
 impl Core {
-    /// A job was claimed for an offer; `false` when nobody waits for it any more.
-    pub(crate) fn note_claimed(&self, offer: OfferKey, state: &JobState) -> bool {
-        self.waiters.get(offer).is_some_and(|waiter| {
-            waiter.claimed.note(KnownClaim::of(state));
-            true
-        })
-    }
-
-    /// The engine's answer to an offer.
-    pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
-        let Some(waiter) = self.waiters.remove(offer) else {
-            return;
-        };
-        if let Err(jobs) = waiter.answer.send(jobs) {
-            // The asker hung up at this very moment: never delivered.
-            let core = Arc::clone(self);
-            let Requester { host, session, .. } = waiter.offerer;
-            self.tasks.spawn(async move {
-                for job in core.still_of(&host, &session, &jobs) {
-                    let claim = KnownClaim::of(&job.state);
-                    core.give_back(&claim, "nobody took the answer").await;
-                }
-            });
-        }
-    }
-
-    /// Those of these jobs that this session of the host still has: while their answer was on its way its lease may have
-    /// run out, and another host has them.
-    fn still_of(&self, host: &str, session: &str, ids: &[JobId]) -> Vec<Arc<StoredJob>> {
-        let held = ids.iter().filter_map(|id| self.live.get(*id));
-        let its = held.map(|live| live.stored).filter(|job| {
-            let state = &job.state;
-            state.stage.is_held() && state.host == host && state.session == session
-        });
-        its.collect()
-    }
-
     /// A host asks for work: waits until there is some, or its time is up.
     pub(crate) async fn consume(
         self: &Arc<Self>,
@@ -283,11 +246,6 @@ impl Core {
         };
         self.waiters.insert(waiter);
         (offer, told, hurry, claimed)
-    }
-
-    /// A job was told to stop: its host hears it now, if it waits.
-    pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        self.waiters.hurry_host(&state.host, |_| true);
     }
 
     /// What the host gets for each of these jobs.

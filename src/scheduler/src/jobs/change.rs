@@ -6,50 +6,18 @@
 
 use std::sync::Arc;
 
-use fairlead_dispatch::{Event, JobKey, Millis};
-use fairlead_job::{Health, JobId, Stage};
+use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob};
 
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::{live_jobs::Sight, seen_versions::Noted},
-    lifecycle::{
-        attempt::count_used,
-        engine_facts::{engine_version, facts, running},
-        touch::touch,
-    },
+    lifecycle::changed::Changed,
+    lifecycle::{attempt::count_used, touch::touch},
 };
 
 /// How often a change is tried again when somebody else was faster.
 const CHANGE_TRIES_MAX: usize = 16;
-
-/// What a change came to.
-#[derive(Debug, Clone)]
-pub(crate) struct Changed {
-    /// The state before.
-    pub(crate) before: StoredJob,
-    /// The state after; the same when nothing had to change.
-    pub(crate) after: StoredJob,
-}
-
-impl Changed {
-    /// Whether anything was written.
-    pub(crate) fn is_change(&self) -> bool {
-        self.before.version != self.after.version
-    }
-
-    /// How the attempt that a testbox had ended by it, if it did.
-    pub(crate) fn attempt_ended(&self) -> Option<Health> {
-        let (before, after) = (&self.before.state, &self.after.state);
-        let health = if after.attempt > before.attempt {
-            after.attempts.last().map(|last| last.health)
-        } else {
-            after.stage.is_terminal().then_some(after.health)
-        };
-        health.filter(|_| before.stage.is_held())
-    }
-}
 
 impl Core {
     /// A job's state as the store has it now; while it cannot be read, as it was last known.
@@ -210,97 +178,9 @@ impl Core {
             })
         })
     }
-
-    /// Counts an attempt that this replica's own write ended.
-    fn count_end(&self, changed: &Changed) {
-        if let Some(health) = changed.attempt_ended() {
-            self.metrics.attempt_ended(health.cause());
-        }
-    }
-
-    /// What follows here from an acknowledged change of a state. What the engine is told depends on what it
-    /// knows, which may be older than what was changed.
-    pub(crate) fn changed(&self, changed: &Changed) {
-        let (before, after) = (&changed.before.state, &changed.after.state);
-        let id = after.job_id;
-        if self.seen.note(&changed.after, self.clock.now()) == Noted::Old {
-            // The answer to the write came late: what was seen since has had its effects.
-            self.changes.announce(id);
-            return;
-        }
-        let known = self.live.get(id).map(|live| live.stored);
-        let is_held = after.stage.is_held();
-        if is_held {
-            self.live.put(changed.after.clone(), self.sight());
-        } else {
-            self.live.remove(id);
-        }
-        let is_same = |known: &Arc<StoredJob>| known.state.claim_token == after.claim_token;
-        let stays = is_held && known.as_ref().is_some_and(is_same);
-        let waits = after.stage == Stage::Submit && after.ready;
-        if waits {
-            // Before its end: else its host gets another one while nobody knows that this one waits again.
-            self.engine
-                .tell(Event::JobsLearned(vec![facts(&changed.after)]));
-        }
-        if known.is_some() && !stays {
-            self.tell_ended(after);
-        }
-        if is_held && !stays {
-            self.engine
-                .tell(Event::JobHeld(Box::new(running(&changed.after))));
-        }
-        if after.stage == Stage::Submit && !waits {
-            self.dependants.add(after);
-            self.sequences.seen(after);
-        }
-        self.set_alarm(&changed.after);
-        if !waits && !is_held {
-            // Also one that was held: it may have waited in between, and have been read as it did.
-            let version = engine_version(changed.after.version);
-            self.engine.tell(Event::JobGone(JobKey(id.get()), version));
-            if known.is_none() && before.stage.is_held() {
-                self.charge_unseen(&changed.after);
-            }
-        }
-        self.changes.announce(id);
-        self.count_host_failure(changed);
-    }
-
-    fn tell_ended(&self, after: &JobState) {
-        let is_over = after.stage.is_terminal();
-        let at = if is_over {
-            self.on_own_clock(after.end_ms)
-        } else {
-            self.clock.now()
-        };
-        self.engine.tell(Event::JobEnded {
-            job: JobKey(after.job_id.get()),
-            ran: matches!(after.health, Health::Success | Health::Fail)
-                && after.stage == Stage::Finish,
-            at,
-        });
-    }
 }
 
-impl Core {
-    /// Now, for a job that is heard of.
-    pub(crate) fn sight(&self) -> Sight {
-        let now = self.clock.now();
-        Sight {
-            now,
-            stage_since: now,
-            ahead_ms: self.clock.ahead_ms(),
-        }
-    }
-
-    /// A time of a document, which perhaps another machine wrote, on this replica's own clock: never later
-    /// than now.
-    pub(crate) fn on_own_clock(&self, wall_ms: u64) -> Millis {
-        let ago = self.clock.wall_ms().saturating_sub(wall_ms);
-        Millis(self.clock.now().0.saturating_sub(ago))
-    }
-}
+impl Core {}
 
 #[cfg(test)]
 mod tests;

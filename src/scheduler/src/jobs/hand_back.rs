@@ -11,8 +11,8 @@ use serde_json::json;
 use crate::{
     base::{errors::Refusal, metrics::Returned},
     core::Core,
-    jobs::change::Changed,
     known::open_requests::KnownClaim,
+    lifecycle::changed::Changed,
     lifecycle::{
         attempt::{given_back, lost},
         touch::touched,

@@ -1,7 +1,10 @@
 //! The life of a job that a testbox has: each change of its state, reports, time limits, the end.
 
+pub(crate) mod alarms;
 pub(crate) mod change;
+pub(crate) mod effects;
 pub(crate) mod hand_back;
+pub(crate) mod host_failures;
 pub(crate) mod observe;
 pub(crate) mod reports;
 pub(crate) mod speaker;

@@ -12,9 +12,9 @@ use fairlead_store::JobState;
 use crate::{
     base::errors::{Refusal, excerpt},
     core::Core,
-    jobs::{change::Changed, speaker::Speaker},
+    jobs::speaker::Speaker,
     known::accounts::Who,
-    lifecycle::{attempt::attempt_over, touch::touched},
+    lifecycle::{attempt::attempt_over, changed::Changed, touch::touched},
 };
 
 /// Longest renewal, seconds: 30 days, as compass-ci has it.

@@ -117,6 +117,11 @@ fn overdue(state: &JobState, passed: Passed, now_ms: u64) -> JobState {
 }
 
 impl Core {
+    /// A job was told to stop: its host hears it now, if it waits.
+    pub(crate) fn tell_to_stop(&self, state: &JobState) {
+        self.waiters.hurry_host(&state.host, |_| true);
+    }
+
     /// Looks after a job of which something is due.
     pub(crate) async fn time_out(self: &Arc<Self>, id: JobId, claim_token: &str, passed: Passed) {
         let now_ms = self.clock.wall_ms();

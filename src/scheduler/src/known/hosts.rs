@@ -1,12 +1,12 @@
 //! Hosts as registered and as last heard.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use dashmap::DashMap;
 use fairlead_api::ErrorCode;
-use fairlead_dispatch::{About, Millis};
+use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
-use fairlead_store::{DocKind, JobStore, StoreError};
+use fairlead_store::{CountOf, DocKind, JobStore, StoreError};
 use serde_json::{Value, json};
 
 use crate::base::errors::{Refusal, excerpt};
@@ -127,6 +127,17 @@ pub(crate) fn group_of(name: &str) -> &str {
 pub(crate) struct Hosts(pub(crate) DashMap<String, Host>);
 
 impl Hosts {
+    /// What is counted: names that somebody invents are not, beyond a bound.
+    pub(crate) fn count_of(&self) -> CountOf {
+        // Sorted: replicas that know the same hosts ask the same, and the store counts once.
+        let mut keys = BTreeSet::new();
+        self.each(|name, host| keys.extend(host.keys(name)));
+        CountOf {
+            names_max: usize::try_from(NAMES_MAX).ok(),
+            host_keys: Some(keys.into_iter().collect()),
+        }
+    }
+
     /// Reads what is registered; what a host said here itself is newer.
     pub(crate) async fn load(&self, store: &dyn JobStore) -> Result<(), StoreError> {
         for doc in store.list_docs(DocKind::Host).await? {

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use fairlead_store::{StoredJob, Version};
+use fairlead_store::{JobState, StoredJob, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
@@ -155,5 +155,16 @@ impl Outbox {
         };
         let empty = next.jobs.is_empty() && next.queues.is_empty() && next.hosts.is_empty();
         (!empty).then_some(next)
+    }
+}
+
+/// A state that another replica told, as the store has it.
+pub(crate) fn stored(state: JobState, primary_term: u64, seq_no: u64) -> StoredJob {
+    StoredJob {
+        state,
+        version: Version {
+            primary_term,
+            seq_no,
+        },
     }
 }

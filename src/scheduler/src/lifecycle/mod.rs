@@ -3,6 +3,7 @@
 pub(crate) mod alarm;
 pub(crate) mod attempt;
 pub(crate) mod backoff;
+pub(crate) mod changed;
 pub(crate) mod cluster;
 pub(crate) mod engine_facts;
 pub(crate) mod fields;

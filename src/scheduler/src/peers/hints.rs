@@ -6,11 +6,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fairlead_api::ErrorCode;
-use fairlead_store::{JobState, StoredJob, Version, codec};
 
 use crate::{
-    base::errors::Refusal,
     core::Core,
     known::{
         outbox::{Message, Waiting},
@@ -76,62 +73,18 @@ impl Core {
         });
         futures_util::future::join_all(each).await;
     }
-
-    /// Refuses all but the lab's other replicas.
-    pub(crate) fn check_peer(&self, token: Option<&str>) -> Result<(), Refusal> {
-        if token.is_some_and(|token| self.sealer.is_peer_token(token)) {
-            return Ok(());
-        }
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            "hints are taken from replicas of this lab only",
-            "nothing else needs to call this",
-        ))
-    }
-
-    /// Takes in a message of another replica.
-    pub(crate) async fn take_hints(&self, token: Option<&str>, body: &[u8]) -> Result<(), Refusal> {
-        self.check_peer(token)?;
-        let bad = |error: &dyn std::fmt::Display| {
-            let hint = "replicas of versions next to each other understand each other";
-            Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
-        };
-        let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
-        self.replicas.heard(&message.from, self.clock.now());
-        self.tell_peers();
-        for job in message.jobs {
-            match codec::decode_text(job.state.get()) {
-                Ok(state) => self.observe_hinted(&stored(state, job.primary_term, job.seq_no)),
-                Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
-            }
-        }
-        for host in &message.hosts {
-            self.host_moved(host);
-        }
-        for queue in &message.queues {
-            self.reread_queue(queue).await?;
-        }
-        Ok(())
-    }
-}
-
-fn stored(state: JobState, primary_term: u64, seq_no: u64) -> StoredJob {
-    StoredJob {
-        state,
-        version: Version {
-            primary_term,
-            seq_no,
-        },
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known::outbox::stored;
     use crate::{
         known::outbox::{BATCH_MAX, Outbox, WAITING_MAX},
         testing::{core, state},
     };
+    use fairlead_api::ErrorCode;
+    use fairlead_store::StoredJob;
 
     fn job(n: u64) -> StoredJob {
         stored(state(n), 1, n)

@@ -2,4 +2,5 @@
 
 pub(crate) mod accounts;
 pub(crate) mod audit;
+pub(crate) mod policy;
 pub(crate) mod queues;

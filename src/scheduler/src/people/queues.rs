@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairlead_api::{ErrorCode, QueueChange, QueueView};
 use fairlead_dispatch::{Policy, QueuePolicy, labels};
-use fairlead_store::{DocKind, DocWrite, Expect, Version};
+use fairlead_store::{DocKind, DocWrite, Expect, StoreError, Version};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -71,6 +71,14 @@ fn check(change: &QueueChange) -> Result<(), Refusal> {
 }
 
 impl Core {
+    /// Reads the queues that are set anew, and tells the engine.
+    pub(crate) async fn reload_queues(&self) -> Result<(), StoreError> {
+        if self.queues.reload(self.store.as_ref()).await? {
+            self.tell_policy();
+        }
+        Ok(())
+    }
+
     /// Sets what is given of a queue's policy. It acts at once.
     pub(crate) async fn set_queue(
         &self,
@@ -184,7 +192,7 @@ impl Core {
     /// All queues: those with a policy and those with work.
     pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
         let mut waiting: BTreeMap<String, u64> = BTreeMap::new();
-        for (stored, jobs) in self.store.count(&self.count_of()).await?.queues {
+        for (stored, jobs) in self.store.count(&self.hosts.count_of()).await?.queues {
             // A queue's labels are its own.
             *waiting
                 .entry(labels::queue_of(&stored).to_owned())

@@ -13,9 +13,10 @@ use crate::{
     core::Core,
     known::{accounts::Credentials, outbox::SUBMITTED_MAX},
     lifecycle::{engine_facts::facts, wait_on::Condition},
+    placement::feasibility::Infeasible,
     submission::{
-        cluster_nodes::BuiltJobs, feasibility::Infeasible, idempotency::Keyed, intake::Item,
-        needs::link, refusals::could_never_run,
+        cluster_nodes::BuiltJobs, idempotency::Keyed, intake::Item, needs::link,
+        refusals::could_never_run,
     },
 };
 

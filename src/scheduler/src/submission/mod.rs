@@ -3,7 +3,6 @@
 pub(crate) mod build;
 pub(crate) mod cluster_nodes;
 pub(crate) mod create;
-pub(crate) mod feasibility;
 pub(crate) mod idempotency;
 pub(crate) mod intake;
 pub(crate) mod max_run;

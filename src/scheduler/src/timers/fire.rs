@@ -18,10 +18,11 @@ use tokio::sync::Semaphore;
 use crate::{
     base::{clock::utc_text, errors::Refusal},
     core::Core,
+    jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
     lifecycle::attempt::{cancelled, to_be_stopped},
     submission::needs::link,
-    waiting::alarms::{AHEAD_MS, TICK_MS},
+    waiting::alarms::TICK_MS,
 };
 
 /// How much later each replica looks at a timer than the one that comes before it, ms: a lost replica's timers

@@ -2,5 +2,8 @@
 
 pub(crate) mod clock_steps;
 pub(crate) mod drop_months;
+pub(crate) mod hints;
 pub(crate) mod key_check;
 pub(crate) mod keys;
+pub(crate) mod restore;
+pub(crate) mod rounds;

@@ -6,20 +6,24 @@ use fairlead_dispatch::{
     OVERTAKES_MAX, Reason,
 };
 use fairlead_job::{JobId, Stage, units::counted};
-use fairlead_store::{JobState, StoredJob};
+use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use crate::{
     base::{clock::utc_text, errors::Refusal},
     core::Core,
+    known::clusters::of,
     lifecycle::engine_facts::facts,
 };
+
+/// Missing peers that an explanation says more of than that they are missing.
+const EXPLAINED_MAX: usize = 4;
 
 /// Why a job waits, or where it is.
 pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, Refusal> {
     let job = core.job(id).await?;
     let state = &job.state;
     let timer = timer_of(core, id).await;
-    let peers = Box::pin(core.why_no_peers(state)).await;
+    let peers = Box::pin(why_no_peers(core, state)).await;
     if state.stage != Stage::Submit {
         return Ok(Explanation {
             reasons: peers.into_iter().chain(timer).collect(),
@@ -55,6 +59,51 @@ async fn timer_of(core: &Core, id: JobId) -> Option<String> {
     Some(format!(
         "it is the run of timer '{timer}' that was due at {due}"
     ))
+}
+
+/// What a job's explanation says of its peers: which of them are missing, and why.
+async fn why_no_peers(core: &Core, state: &JobState) -> Vec<String> {
+    let Some((_, jobs)) = of(state) else {
+        return Vec::new();
+    };
+    let place = state.cluster.as_ref();
+    let through = place.is_some_and(ClusterPlace::is_through);
+    if through || state.stage.is_terminal() {
+        return Vec::new();
+    }
+    let Ok(found) = core.store.get(&jobs).await else {
+        return Vec::new();
+    };
+    let mut words = Vec::new();
+    for (id, job) in jobs.iter().zip(found) {
+        if *id == state.job_id {
+            continue;
+        }
+        let is_detailed = words.len() < EXPLAINED_MAX;
+        words.push(match job {
+            None => format!("its peer {id} is not there yet"),
+            Some(job) => where_peer_is(core, &job, is_detailed).await,
+        });
+    }
+    words
+}
+
+async fn where_peer_is(core: &Core, job: &StoredJob, is_detailed: bool) -> String {
+    let peer = &job.state;
+    let roles = peer.cluster.as_ref().map_or("", |place| &place.roles);
+    let named = format!("its peer {} ({roles})", peer.job_id);
+    if peer.stage != Stage::Submit {
+        return format!("{named} is in stage {} on host {}", peer.stage, peer.host);
+    }
+    let why = if is_detailed {
+        why_it_waits(core, job).await.ok()
+    } else {
+        None
+    };
+    match why {
+        Some(why) => format!("{named} has no testbox: {why}"),
+        None => format!("{named} has no testbox"),
+    }
 }
 
 /// What keeps a job from being ready.

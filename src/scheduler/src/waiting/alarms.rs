@@ -7,16 +7,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_job::Stage;
 use fairlead_store::{StoreError, StoredJob};
 use futures_util::{StreamExt, stream};
 
-use crate::{core::Core, lifecycle::alarm::at_alarm};
+use crate::{
+    core::Core,
+    jobs::alarms::{AHEAD_MS, OTHERS_LATER_MS},
+    lifecycle::alarm::at_alarm,
+};
 
-/// How much later each replica looks at a job than the one that comes before it, ms.
-const OTHERS_LATER_MS: u64 = 2_000;
-/// How far ahead alarms are known, ms: more than two seconds between looks and a search that lags by another.
-pub(crate) const AHEAD_MS: u64 = 5_000;
 /// Alarms in one look.
 const LOOK_MAX: u32 = 10_000;
 /// How often the clock is looked at, ms.
@@ -25,25 +24,6 @@ pub(crate) const TICK_MS: u64 = 100;
 const ABREAST: usize = 256;
 
 impl Core {
-    /// A waiting job was written, told of or read: remembers its alarm, if it rings soon.
-    pub(crate) fn set_alarm(&self, stored: &StoredJob) {
-        let (state, now_ms) = (&stored.state, self.clock.wall_ms());
-        let soon = state.stage == Stage::Submit
-            && (1..now_ms.saturating_add(AHEAD_MS)).contains(&state.alarm_ms);
-        if !soon {
-            return;
-        }
-        let rank = self
-            .replicas
-            .rank(state.job_id, &self.run, self.clock.now());
-        let turn = u64::try_from(rank).unwrap_or(u64::MAX);
-        let at_ms = state
-            .alarm_ms
-            .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
-        self.alarms
-            .set(state.job_id, stored.version, at_ms, stored.clone());
-    }
-
     /// Asks the store for the alarms of the next seconds.
     pub(crate) async fn read_alarms(&self) -> Result<(), StoreError> {
         let before_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
@@ -86,6 +66,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_job::Stage;
     use std::collections::BTreeSet;
 
     use fairlead_job::{Backoff, Health};

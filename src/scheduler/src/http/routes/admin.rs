@@ -173,9 +173,9 @@ pub(super) async fn register_host(
     who.require_host(name)?;
     check_name("hostname", name)?;
     let body = request.read_object(BODY_MAX).await?;
-    let view = core.register_host(name, &body, &who).await?;
+    core.register_host(name, &body, &who).await?;
     core.audit(&who.name, "host.register", name, Value::Object(body));
-    Ok(ok(&view))
+    Ok(ok(&core.host_view(name, true).await?))
 }
 
 pub(super) async fn cordon(

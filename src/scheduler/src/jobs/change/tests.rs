@@ -10,6 +10,9 @@ use crate::{
     testing::{core, sight_at, state, store_job, until},
 };
 
+use fairlead_dispatch::{Event, Millis};
+use fairlead_job::{Health, Stage};
+
 use super::*;
 
 fn dispatched() -> JobState {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_api::{ErrorCode, Peer, PeersAnswer};
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{ClusterPlace, JobState, StoredJob};
+use fairlead_store::{ClusterPlace, JobState};
 
 use super::of;
 use crate::{
@@ -14,13 +14,10 @@ use crate::{
         reports::Report,
         speaker::{Speaker, no_token},
     },
-    views::explain::why_it_waits,
 };
 
 /// How long a request is held, less than anybody waits for an answer; the testbox asks again.
 const WAIT_MS: u64 = 8_000;
-/// Missing peers that an explanation says more of than that they are missing.
-const EXPLAINED_MAX: usize = 4;
 
 impl Core {
     /// Answers when all nodes of a job's cluster wait for each other, or after a while that they do not yet.
@@ -91,51 +88,6 @@ impl Core {
             ));
         }
         Ok(jobs)
-    }
-
-    /// What a job's explanation says of its peers: which of them are missing, and why.
-    pub(crate) async fn why_no_peers(&self, state: &JobState) -> Vec<String> {
-        let Some((_, jobs)) = of(state) else {
-            return Vec::new();
-        };
-        let place = state.cluster.as_ref();
-        let through = place.is_some_and(ClusterPlace::is_through);
-        if through || state.stage.is_terminal() {
-            return Vec::new();
-        }
-        let Ok(found) = self.store.get(&jobs).await else {
-            return Vec::new();
-        };
-        let mut words = Vec::new();
-        for (id, job) in jobs.iter().zip(found) {
-            if *id == state.job_id {
-                continue;
-            }
-            let is_detailed = words.len() < EXPLAINED_MAX;
-            words.push(match job {
-                None => format!("its peer {id} is not there yet"),
-                Some(job) => self.where_peer_is(&job, is_detailed).await,
-            });
-        }
-        words
-    }
-
-    async fn where_peer_is(&self, job: &StoredJob, is_detailed: bool) -> String {
-        let peer = &job.state;
-        let roles = peer.cluster.as_ref().map_or("", |place| &place.roles);
-        let named = format!("its peer {} ({roles})", peer.job_id);
-        if peer.stage != Stage::Submit {
-            return format!("{named} is in stage {} on host {}", peer.stage, peer.host);
-        }
-        let why = if is_detailed {
-            why_it_waits(self, job).await.ok()
-        } else {
-            None
-        };
-        match why {
-            Some(why) => format!("{named} has no testbox: {why}"),
-            None => format!("{named} has no testbox"),
-        }
     }
 }
 

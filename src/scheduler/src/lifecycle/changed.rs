@@ -1,0 +1,31 @@
+//! A change of a job: its stored state before and after.
+
+use fairlead_job::Health;
+use fairlead_store::StoredJob;
+
+/// What a change came to.
+#[derive(Debug, Clone)]
+pub(crate) struct Changed {
+    /// The state before.
+    pub(crate) before: StoredJob,
+    /// The state after; the same when nothing had to change.
+    pub(crate) after: StoredJob,
+}
+
+impl Changed {
+    /// Whether anything was written.
+    pub(crate) fn is_change(&self) -> bool {
+        self.before.version != self.after.version
+    }
+
+    /// How the attempt that a testbox had ended by it, if it did.
+    pub(crate) fn attempt_ended(&self) -> Option<Health> {
+        let (before, after) = (&self.before.state, &self.after.state);
+        let health = if after.attempt > before.attempt {
+            after.attempts.last().map(|last| last.health)
+        } else {
+            after.stage.is_terminal().then_some(after.health)
+        };
+        health.filter(|_| before.stage.is_held())
+    }
+}

@@ -1,0 +1,4 @@
+//! Where a job may run: known hosts, cordons and reservations, read together.
+
+pub(crate) mod feasibility;
+pub(crate) mod reserved;

@@ -1,0 +1,92 @@
+//! Reads at start what the store knows, and compares later what testboxes hold.
+
+use std::collections::BTreeSet;
+
+use fairlead_dispatch::Event;
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{Search, SearchOrder, StoreError, StoredJob};
+
+use crate::{
+    core::Core,
+    jobs::{observe::Positions, time_limits::stage_began_ms},
+    known::live_jobs::Sight,
+    lifecycle::{engine_facts::running, stages::HELD},
+};
+
+/// Page of the searches at start.
+const PAGE: u32 = 1_000;
+
+impl Core {
+    /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
+    /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
+    pub(crate) async fn restore(&self) -> Result<Positions, StoreError> {
+        self.store.refresh().await?;
+        // Before anything is read, so that nothing falls in between.
+        let mark = self.store.change_mark().await?;
+        self.reload_queues().await?;
+        self.accounts.reload(self.store.as_ref()).await?;
+        self.hosts.load(self.store.as_ref()).await?;
+        self.reload_closures().await?;
+        self.reload_reservations().await?;
+        for job in self.search_all(held_jobs()).await? {
+            self.engine.tell(Event::JobHeld(Box::new(running(&job))));
+            let stage_since = self.on_own_clock(stage_began_ms(&job.state));
+            let sight = Sight {
+                stage_since,
+                ..self.sight()
+            };
+            self.live.put(job, sight);
+        }
+        let unready = Search {
+            stages: vec![Stage::Submit],
+            ready: Some(false),
+            ..Search::default()
+        };
+        for job in self.search_all(unready).await? {
+            self.dependants.add(&job.state);
+            self.sequences.seen(&job.state);
+        }
+        self.sum_up_hours().await?;
+        self.count().await?;
+        tracing::info!(held = self.live.len(), "restored what runs");
+        Ok(Positions::at(&mark))
+    }
+
+    async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {
+        search.order = SearchOrder::OldestFirst;
+        search.limit = PAGE;
+        let mut found = Vec::new();
+        loop {
+            let page = self.store.search(&search).await?;
+            search.after = page.jobs.last().map(|job| job.state.job_id);
+            found.extend(page.jobs);
+            if !page.more || search.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Compares what is thought to be held with what is: whatever was missed, or seen and never came to be, is
+    /// found here.
+    pub(crate) async fn compare_held(&self) -> Result<(), StoreError> {
+        let before: BTreeSet<JobId> = self.live.ids();
+        let held = self.search_all(held_jobs()).await?;
+        for job in &held {
+            self.observe(job);
+        }
+        let found: BTreeSet<JobId> = held.iter().map(|job| job.state.job_id).collect();
+        let missing: Vec<JobId> = before.difference(&found).copied().collect();
+        if !missing.is_empty() {
+            let stored = self.store.get(&missing).await?;
+            stored.iter().flatten().for_each(|job| self.observe(job));
+        }
+        Ok(())
+    }
+}
+
+fn held_jobs() -> Search {
+    Search {
+        stages: HELD.to_vec(),
+        ..Search::default()
+    }
+}

@@ -1,0 +1,282 @@
+//! The chores of each second: a table says which chore runs in which rounds.
+//!
+//! Chores are independent: one that fails is logged, counted and tried again in the next round, and the others run.
+//! Only when the store cannot be reached does the round end, since each further chore would wait in vain; what was due
+//! stays due. `GET /metrics` shows time and failures of each chore.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use fairlead_store::StoreError;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    dispatching::store_reads::{CountPace, until_look_ms},
+    jobs::observe::Positions,
+};
+
+/// What is done for the replica's knowledge of the lab, in the order of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Chore {
+    /// Reads what other replicas wrote.
+    Changes,
+    /// Reads changes a second time: what was written so long ago is acknowledged or gone.
+    ChangesAgain,
+    /// Settles what the store seems to have lost.
+    VanishedWrites,
+    /// Reads the alarms of the next seconds.
+    Alarms,
+    /// Reads the timers of the next seconds.
+    Timers,
+    /// Closes hosts that became suspect.
+    Suspects,
+    /// Counts the waiting jobs by account, queue and host.
+    Counts,
+    /// Reads queues.
+    Queues,
+    /// Reads accounts.
+    Accounts,
+    /// Reads closed hosts.
+    Cordons,
+    /// Makes health checks of suspect hosts.
+    HealthChecks,
+    /// Reads reserved hosts.
+    Reservations,
+    /// Sums up hours of testboxes.
+    Hours,
+    /// Reads hosts.
+    Hosts,
+    /// Reads the lab's keys: several times before a new one acts.
+    Keys,
+    /// Compares the held jobs with the store's.
+    Held,
+    /// Looks at jobs that wait for others.
+    Dependants,
+    /// Looks at sequences.
+    Sequences,
+    /// Looks at clusters.
+    Clusters,
+    /// Forgets old idempotency keys.
+    OldKeys,
+    /// Forgets old sequences.
+    OldSequences,
+}
+
+/// A chore, its name in logs and metrics, its period in rounds, and in which round of a period it runs.
+const CHORES: &[(Chore, &str, u64, u64)] = &[
+    (Chore::Changes, "changes", 1, 0),
+    (Chore::ChangesAgain, "changes_again", 10, 0),
+    (Chore::VanishedWrites, "vanished_writes", 1, 0),
+    (Chore::Alarms, "alarms", 2, 1),
+    (Chore::Timers, "timers", 2, 1),
+    (Chore::Suspects, "suspects", 1, 0),
+    (Chore::Counts, "counts", 1, 0),
+    (Chore::Queues, "queues", 1, 0),
+    (Chore::Accounts, "accounts", 2, 0),
+    (Chore::Cordons, "cordons", 2, 0),
+    (Chore::HealthChecks, "health_checks", 2, 0),
+    (Chore::Reservations, "reservations", 2, 0),
+    (Chore::Hours, "hours", 5, 0),
+    (Chore::Hosts, "hosts", 10, 0),
+    (Chore::Keys, "keys", 10, 0),
+    (Chore::Held, "held", 10, 0),
+    (Chore::Dependants, "dependants", 10, 0),
+    (Chore::Sequences, "sequences", 10, 0),
+    (Chore::Clusters, "clusters", 10, 0),
+    (Chore::OldKeys, "old_keys", 3_600, 0),
+    (Chore::OldSequences, "old_sequences", 3_600, 0),
+];
+
+/// Why a chore was not done.
+#[derive(Debug, thiserror::Error)]
+enum ChoreError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{}", .0.body.message)]
+    Refused(Refusal),
+}
+
+impl ChoreError {
+    /// Whether the other chores would fail, too.
+    fn is_outage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unavailable { .. }))
+    }
+}
+
+/// The rounds of one replica.
+#[derive(Debug)]
+struct Rounds {
+    round: u64,
+    /// Chores that failed, or that an outage put off.
+    owed: BTreeSet<Chore>,
+    at: Positions,
+    pace: CountPace,
+    /// Changes were missed: counts are made anew.
+    missed: bool,
+}
+
+impl Core {
+    /// Does the chores of each second, until the replica stops.
+    pub(crate) async fn keep_in_sync(self: Arc<Self>, at: Positions) {
+        let mut rounds = Rounds::from(at);
+        loop {
+            // All replicas at the same time: what several ask for at once the store works out once. From beginning to
+            // beginning: a round that takes long does not put off the next one.
+            let wait_ms = until_look_ms(self.clock.wall_ms());
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.clock.sleep(Duration::from_millis(wait_ms)) => {}
+            }
+            rounds.next(&self).await;
+        }
+    }
+}
+
+impl Rounds {
+    /// The first round begins where the replica's start read changes.
+    fn from(at: Positions) -> Self {
+        Self {
+            round: 0,
+            owed: BTreeSet::new(),
+            at,
+            pace: CountPace::default(),
+            missed: false,
+        }
+    }
+
+    /// One round: each chore that is due or owed.
+    async fn next(&mut self, core: &Arc<Core>) {
+        self.round = self.round.wrapping_add(1);
+        let began_wall_ms = core.clock.wall_ms();
+        let mut is_cut_off = false;
+        for &(chore, name, every, at) in CHORES {
+            let is_due = self.round % every == at || self.owed.contains(&chore);
+            if !is_due {
+                continue;
+            }
+            if is_cut_off {
+                self.owed.insert(chore);
+                continue;
+            }
+            let began = core.clock.now();
+            let outcome = self.run(chore, core, began_wall_ms).await;
+            let took_ms = core.clock.now().0.saturating_sub(began.0);
+            core.metrics.chore_ended(name, took_ms, outcome.is_ok());
+            match outcome {
+                Ok(()) => {
+                    self.owed.remove(&chore);
+                }
+                Err(error) => {
+                    tracing::warn!(chore = name, %error, "a chore failed; it runs again in a second");
+                    self.owed.insert(chore);
+                    is_cut_off = error.is_outage();
+                }
+            }
+        }
+    }
+
+    /// One chore. `began_wall_ms`: when the round began, by a clock that the replicas share.
+    async fn run(
+        &mut self,
+        chore: Chore,
+        core: &Arc<Core>,
+        began_wall_ms: u64,
+    ) -> Result<(), ChoreError> {
+        let store = core.store.as_ref();
+        match chore {
+            Chore::Changes => self.missed |= core.catch_up(&mut self.at).await?,
+            Chore::ChangesAgain => core.catch_up_again(&mut self.at).await?,
+            Chore::VanishedWrites => core.settle_doubts().await?,
+            Chore::Alarms => core.read_alarms().await?,
+            Chore::Timers => core.read_timers().await?,
+            Chore::Suspects => core.put_suspects_aside().await,
+            Chore::Counts => self.count(core, began_wall_ms).await?,
+            Chore::Queues => core.reload_queues().await?,
+            Chore::Accounts => core.accounts.reload(store).await?,
+            Chore::Cordons => core.reload_closures().await?,
+            Chore::HealthChecks => core.check_suspects().await?,
+            Chore::Reservations => core.reload_reservations().await?,
+            Chore::Hours => core.sum_up_hours().await?,
+            Chore::Hosts => core.hosts.load(store).await?,
+            Chore::Keys => core.sealer.reload(store).await?,
+            Chore::Held => core.compare_held().await?,
+            Chore::Dependants => core.sweep_dependants().await,
+            Chore::Sequences => core.sweep_sequences().await,
+            Chore::Clusters => core.sweep_clusters().await,
+            Chore::OldKeys => core.sweep_submits().await?,
+            Chore::OldSequences => {
+                core.forget_sequences().await.map_err(ChoreError::Refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn count(&mut self, core: &Core, wall_ms: u64) -> Result<(), StoreError> {
+        if !self.missed && !self.pace.is_due(wall_ms) {
+            return Ok(());
+        }
+        let began = core.clock.now();
+        core.count().await?;
+        self.missed = false;
+        self.pace
+            .took(core.clock.now().0.saturating_sub(began.0), wall_ms);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_fault_store::{Fault, FaultStore, On, Step};
+
+    use super::*;
+    use crate::{
+        Clock, Config,
+        testing::{core_over, embedded},
+    };
+
+    /// The chores that are owed after a round whose first search meets a fault, and after the next round.
+    async fn owed_after(fault: Fault) -> [BTreeSet<Chore>; 2] {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let mut rounds = Rounds::from(core.restore().await.unwrap());
+        store.then(Step {
+            on: On::Search,
+            fault,
+            times: 1,
+        });
+        rounds.next(&core).await;
+        assert_eq!(store.left(), []);
+        let first = rounds.owed.clone();
+        rounds.next(&core).await;
+        [first, rounds.owed]
+    }
+
+    #[tokio::test]
+    async fn a_chore_that_fails_stops_no_other_and_runs_again() {
+        let [first, second] = owed_after(Fault::Refused).await;
+        assert_eq!(first.len(), 1, "{first:?}");
+        assert!(!first.contains(&Chore::Queues), "it came later: {first:?}");
+        assert!(second.is_empty(), "{second:?}");
+    }
+
+    #[tokio::test]
+    async fn an_outage_puts_off_what_is_due() {
+        let [first, second] = owed_after(Fault::Unavailable).await;
+        assert!(first.contains(&Chore::Queues), "{first:?}");
+        assert!(!first.contains(&Chore::Accounts), "not due: {first:?}");
+        assert!(second.is_empty(), "{second:?}");
+    }
+
+    #[test]
+    fn each_chore_is_in_the_table_once() {
+        let chores: BTreeSet<Chore> = CHORES.iter().map(|(chore, ..)| *chore).collect();
+        let names: BTreeSet<&str> = CHORES.iter().map(|(_, name, ..)| *name).collect();
+        assert_eq!(chores.len(), CHORES.len());
+        assert_eq!(names.len(), CHORES.len());
+        assert!(chores.contains(&Chore::OldSequences));
+        assert!(CHORES.iter().all(|(_, _, every, at)| at < every));
+    }
+}

@@ -1,0 +1,338 @@
+//! Reads who imports whom out of the sources of a crate, as text: `use` trees and paths that begin with `crate`,
+//! `super` or `self`; in the scheduler also calls of methods of `Core`, which lie in the files of the flows: a call is
+//! an arrow to the file that defines the method. Code for tests and comments do not count. What a crate exports at its
+//! root stands for the module that it comes from.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use crate::settings;
+
+/// The modules of a crate by path (`hosts/fence`), each with those that it imports.
+pub type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// The code of each module, without comments and tests.
+pub fn modules(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            let relative = path.strip_prefix(folder).expect("below it");
+            let name = relative.with_extension("");
+            let name = name.to_str().expect("a plain name");
+            let name = name.strip_suffix("/mod").unwrap_or(name);
+            let is_test = name
+                .split('/')
+                .any(|part| ["tests", "testing", "bin"].contains(&part));
+            if is_test {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                found.insert(name.to_owned(), code_of(&text));
+            }
+        }
+    }
+    found
+}
+
+/// What is compiled outside of tests: rustfmt puts an attribute on the line before what it is for, and unit tests last.
+fn code_of(text: &str) -> String {
+    let mut lines = text.lines().peekable();
+    let mut code = Vec::new();
+    while let Some(line) = lines.next() {
+        if line == "#[cfg(test)]" {
+            let next = lines.next().unwrap_or_default();
+            if next.starts_with("mod ") && next.ends_with('{') {
+                break;
+            }
+            continue;
+        }
+        let line = line.split("//").next().unwrap_or_default();
+        code.push(line);
+    }
+    code.join("\n")
+}
+
+/// Reads the paths of a `use` tree, or one path: `a::{b, c::D}` are `a::b` and `a::c::D`.
+struct Tree<'t> {
+    rest: &'t str,
+    paths: Vec<Vec<String>>,
+}
+
+impl<'t> Tree<'t> {
+    fn read(text: &'t str) -> Vec<Vec<String>> {
+        let mut tree = Self {
+            rest: text,
+            paths: Vec::new(),
+        };
+        tree.path(&mut Vec::new());
+        tree.paths
+    }
+
+    fn path(&mut self, before: &mut Vec<String>) {
+        let begun = before.len();
+        loop {
+            self.rest = self.rest.trim_start();
+            if let Some(rest) = self.rest.strip_prefix('{') {
+                self.rest = rest;
+                self.branches(before);
+                break;
+            }
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
+            let (word, rest) = self.rest.split_at(end);
+            before.push(word.to_owned());
+            self.rest = rest;
+            match rest.strip_prefix("::") {
+                Some(rest) if rest.starts_with(|c: char| is_word(c) || c == '{') => {
+                    self.rest = rest;
+                }
+                _ => {
+                    self.paths.push(before.clone());
+                    break;
+                }
+            }
+        }
+        before.truncate(begun);
+    }
+
+    fn branches(&mut self, before: &mut Vec<String>) {
+        loop {
+            self.rest = self.rest.trim_start();
+            if let Some(rest) = self.rest.strip_prefix('}') {
+                self.rest = rest;
+                return;
+            }
+            self.path(before);
+            // `as NAME`, and the comma.
+            let end = self.rest.find([',', '}']).unwrap_or(self.rest.len());
+            let rest = self.rest.split_at(end).1;
+            self.rest = rest.strip_prefix(',').unwrap_or(rest);
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// All paths from the crate's root that a module names.
+fn named(module: &str, code: &str, children: &BTreeSet<&str>) -> Vec<Vec<String>> {
+    let own: Vec<String> = module.split('/').map(str::to_owned).collect();
+    let own = if module == "lib" || module == "main" {
+        Vec::new()
+    } else {
+        own
+    };
+    let mut all = Vec::new();
+    let bytes = code.as_bytes();
+    let begins = |at: usize| {
+        at == 0
+            || bytes
+                .get(at - 1)
+                .is_some_and(|b| !b.is_ascii_alphanumeric() && !b"_:$".contains(b))
+    };
+    for (root, up) in [("crate::", None), ("super::", Some(1)), ("self::", Some(0))] {
+        for (at, _) in code.match_indices(root).filter(|(at, _)| begins(*at)) {
+            for path in Tree::read(code.get(at + root.len()..).unwrap_or_default()) {
+                let mut base = match up {
+                    None => Vec::new(),
+                    Some(up) => own[..own.len().saturating_sub(up)].to_vec(),
+                };
+                let mut path = path.as_slice();
+                while let [first, rest @ ..] = path
+                    && first == "super"
+                {
+                    base.pop();
+                    path = rest;
+                }
+                base.extend(path.iter().cloned());
+                all.push(base);
+            }
+        }
+    }
+    for child in children {
+        for (at, _) in code
+            .match_indices(&format!("{child}::"))
+            .filter(|(at, _)| begins(*at))
+        {
+            for path in Tree::read(code.get(at..).unwrap_or_default()) {
+                let mut base = own.clone();
+                base.extend(path);
+                all.push(base);
+            }
+        }
+    }
+    all
+}
+
+/// Who imports whom.
+pub fn imports(folder: &Path) -> Imports {
+    let modules = modules(folder);
+    let root = if modules.contains_key("lib") {
+        "lib"
+    } else {
+        "main"
+    };
+    let children_of = |module: &str| -> BTreeSet<&str> {
+        let prefix = if module == root {
+            String::new()
+        } else {
+            format!("{module}/")
+        };
+        let below = modules.keys().filter_map(|name| name.strip_prefix(&prefix));
+        below
+            .filter(|name| !name.contains('/') && *name != root)
+            .collect()
+    };
+    let resolve = |path: &[String]| {
+        let mut length = path.len();
+        while length > 0 {
+            let name = path[..length].join("/");
+            if modules.contains_key(&name) {
+                return Some(name);
+            }
+            length -= 1;
+        }
+        None
+    };
+    // What the root exports stands for where it comes from.
+    let mut exported = BTreeMap::new();
+    for path in named(root, &modules[root], &children_of(root)) {
+        if let (Some(module), Some(last)) = (resolve(&path), path.last()) {
+            exported.insert(last.clone(), module);
+        }
+    }
+    let mut all = Imports::new();
+    for (module, code) in &modules {
+        if module == root {
+            continue;
+        }
+        let known = all.entry(module.clone()).or_default();
+        for path in named(module, code, &children_of(module)) {
+            let at_root = path.first().and_then(|first| exported.get(first));
+            let to = resolve(&path).or_else(|| at_root.cloned());
+            known.extend(to.filter(|to| to != module && to != root));
+        }
+    }
+    all
+}
+
+/// Blocks of methods of `Core`: where each begins and ends in the code.
+fn blocks_of_core(code: &str) -> Vec<(usize, usize)> {
+    let begins = code.match_indices("impl Core {\n");
+    begins
+        .filter(|(at, _)| *at == 0 || code[..*at].ends_with('\n'))
+        .map(|(at, _)| {
+            let end = code[at..].find("\n}").map_or(code.len(), |end| at + end);
+            (at, end)
+        })
+        .collect()
+}
+
+/// The module that defines each method of `Core`: names are unique, since all are of one type.
+pub fn methods_of_core(modules: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut methods = BTreeMap::new();
+    for (module, code) in modules {
+        for (begin, end) in blocks_of_core(code) {
+            for line in code[begin..end].lines() {
+                // Methods are indented once.
+                let Some(line) = line.strip_prefix("    ").filter(|it| !it.starts_with(' ')) else {
+                    continue;
+                };
+                let Some((_, name)) = line.split_once("fn ") else {
+                    continue;
+                };
+                let end = name.find(['(', '<']).unwrap_or(name.len());
+                methods.insert(name[..end].to_owned(), module.clone());
+            }
+        }
+    }
+    methods
+}
+
+/// Which modules define the methods of `Core` that a module calls: `core.name(`, `Core::name`, and in methods of `Core`
+/// `self.name(`.
+pub fn calls_of_core(code: &str, methods: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let blocks = blocks_of_core(code);
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut called = BTreeSet::new();
+    for (at, dot) in code.match_indices(['.', ':']) {
+        let rest = &code[at + dot.len()..];
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let Some(module) = methods.get(&rest[..end]) else {
+            continue;
+        };
+        let before = code[..at].trim_end();
+        let word = before.trim_end_matches(':');
+        let begin = word.rfind(|c| !is_word(c)).map_or(0, |at| at + 1);
+        let of_core = match &word[begin..] {
+            "core" => dot == "." && rest[end..].starts_with('('),
+            "Core" => dot == ":",
+            "self" if !rest[end..].starts_with('(') => false,
+            "self" | "Self" => blocks
+                .iter()
+                .any(|(begin, end)| (begin..end).contains(&&at)),
+            // `Arc::clone(&core).name()` and the like.
+            _ => before.ends_with("clone(&core)") || before.ends_with("clone(self)"),
+        };
+        if of_core {
+            called.insert(module.clone());
+        }
+    }
+    called
+}
+
+/// Imports of the scheduler, and calls of methods of `Core`.
+pub fn scheduler() -> Imports {
+    let folder = settings::project().join("src/scheduler/src");
+    let modules = modules(&folder);
+    let methods = methods_of_core(&modules);
+    let mut all = imports(&folder);
+    for (module, code) in &modules {
+        // The crate's root is no room.
+        if let Some(known) = all.get_mut(module) {
+            let called = calls_of_core(code, &methods);
+            known.extend(called.into_iter().filter(|to| to != module));
+        }
+    }
+    all
+}
+
+/// Everything that a module reaches by imports.
+fn reached(imports: &Imports, from: &str) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![from.to_owned()];
+    while let Some(module) = next.pop() {
+        for to in imports.get(&module).into_iter().flatten() {
+            if seen.insert(to.clone()) {
+                next.push(to.clone());
+            }
+        }
+    }
+    seen
+}
+
+/// Sets of modules that reach each other.
+pub fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
+    let reach: BTreeMap<&String, BTreeSet<String>> = imports
+        .keys()
+        .map(|module| (module, reached(imports, module)))
+        .collect();
+    let own = reach
+        .iter()
+        .filter(|(module, reach)| reach.contains(**module));
+    own.map(|(module, all)| {
+        let both = all.iter().filter(|other| reach[other].contains(*module));
+        both.cloned().collect()
+    })
+    .collect()
+}
