@@ -162,30 +162,6 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// Circles that are still to be cut, by crate: the modules of each, sorted.
 const CIRCLES: &[(&str, &[&[&str]])] = &[
     (
-        "src/job/src",
-        &[
-            &[
-                "fields", "place", "plan", "retry", "shutdown", "stage", "when",
-            ],
-            &[
-                "file",
-                "file/error",
-                "file/eval",
-                "file/expand",
-                "file/lexer",
-                "file/load",
-                "file/mask",
-                "file/matrix",
-                "file/merge",
-                "file/setting",
-                "file/shapes",
-                "file/template",
-                "file/tree",
-                "file/yaml",
-            ],
-        ],
-    ),
-    (
         "src/dispatch/src",
         &[
             &[

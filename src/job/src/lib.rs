@@ -13,10 +13,13 @@ mod near;
 pub mod params;
 mod place;
 pub mod plan;
+mod plan_error;
 mod retry;
 pub mod schedule;
 mod shutdown;
+mod site;
 pub mod stage;
+mod tbox_type;
 pub mod units;
 mod when;
 
@@ -29,11 +32,14 @@ pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use misspelt::{Misspelt, misspelt};
 pub use near::nearest;
 pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, varying};
-pub use plan::{JobPlan, PlanError, SiteDefaults, TboxType, max_run};
+pub use plan::{JobPlan, max_run};
+pub use plan_error::PlanError;
 pub use retry::{Backoff, Cause, Retry};
 pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use shutdown::OnShutdown;
+pub use site::SiteDefaults;
 pub use stage::{DataReadiness, Health, Stage};
+pub use tbox_type::TboxType;
 pub use when::When;
 
 /// A job as its author wrote it: flat JSON, in the order of the file. It never changes after submit.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    OnShutdown, Retry, Spec, Stage, When,
+    OnShutdown, PlanError, Retry, SiteDefaults, Spec, Stage, TboxType, When,
     fields::{
         CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present, refuse,
         whole, yes,
@@ -29,73 +29,6 @@ pub fn max_run(spec: &Spec) -> Result<Option<u64>, PlanError> {
         .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
         .transpose()?;
     Ok(most.and_then(|most| u64::try_from(most).ok()))
-}
-
-/// What kind of testbox runs a job.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum TboxType {
-    /// The host itself, one job at a time.
-    Hw,
-    /// A virtual machine on a host.
-    Vm,
-    /// A container on a host: what a site assumes that says nothing.
-    #[default]
-    Dc,
-}
-
-impl TboxType {
-    /// The word on the wire and in host keys.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hw => "hw",
-            Self::Vm => "vm",
-            Self::Dc => "dc",
-        }
-    }
-}
-
-/// What a site assumes when a job does not say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SiteDefaults {
-    /// `testbox` of jobs that name none. Default `dc`.
-    pub testbox: String,
-    /// `arch` of jobs for "any" testbox that name none, for example `x86_64`. Default: this build's.
-    pub arch: String,
-    /// Memory of a vm or dc job that names none, in MB. Default 1024.
-    pub memory_mb: u32,
-    /// Time limit of a job that names none, in seconds. Default 3600.
-    pub timeout_s: u64,
-    /// Limits of other stages than running, in seconds. Default: compass-ci's own, see
-    /// [`Stage::default_timeout_s`].
-    pub stage_limits_s: BTreeMap<Stage, u64>,
-    /// How long a job that names no `queue_timeout` may wait for a testbox, in seconds. Default 0: for ever.
-    pub queue_timeout_s: u64,
-}
-
-impl Default for SiteDefaults {
-    fn default() -> Self {
-        Self {
-            testbox: "dc".to_owned(),
-            arch: std::env::consts::ARCH.to_owned(),
-            memory_mb: 1024,
-            timeout_s: 3600,
-            stage_limits_s: BTreeMap::new(),
-            queue_timeout_s: 0,
-        }
-    }
 }
 
 /// The typed view of one spec: all that matching, charging, limits and people's searches use.
@@ -153,18 +86,6 @@ pub struct JobPlan {
 
 /// How long a running job may say nothing: its testbox stops it then.
 pub const SILENCE_TIMEOUT: &str = "silence_timeout";
-
-/// Why a spec cannot become a job. Never retryable: the job itself must change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct PlanError {
-    /// The field at fault, as the author wrote it.
-    pub field: String,
-    /// What is wrong, with the value and what was expected.
-    pub problem: String,
-    /// What to do about it.
-    pub hint: String,
-}
 
 /// Bounds of `priority`.
 pub const PRIORITY_MAX: i16 = 100;

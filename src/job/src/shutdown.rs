@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use crate::{
-    Spec,
+    PlanError, Spec,
     fields::{present, refuse},
-    plan::PlanError,
     units::shown,
 };
 

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::TboxType;
+
 /// The text is not one of the words of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {axis} '{value}' (one of: {known})")]
@@ -135,13 +137,13 @@ impl Stage {
 
     /// How long an attempt may stay in this stage unless the job or the site says otherwise, in
     /// seconds; `None` where there is no limit of the stage's own (compass-ci's defaults).
-    pub fn default_timeout_s(self, tbox_type: crate::TboxType) -> Option<u64> {
+    pub fn default_timeout_s(self, tbox_type: TboxType) -> Option<u64> {
         match self {
             Self::Dispatch => Some(3600),
             Self::Boot => Some(match tbox_type {
-                crate::TboxType::Hw => 1200,
-                crate::TboxType::Vm => 600,
-                crate::TboxType::Dc => 180,
+                TboxType::Hw => 1200,
+                TboxType::Vm => 600,
+                TboxType::Dc => 180,
             }),
             Self::Setup => Some(600),
             Self::WaitPeer => Some(7200),

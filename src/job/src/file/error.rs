@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tree::At;
+use super::at::At;
 
 /// Characters of a source line that a snippet shows.
 const SNIPPET_CHARS_MAX: usize = 120;

@@ -5,9 +5,9 @@ use std::{borrow::Cow, collections::BTreeSet};
 use serde_json::{Map, Value};
 
 use super::{
+    at::At,
     limits::{TEMPLATE_OPERAND_BYTES_MAX, TEMPLATE_RESULT_BYTES_MAX},
     template::{Expr, Piece, Template},
-    tree::At,
 };
 
 /// What a template is computed against.

@@ -9,17 +9,18 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    error::Files,
+    at::At,
+    error::{Files, JobFileError},
     limits::{EXPANDED_BYTES_MAX, JOBS_MAX},
     load::{Document, Loader},
     matrix::{Counter, Made, Matrix, Size},
     merge,
     setting::{Meaning, Setting},
     source::Source,
-    tree::{At, Entry, Key, Kind},
+    tree::{Entry, Key, Kind},
 };
 use crate::{
-    JobFileError, Misspelt, Spec,
+    Misspelt, Spec,
     misspelt::{Holds, meant},
 };
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{scalar, tree::At};
+use super::{at::At, scalar};
 
 /// One word.
 #[derive(Debug, Clone, PartialEq)]

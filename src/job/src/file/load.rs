@@ -10,16 +10,16 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    error::{Files, not_utf8, printable},
+    at::At,
+    error::{Files, JobFileError, not_utf8, printable},
     limits::{
         DOCUMENTS_MAX, FILES_MAX, INCLUDE_DEPTH_MAX, KEYS_COPIED_MAX, KEYS_MAX, SEARCH_FOLDERS_MAX,
     },
     merge,
     source::Source,
-    tree::{At, Entry, Kind, Node},
+    tree::{Entry, Kind, Node},
     yaml,
 };
-use crate::JobFileError;
 
 /// A document with all that it includes, and where it begins.
 #[derive(Debug, Clone)]

@@ -7,8 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{error::Files, limits::TEMPLATE_BYTES_MAX, tree::At};
-use crate::JobFileError;
+use super::{
+    at::At,
+    error::{Files, JobFileError},
+    limits::TEMPLATE_BYTES_MAX,
+};
 
 /// The text for the YAML parser, and what was hidden: (line, column) to the raw text with its braces.
 #[derive(Debug)]

@@ -8,14 +8,15 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
-    error::Files,
+    at::At,
+    error::{Files, JobFileError},
     eval::Scope,
     limits::{NESTING_MAX, VISITS_MAX},
     load::Document,
     template::Template,
-    tree::{At, Entry, Kind, Node},
+    tree::{Entry, Kind, Node},
 };
-use crate::{JobFileError, Spec};
+use crate::Spec;
 
 /// Top-level keys whose lists stay lists; all others expand.
 const KEPT: [&str; 11] = [

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    error::Files,
+    at::At,
+    error::{Files, JobFileError},
     limits::PATH_SEGMENTS_MAX,
-    tree::{At, Entry, Key, Kind, Node, Zip},
+    tree::{Entry, Key, Kind, Node, Zip},
 };
-use crate::JobFileError;
 
 /// Puts every entry of `over` over `under`: whole values first, then dotted keys, which set one path.
 pub(crate) fn put_all(

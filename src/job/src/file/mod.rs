@@ -7,6 +7,7 @@
 //! Nothing here recurses deeper than [`limits::NESTING_MAX`], and what a file would unfold to is
 //! counted before memory is spent on it: any bytes may be given.
 
+mod at;
 mod error;
 mod eval;
 mod expand;

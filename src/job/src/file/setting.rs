@@ -6,13 +6,13 @@ use std::{
 };
 
 use super::{
-    error::{Files, printable},
+    at::At,
+    error::{Files, JobFileError, printable},
     limits::PATH_SEGMENTS_MAX,
     scalar, shapes,
-    tree::{At, Entry, Key, Kind, Node},
+    tree::{Entry, Key, Kind, Node},
     yaml,
 };
-use crate::JobFileError;
 
 /// A value for a key, or a file of them. Where it stands decides: before the job file it is a default,
 /// after it an override.

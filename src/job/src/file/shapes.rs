@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    error::{Files, printable},
+    at::At,
+    error::{Files, JobFileError, printable},
     scalar,
     template::Template,
-    tree::{At, Entry, Key, Kind, Node, Zip},
+    tree::{Entry, Key, Kind, Node, Zip},
 };
-use crate::JobFileError;
 
 /// The value of a text that is not in a block or script.
 pub(crate) fn text_or_template(text: &str, at: At, files: &Files) -> Result<Kind, JobFileError> {

@@ -6,12 +6,11 @@
 use serde_json::Value;
 
 use super::{
-    error::{Files, printable},
+    at::At,
+    error::{Files, JobFileError, printable},
     lexer::{Token, tokens},
     limits::{TEMPLATE_BYTES_MAX, TEMPLATE_NESTING_MAX},
-    tree::At,
 };
-use crate::JobFileError;
 
 const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, nil, ==, ||, ? :, \
                     if/elsif/else/end and case/when/then/else/end";

@@ -6,15 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::template::Template;
-
-/// A place: number of the file, line and column from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct At {
-    pub(crate) file: u32,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-}
+use super::{at::At, template::Template};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]

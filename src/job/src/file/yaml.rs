@@ -12,13 +12,13 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::Value;
 
 use super::{
-    error::{Files, printable},
+    at::At,
+    error::{Files, JobFileError, printable},
     limits::{KEYS_MAX, NESTING_MAX, NODES_MAX},
     mask, scalar,
     shapes::{entry, erb_tag, merge_under, text_or_template},
-    tree::{At, Entry, Key, Kind, Node},
+    tree::{Entry, Key, Kind, Node},
 };
-use crate::JobFileError;
 
 /// The documents of `text`, which is file number `file`. Empty documents are left out.
 pub(crate) fn documents(
