@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::at::At;
+use super::{at::At, budget::Budget};
 
 /// Characters of a source line that a snippet shows.
 const SNIPPET_CHARS_MAX: usize = 120;
@@ -65,20 +65,23 @@ impl fmt::Display for JobFileError {
 
 impl std::error::Error for JobFileError {}
 
-/// The texts of all files read so far, so that a place can be shown.
+/// The texts of all files read so far, so that a place can be shown, and what their patterns cost.
 #[derive(Debug, Default)]
-pub(crate) struct Files(Vec<(String, String)>);
+pub(crate) struct Files {
+    texts: Vec<(String, String)>,
+    pub(crate) patterns: Budget,
+}
 
 impl Files {
     /// Remembers a text and gives the number that places in it carry.
     pub(crate) fn add(&mut self, name: &str, text: &str) -> u32 {
-        self.0.push((printable(name, 300), text.to_owned()));
-        u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+        self.texts.push((printable(name, 300), text.to_owned()));
+        u32::try_from(self.texts.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// How many were read.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.texts.len()
     }
 
     /// An error at a place.
@@ -91,7 +94,7 @@ impl Files {
     ) -> JobFileError {
         let (file, text) = usize::try_from(at.file)
             .ok()
-            .and_then(|n| self.0.get(n))
+            .and_then(|n| self.texts.get(n))
             .cloned()
             .unwrap_or_default();
         let snippet = snippet(&text, at);
@@ -108,7 +111,9 @@ impl Files {
 
     /// The name of the file that a place is in.
     pub(crate) fn name_of(&self, at: At) -> &str {
-        let file = usize::try_from(at.file).ok().and_then(|n| self.0.get(n));
+        let file = usize::try_from(at.file)
+            .ok()
+            .and_then(|n| self.texts.get(n));
         file.map_or("", |(name, _)| name)
     }
 
@@ -119,7 +124,7 @@ impl Files {
         }
         let name = usize::try_from(at.file)
             .ok()
-            .and_then(|n| self.0.get(n))
+            .and_then(|n| self.texts.get(n))
             .map_or("", |f| f.0.as_str());
         format!("line {} of {name}", at.line)
     }

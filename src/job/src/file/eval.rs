@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{
     at::At,
+    budget::Budget,
+    error::printable,
     limits::{TEMPLATE_OPERAND_BYTES_MAX, TEMPLATE_RESULT_BYTES_MAX},
+    pattern::Pattern,
     template::{Expr, Piece, Template},
 };
 
@@ -16,6 +19,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) job: &'a Map<String, Value>,
     /// Paths of templates that are not computed yet, dotted.
     pub(crate) later: &'a BTreeSet<String>,
+    /// What its patterns may still cost.
+    pub(crate) budget: &'a Budget,
 }
 
 /// Why a template has no value.
@@ -75,6 +80,7 @@ impl<'a> Scope<'a> {
                 let equal = same(&*self.eval(left)?, &*self.eval(right)?);
                 Ok(Cow::Owned(Value::Bool(equal)))
             }
+            Expr::Match(value, pattern, at) => self.matches(&*self.eval(value)?, pattern, *at),
             Expr::Or(all) => {
                 let mut last = NIL;
                 for expr in all {
@@ -104,6 +110,32 @@ impl<'a> Scope<'a> {
                 }
                 self.eval(otherwise)
             }
+        }
+    }
+
+    /// Whether a pattern is found in a value as it is written. Nil holds nothing.
+    fn matches(&self, value: &Value, pattern: &Pattern, at: At) -> Computed<'a> {
+        let text = match value {
+            Value::Null => return Ok(Cow::Owned(Value::Bool(false))),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            Value::Bool(_) | Value::Number(_) => Cow::Owned(value.to_string()),
+            Value::Array(_) | Value::Object(_) => {
+                let message = "a map or a list where '=~' needs text, a number or a bool";
+                return Err(NoValue {
+                    at,
+                    message: message.to_owned(),
+                });
+            }
+        };
+        match pattern.is_in(&text, self.budget) {
+            Some(is_in) => Ok(Cow::Owned(Value::Bool(is_in))),
+            None => Err(NoValue {
+                at,
+                message: format!(
+                    "'=~' on '{}': the patterns of all jobs together take too long",
+                    printable(&text, 60)
+                ),
+            }),
         }
     }
 

@@ -11,9 +11,11 @@ pub(crate) enum Token {
     Text(String),
     /// A number.
     Number(Value),
+    /// `/pattern/`, which only stands after `=~`.
+    Pattern(String),
     /// A key, a dotted path or a keyword.
     Word(String),
-    /// `?`, `:`, `,`, `==` or `||`.
+    /// `?`, `:`, `,`, `==`, `=~` or `||`.
     Sign(&'static str),
 }
 
@@ -31,11 +33,13 @@ pub(crate) fn tokens(text: &str, at: At) -> Result<Vec<(Token, At)>, Unknown> {
         i: 0,
         at,
     };
-    let mut found = Vec::new();
+    let mut found: Vec<(Token, At)> = Vec::new();
     while let Some(c) = lexer.peek(0) {
         let at = lexer.at;
         if c.is_whitespace() || c == ';' {
             lexer.bump();
+        } else if c == '/' && matches!(found.last(), Some((Token::Sign("=~"), _))) {
+            found.push((lexer.pattern()?, at));
         } else {
             found.push((lexer.token(c)?, at));
         }
@@ -119,6 +123,38 @@ impl Lexer {
         }
     }
 
+    /// `/pattern/`: a `\/` in it is a `/`, any other `\` is the pattern's own.
+    fn pattern(&mut self) -> Result<Token, Unknown> {
+        let start = self.at;
+        self.bump();
+        let mut pattern = String::new();
+        loop {
+            let Some(c) = self.peek(0) else {
+                return unknown(start, "a pattern without its closing /".to_owned());
+            };
+            self.bump();
+            match (c, self.peek(0)) {
+                ('/', Some(flag)) if flag.is_alphanumeric() => {
+                    return unknown(
+                        self.at,
+                        format!(
+                            "'{flag}' after a pattern: it takes no flags, (?{flag}) in front does"
+                        ),
+                    );
+                }
+                ('/', _) => return Ok(Token::Pattern(pattern)),
+                ('\\', Some(next)) => {
+                    if next != '/' {
+                        pattern.push(c);
+                    }
+                    pattern.push(next);
+                    self.bump();
+                }
+                _ => pattern.push(c),
+            }
+        }
+    }
+
     fn word(&mut self) -> Result<Token, Unknown> {
         let start = self.at;
         let word = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
@@ -150,7 +186,7 @@ impl Lexer {
     fn sign(&mut self) -> Result<Token, Unknown> {
         let start = self.at;
         let rest: String = self.chars.iter().skip(self.i).take(3).collect();
-        for sign in ["==", "||", "?", ":", ","] {
+        for sign in ["==", "=~", "||", "?", ":", ","] {
             if rest.starts_with(sign) && rest != "===" {
                 for _ in 0..sign.len() {
                     self.bump();
@@ -158,7 +194,7 @@ impl Lexer {
                 return Ok(Token::Sign(sign));
             }
         }
-        let wide = ["===", "&&", "!=", "<=", ">=", "=~"]
+        let wide = ["===", "&&", "!=", "<=", ">=", "!~"]
             .into_iter()
             .find(|w| rest.starts_with(w));
         let shown: String = wide.map_or_else(|| rest.chars().take(1).collect(), str::to_owned);

@@ -30,6 +30,14 @@ pub const TEMPLATE_BYTES_MAX: usize = 8 * 1024;
 pub const TEMPLATE_OPERAND_BYTES_MAX: usize = 4 * 1024;
 /// Bytes that one text with `{{ }}` in it may become.
 pub const TEMPLATE_RESULT_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that the pattern of one `=~` may take when it is compiled.
+pub const PATTERN_BYTES_MAX: usize = 64 * 1024;
+/// Patterns of one call, in all its files.
+pub const PATTERNS_MAX: usize = 256;
+/// Matching of one call: bytes of text, each times the kilobytes of the compiled pattern.
+pub const PATTERN_WORK_MAX: u64 = 8_000_000;
+/// Levels of groups and repeats inside each other in the pattern of one `=~`.
+pub const PATTERN_NESTING_MAX: u32 = 32;
 /// Levels of `if`, `case` and `? :` inside each other in one `{{ }}`.
 pub const TEMPLATE_NESTING_MAX: usize = 32;
 /// Folders looked into below a `jobs/` folder while searching for an included file.

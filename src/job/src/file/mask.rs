@@ -11,6 +11,7 @@ use super::{
     at::At,
     error::{Files, JobFileError},
     limits::TEMPLATE_BYTES_MAX,
+    quotes::Quotes,
 };
 
 /// The text for the YAML parser, and what was hidden: (line, column) to the raw text with its braces.
@@ -338,21 +339,17 @@ impl Scanner {
 /// Characters from `{{` to its `}}`, both included. Quotes hide a `}}`, unless nothing else closes.
 fn template_length(chars: &[char]) -> Option<usize> {
     let within = chars.get(..chars.len().min(TEMPLATE_BYTES_MAX))?;
-    let mut quote = None;
+    let mut quotes = Quotes::default();
     let mut first = None;
     for (n, pair) in within.windows(2).enumerate().skip(2) {
         let (c, next) = (pair.first().copied()?, pair.get(1).copied()?);
         if c == '}' && next == '}' {
-            if quote.is_none() {
+            if quotes.are_closed() {
                 return Some(n + 2);
             }
             first = first.or(Some(n + 2));
         }
-        match quote {
-            Some(open) if open == c => quote = None,
-            None if c == '\'' || c == '"' => quote = Some(c),
-            _ => {}
-        }
+        quotes.read(c);
     }
     first
 }

@@ -295,6 +295,7 @@ impl Matrix {
             let value = Scope {
                 job: &job,
                 later: &waiting,
+                budget: &files.patterns,
             }
             .value(template);
             let value = value.map_err(|no| files.error(no.at, "template_value", no.message, ""))?;

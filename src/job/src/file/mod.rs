@@ -8,6 +8,7 @@
 //! counted before memory is spent on it: any bytes may be given.
 
 mod at;
+mod budget;
 mod error;
 mod eval;
 mod expand;
@@ -17,6 +18,8 @@ mod load;
 mod mask;
 mod matrix;
 mod merge;
+mod pattern;
+mod quotes;
 mod scalar;
 mod setting;
 mod shapes;

@@ -1,6 +1,6 @@
 //! `{{ }}`: what may be computed in a job file, and nothing more.
 //!
-//! Literals, keys and `a.b`, `==`, `||`, `? :`, if/elsif/else/end and case/when/then/else/end. Anything else is
+//! Literals, keys and `a.b`, `==`, `=~ /pattern/`, `||`, `? :`, if/elsif/else/end and case/when/then/else/end. Anything else is
 //! refused with its place, so a file never runs code.
 
 use serde_json::Value;
@@ -10,9 +10,11 @@ use super::{
     error::{Files, JobFileError, printable},
     lexer::{Token, tokens},
     limits::{TEMPLATE_BYTES_MAX, TEMPLATE_NESTING_MAX},
+    pattern::Pattern,
+    quotes::Quotes,
 };
 
-const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, nil, ==, ||, ? :, \
+const HINT: &str = "a template knows keys, a.b, 'text', numbers, true, false, nil, ==, =~ /pattern/, ||, ? :, \
                     if/elsif/else/end and case/when/then/else/end";
 
 /// A text with at least one `{{ }}`.
@@ -37,6 +39,8 @@ pub(crate) enum Expr {
     /// Keys from the top of the job.
     Path(Vec<String>, At),
     Equal(Box<Expr>, Box<Expr>),
+    /// A value, the pattern to find in its text, and where the value stands.
+    Match(Box<Expr>, Box<Pattern>, At),
     /// The first that is neither nil nor false, else the last.
     Or(Vec<Expr>),
     /// Conditions with their values, then the value of else.
@@ -104,7 +108,7 @@ fn split(text: &str) -> Result<Option<(&str, &str, &str)>, usize> {
     let Some((before, rest)) = text.split_once("{{") else {
         return Ok(None);
     };
-    let mut quote = None;
+    let mut quotes = Quotes::default();
     let mut first = None;
     for (n, c) in rest.char_indices() {
         if n > TEMPLATE_BYTES_MAX {
@@ -112,16 +116,12 @@ fn split(text: &str) -> Result<Option<(&str, &str, &str)>, usize> {
         }
         if rest.get(n..).is_some_and(|r| r.starts_with("}}")) {
             first = first.or(Some(n));
-            if quote.is_none() {
+            if quotes.are_closed() {
                 first = Some(n);
                 break;
             }
         }
-        match quote {
-            Some(open) if open == c => quote = None,
-            None if c == '\'' || c == '"' => quote = Some(c),
-            _ => {}
-        }
+        quotes.read(c);
     }
     let end = first.ok_or(before.len())?;
     let (inside, after) = rest.split_at_checked(end).ok_or(before.len())?;
@@ -133,10 +133,11 @@ fn split(text: &str) -> Result<Option<(&str, &str, &str)>, usize> {
 }
 
 fn expression(text: &str, at: At, files: &Files) -> Result<Expr, JobFileError> {
-    let refuse = |at, message: String| files.error(at, "template_syntax", message, HINT);
-    let tokens = tokens(text, at).map_err(|u| refuse(u.at, u.message))?;
+    let refuse = |no: Refusal| files.error(no.at, no.code, no.message, no.hint);
+    let tokens = tokens(text, at).map_err(|u| refuse(Refusal::syntax(u.at, u.message)))?;
     let end = moved(at, text);
     let mut parser = Parser {
+        files,
         tokens,
         next: 0,
         depth: 0,
@@ -146,19 +147,36 @@ fn expression(text: &str, at: At, files: &Files) -> Result<Expr, JobFileError> {
         None => Ok(expr),
         Some(_) => Err(parser.expected("'}}'")),
     });
-    parsed.map_err(|(at, message)| refuse(at, message))
+    parsed.map_err(refuse)
 }
 
-type Refusal = (At, String);
+struct Refusal {
+    at: At,
+    code: &'static str,
+    message: String,
+    hint: &'static str,
+}
 
-struct Parser {
+impl Refusal {
+    fn syntax(at: At, message: String) -> Self {
+        Self {
+            at,
+            code: "template_syntax",
+            message,
+            hint: HINT,
+        }
+    }
+}
+
+struct Parser<'f> {
+    files: &'f Files,
     tokens: Vec<(Token, At)>,
     next: usize,
     depth: usize,
     end: At,
 }
 
-impl Parser {
+impl Parser<'_> {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.next).map(|(token, _)| token)
     }
@@ -173,9 +191,10 @@ impl Parser {
             Some(Token::Text(text)) => format!("text '{}'", printable(text, 40)),
             Some(Token::Number(number)) => format!("number {number}"),
             Some(Token::Word(word)) => format!("'{}'", printable(word, 40)),
+            Some(Token::Pattern(pattern)) => format!("pattern /{}/", printable(pattern, 40)),
             Some(Token::Sign(sign)) => format!("'{sign}'"),
         };
-        (
+        Refusal::syntax(
             self.place(),
             format!("found {found} where {what} was expected"),
         )
@@ -196,7 +215,7 @@ impl Parser {
     fn ternary(&mut self) -> Result<Expr, Refusal> {
         self.depth += 1;
         if self.depth > TEMPLATE_NESTING_MAX {
-            return Err((
+            return Err(Refusal::syntax(
                 self.place(),
                 format!("template nests deeper than {TEMPLATE_NESTING_MAX} levels"),
             ));
@@ -229,12 +248,31 @@ impl Parser {
     }
 
     fn equal(&mut self) -> Result<Expr, Refusal> {
+        let at = self.place();
         let left = self.primary()?;
+        if self.accept_sign("=~") {
+            return Ok(Expr::Match(Box::new(left), Box::new(self.pattern()?), at));
+        }
         if !self.accept_sign("==") {
             return Ok(left);
         }
         let right = self.primary()?;
         Ok(Expr::Equal(Box::new(left), Box::new(right)))
+    }
+
+    fn pattern(&mut self) -> Result<Pattern, Refusal> {
+        let Some(Token::Pattern(pattern)) = self.peek() else {
+            return Err(self.expected("/pattern/"));
+        };
+        let compiled = Pattern::compile(pattern, &self.files.patterns);
+        let compiled = compiled.map_err(|(message, hint)| Refusal {
+            at: self.place(),
+            code: "template_pattern",
+            message,
+            hint,
+        })?;
+        self.next += 1;
+        Ok(compiled)
     }
 
     fn primary(&mut self) -> Result<Expr, Refusal> {
@@ -255,7 +293,7 @@ impl Parser {
                 }
                 _ => Expr::Path(word.split('.').map(str::to_owned).collect(), at),
             },
-            Some(Token::Sign(_)) | None => return Err(self.expected("a value")),
+            Some(Token::Sign(_) | Token::Pattern(_)) | None => return Err(self.expected("a value")),
         };
         self.next += 1;
         Ok(expr)

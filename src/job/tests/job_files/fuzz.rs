@@ -31,7 +31,7 @@ const STACK_BYTES: usize = 2 * 1024 * 1024;
 const CASES: u32 = 100_000;
 
 /// Pieces that job files are made of, and some that break them.
-const PIECES: [&str; 58] = [
+const PIECES: [&str; 59] = [
     "suite: s\n",
     "a: ",
     "b:\n",
@@ -53,6 +53,7 @@ const PIECES: [&str; 58] = [
     "}}",
     "{{ a }}",
     "{{ a.b ? 1 : nil }}",
+    "{{ a =~ /1|b/ }}",
     "{{ case a when 1 then 2 end }}",
     "{{ if a == 1",
     " else ",

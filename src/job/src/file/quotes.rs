@@ -1,0 +1,35 @@
+//! Quotes of a template: which characters stand inside a text or a pattern, where a `}}` closes nothing.
+
+/// What has been read of a template, from its first character on.
+#[derive(Debug, Default)]
+pub(crate) struct Quotes {
+    /// The character that closes the text or pattern.
+    closer: Option<char>,
+    /// Whether a backslash of a pattern came just before.
+    is_escaped: bool,
+    /// The last two characters outside that are not blank.
+    last: [char; 2],
+}
+
+impl Quotes {
+    /// Whether the next character stands outside of texts and patterns.
+    pub(crate) fn are_closed(&self) -> bool {
+        self.closer.is_none()
+    }
+
+    /// Reads one character.
+    pub(crate) fn read(&mut self, c: char) {
+        match self.closer {
+            Some('/') if self.is_escaped => self.is_escaped = false,
+            Some('/') if c == '\\' => self.is_escaped = true,
+            Some(closer) if closer == c => self.closer = None,
+            None if matches!(c, '\'' | '"') || (c == '/' && self.last == ['=', '~']) => {
+                self.closer = Some(c);
+            }
+            Some(_) | None => {}
+        }
+        if !c.is_whitespace() {
+            self.last = [self.last[1], c];
+        }
+    }
+}
