@@ -172,41 +172,6 @@ const CIRCLES: &[(&str, &[&[&str]])] = &[
             &["hosts", "waiting"],
         ],
     ),
-    (
-        "src/store/src",
-        &[
-            &[
-                "elasticsearch/bulk",
-                "elasticsearch/changes",
-                "elasticsearch/jobs",
-                "elasticsearch/login",
-                "elasticsearch/setup",
-                "elasticsearch/store",
-                "elasticsearch/templates",
-            ],
-            &["elasticsearch/cluster", "elasticsearch/node"],
-            &["embedded/apply", "embedded/tally"],
-            &["embedded/copies", "embedded/open", "embedded/schema"],
-        ],
-    ),
-    (
-        "src/api/src",
-        &[&[
-            "client",
-            "client/files",
-            "client/reply",
-            "client/testbox",
-            "client/transport",
-        ]],
-    ),
-    (
-        "src/cli/src",
-        &[
-            &["doctor", "doctor/local", "doctor/remote"],
-            &["local", "local/fit", "local/lab"],
-            &["settings", "settings/file", "settings/resolve"],
-        ],
-    ),
 ];
 
 /// Crates, by their folders of sources.

@@ -6,10 +6,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::{
-    ByteStream, Client, ClientError, JobQuery, JobUpdate,
-    config::push,
-    reply::Reply,
-    transport::{Call, segment},
+    call::{Call, segment},
+    config::{JobQuery, JobUpdate, push},
+    error::ClientError,
+    reply::{ByteStream, Reply},
+    transport::Client,
 };
 use crate::{CancelItem, CancelRequest, Explanation, JobList, SubmitItem};
 

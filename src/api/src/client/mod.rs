@@ -6,8 +6,10 @@
 //!
 //! Entry point: [`Client::new`].
 
+mod call;
 mod config;
 mod error;
+mod file_body;
 mod files;
 mod jobs;
 mod reply;

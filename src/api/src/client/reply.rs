@@ -6,7 +6,10 @@ use bytes::{Bytes, BytesMut};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ClientError, error::Failure, transport::Repeat};
+use super::{
+    call::Repeat,
+    error::{ClientError, Failure},
+};
 use crate::{ErrorBody, ErrorCode};
 
 /// Largest answer that is read into memory: a page of jobs or a batch of grants is far below it.

@@ -3,8 +3,9 @@
 use reqwest::Method;
 
 use super::{
-    Client, ClientError,
-    transport::{Call, segment},
+    call::{Call, segment},
+    error::ClientError,
+    transport::Client,
 };
 use crate::{
     AccountChange, AccountView, HostClose, HostReserve, HostView, QueueChange, QueueView, Version,

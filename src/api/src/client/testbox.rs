@@ -7,8 +7,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    Client, ClientError,
-    transport::{Call, segment},
+    call::{Call, segment},
+    error::ClientError,
+    transport::Client,
 };
 use crate::{
     ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer, HeartbeatRequest, PeersAnswer,

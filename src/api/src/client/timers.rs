@@ -4,9 +4,10 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::{
-    Client, ClientError,
+    call::{Call, segment},
     config::push,
-    transport::{Call, segment},
+    error::ClientError,
+    transport::Client,
 };
 use crate::{TimerList, TimerView};
 

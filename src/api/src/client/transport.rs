@@ -11,16 +11,14 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use reqwest::{Method, header};
+use reqwest::header;
 use tokio::time::Instant;
 
 use super::{
-    ClientConfig, ClientError,
-    error::Failure,
-    files::FileBody,
-    reply::{Reply, ReplyBody},
+    call::{Call, Payload, Repeat},
+    config::ClientConfig,
+    error::{ClientError, Failure},
+    reply::{Reply, ReplyBody, read_whole},
 };
 use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER};
 
@@ -30,12 +28,6 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 /// Silence after which the system asks whether the other side is still there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// Everything but RFC 3986's unreserved characters is escaped in a path segment.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// A client of one or several replicas. Cheap to clone; clones share connections and the memory of
 /// which replica answered last.
@@ -65,112 +57,6 @@ struct Base {
     /// Makes a new connection for each request. A kept connection may have died unseen, and then a
     /// request that was never read looks as if its outcome were unknown.
     fresh: reqwest::Client,
-}
-
-/// Whether a request whose outcome is unknown may be sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repeat {
-    /// Yes: doing it twice is doing it once.
-    Always,
-    /// Only when it was certainly not done.
-    IfNotDone,
-}
-
-#[derive(Debug)]
-pub(super) enum Payload {
-    None,
-    Bytes {
-        content_type: &'static str,
-        bytes: Bytes,
-    },
-    File(FileBody),
-}
-
-/// One request, independent of the replica that it goes to.
-#[derive(Debug)]
-pub(super) struct Call {
-    pub(super) method: Method,
-    /// Begins with a slash, escaped.
-    pub(super) path: String,
-    pub(super) query: Vec<(&'static str, String)>,
-    pub(super) payload: Payload,
-    /// How long the server may wait on purpose.
-    pub(super) wait: Duration,
-    pub(super) repeat: Repeat,
-    /// Whether the body of a good answer is handed on as it comes.
-    pub(super) stream: bool,
-    /// The token of the job that it is about: sent as a header, so that no log of addresses has it.
-    pub(super) job_token: Option<String>,
-}
-
-impl Call {
-    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
-        Self {
-            method,
-            path: path.into(),
-            query: Vec::new(),
-            payload: Payload::None,
-            wait: Duration::ZERO,
-            repeat: Repeat::Always,
-            stream: false,
-            job_token: None,
-        }
-    }
-
-    pub(super) fn job_token(mut self, token: Option<&str>) -> Self {
-        self.job_token = token.map(str::to_owned);
-        self
-    }
-
-    pub(super) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    pub(super) fn post(path: impl Into<String>) -> Self {
-        Self::new(Method::POST, path)
-    }
-
-    pub(super) fn json(self, body: &impl serde::Serialize) -> Result<Self, ClientError> {
-        let bytes = serde_json::to_vec(body).map_err(|error| ClientError::BadUrl {
-            value: "the request's body".to_owned(),
-            problem: error.to_string(),
-        })?;
-        Ok(self.bytes("application/json", bytes.into()))
-    }
-
-    pub(super) fn bytes(mut self, content_type: &'static str, bytes: Bytes) -> Self {
-        self.payload = Payload::Bytes {
-            content_type,
-            bytes,
-        };
-        self
-    }
-
-    pub(super) fn query(mut self, pairs: Vec<(&'static str, String)>) -> Self {
-        self.query = pairs;
-        self
-    }
-
-    pub(super) fn once(mut self) -> Self {
-        self.repeat = Repeat::IfNotDone;
-        self
-    }
-
-    pub(super) fn wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
-        self
-    }
-}
-
-/// Escapes one path segment. Refuses those that mean "here" and "above", and the empty one.
-pub(super) fn segment(name: &str) -> Result<String, ClientError> {
-    if matches!(name, "" | "." | "..") {
-        return Err(ClientError::BadUrl {
-            value: name.to_owned(),
-            problem: "a name in a path must not be empty, '.' or '..'".to_owned(),
-        });
-    }
-    Ok(percent_encode(name.as_bytes(), SEGMENT).to_string())
 }
 
 impl Client {
@@ -359,7 +245,7 @@ impl Client {
         let body = if call.stream && status.is_success() {
             ReplyBody::Stream(response)
         } else {
-            ReplyBody::Whole(super::reply::read_whole(response, &base.url, limit).await?)
+            ReplyBody::Whole(read_whole(response, &base.url, limit).await?)
         };
         Ok(Reply {
             status: status.as_u16(),

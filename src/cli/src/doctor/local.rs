@@ -6,7 +6,7 @@ use fairlead_job::units::counted;
 use fairlead_scheduler::{KeyState, StartError};
 use rustix::process::{Resource, getrlimit};
 
-use super::{Check, FILES_MIN, some};
+use super::check::{Check, FILES_MIN, some};
 
 const MODES: &str = "file modes";
 const FILES: &str = "open files here";
@@ -139,7 +139,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::doctor::Verdict;
+    use crate::doctor::check::Verdict;
 
     fn chmod(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -9,7 +9,7 @@ use fairlead_api::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Check, FILES_MIN, some};
+use super::check::{Check, FILES_MIN, some};
 use crate::{clock, exit::Failure, settings::Settings};
 
 const SCHEDULER: &str = "scheduler";
@@ -282,7 +282,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::Verdict;
+    use crate::doctor::check::Verdict;
 
     fn sighting(replica: &str, time_ms: u64, files_max: u64) -> Sighting {
         Sighting {

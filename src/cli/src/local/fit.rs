@@ -3,7 +3,7 @@
 use fairlead_job::{JobPlan, SiteDefaults, Spec, TboxType};
 use serde_json::Value;
 
-use super::Machine;
+use super::machine::Machine;
 use crate::{exit::Failure, submission::Entry};
 
 /// Where a job says that it wants to run. `run` takes all of it away.

@@ -12,7 +12,7 @@ use fairlead_testbox::{AgentConfig, Kinds};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Machine;
+use super::machine::Machine;
 use crate::{cmd_serve, exit::Failure};
 
 /// How often the agent tells that it lives. Orders to stop a job come with the answers.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, path::Path};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::{Origin, Setting};
+use super::origin::{Origin, Setting};
 use crate::exit::Failure;
 
 /// Largest configuration file, bytes: a mistake otherwise.
@@ -108,7 +108,7 @@ impl ConfigFile {
                 ));
             };
             if commas {
-                texts.extend(super::resolve::divided(text));
+                texts.extend(divided(text));
             } else {
                 texts.push(text.clone());
             }
@@ -253,6 +253,14 @@ fn distance(from: &str, to: &str) -> usize {
         row = next;
     }
     row.last().copied().unwrap_or_default()
+}
+
+/// The parts of a text between commas, trimmed, without empty ones.
+pub(super) fn divided(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::{
 use fairlead_api::client::ClientConfig;
 
 use super::{
-    Origin, Setting,
-    file::{self, ConfigFile},
+    file::{self, ConfigFile, divided},
+    origin::{Origin, Setting},
 };
 use crate::exit::Failure;
 
@@ -278,14 +278,6 @@ fn beside(origin: &Origin, path: &str) -> PathBuf {
         Origin::File(file, _) => file.parent().unwrap_or(Path::new("")).join(path),
         _ => PathBuf::from(path),
     }
-}
-
-/// The parts of a text between commas, trimmed, without empty ones.
-pub(super) fn divided(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(str::to_owned)
 }
 
 #[cfg(test)]

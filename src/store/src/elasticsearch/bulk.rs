@@ -11,7 +11,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::value::RawValue;
 
 use super::{
-    cluster::{Answered, Call, Failure, Kind},
+    call::{Answered, Call, Failure, Kind},
     reply::{self, Bulk, BulkItem},
     store::ElasticStore,
 };

@@ -1,10 +1,6 @@
 //! What changed since: by `_seq_no`, shard by shard.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
@@ -12,49 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Call, Failure},
+    call::{Call, Failure},
+    places::Place,
     query,
     reply::{self, Found, Hit},
     store::ElasticStore,
 };
-use crate::{ChangeMark, ChangePage, Changes, StoreError, Version, clock};
-
-/// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
-/// place of another (from a backup) after this time.
-const PLACES_KEPT: Duration = Duration::from_mins(1);
-
-/// One shard of one index of jobs.
-#[derive(Debug)]
-struct Place {
-    index: String,
-    shard: u32,
-    /// An index that was made anew counts its changes anew, so its places have other names.
-    name: String,
-}
-
-impl Place {
-    fn header(&self) -> Value {
-        json!({"index": self.index, "preference": format!("_shards:{}", self.shard)})
-    }
-}
-
-/// The shards of all indices of jobs, as they were asked for last.
-#[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Option<(Instant, Arc<[Place]>)>>);
-
-impl Places {
-    fn known(&self) -> Option<Arc<[Place]>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, places) = kept.as_ref()?;
-        let age = clock::now().saturating_duration_since(*at);
-        (age < PLACES_KEPT).then(|| Arc::clone(places))
-    }
-
-    fn learn(&self, places: &Arc<[Place]>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some((clock::now(), Arc::clone(places)));
-    }
-}
+use crate::{ChangeMark, ChangePage, Changes, StoreError, Version};
 
 impl ElasticStore {
     /// The last change of every shard.

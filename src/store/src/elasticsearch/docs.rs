@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     bulk::{How, Op},
+    call::{Call, Failure},
     jobs::Part,
     reply::{Found, Got},
     store::ElasticStore,
@@ -262,9 +263,9 @@ impl ElasticStore {
             self.all_jobs(),
             kinds.join(",")
         );
-        let call = super::cluster::Call::write(Method::Post, path);
+        let call = Call::write(Method::Post, path);
         let body = self.cluster.call(&call).await;
-        let body = body.map_err(super::cluster::Failure::of_read)?;
+        let body = body.map_err(Failure::of_read)?;
         let refreshed: Refreshed = super::reply::parse(body).await?;
         refreshed.shards.all_answered()
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     bulk::{How, Op, Written},
-    cluster::Call,
+    call::{Call, Failure},
     documents,
     reply::{self, Got, Multi},
     store::ElasticStore,
@@ -118,11 +118,7 @@ impl ElasticStore {
             }
         };
         let call = Call::read(Method::Post, path).json(&json!({"docs": docs}));
-        let body = self
-            .cluster
-            .call(&call)
-            .await
-            .map_err(super::cluster::Failure::of_read)?;
+        let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
         let mut reply: Multi<S> = reply::parse(body).await?;
         if reply.docs.len() != names.len() {
             return Err(StoreError::Refused {

@@ -7,6 +7,7 @@
 //! is an error; a write is `Ok` only when it was acknowledged.
 
 mod bulk;
+mod call;
 mod changes;
 mod cluster;
 mod config;
@@ -14,10 +15,13 @@ mod counts;
 mod docs;
 mod documents;
 mod finds;
+mod job_store;
 mod jobs;
 mod login;
 mod months;
 mod node;
+mod open;
+mod places;
 mod query;
 mod reads;
 mod recent;
@@ -25,6 +29,7 @@ mod reply;
 mod searches;
 mod setup;
 mod sources;
+mod start_error;
 mod store;
 mod submit;
 mod templates;

@@ -7,7 +7,7 @@ use fairlead_job::JobId;
 use serde_json::Value;
 
 use super::{
-    cluster::{Call, Failure},
+    call::{Call, Failure},
     query,
     reply::{self, Found},
     store::ElasticStore,

@@ -17,7 +17,7 @@ use ::elasticsearch::{
 use bytes::Bytes;
 
 use super::{
-    cluster::Call,
+    call::Call,
     config::{ElasticConfig, without_user},
 };
 use crate::{StoreError, clock};

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{BUSY_TRIES, Call, Failure},
+    call::{Call, Failure},
+    cluster::BUSY_TRIES,
     documents, query,
     reply::{self, Found, Hit, MultiFound},
     sources::Sources,

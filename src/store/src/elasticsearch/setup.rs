@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    cluster::{Call, Failure},
+    call::{Call, Failure},
     config::ElasticConfig,
-    login,
+    start_error,
     store::ElasticStore,
     templates::TEMPLATES,
 };
@@ -46,7 +46,7 @@ pub(super) async fn check_version(
     let call = Call::read(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
     let body = match store.cluster.call(&call).await {
         Ok(body) => body,
-        Err(failure) => return Err(login::unusable(failure, config)),
+        Err(failure) => return Err(start_error::unusable(failure, config)),
     };
     let urls = config.shown_urls();
     let not_elastic = |what: &str| StoreError::Unusable {

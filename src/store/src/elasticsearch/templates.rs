@@ -9,9 +9,9 @@ use ::elasticsearch::http::Method;
 use serde_json::{Map, Value, json};
 
 use super::{
-    cluster::{Call, Failure},
+    call::{Call, Failure},
     config::ElasticConfig,
-    login, reply,
+    reply, start_error,
     store::ElasticStore,
 };
 use crate::StoreError;
@@ -49,7 +49,7 @@ pub(super) fn patterns(text: &str, prefix: &str) -> Vec<String> {
 }
 
 fn refuse(reason: String, failure: &Failure) -> StoreError {
-    let hint = if login::is_denial(failure) {
+    let hint = if start_error::is_denial(failure) {
         SET_UP_HINT
     } else {
         OTHER_HINT
@@ -131,7 +131,7 @@ impl ElasticStore {
         let call = Call::read(Method::Get, format!("/_index_template/{name}"));
         match self.cluster.call(&call).await {
             Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
-            Err(failure) => Err(login::unusable(failure, config)),
+            Err(failure) => Err(start_error::unusable(failure, config)),
             Ok(body) => {
                 let mut reply: Value = reply::parse(body).await?;
                 Ok(reply["index_templates"][0]["index_template"].take())

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
 
 use super::{
+    numbers::{signed, unsigned, version},
     tally::Change,
     waiting::{self, Shape, WaitRow},
 };
@@ -27,20 +28,6 @@ pub(super) struct Batch<'c> {
     pub(super) seq: u64,
     /// What it does to the counts.
     pub(super) changes: Vec<Change>,
-}
-
-/// A number that is never negative here; one that is means damage.
-pub(super) fn unsigned(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    let number: i64 = row.get(column)?;
-    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
-}
-
-/// Every version of the embedded store is of term 1.
-pub(super) fn version(seq: u64) -> Version {
-    Version {
-        primary_term: 1,
-        seq_no: seq,
-    }
 }
 
 impl Batch<'_> {
@@ -291,11 +278,6 @@ fn alarm(state: &JobState) -> i64 {
         0
     };
     signed(alarm_ms)
-}
-
-/// A number as SQLite has it.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Whether nothing changed that only the full row holds.

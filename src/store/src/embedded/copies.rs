@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::open::{DB_FILE, take_lock, unusable};
+use super::folder::{DB_FILE, take_lock, unusable};
 use crate::StoreError;
 
 /// The mark, among the numbers of `meta`: not 0 while the store is open.

@@ -3,7 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
-use super::apply::{Batch, Item, unsigned, version};
+use super::{
+    apply::{Batch, Item},
+    numbers::{unsigned, version},
+};
 use crate::{
     Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, ItemError, codec,
 };

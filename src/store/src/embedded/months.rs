@@ -3,7 +3,10 @@
 use fairlead_job::JobId;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::apply::{Batch, Item, unsigned, version};
+use super::{
+    apply::{Batch, Item},
+    numbers::{unsigned, version},
+};
 use crate::{OldMonth, query::ends};
 
 /// Jobs, and events, that are dropped in one transaction: some 10 ms.

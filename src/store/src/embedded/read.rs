@@ -4,7 +4,7 @@ use fairlead_job::{JobId, Spec};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::{
-    apply::{unsigned, version},
+    numbers::{unsigned, version},
     waiting::rank,
 };
 use crate::{ChangeMark, ChangePage, Changes, Page, Pull, PullBy, StoredJob, Usage, codec};

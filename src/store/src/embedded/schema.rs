@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::open::unusable;
+use super::folder::unusable;
 use crate::StoreError;
 
 /// Marks the file as ours (`FLRD`).

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params_from_iter, types::Value};
 
-use super::{apply::unsigned, read::read_job};
+use super::{numbers::unsigned, read::read_job};
 use crate::{Search, SearchOrder, SearchPage};
 
 /// SQL text that grows together with its values.

@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{apply::unsigned, waiting::WaitRow};
+use super::{numbers::unsigned, waiting::WaitRow};
 use crate::{CountOf, Counts};
 
 /// Counts by name; nothing is kept at zero.

@@ -16,9 +16,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    apply::{Batch, Item, unsigned},
+    apply::{Batch, Item},
     copies::mark_closed,
     months::Old,
+    numbers::unsigned,
     open::BUSY,
     tally::{Change, Tally},
 };

@@ -1,0 +1,50 @@
+//! The shards of all indices of jobs, as this replica read them last.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::clock;
+
+/// How long the list of shards is kept. An index that is new is noticed at once; one that was put in the
+/// place of another (from a backup) after this time.
+const PLACES_KEPT: Duration = Duration::from_mins(1);
+
+/// One shard of one index of jobs.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) index: String,
+    pub(super) shard: u32,
+    /// An index that was made anew counts its changes anew, so its places have other names.
+    pub(super) name: String,
+}
+
+impl Place {
+    /// The head of a search in this place.
+    pub(super) fn header(&self) -> Value {
+        json!({"index": self.index, "preference": format!("_shards:{}", self.shard)})
+    }
+}
+
+/// The shards of all indices of jobs, as they were asked for last.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<Option<(Instant, Arc<[Place]>)>>);
+
+impl Places {
+    /// The list, while it is young.
+    pub(super) fn known(&self) -> Option<Arc<[Place]>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, places) = kept.as_ref()?;
+        let age = clock::now().saturating_duration_since(*at);
+        (age < PLACES_KEPT).then(|| Arc::clone(places))
+    }
+
+    /// Keeps a list that was read just now.
+    pub(super) fn learn(&self, places: &Arc<[Place]>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((clock::now(), Arc::clone(places)));
+    }
+}
