@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    document_cache::DocumentCache,
     documents, query,
     reads::read_waiting,
     reply::{self, Found, Hits},
-    sources::Sources,
     store::ElasticStore,
 };
 use crate::{FIND_BEST, Find, Page, StoreError};
@@ -105,10 +105,10 @@ impl ElasticStore {
                 self.find_by_pages(offer).await?
             });
         }
-        let sources = Arc::clone(&self.sources);
+        let cache = Arc::clone(&self.documents);
         let pages = move || {
             let all = all.into_iter();
-            all.map(|found| page_of(found, &sources)).collect()
+            all.map(|found| page_of(found, &cache)).collect()
         };
         reply::aside(pages).await
     }
@@ -181,7 +181,7 @@ fn limit(offer: &Find) -> u32 {
 }
 
 /// Best first over all pairs.
-fn page_of(found: FoundCells, sources: &Sources) -> Page {
+fn page_of(found: FoundCells, cache: &DocumentCache) -> Page {
     let mut page = Page {
         more: found.next.is_some(),
         next: found.next,
@@ -190,12 +190,12 @@ fn page_of(found: FoundCells, sources: &Sources) -> Page {
     for cell in found.cells {
         let hits = &cell.best.hits.hits;
         page.more |= cell.doc_count > hits.len() as u64;
-        let jobs = hits.iter().filter_map(|hit| read_waiting(hit, sources));
+        let jobs = hits.iter().filter_map(|hit| read_waiting(hit, cache));
         page.jobs.extend(jobs);
     }
     let best = found.best.hits.iter();
     page.jobs
-        .extend(best.filter_map(|hit| read_waiting(hit, sources)));
+        .extend(best.filter_map(|hit| read_waiting(hit, cache)));
     page.jobs.sort_by_key(|job| {
         let state = &job.state;
         let high_first = |n: i32| std::cmp::Reverse(n);

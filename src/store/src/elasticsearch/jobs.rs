@@ -194,7 +194,7 @@ impl ElasticStore {
     ) -> Vec<Result<StoredJob, ItemError>> {
         let known: Vec<_> = patches
             .iter()
-            .map(|patch| self.sources.patched(patch))
+            .map(|patch| self.documents.patched(patch))
             .collect();
         let mut ops = Vec::with_capacity(patches.len());
         for (patch, known) in patches.iter().zip(&known) {

@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    cluster::Cluster, config::ElasticConfig, login, places::Places, recent::Recent, setup,
-    sources::Sources, store::ElasticStore,
+    cluster::Cluster,
+    config::ElasticConfig,
+    document_cache::{DocumentCache, RecentCache},
+    login,
+    places::Places,
+    setup,
+    store::ElasticStore,
 };
 use crate::{StoreError, clock::Chance};
 
@@ -30,8 +35,8 @@ impl ElasticStore {
             request_timeout: config.request_timeout,
             chance: Chance::new(),
             places: Places::default(),
-            sources: Arc::new(Sources::new(config.documents_kept as usize)),
-            bodies: Recent::new(BODIES_KEPT),
+            documents: Arc::new(DocumentCache::new(config.documents_kept as usize)),
+            bodies: RecentCache::new(BODIES_KEPT),
             page_names: PAGE_NAMES,
             version: String::new(),
         };

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::{
     call::{Call, Failure},
     cluster::BUSY_TRIES,
+    document_cache::DocumentCache,
     documents, query,
     reply::{self, Found, Hit, MultiFound},
-    sources::Sources,
     store::ElasticStore,
 };
 use crate::{Page, Pull, StoreError, StoredJob};
@@ -26,12 +26,12 @@ impl ElasticStore {
         let bodies = requests.iter().map(|r| query::pull(r, limit(r))).collect();
         let found = self.search_many(&self.all_jobs(), bodies).await?;
         let limits: Vec<u32> = requests.iter().map(limit).collect();
-        let sources = Arc::clone(&self.sources);
+        let cache = Arc::clone(&self.documents);
         reply::aside(move || {
             let pages = limits.into_iter().zip(found);
             pages
                 .map(|(limit, found)| {
-                    let (jobs, more) = first_of(&found, limit, |hit| read_waiting(hit, &sources));
+                    let (jobs, more) = first_of(&found, limit, |hit| read_waiting(hit, &cache));
                     Page {
                         jobs,
                         more,
@@ -167,9 +167,9 @@ pub(super) fn first_of(
 }
 
 /// A job that waits, whose document is kept for when it is claimed.
-pub(super) fn read_waiting(hit: &Hit, sources: &Sources) -> Option<StoredJob> {
+pub(super) fn read_waiting(hit: &Hit, cache: &DocumentCache) -> Option<StoredJob> {
     let job = read_hit(hit)?;
-    sources.keep(job.state.job_id, job.version, hit.source.get());
+    cache.keep(job.state.job_id, job.version, hit.source.get());
     Some(job)
 }
 

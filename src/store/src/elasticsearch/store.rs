@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_job::JobId;
 
-use super::{cluster::Cluster, places::Places, recent::Recent, sources::Sources};
+use super::{
+    cluster::Cluster,
+    document_cache::{DocumentCache, RecentCache},
+    places::Places,
+};
 use crate::{DocKind, clock::Chance};
 
 /// Jobs in Elasticsearch, for any number of replicas at once.
@@ -16,10 +20,10 @@ pub struct ElasticStore {
     pub(super) chance: Chance,
     pub(super) places: Places,
     /// Of jobs that wait.
-    pub(super) sources: Arc<Sources>,
+    pub(super) documents: Arc<DocumentCache>,
     /// Documents of bodies of the newest jobs that were submitted here and may run: whoever waits for one gets it without
     /// another look at the store. A body never changes.
-    pub(super) bodies: Recent<Box<str>>,
+    pub(super) bodies: RecentCache<Box<str>>,
     /// Most names in one answer of counts and finds; more are read by pages.
     pub(super) page_names: usize,
     /// The lowest version among the nodes, as it was at start.

@@ -75,7 +75,7 @@ impl ElasticStore {
                 let id = job.state.job_id;
                 let result = self.join_halves(id, state, body).await;
                 if let (Ok(version), true) = (&result, job.state.ready) {
-                    self.sources.keep(id, *version, document(state_op));
+                    self.documents.keep(id, *version, document(state_op));
                     self.keep_body(id, document(body_op));
                 }
                 set(&mut results, number, result);

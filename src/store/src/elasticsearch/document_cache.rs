@@ -1,37 +1,98 @@
-//! Documents of jobs that wait, as they were stored or read last, to be claimed.
+//! Caches by job, bounded by number: documents of waiting jobs at a known version, and bodies of new jobs.
 //!
 //! An update by Elasticsearch reads the document first, which costs it more than the write. Whoever has the
 //! document at the very version that a compare-and-set expects writes it whole. It is kept as text: fields that a
 //! later version wrote stay. Documents are much alike: what each has in common with the first one that was kept is
 //! packed away.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
 
 use fairlead_job::JobId;
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
 use serde_json::{Value, value::RawValue};
 
-use super::{documents, recent::Recent};
+use super::documents;
 use crate::{Patch, Version};
 
 /// Longest document that is kept, bytes: an ordinary one has 1,000.
 const LENGTH_MAX: usize = 2_048;
 
-/// The documents.
+/// One value for each of the newest jobs, up to a number; the oldest values are forgotten.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(super) struct RecentCache<T> {
+    /// Values of one generation, at most; there are two.
+    kept_max: usize,
+    all: Mutex<Generations<T>>,
+}
+
+#[derive(Debug)]
+struct Generations<T> {
+    new: HashMap<JobId, T>,
+    old: HashMap<JobId, T>,
+}
+
+impl<T> Generations<T> {
+    fn take(&mut self, id: JobId) -> Option<T> {
+        let found = self.new.remove(&id);
+        found.or_else(|| self.old.remove(&id))
+    }
+}
+
+impl<T> RecentCache<T> {
+    /// Room for so many values at the least, 1 or more, and twice as many at the most.
+    pub(super) fn new(kept_max: usize) -> Self {
+        let (new, old) = (HashMap::new(), HashMap::new());
+        Self {
+            kept_max: kept_max.max(1),
+            all: Mutex::new(Generations { new, old }),
+        }
+    }
+
+    /// Keeps the value of a job in place of what was kept of it.
+    pub(super) fn keep(&self, id: JobId, value: T) {
+        let mut all = self.all();
+        drop(all.take(id));
+        if all.new.len() >= self.kept_max {
+            all.old = std::mem::take(&mut all.new);
+        }
+        all.new.insert(id, value);
+    }
+
+    /// What was kept of a job. It is kept no longer.
+    pub(super) fn take(&self, id: JobId) -> Option<T> {
+        self.all().take(id)
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        let mut all = self.all();
+        all.new.clear();
+        all.old.clear();
+    }
+
+    fn all(&self) -> MutexGuard<'_, Generations<T>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Documents of jobs that wait, as they were stored or read last, to be claimed.
+#[derive(Debug)]
+pub(super) struct DocumentCache {
     /// The first document that was kept.
     sample: OnceLock<Box<str>>,
     /// The version of each, and the packed document.
-    kept: Recent<(Version, Box<[u8]>)>,
+    kept: RecentCache<(Version, Box<[u8]>)>,
 }
 
-impl Sources {
+impl DocumentCache {
     /// Room for so many documents at the least, 1 or more, and twice as many at the most.
     pub(super) fn new(kept_max: usize) -> Self {
         Self {
             sample: OnceLock::new(),
-            kept: Recent::new(kept_max),
+            kept: RecentCache::new(kept_max),
         }
     }
 
@@ -105,64 +166,64 @@ mod tests {
 
     #[test]
     fn a_document_is_patched_at_its_version_alone_and_once() {
-        let sources = Sources::new(100);
+        let cache = DocumentCache::new(100);
         let stage = |id, seq_no| patch(id, seq_no, |state| state.stage = Stage::Dispatch);
         let keep = |id| {
             let document = json!({"stage": "submit", "tomorrow": [7]}).to_string();
-            sources.keep(JobId::new(id), at(5), &document);
+            cache.keep(JobId::new(id), at(5), &document);
         };
         keep(1);
-        let after = sources.patched(&stage(1, 5));
+        let after = cache.patched(&stage(1, 5));
         let expected = r#"{"stage":"dispatch","tomorrow":[7]}"#;
         assert_eq!(after.as_deref(), Some(expected));
-        assert_eq!(sources.patched(&stage(1, 5)), None);
+        assert_eq!(cache.patched(&stage(1, 5)), None);
         keep(2);
-        assert_eq!(sources.patched(&stage(2, 6)), None, "another version");
+        assert_eq!(cache.patched(&stage(2, 6)), None, "another version");
         keep(3);
         let moved = patch(3, 5, |state| "q".clone_into(&mut state.queue));
-        assert_eq!(sources.patched(&moved), None);
+        assert_eq!(cache.patched(&moved), None);
         keep(4);
         let limits = patch(4, 5, |state| {
             state.stage_limits_s.insert(Stage::Boot, 7);
         });
-        assert_eq!(sources.patched(&limits), None);
+        assert_eq!(cache.patched(&limits), None);
     }
 
     #[test]
     fn long_ones_are_not_kept() {
-        let sources = Sources::new(1);
-        sources.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX));
-        assert!(sources.take(JobId::new(1)).is_some());
-        sources.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX + 1));
-        assert!(sources.take(JobId::new(1)).is_none());
+        let cache = DocumentCache::new(1);
+        cache.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX));
+        assert!(cache.take(JobId::new(1)).is_some());
+        cache.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX + 1));
+        assert!(cache.take(JobId::new(1)).is_none());
     }
 
     #[test]
     fn a_document_that_is_kept_again_is_that_of_its_last_version() {
-        let sources = Sources::new(1);
+        let cache = DocumentCache::new(1);
         for (seq_no, document) in [(1, "[1]"), (1, "[1]"), (4, "[14]")] {
-            sources.keep(JobId::new(1), at(seq_no), document);
+            cache.keep(JobId::new(1), at(seq_no), document);
         }
-        let taken = sources.take(JobId::new(1));
+        let taken = cache.take(JobId::new(1));
         assert_eq!(taken, Some((at(4), "[14]".to_owned())));
     }
 
     proptest::proptest! {
         #[test]
         fn what_was_packed_is_what_was_kept(documents in proptest::collection::vec(".{0,300}", 1..20)) {
-            let sources = Sources::new(20);
+            let cache = DocumentCache::new(20);
             for (n, document) in (0..).zip(&documents) {
-                sources.keep(JobId::new(n), at(1), document);
+                cache.keep(JobId::new(n), at(1), document);
             }
             for (n, document) in (0..).zip(documents) {
-                proptest::prop_assert_eq!(sources.take(JobId::new(n)), Some((at(1), document)));
+                proptest::prop_assert_eq!(cache.take(JobId::new(n)), Some((at(1), document)));
             }
         }
     }
 
     #[test]
     fn of_documents_that_are_much_alike_little_is_kept() {
-        let sources = Sources::new(10);
+        let cache = DocumentCache::new(10);
         let document = |id: u64| {
             let mut state = JobState::blank(JobId::new(id), TboxType::Dc);
             state.account = format!("account-{id}");
@@ -170,9 +231,36 @@ mod tests {
         };
         let whole = document(7).len();
         for id in 0..10 {
-            sources.keep(JobId::new(id), at(1), &document(id));
+            cache.keep(JobId::new(id), at(1), &document(id));
         }
-        let packed = sources.kept.take(JobId::new(7)).unwrap().1.len();
+        let packed = cache.kept.take(JobId::new(7)).unwrap().1.len();
         assert!(4 * packed < whole, "{packed} of {whole} bytes");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let cache = RecentCache::new(100);
+        let count = 300;
+        for id in 0..count {
+            cache.keep(JobId::new(id), id);
+        }
+        assert_eq!(cache.take(JobId::new(0)), None);
+        for id in count - 100..count {
+            assert_eq!(cache.take(JobId::new(id)), Some(id));
+            assert_eq!(cache.take(JobId::new(id)), None, "taken once");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_again_is_young_again_and_the_last_one() {
+        let cache = RecentCache::new(2);
+        for (id, value) in [(1, 1), (2, 2), (1, 1), (3, 3), (3, 34), (4, 4)] {
+            cache.keep(JobId::new(id), value);
+        }
+        let taken = [1, 2, 3, 4].map(|id| cache.take(JobId::new(id)));
+        assert_eq!(taken, [Some(1), Some(2), Some(34), Some(4)]);
+        cache.keep(JobId::new(5), 5);
+        cache.clear();
+        assert_eq!(cache.take(JobId::new(5)), None);
     }
 }
