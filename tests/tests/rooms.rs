@@ -160,17 +160,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// Circles that are still to be cut, by crate: the modules of each, sorted.
-const CIRCLES: &[(&str, &[&[&str]])] = &[(
-    "src/dispatch/src",
-    &[
-        &[
-            "bits", "charges", "event", "explain", "idle", "index", "labels", "ledger", "limits",
-            "order", "peers", "shape",
-        ],
-        &["cache", "engine", "evict", "known"],
-        &["hosts", "waiting"],
-    ],
-)];
+const CIRCLES: &[(&str, &[&[&str]])] = &[];
 
 /// Crates, by their folders of sources.
 const CRATES: &[&str] = &[

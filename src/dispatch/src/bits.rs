@@ -1,7 +1,7 @@
 //! Sets of queues as bits, with counts: which queues have something of a kind.
 
 use crate::atoms::{Atom, Numbers, address};
-use crate::ledger::QueueId;
+use crate::ids::QueueId;
 use indexmap::IndexMap;
 use slotmap::Key;
 use std::collections::BTreeMap;

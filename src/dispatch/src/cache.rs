@@ -5,10 +5,10 @@
 
 use crate::atoms::Atom;
 use crate::counted::{Counts, NAMES_MAX, Names};
-use crate::event::{Dimension, DimensionCounts, FindPlace, OfferKey};
-use crate::evict::Plan;
+use crate::event::{Dimension, DimensionCounts, FindPlace};
+use crate::evict_plan::Plan;
+use crate::ids::{MemberId, OfferKey};
 use crate::known::Begun;
-use crate::ledger::MemberId;
 use crate::shape::Env;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

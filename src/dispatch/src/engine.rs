@@ -6,11 +6,12 @@
 
 use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
-use crate::event::{Decision, Event, JobFacts, JobKey, Millis, NOT_ON_MAX, Offer, OfferKey};
-use crate::hosts::{Arrival, HostId, Hosts, Standing};
-use crate::index::{BucketId, Index, Job, KeyId, room_for};
+use crate::event::{Decision, Event, JobFacts, NOT_ON_MAX, Offer};
+use crate::hosts::{Arrival, Hosts, Standing};
+use crate::ids::{BucketId, HostId, JobKey, KeyId, MemberId, Millis, OfferKey};
+use crate::index::{Index, Job, room_for};
 use crate::known::Known;
-use crate::ledger::{Ledger, MemberId};
+use crate::ledger::Ledger;
 use crate::peers::Peers;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};

@@ -1,27 +1,10 @@
 //! What the engine is told and what it decides. Plain data, no behaviour.
 
+pub use crate::ids::{JobKey, Millis, OfferKey, Version};
+
+use crate::peers::Peers;
+use crate::policy::Policy;
 use std::sync::Arc;
-
-/// Milliseconds since the Unix epoch, as the caller's *monotonic* clock has them: never goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Millis(pub u64);
-
-/// A job's id as a number; greater means submitted later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobKey(pub u64);
-
-/// One request of a host for work. Made by the caller, never used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OfferKey(pub u64);
-
-/// Which state of a stored job is meant; ordered by (`primary_term`, `seq_no`), later is greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Version {
-    /// Elasticsearch's `_primary_term`; 1 in the embedded store.
-    pub primary_term: u64,
-    /// Elasticsearch's `_seq_no`.
-    pub seq_no: u64,
-}
 
 /// What kind of testbox runs a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,9 +269,9 @@ pub enum Event {
         at: Millis,
     },
     /// Queues, weights, priorities or rates changed.
-    PolicyChanged(crate::Policy),
+    PolicyChanged(Policy),
     /// Which replicas live.
-    PeersChanged(crate::Peers),
+    PeersChanged(Peers),
     /// Nothing happened, but time passed (a wake-up the engine asked for, or once a second).
     Tick,
 }

@@ -7,10 +7,10 @@
 
 use crate::counted::NAMES_MAX;
 use crate::engine::Engine;
-use crate::event::{Cursor, Dimension, JobKey};
-use crate::index::{BucketId, Place};
+use crate::event::{Cursor, Dimension};
+use crate::evict_plan::{LOOKS_PER_EVICTION, Plan};
+use crate::ids::{BucketId, JobKey, MemberId, Owner, Place};
 use crate::labels::is_label;
-use crate::ledger::{MemberId, Owner};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -23,40 +23,8 @@ const EVICTED_AT_ONCE: usize = 256;
 /// The cache may grow to this many times its limit for the sake of jobs that are the last of a dimension, or of finds.
 const OVERFULL: usize = 2;
 
-/// A plan is good for one eviction for so many accounts and groups of jobs that were looked at for it.
-const LOOKS_PER_EVICTION: usize = 16;
-
 /// So many groups of jobs of one account are looked at each time, without a plan of their own.
 const BUCKETS_FEW: usize = 8;
-
-/// Whom to evict next.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    /// Accounts in queues by how many jobs of theirs were here, most first.
-    longest: BinaryHeap<(u64, Reverse<MemberId>)>,
-    /// Of those with many groups of jobs the last job of each, deepest first.
-    tails: BTreeMap<MemberId, BinaryHeap<(Place, BucketId)>>,
-    /// For so many evictions it is good.
-    left: usize,
-    /// Whether the last job of a dimension stays.
-    spares_last: bool,
-    /// It found nobody: not made anew before there are so many jobs here.
-    asleep_until: usize,
-    /// Accounts and groups of jobs looked at so far, over all plans.
-    pub looks: u64,
-}
-
-impl Plan {
-    /// What the store counts has changed: what had to stay may go now.
-    pub(crate) fn wake(&mut self) {
-        self.asleep_until = 0;
-    }
-
-    fn looked_at(&mut self, n: usize) {
-        self.looks = self.looks.saturating_add(n as u64);
-        self.left = self.left.saturating_add(n / LOOKS_PER_EVICTION);
-    }
-}
 
 impl Engine {
     /// Makes room: the deepest jobs of the longest queues go.

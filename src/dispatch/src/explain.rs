@@ -1,6 +1,6 @@
 //! What explanations say. Typed, for others to render; made by `explaining`.
 
-use crate::event::{JobKey, Millis, OfferKey};
+use crate::ids::{JobKey, Millis, OfferKey};
 
 /// Most hosts (of a job) or shapes (of a host) named in one explanation; more are only counted.
 pub const EXPLAIN_LIST_MAX: usize = 50;

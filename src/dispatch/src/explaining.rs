@@ -5,16 +5,16 @@
 
 use crate::atoms::{Atom, Atoms};
 use crate::engine::{Engine, could_ever_run};
-use crate::event::{JobFacts, JobKey, Kind, Millis};
+use crate::event::{JobFacts, Kind};
 use crate::explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
 };
-use crate::hosts::{Host, HostId};
+use crate::hosts::Host;
+use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
 use crate::labels::place_of;
-use crate::ledger::{MemberId, Owner, QueueId};
-use crate::shape::{Gate, Lack, Shape, ShapeId, View, lacks_of};
+use crate::shape::{Gate, Lack, Shape, View, lacks_of};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ impl Engine {
             || QueueStanding {
                 queue: queue.to_owned(),
                 account: facts.account.clone(),
-                class: policy.priority.min(crate::ledger::CLASS_MAX),
+                class: policy.priority.min(crate::ids::CLASS_MAX),
                 weight: policy.weight.clamp(1, crate::meter::WEIGHT_MAX),
                 paused: policy.paused,
                 share_per_mille: 0,
@@ -195,7 +195,7 @@ impl Engine {
             .get(queue)
             .map(|q| (q.name.to_string(), q.policy))
             .unwrap_or_default();
-        let class = policy.priority.min(crate::ledger::CLASS_MAX);
+        let class = policy.priority.min(crate::ids::CLASS_MAX);
         QueueStanding {
             queue: name,
             account: account.unwrap_or_default(),

@@ -5,8 +5,9 @@
 
 use crate::cache::{Ended, FINDS_WINDOW_MS, Finding, PATIENCE_MS, Wanted};
 use crate::engine::Engine;
-use crate::event::{Decision, FindPlace, OfferKey};
+use crate::event::{Decision, FindPlace};
 use crate::hosts::{OpenOffer, Standing};
+use crate::ids::OfferKey;
 use std::sync::Arc;
 
 impl Engine {

@@ -7,26 +7,16 @@
 
 use crate::atoms::{Atom, Fixed, Numbers};
 use crate::bits::ByNeed;
-use crate::event::{JobKey, Version};
-use crate::ledger::{MemberId, Owner, QueueId};
+use crate::ids::{BucketId, KeyId, Place};
+use crate::ids::{JobKey, MemberId, Owner, QueueId, ShapeId, Version};
 use crate::line::Line;
 use crate::peers::Overtakers;
-use crate::shape::{Marks, Shape, ShapeId, Shapes};
+use crate::shape::{Head, Shape, Shapes};
 use indexmap::IndexMap;
-use slotmap::{SecondaryMap, SlotMap, new_key_type};
+use slotmap::{SecondaryMap, SlotMap};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-new_key_type! {
-    /// The jobs of one owner and shape.
-    pub(crate) struct BucketId;
-    /// A host key under which jobs wait.
-    pub(crate) struct KeyId;
-}
-
-/// Order inside an account: priority, higher first, then submit order.
-pub(crate) type Place = (Reverse<i16>, JobKey);
 
 /// A waiting job.
 #[derive(Debug, Clone)]
@@ -49,15 +39,6 @@ pub(crate) struct Bucket {
     pub jobs: Line<Place>,
     /// Those that went before others.
     pub overtakers: Overtakers,
-}
-
-/// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Head {
-    pub place: Place,
-    pub memory_mb: u32,
-    pub bucket: BucketId,
-    pub needs: Marks,
 }
 
 /// Binary digits of the memory that is needed: queues are told apart by it roughly.

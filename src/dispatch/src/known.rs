@@ -5,12 +5,8 @@
 //! better. What is evicted, or a change that was missed, ends that.
 
 use crate::atoms::Fixed;
-use crate::engine::Engine;
-use crate::event::{Cursor, Dimension, JobKey, OfferKey, PulledPage, Reached};
-use crate::hosts::Host;
-use crate::index::{KeyCells, Place};
-use crate::ledger::{MemberId, Owner};
-use crate::shape::{Lack, lacks_of};
+use crate::event::{Cursor, PulledPage};
+use crate::ids::{JobKey, MemberId, Place};
 use indexmap::IndexMap;
 use slotmap::SecondaryMap;
 use std::cmp::Reverse;
@@ -21,9 +17,6 @@ const ANEW_MS: u64 = 30_000;
 
 /// What was known is worth nothing while no news was read for this long, ms: a look at the store is due each second.
 const NEWS_MS: u64 = 5_000;
-
-/// Pairs of one page of which it is noted how far it goes: for the others there is a find.
-const REACHED_MAX: usize = 1_024;
 
 /// Accounts that are named in one find; of more it asks for all.
 const NAMED_MAX: usize = 1_000;
@@ -48,7 +41,7 @@ pub(crate) struct Begun {
     forgotten: u64,
     /// The best job of what is pulled that was evicted meanwhile: it may be in the page, or one that the store does not
     /// show yet.
-    evicted: Option<Cursor>,
+    pub evicted: Option<Cursor>,
 }
 
 impl Begun {
@@ -95,7 +88,7 @@ impl Known {
         self.news_read = now;
     }
 
-    fn hears_news(&self, now: u64) -> bool {
+    pub(crate) fn hears_news(&self, now: u64) -> bool {
         self.news_read.saturating_add(NEWS_MS) > now
     }
 
@@ -106,7 +99,7 @@ impl Known {
     }
 
     /// Whether all that waits of an account is here.
-    fn is_whole(&self, account: &str) -> bool {
+    pub(crate) fn is_whole(&self, account: &str) -> bool {
         self.reach.get(account).is_some_and(|reach| !reach.more)
     }
 
@@ -120,7 +113,13 @@ impl Known {
     }
 
     /// A page of this account was pulled at `now`. Whether that is of use: nothing was forgotten meanwhile.
-    fn read(&mut self, account: &str, begun: Begun, page: &PulledPage, now: u64) -> bool {
+    pub(crate) fn read(
+        &mut self,
+        account: &str,
+        begun: Begun,
+        page: &PulledPage,
+        now: u64,
+    ) -> bool {
         if begun.forgotten != self.forgotten {
             return false;
         }
@@ -147,7 +146,7 @@ impl Known {
     }
 
     /// All of a pair is here up to and with this place.
-    fn reached(&mut self, member: MemberId, (priority, key): Place) {
+    pub(crate) fn reached(&mut self, member: MemberId, (priority, key): Place) {
         let bound = (priority, JobKey(key.0.saturating_add(1)));
         let known = self.bounds.get(member).copied();
         let bound = known.map_or(bound, |known| known.max(bound));
@@ -182,7 +181,7 @@ impl Known {
     }
 
     /// Whether everything before this place is here.
-    fn covers(&self, member: MemberId, place: Place) -> bool {
+    pub(crate) fn covers(&self, member: MemberId, place: Place) -> bool {
         self.bounds.get(member).is_some_and(|bound| place < *bound)
     }
 
@@ -198,13 +197,13 @@ impl Known {
 }
 
 /// The place before a job.
-fn just_before(job: Cursor) -> Cursor {
+pub(crate) fn just_before(job: Cursor) -> Cursor {
     let key = JobKey(job.key.0.saturating_sub(1));
     Cursor { key, ..job }
 }
 
 /// In the order of pages.
-fn rank(job: Cursor) -> (Reverse<u8>, Reverse<i16>, JobKey) {
+pub(crate) fn rank(job: Cursor) -> (Reverse<u8>, Reverse<i16>, JobKey) {
     (Reverse(job.class), Reverse(job.priority), job.key)
 }
 
@@ -228,119 +227,4 @@ impl Unknown {
         let accounts = self.accounts.filter(|names| names.len() <= NAMED_MAX);
         accounts.unwrap_or_default().into_iter().collect()
     }
-}
-
-impl Engine {
-    /// A page was pulled: its jobs are here, and how far it went is known.
-    pub(crate) fn take_page(
-        &mut self,
-        dimension: &Dimension,
-        begun: Option<Begun>,
-        page: PulledPage,
-    ) {
-        let is_of_use = match (dimension, begun) {
-            (Dimension::Account(name), Some(begun)) => {
-                self.known.read(name, begun, &page, self.now)
-            }
-            _ => false,
-        };
-        let PulledPage { jobs, reached, .. } = page;
-        for facts in jobs {
-            self.learn(facts);
-        }
-        if !is_of_use {
-            return;
-        }
-        for Reached {
-            queue,
-            account,
-            priority,
-            key,
-        } in reached.into_iter().take(REACHED_MAX)
-        {
-            let whose = (queue.as_str(), account.as_str());
-            let owner = self.ledger.owner_of(&mut self.atoms, whose, self.now);
-            if self
-                .ledger
-                .members
-                .get(owner.member)
-                .is_some_and(|member| member.tally.is_idle())
-            {
-                self.ledger.list_idle(owner);
-            }
-            let mut place = (Reverse(priority), key);
-            if let Some(evicted) = begun.and_then(|begun| begun.evicted) {
-                let before = just_before(evicted);
-                place = place.min((Reverse(before.priority), before.key));
-            }
-            self.known.reached(owner.member, place);
-        }
-    }
-
-    /// What a find for this offer could bring that is better than what is here.
-    pub(crate) fn unknown_to(&self, offer: OfferKey) -> Unknown {
-        let mut unknown = Unknown::default();
-        let Some((_, host)) = self.hosts.host_of(offer) else {
-            return unknown;
-        };
-        if self.cache.pairs.is_empty() || !self.known.hears_news(self.now) {
-            return unknown;
-        }
-        let keys = host.view.keys.iter();
-        let cells: Vec<&KeyCells> = keys.filter_map(|key| self.index.under(key)).collect();
-        let mut accounts = BTreeSet::new();
-        for (queue, account, jobs) in &self.cache.pairs {
-            if !host.view.env.serves(account) {
-                continue;
-            }
-            if self.known.is_whole(account) {
-                continue;
-            }
-            match self.best_known((queue, account), *jobs, host, &cells) {
-                Best::Known(needs_mb) => unknown.needs_mb = unknown.needs_mb.max(needs_mb),
-                Best::Unknown => {
-                    accounts.insert(account.clone());
-                }
-            }
-        }
-        unknown.accounts = Some(accounts);
-        unknown
-    }
-
-    /// The best job of a pair for a host, of which the store counted so many.
-    fn best_known(
-        &self,
-        (queue, account): (&str, &str),
-        jobs: u64,
-        host: &Host,
-        cells: &[&KeyCells],
-    ) -> Best {
-        let Some(owner) = self.ledger.known_owner(queue, account) else {
-            return Best::Unknown;
-        };
-        let Owner { member, .. } = owner;
-        let tally = self.ledger.members.get(member).map(|member| member.tally);
-        let here = tally.map_or(0, |tally| tally.waiting.saturating_add(tally.in_flight));
-        if here >= jobs || !self.ledger.may_begin(owner) {
-            return Best::Known(0);
-        }
-        // A find does not look at what else a host does, and who keeps a job back.
-        let passes = |lack| matches!(lack, Lack::Busy | Lack::Caches | Lack::Blocked);
-        let cells = cells.iter().filter_map(|cells| cells.cells.get(&member));
-        let heads = cells.flat_map(|cell| cell.heads.iter());
-        let mut known = heads.filter(|head| self.known.covers(member, head.place));
-        let best = known.find(|head| {
-            let shape = self.index.buckets.get(head.bucket);
-            let shape = shape.and_then(|bucket| self.index.shapes.get(bucket.shape));
-            shape.is_some_and(|entry| lacks_of(account, &entry.shape, &host.view).all(passes))
-        });
-        best.map_or(Best::Unknown, |head| Best::Known(head.memory_mb))
-    }
-}
-
-/// The best job of a pair for a host.
-enum Best {
-    /// It is here and needs so much memory, MB; or there is none.
-    Known(u32),
-    Unknown,
 }

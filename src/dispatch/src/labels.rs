@@ -4,8 +4,6 @@
 //! `alice`. No queue or account has a slash in its name. So labels are counted, pulled and found as queues of their
 //! own are, and the ledger has them take turns inside the one queue: weight, class, limits and share are that queue's.
 
-use crate::ledger::{Ledger, MemberId};
-
 /// The labels of a queue: more names share these.
 pub const SLOTS: u8 = 16;
 
@@ -45,31 +43,6 @@ pub(crate) fn place_of<'a>(stored: &'a str, account: &'a str) -> (&'a str, &'a s
         // A label is its own account's alone.
         Some((queue, _)) if queue == account => (queue, stored),
         _ => (stored, account),
-    }
-}
-
-impl Ledger {
-    /// How many jobs of this stored queue wait here: of a label its own, of a queue those without a label.
-    pub(crate) fn waiting_in(&self, stored: &str) -> u64 {
-        let Some(queue) = self.by_name.get(queue_of(stored)) else {
-            return 0;
-        };
-        let Some(queue) = self.queues.get(*queue) else {
-            return 0;
-        };
-        let waiting = |id: &MemberId| self.members.get(*id).map_or(0, |one| one.tally.waiting);
-        let of = |name: &str| queue.members.get(name).map_or(0, waiting);
-        if is_label(stored) {
-            return of(stored);
-        }
-        // Whichever are fewer: each queue is looked at with each count.
-        let labelled: u64 = if queue.members.len() <= usize::from(SLOTS) {
-            let labels = queue.members.iter().filter(|(turn, _)| is_label(turn));
-            labels.map(|(_, id)| waiting(id)).sum()
-        } else {
-            slots_of(stored).map(|slot| of(&slot)).sum()
-        };
-        queue.tally.waiting.saturating_sub(labelled)
     }
 }
 

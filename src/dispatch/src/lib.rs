@@ -11,26 +11,24 @@
 #![forbid(unsafe_code)]
 
 mod atoms;
-mod background;
 mod bits;
 mod cache;
-mod charges;
 mod claims;
 mod counted;
+mod covering;
 mod engine;
 pub mod event;
 mod evict;
+mod evict_plan;
 pub mod explain;
 mod explaining;
 mod fetch;
 mod hosts;
-mod idle;
+mod ids;
 mod index;
 mod known;
 pub mod labels;
-mod learned;
 mod ledger;
-mod limits;
 mod line;
 mod meter;
 mod order;
@@ -43,7 +41,6 @@ mod reserve;
 mod runs;
 mod serve;
 mod shape;
-mod waiting;
 
 pub use counted::NAMES_MAX;
 pub use engine::Engine;

@@ -5,8 +5,7 @@
 //! means something, and a job whose replica has no host for it is not left behind. Each replica lets at most
 //! [`OVERTAKES_MAX`] later jobs go before one that is alike (I13). Correctness never depends on whose a job is.
 
-use crate::event::JobKey;
-use crate::index::Place;
+use crate::ids::{JobKey, Place};
 
 /// So many jobs that are alike are looked at for one that is this replica's own.
 pub(crate) const WINDOW: usize = 64;

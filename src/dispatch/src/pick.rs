@@ -6,13 +6,13 @@
 
 use crate::atoms::Atom;
 use crate::bits::Bits;
-use crate::event::JobKey;
-use crate::index::{BucketId, Head, Index, KeyCells, digits};
-use crate::ledger::{Ledger, MemberId, MemberRank, Owner, QueueId, QueueRank};
+use crate::ids::{BucketId, JobKey, MemberId, Owner, QueueId, ShapeId};
+use crate::index::{Index, KeyCells, digits};
+use crate::ledger::{Ledger, MemberRank, QueueRank};
 use crate::line::Line;
 use crate::order::Walk;
 use crate::reserve::Limit;
-use crate::shape::{Lack, ShapeEntry, ShapeId, View, lacks, lacks_of, passes_with_jobs};
+use crate::shape::{Head, Lack, ShapeEntry, View, lacks, lacks_of, passes_with_jobs};
 use slotmap::KeyData;
 
 /// Entries looked at by the first walk.

@@ -6,9 +6,9 @@
 use crate::counted::Of;
 use crate::engine::Engine;
 use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
+use crate::ids::MemberId;
 use crate::known::Reach;
 use crate::labels::queue_of;
-use crate::ledger::MemberId;
 
 /// Dimensions of which enough is here that are pulled for their news at one count, in turn.
 const NEWS_AT_ONCE: usize = 32;

@@ -1,7 +1,7 @@
 //! What people and tests see of the engine: queues, hosts, counted work, and the check of all indexes.
 
 use crate::engine::Engine;
-use crate::event::{JobKey, Millis, OfferKey};
+use crate::ids::{JobKey, Millis, OfferKey};
 use crate::ledger::Queue;
 use std::collections::{BTreeMap, BTreeSet};
 

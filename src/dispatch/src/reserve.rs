@@ -4,8 +4,9 @@
 //! host. Until it starts, only jobs that are expected to end before it could start may enter, and higher classes.
 //! At most one reservation a class and one a host.
 
-use crate::event::{JobKey, Kind};
-use crate::hosts::{Host, HostId};
+use crate::event::Kind;
+use crate::hosts::Host;
+use crate::ids::{HostId, JobKey};
 use crate::index::Job;
 use crate::ledger::Ledger;
 use crate::runs::Runs;

@@ -2,15 +2,15 @@
 
 use crate::atoms::{Atom, common};
 use crate::engine::Engine;
-use crate::event::{Decision, JobKey, Kind, NOT_ON_MAX, OfferKey};
-use crate::hosts::{Host, HostId, Nothing, Standing};
-use crate::index::{BucketId, KeyCells, Place};
-use crate::ledger::{MemberRank, Owner, QueueId, QueueRank};
+use crate::event::{Decision, Kind, NOT_ON_MAX};
+use crate::hosts::{Host, Nothing, Slot, Standing};
+use crate::ids::{BucketId, HostId, JobKey, OfferKey, Owner, Place, QueueId};
+use crate::index::KeyCells;
+use crate::ledger::{MemberRank, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
 use crate::reserve::{Limit, Reservation, start_at};
 use crate::shape::{Gate, Lack, Shape, lacks_of};
-use crate::waiting::Slot;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

@@ -4,16 +4,11 @@
 
 use crate::atoms::{Atom, Fixed, Numbers, is_among, is_subset, same};
 use crate::event::Kind;
-use crate::index::{BucketId, Head, KeyId, Place};
-use slotmap::{SlotMap, new_key_type};
+use crate::ids::{BucketId, KeyId, Place, ShapeId};
+use slotmap::SlotMap;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
-
-new_key_type! {
-    /// A shape that some cached job has.
-    pub(crate) struct ShapeId;
-}
 
 /// What keeps a job back for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -202,6 +197,15 @@ impl Marks {
     pub(crate) fn may_be_in(self, all: Self) -> bool {
         self.0 & !all.0 == 0
     }
+}
+
+/// The first job of a bucket, with what rules most of them out: who cannot have it need not look at its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Head {
+    pub place: Place,
+    pub memory_mb: u32,
+    pub bucket: BucketId,
+    pub needs: Marks,
 }
 
 /// A shape and who has jobs of it.

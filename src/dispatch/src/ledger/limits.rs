@@ -6,42 +6,11 @@
 
 use crate::atoms::Atom;
 use crate::explain::{Limited, Reason};
-use crate::ledger::{Ledger, Member, MemberId, Owner, Queue};
+use crate::ids::{MemberId, Owner};
+use crate::ledger::limited::LimitedAccount;
+use crate::ledger::state::{Ledger, Member, Queue, queue_admits};
 use crate::policy::Allowance;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// An account that has limits.
-#[derive(Debug, Default)]
-pub(crate) struct LimitedAccount {
-    allowance: Allowance,
-    /// Its jobs in flight and on hosts.
-    held: u64,
-    /// Where it is.
-    owners: BTreeSet<Owner>,
-}
-
-impl LimitedAccount {
-    fn admits(&self) -> bool {
-        self.allowance.admits(self.held)
-    }
-
-    fn is_behind(&self) -> bool {
-        self.allowance.is_behind(self.held)
-    }
-
-    /// An account is forgotten in a queue: that no longer counts.
-    pub(crate) fn leave(&mut self, owner: Owner) {
-        self.owners.remove(&owner);
-    }
-}
-
-/// The accounts that have limits.
-pub(crate) type LimitedAccounts = BTreeMap<Atom, LimitedAccount>;
-
-/// Whether the limits of a queue let another job of it begin.
-pub(crate) fn queue_admits(queue: &Queue) -> bool {
-    queue.allowance.admits(queue.tally.held())
-}
+use std::collections::BTreeSet;
 
 impl Ledger {
     /// Whether a queue goes behind others of its class: by its own limits, or by those of the account whose it is.

@@ -4,22 +4,11 @@
 //! free memory first: who takes a new job is found without looking at every host.
 
 use crate::atoms::Atom;
-use crate::event::{Millis, OfferKey};
-use crate::hosts::{HostId, Hosts};
-use crate::shape::Env;
+use crate::hosts::offer::Group;
+use crate::hosts::table::Hosts;
+use crate::ids::{HostId, Millis, OfferKey};
 use std::cmp::Reverse;
 use std::sync::Arc;
-
-/// Offers that no check but that of memory tells apart.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Group {
-    pub env: Arc<Env>,
-    pub hw_open: bool,
-    pub shared_open: bool,
-}
-
-/// A waiting offer in order: most free memory, longest waiting.
-pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);
 
 impl Hosts {
     /// An offer waits: jobs that come may be given to it.

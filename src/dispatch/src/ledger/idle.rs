@@ -4,11 +4,10 @@
 //! waits or runs are forgotten, those idle longest first, a few an event. Who owes time is kept as long as there is
 //! room.
 
-use crate::atoms::{Atom, Fixed};
-use crate::ledger::{AccountId, CLASS_MAX, Ledger, MemberId, Owner};
+use crate::ids::{CLASS_MAX, MemberId, Owner};
+use crate::ledger::state::Ledger;
 use crate::meter::Pass;
-use slotmap::SlotMap;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Accounts in queues that are kept although nothing of theirs waits or runs; beyond it those without debt are
 /// forgotten, and of twice as many those with debt.
@@ -22,83 +21,6 @@ const IN_DEBT_LOOKED_AT: usize = 16;
 
 /// Queues looked at in one tidying whether they lag too far behind; of more, the next ones take their turn.
 const LAGS_LOOKED_AT: usize = 4_096;
-
-/// How many jobs of each account wait here, over all queues.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    accounts: SlotMap<AccountId, Account>,
-    by_name: HashMap<Atom, AccountId, Fixed>,
-    /// Accounts of which jobs wait.
-    pub count: usize,
-}
-
-/// One account over all queues.
-#[derive(Debug)]
-struct Account {
-    waiting: u64,
-    /// In how many queues it is known.
-    queues: u32,
-}
-
-impl Waiting {
-    /// An account is new in a queue.
-    pub(crate) fn join(&mut self, name: &Atom) -> AccountId {
-        let accounts = &mut self.accounts;
-        let new = || {
-            accounts.insert(Account {
-                waiting: 0,
-                queues: 0,
-            })
-        };
-        let id = *self.by_name.entry(Atom::clone(name)).or_insert_with(new);
-        if let Some(account) = self.accounts.get_mut(id) {
-            account.queues = account.queues.saturating_add(1);
-        }
-        id
-    }
-
-    /// An account is forgotten in a queue.
-    fn leave(&mut self, name: &Atom, id: AccountId) {
-        let Some(account) = self.accounts.get_mut(id) else {
-            return;
-        };
-        account.queues = account.queues.saturating_sub(1);
-        if account.queues == 0 {
-            self.accounts.remove(id);
-            self.by_name.remove(name);
-        }
-    }
-
-    /// More or fewer jobs of an account wait in one of its queues.
-    pub(crate) fn count(&mut self, id: AccountId, before: u64, after: u64) {
-        let Some(account) = self.accounts.get_mut(id).filter(|_| before != after) else {
-            return;
-        };
-        let waited = account.waiting > 0;
-        account.waiting = account.waiting.saturating_add(after).saturating_sub(before);
-        let waits = account.waiting > 0;
-        self.count = (self.count + usize::from(waits)).saturating_sub(usize::from(waited));
-    }
-
-    /// How many jobs of this account wait here.
-    pub(crate) fn of(&self, name: &str) -> u64 {
-        let id = self.by_name.get(name);
-        id.map_or(0, |id| self.of_id(*id))
-    }
-
-    /// The same.
-    pub(crate) fn of_id(&self, id: AccountId) -> u64 {
-        self.accounts.get(id).map_or(0, |account| account.waiting)
-    }
-
-    /// How many accounts are known.
-    pub(crate) fn len(&self) -> usize {
-        self.accounts.len()
-    }
-}
-
-/// Accounts in queues that had nothing waiting or on hosts when they were listed, longest idle first.
-pub(crate) type Idle = VecDeque<Owner>;
 
 impl Ledger {
     /// Nothing of this one waits or runs.

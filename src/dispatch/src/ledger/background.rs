@@ -4,7 +4,8 @@
 //! Each time a host is given a job of a higher class while jobs of such a queue wait, the queue is credited with its
 //! share. With a whole dispatch to its credit it comes first on the next host that could run a job of it.
 
-use crate::ledger::{Ledger, Queue, QueueId};
+use crate::ids::QueueId;
+use crate::ledger::state::{Ledger, Queue};
 
 /// A whole dispatch.
 const WHOLE_DISPATCH: u32 = 1_000;

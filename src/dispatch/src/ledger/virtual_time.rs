@@ -1,178 +1,19 @@
-//! Queues, their accounts, and what they are charged: who is next (I4, I5).
+//! Virtual time of queues and accounts: who is next (I4, I5). Part of [`Ledger`].
 //!
 //! A queue's virtual time is its charge (share of a host × time × rate) over its weight; inside a class the queue that is least far is next, and
 //! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
 //! on with what it really takes. Never knows hosts or shapes.
 
-use crate::atoms::{Atom, Atoms, Fixed, Numbers};
-use crate::charges::{Charge, WHOLE};
-use crate::event::JobKey;
-use crate::idle::{Idle, Waiting};
-use crate::labels::place_of;
-use crate::learned::{Learned, UNKNOWN_MS};
-use crate::limits::{LimitedAccounts, queue_admits};
+use crate::ids::{CLASS_MAX, MemberId, Owner, QueueId};
+use crate::ledger::charge::WHOLE;
+use crate::ledger::learned::UNKNOWN_MS;
+use crate::ledger::state::{Ledger, Member, MemberRank, Queue, QueueRank, Tally, queue_admits};
 use crate::meter::{Meter, PRICE_MAX, Pass};
 use crate::order::Standing;
-use crate::policy::{Allowance, Policy, QueuePolicy};
-use indexmap::IndexMap;
-use slotmap::{SlotMap, new_key_type};
-use std::collections::{BTreeMap, BTreeSet};
-
-new_key_type! {
-    /// A queue that is known.
-    pub(crate) struct QueueId;
-    /// An account in a queue.
-    pub(crate) struct MemberId;
-    /// An account, over all queues.
-    pub(crate) struct AccountId;
-}
-
-/// Highest class.
-pub(crate) const CLASS_MAX: u8 = 9;
-
-/// Who is charged for a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Owner {
-    pub queue: QueueId,
-    pub member: MemberId,
-}
-
-/// How many jobs there are, by where they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub waiting: u64,
-    pub in_flight: u64,
-    pub running: u64,
-}
-
-impl Tally {
-    pub(crate) fn held(self) -> u64 {
-        self.in_flight.saturating_add(self.running)
-    }
-
-    pub(crate) fn is_idle(self) -> bool {
-        self == Self::default()
-    }
-}
-
-/// One queue.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    pub name: Atom,
-    pub policy: QueuePolicy,
-    pub allowance: Allowance,
-    pub meter: Meter,
-    pub tally: Tally,
-    /// Its accounts, or the labels of the one whose it is.
-    pub members: BTreeMap<Atom, MemberId>,
-    /// Those of them that have jobs in flight or on hosts.
-    pub holding: BTreeSet<MemberId>,
-    /// Virtual time of its largest recent job: no limit on lag may be smaller than one step.
-    pub step: Pass,
-    /// Where the account stood that was served last.
-    pub last: Pass,
-    /// Host share × ms, as `flat + rate × now`, in millionths.
-    pub busy: (i128, i128),
-    /// Accounts with waiting jobs, by lower bounds of their virtual time.
-    pub order: BTreeSet<(Standing, MemberId)>,
-    /// Its own place in the order of queues.
-    pub noted: Option<Standing>,
-    /// What it is owed of its share of dispatches, thousandths of one.
-    pub credit: u32,
-}
-
-impl Queue {
-    pub(crate) fn class(&self) -> u8 {
-        self.policy.priority.min(CLASS_MAX)
-    }
-
-    /// Share of hosts × time that its jobs had until now, ms of a whole host.
-    pub(crate) fn busy_ms(&self, now: u64) -> u64 {
-        let total = self
-            .busy
-            .0
-            .saturating_add(self.busy.1.saturating_mul(i128::from(now)));
-        u64::try_from(total / i128::from(WHOLE)).unwrap_or(0)
-    }
-}
-
-/// One account in one queue, or one label of it in its own.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub account: Atom,
-    /// Its name among those that take turns in its queue: the account's, or the label's.
-    pub turn: Atom,
-    /// The account over all queues.
-    pub of: AccountId,
-    /// Whether it is on the list of those that may be forgotten.
-    pub is_listed: bool,
-    pub meter: Meter,
-    pub tally: Tally,
-    /// Its place in the order of its queue.
-    pub noted: Option<Standing>,
-}
-
-/// The order of queues: where they stand, those that have nothing yet, age.
-pub(crate) type QueueRank = (Standing, u64, QueueId);
-
-/// The order of accounts inside a queue.
-pub(crate) type MemberRank = (Standing, u64, MemberId);
-
-/// All queues and charges.
-#[derive(Debug)]
-pub(crate) struct Ledger {
-    pub queues: SlotMap<QueueId, Queue>,
-    pub members: SlotMap<MemberId, Member>,
-    pub by_name: IndexMap<Atom, QueueId, Fixed>,
-    /// Queues that have jobs in flight or on hosts.
-    pub holding: BTreeSet<QueueId>,
-    pub waiting: Waiting,
-    pub idle: Idle,
-    /// The place in `queues` where the next look for queues that lag too far behind begins.
-    pub looked_at: usize,
-    /// Queues with waiting jobs, by lower bounds of their virtual time.
-    pub order: BTreeSet<(Standing, QueueId)>,
-    pub charges: IndexMap<JobKey, Charge, Numbers>,
-    pub learned: Learned,
-    pub policy: Policy,
-    /// Queues that have a share of dispatches.
-    pub background: Vec<QueueId>,
-    pub limited: LimitedAccounts,
-    /// When running jobs will have run for as long as expected.
-    pub overruns: BTreeSet<(u64, JobKey)>,
-    /// Where the queue stood that was served last, by class.
-    pub last: [Pass; CLASS_MAX as usize + 1],
-    /// Present virtual time by class, computed at most once an event.
-    present: [Option<Pass>; CLASS_MAX as usize + 1],
-    lag_max_ms: u64,
-}
+use crate::policy::Policy;
+use std::collections::BTreeSet;
 
 impl Ledger {
-    /// With room for so many queues and as many members: a table that grows later makes one event long.
-    pub(crate) fn new(policy: Policy, lag_max_ms: u64, room: usize) -> Self {
-        let mut new = Self {
-            queues: SlotMap::with_capacity_and_key(room),
-            members: SlotMap::with_capacity_and_key(room),
-            by_name: IndexMap::default(),
-            holding: BTreeSet::new(),
-            waiting: Waiting::default(),
-            idle: Idle::default(),
-            looked_at: 0,
-            order: BTreeSet::new(),
-            charges: IndexMap::default(),
-            learned: Learned::default(),
-            policy,
-            background: Vec::new(),
-            limited: LimitedAccounts::default(),
-            overruns: BTreeSet::new(),
-            last: [0; CLASS_MAX as usize + 1],
-            present: [None; CLASS_MAX as usize + 1],
-            lag_max_ms,
-        };
-        new.set_limits();
-        new
-    }
-
     /// Time has passed: jobs that ran for as long as expected are charged by the millisecond from now on.
     pub(crate) fn advance(&mut self, now: u64) {
         self.present = [None; CLASS_MAX as usize + 1];
@@ -180,98 +21,6 @@ impl Ledger {
             self.overruns.remove(&(at, job));
             self.retime(job, |charge| charge.overrun = true);
         }
-    }
-
-    /// Who is charged for jobs of this stored queue and account, made if they are new.
-    pub(crate) fn owner_of(
-        &mut self,
-        atoms: &mut Atoms,
-        (stored, account): (&str, &str),
-        now: u64,
-    ) -> Owner {
-        let (queue, turn) = place_of(stored, account);
-        let names = [queue, turn, account].map(|name| atoms.get(name));
-        self.owner(&names, now)
-    }
-
-    /// The queue, and inside it who takes turns with others, of this account.
-    fn owner(&mut self, [queue, turn, account]: &[Atom; 3], now: u64) -> Owner {
-        let queue_id = self
-            .by_name
-            .get(queue)
-            .copied()
-            .unwrap_or_else(|| self.add_queue(queue, now));
-        let known = self
-            .queues
-            .get(queue_id)
-            .and_then(|queue| queue.members.get(turn))
-            .copied();
-        let member = known.unwrap_or_else(|| {
-            let at = self.present_in(queue_id, now);
-            let of = self.waiting.join(account);
-            let member = self.members.insert(Member {
-                account: Atom::clone(account),
-                turn: Atom::clone(turn),
-                of,
-                is_listed: false,
-                meter: Meter::new(1, at),
-                tally: Tally::default(),
-                noted: None,
-            });
-            if let Some(queue) = self.queues.get_mut(queue_id) {
-                queue.members.insert(Atom::clone(turn), member);
-            }
-            self.limit_member(Owner {
-                queue: queue_id,
-                member,
-            });
-            member
-        });
-        Owner {
-            queue: queue_id,
-            member,
-        }
-    }
-
-    /// Who is charged for jobs of this stored queue and account, if they are known.
-    pub(crate) fn known_owner(&self, stored: &str, account: &str) -> Option<Owner> {
-        let (queue, turn) = place_of(stored, account);
-        let queue = *self.by_name.get(queue)?;
-        let member = *self.queues.get(queue)?.members.get(turn)?;
-        Some(Owner { queue, member })
-    }
-
-    /// The account that is charged.
-    pub(crate) fn account(&self, owner: Owner) -> &str {
-        let member = self.members.get(owner.member);
-        member.map_or("", |member| &member.account)
-    }
-
-    fn add_queue(&mut self, name: &Atom, now: u64) -> QueueId {
-        let policy = self.policy.queues.get(&**name).copied().unwrap_or_default();
-        let allowance = self.policy.queue_limits.get(&**name);
-        let allowance = allowance.copied().unwrap_or_default();
-        let at = self.present(policy.priority.min(CLASS_MAX), now);
-        let id = self.queues.insert(Queue {
-            name: Atom::clone(name),
-            policy,
-            allowance,
-            meter: Meter::new(policy.weight, at),
-            tally: Tally::default(),
-            members: BTreeMap::new(),
-            holding: BTreeSet::new(),
-            step: 0,
-            last: 0,
-            busy: (0, 0),
-            order: BTreeSet::new(),
-            noted: None,
-            credit: 0,
-        });
-        self.by_name.insert(Atom::clone(name), id);
-        if policy.background_per_mille > 0 {
-            self.background.push(id);
-        }
-        id
     }
 
     /// Present virtual time of a class: what the least far queue that has jobs both waiting and running has used,
@@ -493,17 +242,6 @@ impl Ledger {
         self.present = [None; CLASS_MAX as usize + 1];
         let resumed = held_back.into_iter().filter(|o| self.may_begin(*o));
         resumed.map(|owner| owner.member).collect()
-    }
-
-    fn owners(&self) -> impl Iterator<Item = Owner> {
-        let queues = self.queues.iter();
-        queues.flat_map(|(id, queue)| {
-            let members = queue.members.values();
-            members.map(move |member| Owner {
-                queue: id,
-                member: *member,
-            })
-        })
     }
 
     /// Whether another job of this owner may begin, some host given.

@@ -1,0 +1,94 @@
+//! Offers: what a host asks for, until when, and what it was given so far.
+
+use crate::hosts::load::Load;
+use crate::ids::{HostId, JobKey, OfferKey};
+use crate::shape::{Env, View};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// Whether an offer still takes jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It does.
+    Open,
+    /// No more: it is answered when its claims are settled.
+    Closing,
+    /// Its asker hung up: no answer.
+    Withdrawn,
+}
+
+/// An offer that is not answered yet.
+#[derive(Debug)]
+pub(crate) struct OpenOffer {
+    pub host: HostId,
+    pub jobs_max: u32,
+    pub since: u64,
+    pub waits_until: u64,
+    pub standing: Standing,
+    pub in_flight: u32,
+    /// In order of commit, each with the order of its dispatch.
+    pub committed: Vec<(u64, JobKey)>,
+    /// On their way to its host when it was made, and not ended since.
+    pub before: Vec<JobKey>,
+    /// Tries made after its time was up, because a claim was refused.
+    pub late_tries: u32,
+    /// Where it is listed.
+    pub listed: Option<(Group, Slot)>,
+}
+
+impl OpenOffer {
+    /// How many more jobs it takes.
+    pub(crate) fn room(&self) -> u32 {
+        let known = self.committed.len().saturating_add(self.before.len());
+        let taken = u32::try_from(known)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.in_flight);
+        self.jobs_max.saturating_sub(taken)
+    }
+
+    /// Nothing was claimed for it so far.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.in_flight == 0 && self.committed.is_empty()
+    }
+}
+
+/// Under which circumstances no shape fitted a host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nothing {
+    /// Shapes ever listed until then.
+    pub listed: u64,
+    pub free_mb: u32,
+    pub hw_open: bool,
+    pub shared_open: bool,
+}
+
+impl Nothing {
+    /// Whether a host that could take no more than this one could do so now.
+    pub(crate) fn covers(&self, view: &View) -> bool {
+        view.free_mb <= self.free_mb
+            && view.hw_open <= self.hw_open
+            && view.shared_open <= self.shared_open
+    }
+}
+
+/// What may differ from one offer of a host to the next.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    pub free_mb: u32,
+    pub total_mb: u32,
+    /// Jobs on their way to it, with the memory that they take there.
+    pub owed: Vec<(JobKey, Load)>,
+    pub jobs_max: u32,
+    pub waits_until: u64,
+}
+
+/// Offers that no check but that of memory tells apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Group {
+    pub env: Arc<Env>,
+    pub hw_open: bool,
+    pub shared_open: bool,
+}
+
+/// A waiting offer in order: most free memory, longest waiting.
+pub(crate) type Slot = (Reverse<u32>, u64, OfferKey);

@@ -1,0 +1,34 @@
+//! Accounts that have limits, and how much of them is used.
+
+use crate::atoms::Atom;
+use crate::ids::Owner;
+use crate::policy::Allowance;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An account that has limits.
+#[derive(Debug, Default)]
+pub(crate) struct LimitedAccount {
+    pub allowance: Allowance,
+    /// Its jobs in flight and on hosts.
+    pub held: u64,
+    /// Where it is.
+    pub owners: BTreeSet<Owner>,
+}
+
+impl LimitedAccount {
+    pub(crate) fn admits(&self) -> bool {
+        self.allowance.admits(self.held)
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        self.allowance.is_behind(self.held)
+    }
+
+    /// An account is forgotten in a queue: that no longer counts.
+    pub(crate) fn leave(&mut self, owner: Owner) {
+        self.owners.remove(&owner);
+    }
+}
+
+/// The accounts that have limits.
+pub(crate) type LimitedAccounts = BTreeMap<Atom, LimitedAccount>;
