@@ -3,12 +3,12 @@
 //! Only bookkeeping; when to pull, find and evict is decided in `fetch`. Counts steer, they never decide: a
 //! job that is in memory is dispatched whatever was counted.
 
-use crate::atoms::Atom;
 use crate::counted::{Counts, NAMES_MAX, Names};
+use crate::coverage::Begun;
 use crate::event::{Dimension, DimensionCounts, FindPlace};
 use crate::evict_plan::Plan;
 use crate::ids::{MemberId, OfferKey};
-use crate::known::Begun;
+use crate::interner::Atom;
 use crate::shape::Env;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

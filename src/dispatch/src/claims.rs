@@ -1,11 +1,11 @@
 //! From a decision to a running job and to its end: claims, their outcome, jobs held and ended.
 
-use crate::atoms::Atom;
 use crate::engine::Engine;
 use crate::event::{Decision, Kind, Refusal, Running};
 use crate::hosts::{Load, Standing};
 use crate::ids::{HostId, JobKey, OfferKey, Owner, Version};
 use crate::index::Removed;
+use crate::interner::Atom;
 use crate::ledger::{Charge, SHARE_MIN, WHOLE};
 use crate::runs::{Flight, News, Run};
 use crate::shape::{Env, Gate, Shape, View};

@@ -3,8 +3,8 @@
 //! Of accounts and queues the store names no more than [`NAMES_MAX`] each, and of host keys those that were asked for:
 //! whoever submits may invent names, and what is done at each count is bounded by this.
 
-use crate::atoms::Fixed;
 use crate::event::{Dimension, DimensionCounts};
+use crate::interner::Fixed;
 use indexmap::IndexMap;
 use std::collections::HashSet;
 

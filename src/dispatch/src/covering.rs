@@ -1,11 +1,11 @@
 //! Coverage of an engine: pages that were read, and what a find could bring beyond what is here. Part of [`Engine`].
 
+use crate::coverage::{Begun, Unknown, just_before};
 use crate::engine::Engine;
 use crate::event::{Dimension, PulledPage, Reached};
 use crate::hosts::Host;
 use crate::ids::{OfferKey, Owner};
 use crate::index::KeyCells;
-use crate::known::{Begun, Unknown, just_before};
 use crate::shape::{Lack, lacks_of};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ impl Engine {
     ) {
         let is_of_use = match (dimension, begun) {
             (Dimension::Account(name), Some(begun)) => {
-                self.known.read(name, begun, &page, self.now)
+                self.coverage.read(name, begun, &page, self.now)
             }
             _ => false,
         };
@@ -63,7 +63,7 @@ impl Engine {
                 let before = just_before(evicted);
                 place = place.min((Reverse(before.priority), before.key));
             }
-            self.known.reached(owner.member, place);
+            self.coverage.reached(owner.member, place);
         }
     }
 
@@ -73,7 +73,7 @@ impl Engine {
         let Some((_, host)) = self.hosts.host_of(offer) else {
             return unknown;
         };
-        if self.cache.pairs.is_empty() || !self.known.hears_news(self.now) {
+        if self.cache.pairs.is_empty() || !self.coverage.hears_news(self.now) {
             return unknown;
         }
         let keys = host.view.keys.iter();
@@ -83,7 +83,7 @@ impl Engine {
             if !host.view.env.serves(account) {
                 continue;
             }
-            if self.known.is_whole(account) {
+            if self.coverage.is_whole(account) {
                 continue;
             }
             match self.best_known((queue, account), *jobs, host, &cells) {
@@ -118,7 +118,7 @@ impl Engine {
         let passes = |lack| matches!(lack, Lack::Busy | Lack::Caches | Lack::Blocked);
         let cells = cells.iter().filter_map(|cells| cells.cells.get(&member));
         let heads = cells.flat_map(|cell| cell.heads.iter());
-        let mut known = heads.filter(|head| self.known.covers(member, head.place));
+        let mut known = heads.filter(|head| self.coverage.covers(member, head.place));
         let best = known.find(|head| {
             let shape = self.index.buckets.get(head.bucket);
             let shape = shape.and_then(|bucket| self.index.shapes.get(bucket.shape));

@@ -4,13 +4,13 @@
 //! compared with the jobs, and a new job only with the waiting offers. Time never goes back here: an event that
 //! says so is taken as happening now.
 
-use crate::atoms::{Atom, Atoms, Numbers, Shared};
 use crate::cache::Cache;
+use crate::coverage::Coverage;
 use crate::event::{Decision, Event, JobFacts, NOT_ON_MAX, Offer};
 use crate::hosts::{Arrival, Hosts, Standing};
 use crate::ids::{BucketId, HostId, JobKey, KeyId, MemberId, Millis, OfferKey};
 use crate::index::{Index, Job, room_for};
-use crate::known::Known;
+use crate::interner::{Atom, Atoms, Interner, Numbers};
 use crate::ledger::Ledger;
 use crate::peers::Peers;
 use crate::pick::Work;
@@ -34,9 +34,9 @@ pub struct Engine {
     pub(crate) config: EngineConfig,
     pub(crate) now: u64,
     pub(crate) atoms: Atoms,
-    pub(crate) envs: Shared<Env>,
+    pub(crate) envs: Interner<Env>,
     /// Sets of keys that hosts have in common.
-    pub(crate) key_sets: Shared<[KeyId]>,
+    pub(crate) key_sets: Interner<[KeyId]>,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
     pub(crate) hosts: Hosts,
@@ -46,7 +46,7 @@ pub struct Engine {
     pub(crate) reservations: Reservations,
     pub(crate) peers: Peers,
     pub(crate) cache: Cache,
-    pub(crate) known: Known,
+    pub(crate) coverage: Coverage,
     /// Claims that are not settled.
     pub(crate) in_flight: u64,
     /// Offers to look for jobs for, longest waiting first.
@@ -98,8 +98,8 @@ impl Engine {
             config,
             now: 0,
             atoms: Atoms::default(),
-            envs: Shared::default(),
-            key_sets: Shared::default(),
+            envs: Interner::default(),
+            key_sets: Interner::default(),
             ledger: Ledger::new(policy, config.lag_max_ms, room),
             index: Index::with_room(config.cache_jobs_max),
             hosts: Hosts::default(),
@@ -109,7 +109,7 @@ impl Engine {
             reservations: Reservations::new(),
             peers: Peers::default(),
             cache: Cache::default(),
-            known: Known::default(),
+            coverage: Coverage::default(),
             in_flight: 0,
             dirty: BTreeSet::new(),
             fresh: BTreeSet::new(),
@@ -143,7 +143,7 @@ impl Engine {
             self.tidied = self.now;
             self.ledger.tidy(self.now);
             self.cache.tidy(self.now);
-            self.known.tidy(
+            self.coverage.tidy(
                 |account| self.cache.is_counted(account),
                 |member| self.ledger.members.contains_key(member),
             );
@@ -182,10 +182,10 @@ impl Engine {
                 next,
             } => self.find_ended(offer, needs_mb, next),
             Event::CountsRefreshed(counts) => self.counts_refreshed(counts, decisions),
-            Event::NewsRead => self.known.news_read(self.now),
+            Event::NewsRead => self.coverage.news_read(self.now),
             Event::NewsMissed => {
                 self.cache.forget_finds();
-                self.known.forget();
+                self.coverage.forget();
             }
             Event::Tick => {}
         }

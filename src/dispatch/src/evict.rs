@@ -189,7 +189,7 @@ impl Engine {
             key,
         };
         let account = self.ledger.account(owner);
-        self.known.evicted(member, account, evicted);
+        self.coverage.evicted(member, account, evicted);
         let account = Dimension::Account(account.to_owned());
         if let Some(begun) = self.cache.pulling.get_mut(&account) {
             begun.loses(evicted);

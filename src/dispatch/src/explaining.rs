@@ -3,7 +3,6 @@
 //! The checks are those of matching ([`crate::shape::lacks`]); nothing is judged twice in different ways. Takes
 //! time in proportion to the hosts that are known, never to the jobs, and every list in an answer is bounded.
 
-use crate::atoms::{Atom, Atoms};
 use crate::engine::{Engine, could_ever_run};
 use crate::event::{JobFacts, Kind};
 use crate::explain::{
@@ -13,6 +12,7 @@ use crate::explain::{
 use crate::hosts::Host;
 use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
+use crate::interner::{Atom, Atoms};
 use crate::labels::place_of;
 use crate::shape::{Gate, Lack, Shape, View, lacks_of};
 use std::cmp::Reverse;

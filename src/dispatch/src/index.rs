@@ -5,11 +5,11 @@
 //! finding the next job looks at heads only. Classes are not a level here: they belong to queues, and may change
 //! without any of this moving. Never decides anything.
 
-use crate::atoms::{Atom, Fixed, Numbers};
-use crate::bits::ByNeed;
+use crate::counted_bitset::ByNeed;
+use crate::front_set::FrontSet;
 use crate::ids::{BucketId, KeyId, Place};
 use crate::ids::{JobKey, MemberId, Owner, QueueId, ShapeId, Version};
-use crate::line::Line;
+use crate::interner::{Atom, Fixed, Numbers};
 use crate::peers::Overtakers;
 use crate::shape::{Head, Shape, Shapes};
 use indexmap::IndexMap;
@@ -36,7 +36,7 @@ pub(crate) struct Job {
 pub(crate) struct Bucket {
     pub owner: Owner,
     pub shape: ShapeId,
-    pub jobs: Line<Place>,
+    pub jobs: FrontSet<Place>,
     /// Those that went before others.
     pub overtakers: Overtakers,
 }
@@ -50,7 +50,7 @@ pub(crate) fn digits(memory_mb: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub queue: QueueId,
-    pub heads: Line<Head>,
+    pub heads: FrontSet<Head>,
 }
 
 /// All that waits under one host key.
@@ -88,7 +88,7 @@ impl KeyCells {
     fn move_head(&mut self, owner: Owner, from: Option<Head>, to: Option<Head>) {
         let cell = self.cells.entry(owner.member).or_insert_with(|| Cell {
             queue: owner.queue,
-            heads: Line::default(),
+            heads: FrontSet::default(),
         });
         if let Some(from) = from {
             cell.heads.remove(&from);
@@ -292,7 +292,7 @@ impl Index {
         let new = || Bucket {
             owner,
             shape,
-            jobs: Line::default(),
+            jobs: FrontSet::default(),
             overtakers: Overtakers::default(),
         };
         let Some(of_member) = self.by_owner.entry(owner.member) else {

@@ -10,11 +10,11 @@
 )]
 #![forbid(unsafe_code)]
 
-mod atoms;
-mod bits;
 mod cache;
 mod claims;
 mod counted;
+mod counted_bitset;
+mod coverage;
 mod covering;
 mod engine;
 pub mod event;
@@ -23,13 +23,13 @@ mod evict_plan;
 pub mod explain;
 mod explaining;
 mod fetch;
+mod front_set;
 mod hosts;
 mod ids;
 mod index;
-mod known;
+mod interner;
 pub mod labels;
 mod ledger;
-mod line;
 mod meter;
 mod order;
 pub mod peers;

@@ -4,12 +4,12 @@
 //! the shapes that fit and comparing their heads (quick when little fits). They are tried in turn with growing
 //! budgets, so that the cost is a small multiple of the cheaper one, and neither grows with the number of jobs.
 
-use crate::atoms::Atom;
-use crate::bits::Bits;
+use crate::counted_bitset::Bitset;
+use crate::front_set::FrontSet;
 use crate::ids::{BucketId, JobKey, MemberId, Owner, QueueId, ShapeId};
 use crate::index::{Index, KeyCells, digits};
+use crate::interner::Atom;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
-use crate::line::Line;
 use crate::order::Walk;
 use crate::reserve::Limit;
 use crate::shape::{Head, Lack, ShapeEntry, View, lacks, lacks_of, passes_with_jobs};
@@ -102,8 +102,8 @@ impl Picker<'_> {
     }
 
     /// Queues that have jobs under the host's keys whose rarest requirement it meets, and whose memory it may have.
-    fn candidates(&self) -> Bits {
-        let (view, mut candidates) = (self.view, Bits::default());
+    fn candidates(&self) -> Bitset {
+        let (view, mut candidates) = (self.view, Bitset::default());
         // For a reservation those count that would fit if nothing else ran here.
         let most_mb = if view.hw_open || self.reserve_before.is_some() {
             view.total_mb
@@ -117,7 +117,7 @@ impl Picker<'_> {
         candidates
     }
 
-    fn walk(&mut self, candidates: &Bits, budget: u64) -> Found {
+    fn walk(&mut self, candidates: &Bitset, budget: u64) -> Found {
         let ledger = self.ledger;
         let mut left = budget;
         if let Some(only) = self.only {
@@ -246,7 +246,7 @@ impl Picker<'_> {
 
     fn first_head(
         &mut self,
-        heads: &Line<Head>,
+        heads: &FrontSet<Head>,
         best: Option<Head>,
         class: u8,
         left: &mut u64,

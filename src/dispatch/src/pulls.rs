@@ -4,10 +4,10 @@
 //! here, and claims cause pulls of accounts of which little is left.
 
 use crate::counted::Of;
+use crate::coverage::Reach;
 use crate::engine::Engine;
 use crate::event::{Cursor, Decision, Dimension, DimensionCounts, PulledPage};
 use crate::ids::MemberId;
-use crate::known::Reach;
 use crate::labels::queue_of;
 
 /// Dimensions of which enough is here that are pulled for their news at one count, in turn.
@@ -57,7 +57,7 @@ impl Engine {
     fn differs_in_passing(&mut self) -> bool {
         let pages = self.index.jobs.len() / PAGE_MAX as usize;
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
-        let is_passing = self.known.is_all_here(self.now)
+        let is_passing = self.coverage.is_all_here(self.now)
             && self.cache.at_count != self.activity()
             && self.cache.differed < DIFFERED_MIN.max(pages);
         self.cache.differed = if is_passing {
@@ -77,7 +77,8 @@ impl Engine {
     fn choose_pulls(&mut self) {
         let low = u64::from(self.cache.fill.div_ceil(2));
         let mut accounts = self.cache.counts.accounts.keys();
-        let all_known = accounts.all(|account| self.known.fresh_reach(account, self.now).is_some());
+        let all_known =
+            accounts.all(|account| self.coverage.fresh_reach(account, self.now).is_some());
         // In order: what is empty here, and what is not.
         let (mut empty, mut other, mut news) = (Vec::new(), Vec::new(), Vec::new());
         for (of, counted) in self.cache.counts.iter() {
@@ -135,7 +136,7 @@ impl Engine {
 
     fn reach_of(&self, of: Of<'_>) -> Option<Reach> {
         match of {
-            Of::Account(name) => self.known.fresh_reach(name, self.now),
+            Of::Account(name) => self.coverage.fresh_reach(name, self.now),
             Of::Queue(_) | Of::HostKey(_) => None,
         }
     }
@@ -206,7 +207,7 @@ impl Engine {
                 self.cache.counts.pull_begins(&dimension);
             }
             let after = self.goes_on(&dimension);
-            let begun = self.known.begin(after);
+            let begun = self.coverage.begin(after);
             self.cache.pulling.insert(dimension.clone(), begun);
             decisions.push(Decision::Pull {
                 dimension,
@@ -244,7 +245,7 @@ impl Engine {
             } else if is_all && !more {
                 self.cache.missing = self.cache.evicted;
                 if self.cache.evicted == 0 {
-                    self.known.all_here(begun);
+                    self.coverage.all_here(begun);
                 }
                 if self.cache.is_complete() {
                     self.release_all();

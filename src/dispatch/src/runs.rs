@@ -1,10 +1,10 @@
 //! Jobs in flight to a host and running on one, and the versions of jobs that are gone.
 
-use crate::atoms::{Atom, Numbers};
 use crate::event::{JobFacts, Running};
 use crate::hosts::Load;
 use crate::ids::{HostId, JobKey, OfferKey, Owner, Version};
 use crate::index::Job;
+use crate::interner::{Atom, Numbers};
 use crate::shape::Shape;
 use indexmap::IndexMap;
 use std::collections::VecDeque;

@@ -1,11 +1,11 @@
 //! Bringing offers and jobs together: jobs for an offer, and offers for a job.
 
-use crate::atoms::{Atom, common};
 use crate::engine::Engine;
 use crate::event::{Decision, Kind, NOT_ON_MAX};
 use crate::hosts::{Host, Nothing, Slot, Standing};
 use crate::ids::{BucketId, HostId, JobKey, OfferKey, Owner, Place, QueueId};
 use crate::index::KeyCells;
+use crate::interner::{Atom, common};
 use crate::ledger::{MemberRank, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;

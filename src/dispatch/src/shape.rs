@@ -2,9 +2,9 @@
 //!
 //! Matching and explaining both use [`lacks`]; nothing else decides whether a job may run on a host.
 
-use crate::atoms::{Atom, Fixed, Numbers, is_among, is_subset, same};
 use crate::event::Kind;
 use crate::ids::{BucketId, KeyId, Place, ShapeId};
+use crate::interner::{Atom, Fixed, Numbers, is_among, is_subset, same};
 use slotmap::SlotMap;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};

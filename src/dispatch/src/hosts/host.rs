@@ -1,10 +1,10 @@
 //! A host: what it said, less what was claimed since, and never more than what the jobs known here leave of it.
 
-use crate::atoms::Atom;
 use crate::event::{About, Kind};
 use crate::hosts::load::Load;
 use crate::hosts::offer::Nothing;
 use crate::ids::{JobKey, KeyId, OfferKey};
+use crate::interner::Atom;
 use crate::shape::View;
 use std::collections::BTreeSet;
 use std::sync::Arc;

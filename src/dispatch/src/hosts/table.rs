@@ -3,12 +3,12 @@
 //! What a host has free is what it said, less what was claimed since, and never more than what the jobs known
 //! here leave of it. Never knows queues.
 
-use crate::atoms::{Atom, Fixed, Numbers};
 use crate::event::About;
 use crate::hosts::host::{Claimed, Host};
 use crate::hosts::load::Load;
 use crate::hosts::offer::{Arrival, Group, OpenOffer, Slot, Standing};
 use crate::ids::{HostId, JobKey, OfferKey};
+use crate::interner::{Atom, Fixed, Numbers};
 use crate::shape::View;
 use indexmap::IndexMap;
 use slotmap::SlotMap;

@@ -3,10 +3,10 @@
 //! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
 //! free memory first: who takes a new job is found without looking at every host.
 
-use crate::atoms::Atom;
 use crate::hosts::offer::Group;
 use crate::hosts::table::Hosts;
 use crate::ids::{HostId, Millis, OfferKey};
+use crate::interner::Atom;
 use std::cmp::Reverse;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Accounts over all queues, how many jobs of each wait, and those that are idle.
 
-use crate::atoms::{Atom, Fixed};
 use crate::ids::{AccountId, Owner};
+use crate::interner::{Atom, Fixed};
 use slotmap::SlotMap;
 use std::collections::{HashMap, VecDeque};
 

@@ -1,6 +1,6 @@
 //! How long jobs of a suite take on a host group, learned from those that ended.
 
-use crate::atoms::{Atom, Fixed};
+use crate::interner::{Atom, Fixed};
 use indexmap::{Equivalent, IndexMap};
 
 /// Most (suite, group) pairs remembered; beyond it an old one makes room.

@@ -1,7 +1,7 @@
 //! Accounts that have limits, and how much of them is used.
 
-use crate::atoms::Atom;
 use crate::ids::Owner;
+use crate::interner::Atom;
 use crate::policy::Allowance;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,9 +4,9 @@
 //! Jobs that other replicas dispatched count as soon as they are heard of, so the replicas of a lab together may
 //! exceed a limit by what they dispatch within that time.
 
-use crate::atoms::Atom;
 use crate::explain::{Limited, Reason};
 use crate::ids::{MemberId, Owner};
+use crate::interner::Atom;
 use crate::ledger::limited::LimitedAccount;
 use crate::ledger::state::{Ledger, Member, Queue, queue_admits};
 use crate::policy::Allowance;

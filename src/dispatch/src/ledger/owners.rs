@@ -1,7 +1,7 @@
 //! Who is charged for jobs: queues and the accounts in them, made where they are new. Part of [`Ledger`].
 
-use crate::atoms::{Atom, Atoms};
 use crate::ids::{CLASS_MAX, MemberId, Owner, QueueId};
+use crate::interner::{Atom, Atoms};
 use crate::labels::{SLOTS, is_label, place_of, queue_of, slots_of};
 use crate::ledger::state::{Ledger, Member, Queue, Tally};
 use crate::meter::Meter;

@@ -1,7 +1,7 @@
 //! Queues, their accounts, and all that the ledger holds of them.
 
-use crate::atoms::{Atom, Fixed, Numbers};
 use crate::ids::{AccountId, CLASS_MAX, JobKey, MemberId, QueueId};
+use crate::interner::{Atom, Fixed, Numbers};
 use crate::ledger::charge::{Charge, WHOLE};
 use crate::ledger::idle_names::{Idle, Waiting};
 use crate::ledger::learned::Learned;

@@ -4,9 +4,9 @@
 //! knows the account's best jobs until they are used up, and goes on behind them; a find could bring nothing
 //! better. What is evicted, or a change that was missed, ends that.
 
-use crate::atoms::Fixed;
 use crate::event::{Cursor, PulledPage};
 use crate::ids::{JobKey, MemberId, Place};
+use crate::interner::Fixed;
 use indexmap::IndexMap;
 use slotmap::SecondaryMap;
 use std::cmp::Reverse;
@@ -62,7 +62,7 @@ impl Begun {
 
 /// What is known of the accounts.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct Coverage {
     /// How far each account was read, by name.
     reach: IndexMap<String, Reach, Fixed>,
     /// Of each account in a queue: all that waits before this place is here.
@@ -74,7 +74,7 @@ pub(crate) struct Known {
     all_here: bool,
 }
 
-impl Known {
+impl Coverage {
     /// Changes were missed: nothing is known any more.
     pub(crate) fn forget(&mut self) {
         self.reach.clear();

@@ -52,16 +52,16 @@ pub(crate) type Numbers = BuildHasherDefault<NumberHasher>;
 
 /// A table of values, of which equal ones are shared.
 #[derive(Debug)]
-pub(crate) struct Shared<T: ?Sized> {
+pub(crate) struct Interner<T: ?Sized> {
     known: IndexSet<Arc<T>, Fixed>,
     /// Which one is looked at next.
     next: usize,
 }
 
 /// The table of names.
-pub(crate) type Atoms = Shared<str>;
+pub(crate) type Atoms = Interner<str>;
 
-impl<T: ?Sized> Default for Shared<T> {
+impl<T: ?Sized> Default for Interner<T> {
     fn default() -> Self {
         Self {
             known: IndexSet::default(),
@@ -70,7 +70,7 @@ impl<T: ?Sized> Default for Shared<T> {
     }
 }
 
-impl<T: ?Sized + Eq + Hash> Shared<T> {
+impl<T: ?Sized + Eq + Hash> Interner<T> {
     /// The shared form of `value`.
     pub(crate) fn get<'a>(&mut self, value: &'a T) -> Arc<T>
     where

@@ -10,14 +10,14 @@ const FRONT_MAX: usize = 16;
 
 /// A sorted set.
 #[derive(Debug)]
-pub(crate) struct Line<T> {
+pub(crate) struct FrontSet<T> {
     /// The first members, the very first at the end.
     front: Vec<T>,
     /// Those after them; none without a front.
     rest: BTreeSet<T>,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for FrontSet<T> {
     fn default() -> Self {
         Self {
             front: Vec::new(),
@@ -26,7 +26,7 @@ impl<T> Default for Line<T> {
     }
 }
 
-impl<T: Copy + Ord> Line<T> {
+impl<T: Copy + Ord> FrontSet<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.front.is_empty()
     }
@@ -77,7 +77,7 @@ impl<T: Copy + Ord> Line<T> {
         }
     }
 
-    /// Panics if the front and the rest do not make one line. For tests and simulation.
+    /// Panics if the front and the rest do not make one order. For tests and simulation.
     pub(crate) fn sanity_check(&self) {
         assert!(self.front.len() <= FRONT_MAX);
         assert!(self.iter().is_sorted_by(|a, b| a < b));
@@ -93,36 +93,36 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0..60_u8), 0..400)) {
-            let (mut line, mut model) = (Line::default(), BTreeSet::new());
+            let (mut set, mut model) = (FrontSet::default(), BTreeSet::new());
             for (comes, member) in steps {
                 // What goes is often the first.
                 let first = model.first().copied().filter(|_| member % 2 == 0);
                 let member = first.filter(|_| !comes).unwrap_or(member);
                 if comes {
-                    line.insert(member);
+                    set.insert(member);
                     model.insert(member);
                 } else {
-                    line.remove(&member);
+                    set.remove(&member);
                     model.remove(&member);
                 }
-                line.sanity_check();
-                prop_assert!(line.iter().eq(&model));
-                prop_assert_eq!((line.first(), line.last()), (model.first(), model.last()));
-                prop_assert_eq!((line.len(), line.is_empty()), (model.len(), model.is_empty()));
+                set.sanity_check();
+                prop_assert!(set.iter().eq(&model));
+                prop_assert_eq!((set.first(), set.last()), (model.first(), model.last()));
+                prop_assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
             }
         }
     }
 
     #[test]
     fn few_removals_ask_the_tree() {
-        let mut line = Line::default();
-        (0..1_000).for_each(|n| line.insert(n));
+        let mut set = FrontSet::default();
+        (0..1_000).for_each(|n| set.insert(n));
         let mut asked = 0;
         for n in 0..1_000 {
-            let before = line.rest.len();
-            line.remove(&n);
-            asked += usize::from(line.rest.len() != before);
+            let before = set.rest.len();
+            set.remove(&n);
+            asked += usize::from(set.rest.len() != before);
         }
-        assert!(line.is_empty() && asked <= 1_000 / FRONT_MAX, "{asked}");
+        assert!(set.is_empty() && asked <= 1_000 / FRONT_MAX, "{asked}");
     }
 }

@@ -1,14 +1,14 @@
 //! Sets of queues as bits, with counts: which queues have something of a kind.
 
-use crate::atoms::{Atom, Numbers, address};
 use crate::ids::QueueId;
+use crate::interner::{Atom, Numbers, address};
 use indexmap::IndexMap;
 use slotmap::Key;
 use std::collections::BTreeMap;
 
 /// Queues, each a bit.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Bits(Vec<u64>);
+pub(crate) struct Bitset(Vec<u64>);
 
 fn place(queue: QueueId) -> (usize, u64) {
     // The low half of a key is its slot: dense, and used by one living queue at a time.
@@ -19,7 +19,7 @@ fn place(queue: QueueId) -> (usize, u64) {
     )
 }
 
-impl Bits {
+impl Bitset {
     pub(crate) fn contains(&self, queue: QueueId) -> bool {
         let (word, bit) = place(queue);
         self.0.get(word).is_some_and(|bits| bits & bit != 0)
@@ -58,12 +58,12 @@ impl Bits {
 
 /// Queues that have at least one of something, and how many.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct CountedBitset {
     counts: BTreeMap<QueueId, u32>,
-    pub bits: Bits,
+    pub bits: Bitset,
 }
 
-impl Counted {
+impl CountedBitset {
     pub(crate) fn one_more(&mut self, queue: QueueId) {
         let count = self.counts.entry(queue).or_insert(0);
         *count = count.saturating_add(1);
@@ -95,9 +95,9 @@ impl Counted {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ByMemory {
     /// Those of any memory.
-    all: Bits,
+    all: Bitset,
     /// In order, none of them empty.
-    by_digits: Vec<(u32, Counted)>,
+    by_digits: Vec<(u32, CountedBitset)>,
 }
 
 impl ByMemory {
@@ -108,7 +108,8 @@ impl ByMemory {
             .get(at)
             .is_none_or(|(known, _)| *known != digits)
         {
-            self.by_digits.insert(at, (digits, Counted::default()));
+            self.by_digits
+                .insert(at, (digits, CountedBitset::default()));
         }
         if let Some((_, counted)) = self.by_digits.get_mut(at) {
             counted.one_more(queue);
@@ -129,13 +130,13 @@ impl ByMemory {
                 self.by_digits.remove(at);
             }
         }
-        let has = |(_, counted): &(u32, Counted)| counted.bits.contains(queue);
+        let has = |(_, counted): &(u32, CountedBitset)| counted.bits.contains(queue);
         if !self.by_digits.iter().any(has) {
             self.all.set(queue, false);
         }
     }
 
-    fn add_to(&self, bits: &mut Bits, digits_max: u32) {
+    fn add_to(&self, bits: &mut Bitset, digits_max: u32) {
         if self
             .by_digits
             .last()
@@ -144,7 +145,7 @@ impl ByMemory {
             bits.add(&self.all);
             return;
         }
-        let enough = |(digits, _): &&(u32, Counted)| *digits <= digits_max;
+        let enough = |(digits, _): &&(u32, CountedBitset)| *digits <= digits_max;
         for (_, counted) in self.by_digits.iter().take_while(enough) {
             bits.add(&counted.bits);
         }
@@ -190,7 +191,7 @@ impl ByNeed {
     /// Adds the queues that need at most this much memory and nothing, or something of `own`.
     pub(crate) fn add_to<'a>(
         &self,
-        bits: &mut Bits,
+        bits: &mut Bitset,
         own: impl Iterator<Item = &'a Atom>,
         digits_max: u32,
     ) {
@@ -208,7 +209,7 @@ impl ByNeed {
         let same = |a: &ByMemory, b: &ByMemory| {
             let (of_a, of_b) = (a.by_digits.iter(), b.by_digits.iter());
             let alike = of_a.zip(of_b).all(|(a, b)| a.0 == b.0 && a.1.is_like(&b.1));
-            let mut union = Bits::default();
+            let mut union = Bitset::default();
             a.by_digits
                 .iter()
                 .for_each(|(_, counted)| union.add(&counted.bits));
