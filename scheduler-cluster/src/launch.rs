@@ -8,13 +8,15 @@ mod cluster;
 mod elastic;
 mod error;
 mod folder;
+mod plan;
 mod process;
 mod upgrade;
 mod view;
 
-pub use cluster::{Asked, Cluster};
+pub use cluster::Cluster;
 pub use elastic::{Elastic, OwnElastic};
 pub use error::LaunchError;
 pub use folder::{Replica, Settings};
+pub use plan::Asked;
 pub use process::Process;
 pub use view::{Condition, ReplicaView, exit_code};

@@ -75,14 +75,13 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
         memory_mb,
         ..built_in
     };
-    let (as_is, runner) = (args.as_is, args.runner.is_some());
-    Fit {
+    let fit = Fit {
         machine: &machine,
         site: &site,
-        as_is,
-        runner,
-    }
-    .fit(&mut entries)?;
+        as_is: args.as_is,
+        runner: args.runner.is_some(),
+    };
+    fit.fit(&mut entries)?;
 
     let data_dir = data_dir(args.data.as_deref())?;
     // From here on, a signal stops in order.
@@ -108,22 +107,17 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
         run.lab.stop().await;
     }
     let ran = ran?;
+    let output = &context.output;
     if context.json {
         let good = endings.iter().filter(|ending| ending.success).count();
-        context.output.json(&json!({
+        output.json(&json!({
             "data_dir": data_dir, "submit_id": submit_id, "jobs": endings,
             "succeeded": good, "failed": endings.len() - good, "refused": ran.refused,
         }))?;
     } else {
-        context
-            .output
-            .line(&results::table(&endings, context.output.is_terminal()));
+        output.line(&results::table(&endings, output.is_terminal()));
     }
-    Ok(match (ran.interrupted, ran.refused) {
-        (true, _) => exit::INTERRUPTED,
-        (false, 0) => results::code(&endings),
-        (false, _) => exit::REFUSED,
-    })
+    Ok(ran.code(&endings))
 }
 
 /// What came of it.
@@ -131,6 +125,16 @@ struct Ran {
     follower: Follower,
     refused: usize,
     interrupted: bool,
+}
+
+impl Ran {
+    fn code(&self, endings: &[Ending]) -> u8 {
+        match (self.interrupted, self.refused) {
+            (true, _) => exit::INTERRUPTED,
+            (false, 0) => results::code(endings),
+            (false, _) => exit::REFUSED,
+        }
+    }
 }
 
 /// A run that is on.

@@ -214,12 +214,7 @@ impl Bars {
                 line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
                 line
             });
-            let begin = job.seen.as_ref().map_or(0, |seen| seen.running_ms);
-            let state = if begin == 0 {
-                job.stage().to_string()
-            } else {
-                clock::length(now_ms.saturating_sub(begin))
-            };
+            let state = state_of(job, now_ms);
             let label = harmless(&cut(&job.label(), LABEL_CHARS_MAX));
             let said = self
                 .said
@@ -230,5 +225,15 @@ impl Bars {
         }
         let lines = &self.lines;
         self.said.retain(|id, _| lines.contains_key(id));
+    }
+}
+
+/// How long a job has run, or else its stage.
+fn state_of(job: &Tracked, now_ms: u64) -> String {
+    let begin = job.seen.as_ref().map_or(0, |seen| seen.running_ms);
+    if begin == 0 {
+        job.stage().to_string()
+    } else {
+        clock::length(now_ms.saturating_sub(begin))
     }
 }

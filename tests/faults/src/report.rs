@@ -60,11 +60,8 @@ impl Outcome<'_> {
     fn figures(&self) -> Vec<(String, String)> {
         let facts = self.evidence.facts;
         let number = |n: usize| n.to_string();
-        let total = |series: &str| self.totals.get(series).copied().unwrap_or(0);
         let (gap, gap_from) = longest_gap(self.evidence);
-        let claims =
-            |outcome: &str| total(&format!("fairlead_claims_total{{outcome=\"{outcome}\"}}"));
-        let rows = [
+        let work = [
             ("submits acknowledged", number(facts.acked.len())),
             ("submits refused, nothing done", number(facts.refused.len())),
             (
@@ -78,6 +75,39 @@ impl Outcome<'_> {
                 "jobs that took more than one attempt",
                 number(self.tried_again()),
             ),
+        ];
+        let times = [
+            (
+                "longest gap without a dispatch",
+                format!("{}, from {} on", shown(gap), shown(gap_from)),
+            ),
+            ("submit p50, p99", quantiles(&facts.submit_took)),
+            (
+                "consume p50, p99 (with the wait for work)",
+                quantiles(&facts.consume_took),
+            ),
+            ("acknowledged to begun p50, p99", quantiles(&self.waits())),
+            (
+                "vip jobs passed over for more than 3 s",
+                number(overtaken(self.evidence)),
+            ),
+            (
+                "drained after the faults",
+                self.drained.map_or_else(|| "not in time".to_owned(), shown),
+            ),
+        ];
+        let rows = work.into_iter().chain(self.claims()).chain(times);
+        let mut rows: Vec<_> = rows.map(|(name, value)| (name.to_owned(), value)).collect();
+        rows.extend(self.ends_and_troubles());
+        rows
+    }
+
+    /// What became of claims and grants, as the replicas counted.
+    fn claims(&self) -> [(&'static str, String); 7] {
+        let total = |series: &str| self.totals.get(series).copied().unwrap_or(0);
+        let claims =
+            |outcome: &str| total(&format!("fairlead_claims_total{{outcome=\"{outcome}\"}}"));
+        [
             ("claims committed", claims("committed").to_string()),
             (
                 "claims in conflict",
@@ -103,28 +133,7 @@ impl Outcome<'_> {
                 "requests that a later one overtook at another replica",
                 total("fairlead_turns_lost_total").to_string(),
             ),
-            (
-                "longest gap without a dispatch",
-                format!("{}, from {} on", shown(gap), shown(gap_from)),
-            ),
-            ("submit p50, p99", quantiles(&facts.submit_took)),
-            (
-                "consume p50, p99 (with the wait for work)",
-                quantiles(&facts.consume_took),
-            ),
-            ("acknowledged to begun p50, p99", quantiles(&self.waits())),
-            (
-                "vip jobs passed over for more than 3 s",
-                number(overtaken(self.evidence)),
-            ),
-            (
-                "drained after the faults",
-                self.drained.map_or_else(|| "not in time".to_owned(), shown),
-            ),
-        ];
-        let mut rows: Vec<_> = rows.map(|(name, value)| (name.to_owned(), value)).into();
-        rows.extend(self.ends_and_troubles());
-        rows
+        ]
     }
 
     fn tried_again(&self) -> usize {

@@ -176,12 +176,7 @@ async fn broken_and_judged(
     beside.join_all().await;
     say("reading what is left");
     let finals = finals(&client, &history).await?;
-    let logs: Vec<(u16, PathBuf)> = cluster
-        .replicas()
-        .iter()
-        .map(|one| (one.number, cluster.log(one.number)))
-        .collect();
-    let mut grants = grants::read(&logs, &history).context("the replicas' logs")?;
+    let mut grants = grants::read(&logs(cluster), &history).context("the replicas' logs")?;
     grants.retain(|grant| finals.contains_key(&grant.job));
     let facts = std::mem::take(&mut *history.facts());
     let evidence = Evidence {
@@ -200,6 +195,14 @@ async fn broken_and_judged(
         drained,
     };
     Ok((outcome.markdown(), breaches.is_empty() && drained.is_some()))
+}
+
+/// The log of each replica, by its number.
+fn logs(cluster: &Cluster) -> Vec<(u16, PathBuf)> {
+    let replicas = cluster.replicas().iter();
+    replicas
+        .map(|one| (one.number, cluster.log(one.number)))
+        .collect()
 }
 
 /// All lanes, for as long as asked; then all is on again.

@@ -204,19 +204,10 @@ async fn drain(world: &Arc<World>) -> u64 {
     let began_ms = world.now_ms();
     world.note(format_args!("calm is judged"));
     world.check().calm_begins(began_ms);
-    let submitting = {
-        let world = Arc::clone(world);
-        world.tasks.clone().spawn(async move {
-            for _ in 0..CALM_BATCHES {
-                let (many, rest_ms) = {
-                    let mut chance = world.chance();
-                    (chance.within(1..=6), chance.within(0..=4_000))
-                };
-                pause(rest_ms).await;
-                world.submit(many).await;
-            }
-        })
-    };
+    let submitting = world
+        .tasks
+        .clone()
+        .spawn(submits_in_calm(Arc::clone(world)));
     let administering = {
         let world = Arc::clone(world);
         world.tasks.clone().spawn(world.administers_in_calm())
@@ -263,6 +254,17 @@ async fn drain(world: &Arc<World>) -> u64 {
     world.checked(|_, _| timers::add_up(&world.truth(), world.scenario.clocks.steps));
     quiet(world).await;
     drained_ms
+}
+
+async fn submits_in_calm(world: Arc<World>) {
+    for _ in 0..CALM_BATCHES {
+        let (many, rest_ms) = {
+            let mut chance = world.chance();
+            (chance.within(1..=6), chance.within(0..=4_000))
+        };
+        pause(rest_ms).await;
+        world.submit(many).await;
+    }
 }
 
 /// The first job that a text names.

@@ -6,7 +6,8 @@ use fairlead_store::JobState;
 
 use super::{
     Check, broken,
-    history::{Claimed, Track, lacks},
+    fit::lacks,
+    history::{Claimed, Track},
     hosts::may_have,
 };
 use crate::{truth::Truth, world::Violation};

@@ -7,7 +7,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{DocKind, DocWrite, JobState};
 use serde_json::Value;
 
-use super::{Check, broken, history::lacks};
+use super::{Check, broken, fit::lacks};
 use crate::{scenario::HostPlan, world::Violation};
 
 /// Whose jobs alone a suspect host gets.

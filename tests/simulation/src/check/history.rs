@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_job::{Health, JobId, Stage, TboxType};
+use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 
-use super::{Check, broken, hosts::may_have, queues::is_in_its_queue};
-use crate::{query::waits, scenario::HostPlan, truth::Change, world::Violation};
+use super::{Check, broken, fit::lacks, hosts::may_have, queues::is_in_its_queue};
+use crate::{query::waits, truth::Change, world::Violation};
 
 /// How long a host that was told to stop a job has to say that it did.
 const STOPPING_MS: u64 = 120_000;
@@ -212,28 +212,7 @@ impl Check {
                 format!("job {id} is claimed for {}, which lacks {lack}", plan.name),
             );
         }
-        let same_request = self
-            .history
-            .jobs
-            .values()
-            .filter(|track| track.asked() == Some((&after.session, after.request)))
-            // What was not handed out yet may be put back: the request came twice. So may what another replica
-            // claimed or took over, that it came to as well: this one may have a claim on its way.
-            .filter(|track| track.handed_by == after.replica)
-            .map(|track| &track.state)
-            .filter(|state| {
-                state.job_id != id
-                    && state.stage.is_held()
-                    && state.stage != Stage::Dispatch
-                    && state.host == after.host
-            });
-        let (mut many, mut memory_mb) = (1, after.memory_mb);
-        let mut others = Vec::new();
-        for other in same_request {
-            many += 1;
-            memory_mb += other.memory_mb;
-            others.push(format!("{} by {}", other.job_id, other.replica));
-        }
+        let (many, memory_mb, others) = self.of_one_request(after);
         let offered = self
             .hosts
             .get(host)
@@ -261,6 +240,34 @@ impl Check {
             host,
         });
         Ok(())
+    }
+
+    /// How many jobs the request of a claim has brought with it, their memory in MB, and the others of them.
+    fn of_one_request(&self, after: &JobState) -> (u32, u32, Vec<String>) {
+        let id = after.job_id;
+        let same_request = self
+            .history
+            .jobs
+            .values()
+            .filter(|track| track.asked() == Some((&after.session, after.request)))
+            // What was not handed out yet may be put back: the request came twice. So may what another replica
+            // claimed or took over, that it came to as well: this one may have a claim on its way.
+            .filter(|track| track.handed_by == after.replica)
+            .map(|track| &track.state)
+            .filter(|state| {
+                state.job_id != id
+                    && state.stage.is_held()
+                    && state.stage != Stage::Dispatch
+                    && state.host == after.host
+            });
+        let (mut many, mut memory_mb) = (1, after.memory_mb);
+        let mut others = Vec::new();
+        for other in same_request {
+            many += 1;
+            memory_mb += other.memory_mb;
+            others.push(format!("{} by {}", other.job_id, other.replica));
+        }
+        (many, memory_mb, others)
     }
 
     fn leaves_held(
@@ -487,47 +494,4 @@ fn ends_leaves_waiting(
             before.attempt, after.attempt
         ),
     )
-}
-
-/// Keys that a host offers.
-pub(super) fn keys(plan: &HostPlan) -> Vec<String> {
-    let group = plan.name.split("--").next().unwrap_or_default();
-    let each = plan.kinds.iter().map(|kind| match *kind {
-        "hw" => vec![
-            format!("hw.{}", plan.arch),
-            format!("hw@{}", plan.name),
-            format!("hw@{group}"),
-        ],
-        kind => vec![
-            format!("{kind}.{}", plan.arch),
-            format!("{kind}.{}@{}", plan.arch, plan.name),
-        ],
-    });
-    each.flatten().collect()
-}
-
-/// What a host lacks for a job.
-pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
-    let keys = keys(plan);
-    if !state.host_keys.iter().any(|key| keys.contains(key)) {
-        return Some(format!("all of {:?}", state.host_keys));
-    }
-    if !state.arch.is_empty() && state.arch != plan.arch {
-        return Some(state.arch.clone());
-    }
-    if state.memory_mb > plan.memory_mb {
-        return Some(format!("{} MB", state.memory_mb));
-    }
-    let tag = state
-        .tags
-        .iter()
-        .find(|tag| !plan.tags.contains(&tag.as_str()));
-    let device = state
-        .devices
-        .iter()
-        .find(|device| !plan.devices.contains(&device.as_str()));
-    let kind_is_there = plan.is_hw() == (state.tbox_type == TboxType::Hw);
-    tag.or(device)
-        .cloned()
-        .or_else(|| (!kind_is_there).then(|| state.tbox_type.as_str().to_owned()))
 }

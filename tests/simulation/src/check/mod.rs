@@ -3,6 +3,7 @@
 
 mod calm;
 mod doors;
+mod fit;
 mod history;
 mod hosts;
 mod queues;
