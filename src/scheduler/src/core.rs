@@ -1,4 +1,4 @@
-//! What all parts of a replica share.
+//! State shared by all flows of a replica: configuration, clock, store, and in six parts what it believes.
 
 use std::{
     sync::{
@@ -32,34 +32,35 @@ use crate::{
 /// More submits at once gain nothing: their jobs wait in the same batches.
 const SUBMITS_MAX: usize = 256;
 
-/// One replica's shared state. No lock of it is held across an await.
-#[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) config: Config,
-    pub(crate) clock: Clock,
-    pub(crate) store: Arc<dyn JobStore>,
-    pub(crate) writer: Writer,
-    pub(crate) engine: Mailbox,
-    pub(crate) live: LiveJobs,
-    /// Requests that wait for an answer of the engine.
-    pub(crate) waiters: Waiters,
+/// Hosts, and what keeps jobs off them.
+#[derive(Debug, Default)]
+pub(crate) struct Lab {
     pub(crate) hosts: Hosts,
     pub(crate) instances: Instances,
-    pub(crate) accounts: Accounts,
     /// Which shapes of jobs some host could run.
     pub(crate) feasibility: Feasibility,
     /// Hosts that get no new job.
     pub(crate) cordons: Cordons,
     /// Hosts that are kept for some accounts.
     pub(crate) reservations: Reservations,
-    pub(crate) queues: Queues,
-    /// What those have that limits are set of.
-    pub(crate) usage: Usage,
-    /// The way to other replicas, and where they reach this one.
-    pub(crate) peers: Arc<dyn PeerLink>,
-    pub(crate) url: String,
-    pub(crate) metrics: Metrics,
+    pub(crate) host_turns: HostTurns,
+    pub(crate) renewals: Renewals,
+}
+
+/// Jobs that testboxes hold, and versions of jobs that were seen.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    pub(crate) live: LiveJobs,
     pub(crate) changes: Changes,
+    /// Versions of jobs that were seen lately.
+    pub(crate) seen: Seen,
+    /// What the store seems not to have of those.
+    pub(crate) vanished_writes: VanishedWrites,
+}
+
+/// Jobs that wait for other jobs, a turn, nodes or a time.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
     pub(crate) dependants: Dependants,
     /// Sequences whose jobs wait for their turn.
     pub(crate) sequences: Sequences,
@@ -69,31 +70,68 @@ pub(crate) struct Core {
     pub(crate) alarms: Alarms,
     /// Timers that are soon due.
     pub(crate) timers: Timers,
+}
+
+/// Who asks, and what they may have.
+#[derive(Debug)]
+pub(crate) struct People {
+    pub(crate) accounts: Accounts,
+    pub(crate) queues: Queues,
+    /// What those have that limits are set of.
+    pub(crate) usage: Usage,
+}
+
+/// This replica among the others.
+#[derive(Debug)]
+pub(crate) struct Others {
+    /// The way to other replicas.
+    pub(crate) peers: Arc<dyn PeerLink>,
+    /// Where they reach this one.
+    pub(crate) url: String,
     /// One run of this replica: its name and a random word.
     pub(crate) run: String,
     pub(crate) replicas: Replicas,
     /// What the other replicas are told.
     pub(crate) outbox: Outbox,
-    pub(crate) host_turns: HostTurns,
-    pub(crate) renewals: Renewals,
-    /// Versions of jobs that were seen lately, and what the store seems not to have of them.
-    pub(crate) seen: Seen,
-    pub(crate) vanished_writes: VanishedWrites,
-    pub(crate) sealer: Sealer,
-    pub(crate) tasks: TaskTracker,
+    /// One looks at the number at a time.
+    pub(crate) numbering: tokio::sync::Mutex<()>,
+}
+
+/// Requests that are worked on, and their bounds.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    /// Requests that wait for an answer of the engine.
+    pub(crate) waiters: Waiters,
     /// Submits that are worked on at one time.
     pub(crate) submits: Semaphore,
     /// Large bodies of submits that are read at one time: half of the cores are left to everything else.
     pub(crate) readers: Arc<Semaphore>,
-    /// Cancelled first: waiting requests are answered, no new work is taken.
-    pub(crate) draining: CancellationToken,
     /// The memory of requests.
     pub(crate) budget: Arc<Budget>,
-    ids: Mutex<IdMaker>,
-    /// One looks at the number at a time.
-    pub(crate) numbering: tokio::sync::Mutex<()>,
     offers: AtomicU64,
-    waiting: AtomicU64,
+    places: AtomicU64,
+}
+
+/// One replica's shared state. No lock of it is held across an await.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) store: Arc<dyn JobStore>,
+    pub(crate) writer: Writer,
+    pub(crate) engine: Mailbox,
+    pub(crate) metrics: Metrics,
+    pub(crate) sealer: Sealer,
+    pub(crate) tasks: TaskTracker,
+    /// Cancelled first: waiting requests are answered, no new work is taken.
+    pub(crate) draining: CancellationToken,
+    ids: Mutex<IdMaker>,
+    pub(crate) lab: Lab,
+    pub(crate) jobs: Jobs,
+    pub(crate) waiting: Waiting,
+    pub(crate) people: People,
+    pub(crate) others: Others,
+    pub(crate) requests: Requests,
 }
 
 impl Core {
@@ -119,46 +157,39 @@ impl Core {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
-            numbering: tokio::sync::Mutex::default(),
             config,
             clock,
             store,
             writer,
             engine: Mailbox::default(),
-            live: LiveJobs::default(),
-            waiters: Waiters::default(),
-            hosts: Hosts::default(),
-            instances: Instances::default(),
-            accounts,
-            cordons: Cordons::default(),
-            reservations: Reservations::default(),
-            usage: Usage::default(),
-            feasibility: Feasibility::default(),
-            queues: Queues::default(),
-            peers,
-            url,
             metrics: Metrics::new(),
-            changes: Changes::default(),
-            dependants: Dependants::default(),
-            sequences: Sequences::default(),
-            clusters: Clusters::default(),
-            alarms: Alarms::default(),
-            timers: Timers::default(),
-            run,
-            replicas: Replicas::default(),
-            outbox: Outbox::default(),
-            host_turns: HostTurns::default(),
-            renewals: Renewals::default(),
-            seen: Seen::default(),
-            vanished_writes: VanishedWrites::default(),
             sealer,
             tasks,
-            submits: Semaphore::new(SUBMITS_MAX),
-            readers: Arc::new(Semaphore::new((cores / 2).max(1))),
             draining: CancellationToken::new(),
-            budget,
-            offers: AtomicU64::new(1),
-            waiting: AtomicU64::new(0),
+            lab: Lab::default(),
+            jobs: Jobs::default(),
+            waiting: Waiting::default(),
+            people: People {
+                accounts,
+                queues: Queues::default(),
+                usage: Usage::default(),
+            },
+            others: Others {
+                peers,
+                url,
+                run,
+                replicas: Replicas::default(),
+                outbox: Outbox::default(),
+                numbering: tokio::sync::Mutex::default(),
+            },
+            requests: Requests {
+                waiters: Waiters::default(),
+                submits: Semaphore::new(SUBMITS_MAX),
+                readers: Arc::new(Semaphore::new((cores / 2).max(1))),
+                budget,
+                offers: AtomicU64::new(1),
+                places: AtomicU64::new(0),
+            },
         }
     }
 
@@ -171,7 +202,7 @@ impl Core {
     /// which it surely had it.
     pub(crate) fn next_id(&self) -> JobId {
         let wall_s = self.clock.wall_s();
-        let number = self.replicas.numbered();
+        let number = self.others.replicas.numbered();
         let now_s = number.map_or(wall_s, |number| wall_s.min(number.until_s()));
         self.ids
             .lock()
@@ -181,12 +212,12 @@ impl Core {
 
     /// A new offer's key.
     pub(crate) fn next_offer(&self) -> OfferKey {
-        OfferKey(self.offers.fetch_add(1, Ordering::Relaxed))
+        OfferKey(self.requests.offers.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A place among the waiting requests; a refusal when all are taken.
     pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, Refusal> {
-        let taken = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let taken = self.requests.places.fetch_add(1, Ordering::Relaxed);
         let place = WaitPlace(Arc::clone(self));
         let limit = self.config.limits.waiters_max;
         if taken < u64::try_from(limit).unwrap_or(u64::MAX) {
@@ -228,6 +259,6 @@ pub(crate) struct WaitPlace(Arc<Core>);
 
 impl Drop for WaitPlace {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.requests.places.fetch_sub(1, Ordering::Relaxed);
     }
 }

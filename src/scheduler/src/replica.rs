@@ -46,7 +46,7 @@ impl Replica {
         let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
         core.join().await?;
         let at = core.restore().await?;
-        core.accounts.warn_of_unnamed_hosts();
+        core.people.accounts.warn_of_unnamed_hosts();
         if let Err(error) = core.sweep_parts() {
             tracing::warn!(%error, "parts of uploads that were broken off could not be removed");
         }
@@ -68,7 +68,7 @@ impl Replica {
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,
-            url = core.url,
+            url = core.others.url,
             store,
             "started"
         );

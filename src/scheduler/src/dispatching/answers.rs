@@ -14,7 +14,7 @@ use crate::{
 impl Core {
     /// A job was claimed for an offer; `false` when nobody waits for it any more.
     pub(crate) fn note_claimed(&self, offer: OfferKey, state: &JobState) -> bool {
-        self.waiters.get(offer).is_some_and(|waiter| {
+        self.requests.waiters.get(offer).is_some_and(|waiter| {
             waiter.claimed.note(KnownClaim::of(state));
             true
         })
@@ -22,7 +22,7 @@ impl Core {
 
     /// The engine's answer to an offer.
     pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
-        let Some(waiter) = self.waiters.remove(offer) else {
+        let Some(waiter) = self.requests.waiters.remove(offer) else {
             return;
         };
         if let Err(jobs) = waiter.answer.send(jobs) {
@@ -41,7 +41,7 @@ impl Core {
     /// Those of these jobs that this session of the host still has: while their answer was on its way its lease may have
     /// run out, and another host has them.
     pub(crate) fn still_of(&self, host: &str, session: &str, ids: &[JobId]) -> Vec<Arc<StoredJob>> {
-        let held = ids.iter().filter_map(|id| self.live.get(*id));
+        let held = ids.iter().filter_map(|id| self.jobs.live.get(*id));
         let its = held.map(|live| live.stored).filter(|job| {
             let state = &job.state;
             state.stage.is_held() && state.host == host && state.session == session

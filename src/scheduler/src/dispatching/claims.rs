@@ -46,7 +46,7 @@ impl Core {
         let (mut sent, mut patches) = (Vec::new(), Vec::new());
         for claim in claims {
             let token = uuid::Uuid::new_v4().simple().to_string();
-            let waiter = self.waiters.get(claim.offer);
+            let waiter = self.requests.waiters.get(claim.offer);
             let set = waiter.map(|waiter| self.claim_patch(&waiter.offerer, &token));
             let Some(set) = set else {
                 // Nobody waits any more: the job stays where it is.
@@ -108,10 +108,10 @@ impl Core {
 
     fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
         let version = engine_version(stored.version);
-        self.seen.note(stored, self.clock.now());
-        self.live.put(Arc::clone(stored), self.sight());
-        self.outbox.job(Arc::clone(stored));
-        self.changes.announce(claim.job);
+        self.jobs.seen.note(stored, self.clock.now());
+        self.jobs.live.put(Arc::clone(stored), self.sight());
+        self.others.outbox.job(Arc::clone(stored));
+        self.jobs.changes.announce(claim.job);
         // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
         // finds the job among its claimed ones and puts it back itself.
         let waits = self.note_claimed(claim.offer, &stored.state);
@@ -294,7 +294,10 @@ mod tests {
             };
             core.claimed(claim, &Arc::new(job));
             assert_eq!(told.await.unwrap(), [claim.job]);
-            assert!(core.live.get(claim.job).is_some(), "job {n} was put back");
+            assert!(
+                core.jobs.live.get(claim.job).is_some(),
+                "job {n} was put back"
+            );
         }
         over.store(true, Ordering::Relaxed);
         engine.join().unwrap();

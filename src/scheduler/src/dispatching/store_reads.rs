@@ -22,7 +22,7 @@ const COUNT_EVERY_MS: [u64; 3] = [1_000, 2_000, 4_000];
 impl Core {
     /// Counts the waiting jobs, for the engine and for limits.
     pub(crate) async fn count(&self) -> Result<(), StoreError> {
-        let of = self.hosts.count_of();
+        let of = self.lab.hosts.count_of();
         let counts = self.store.count(&of).await?;
         self.note_waiting(&counts);
         let counts = dimension_counts(counts, of.host_keys);
@@ -53,7 +53,7 @@ impl Core {
             pairs_max,
             after,
         } = asked;
-        let requirement = self.waiters.get(offer).map(|waiter| {
+        let requirement = self.requests.waiters.get(offer).map(|waiter| {
             let (offer, about) = (&waiter.offer, &waiter.offer.about);
             Find {
                 host: offer.host.clone(),

@@ -369,7 +369,7 @@ impl Core {
                 .await
                 .map_err(|error| io_refusal(&error))?;
             file.flush().await.map_err(|error| io_refusal(&error))?;
-            self.changes.announce(id);
+            self.jobs.changes.announce(id);
         }
         Ok(new_size)
     }

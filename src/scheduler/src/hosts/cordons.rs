@@ -27,25 +27,26 @@ impl Core {
             Some((doc.id, doc.version, closure))
         });
         let read = read.collect();
-        if self.cordons.with(|known| known.listed(read)) {
+        if self.lab.cordons.with(|known| known.listed(read)) {
             // Whoever opens it again begins a new count everywhere.
-            let is_open = |host: &String| self.cordons.of(host).is_none();
-            self.cordons.streaks.retain(|host, _| is_open(host));
+            let is_open = |host: &String| self.lab.cordons.of(host).is_none();
+            self.lab.cordons.streaks.retain(|host, _| is_open(host));
             self.closures_changed();
         }
         Ok(())
     }
 
     fn closures_changed(&self) {
-        self.cordons.changed();
-        self.waiters
-            .hurry(|waiter| self.cordons.is_shut(&waiter.offerer.host) || self.is_outdated(waiter));
+        self.lab.cordons.changed();
+        self.requests.waiters.hurry(|waiter| {
+            self.lab.cordons.is_shut(&waiter.offerer.host) || self.is_outdated(waiter)
+        });
     }
 
     /// Waits while a host gets no job at all, until `until` at most; says whether it gets some.
     pub(crate) async fn opens(&self, host: &str, until: Millis) -> bool {
-        let mut changes = self.cordons.changes.subscribe();
-        while self.cordons.is_shut(host) {
+        let mut changes = self.lab.cordons.changes.subscribe();
+        while self.lab.cordons.is_shut(host) {
             let left_ms = until.0.saturating_sub(self.clock.now().0);
             if left_ms == 0 {
                 return false;
@@ -113,9 +114,10 @@ impl Core {
             body,
         };
         let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
-        self.cordons
+        self.lab
+            .cordons
             .with(|known| known.wrote(host, version, closure));
-        self.cordons.streaks.remove(host);
+        self.lab.cordons.streaks.remove(host);
         self.closures_changed();
         Ok(())
     }
@@ -123,7 +125,7 @@ impl Core {
     /// Closes the hosts that have become suspect.
     pub(crate) async fn put_suspects_aside(&self) {
         let found = {
-            let suspects = self.cordons.suspects.lock();
+            let suspects = self.lab.cordons.suspects.lock();
             std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
         };
         for (host, reason) in found {
@@ -201,13 +203,13 @@ mod tests {
         fail("ann", 180_000);
         fail("ann", 240_000);
         core.put_suspects_aside().await;
-        assert_eq!(core.cordons.of("h"), None, "of one account alone");
+        assert_eq!(core.lab.cordons.of("h"), None, "of one account alone");
         fail("bob", 300_000);
         core.put_suspects_aside().await;
         let other = core_beside(&core);
         other.reload_closures().await.unwrap();
         assert_eq!(
-            other.cordons.of("h").map(|closure| closure.how),
+            other.lab.cordons.of("h").map(|closure| closure.how),
             Some(CordonKind::Suspect)
         );
     }

@@ -37,6 +37,7 @@ impl Core {
         let offerer = &ask.offerer;
         let turn = uuid::Uuid::new_v4().simple().to_string();
         let mut known = self
+            .lab
             .host_turns
             .0
             .get(&offerer.host)
@@ -62,7 +63,8 @@ impl Core {
                 .is_none_or(|present| present.doc.session != offerer.session);
             match self.write_turn(&offerer.host, present, doc).await {
                 Ok(known) => {
-                    self.outbox
+                    self.others
+                        .outbox
                         .host(HintedHost::of(&offerer.host, known.version));
                     self.turn_is_over(&offerer.host, known.version);
                     return Ok(HostTurn {
@@ -87,7 +89,7 @@ impl Core {
         let holder = Holder {
             instance: &doc.instance,
             session: &doc.session,
-            is_here: doc.replica == self.run,
+            is_here: doc.replica == self.others.run,
             asks_until_ms: doc.alive_ms.saturating_sub(self.config.lease_ms),
         };
         self.may_take_over(&ask.offerer.host, holder, &ask.host.instance)
@@ -107,7 +109,7 @@ impl Core {
             session: offerer.session.clone(),
             request: offerer.request,
             turn: turn.to_owned(),
-            replica: self.run.clone(),
+            replica: self.others.run.clone(),
             instance: ask.host.instance.clone(),
             alive_ms: now_ms
                 .saturating_add(u64::from(ask.wait_s).saturating_mul(1_000))
@@ -142,7 +144,7 @@ impl Core {
             doc.past.drain(..over);
         }
         doc.jobs.clone_from(&present.jobs);
-        if present.replica == self.run {
+        if present.replica == self.others.run {
             // What is known to be over need not be looked at again.
             doc.jobs.retain(|id| self.is_held_by(*id, &offerer.host));
         }
@@ -150,7 +152,7 @@ impl Core {
     }
 
     fn is_held_by(&self, id: JobId, host: &str) -> bool {
-        let live = self.live.get(id);
+        let live = self.jobs.live.get(id);
         live.is_some_and(|live| live.stored.state.host == host)
     }
 
@@ -230,11 +232,11 @@ impl Core {
         match self.writer.session(write).await {
             Ok(version) => {
                 let known = Known { version, doc };
-                self.host_turns.0.insert(host.to_owned(), known.clone());
+                self.lab.host_turns.0.insert(host.to_owned(), known.clone());
                 Ok(known)
             }
             Err(error) => {
-                self.host_turns.0.remove(host);
+                self.lab.host_turns.0.remove(host);
                 Err(error)
             }
         }
@@ -242,19 +244,21 @@ impl Core {
 
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
-        self.host_turns.0.remove(&moved.host);
+        self.lab.host_turns.0.remove(&moved.host);
         self.turn_is_over(&moved.host, moved.turn());
     }
 
     /// Whether no later turn of the host is known.
     pub(crate) fn has_turn(&self, offerer: &Requester) -> bool {
-        let known = self.host_turns.0.get(&offerer.host);
+        let known = self.lab.host_turns.0.get(&offerer.host);
         known.is_some_and(|known| known.version == offerer.turn)
     }
 
     /// A host's requests with an earlier turn than this can be given nothing: they need not wait.
     fn turn_is_over(&self, host: &str, turn: Version) {
-        self.waiters.hurry_host(host, |offerer| offerer.turn < turn);
+        self.requests
+            .waiters
+            .hurry_host(host, |offerer| offerer.turn < turn);
     }
 }
 
@@ -385,11 +389,11 @@ mod tests {
         long.wait_s = 600;
         let at_a = Arc::clone(&a);
         let waits = a.tasks.spawn(async move { at_a.consume(long).await });
-        until(&a, "a request that waits", || a.waiters.len() == 1).await;
+        until(&a, "a request that waits", || a.requests.waiters.len() == 1).await;
         let again = b.take_turn(&ask("s", 1)).await.unwrap();
         a.host_moved(&HintedHost::of("h", again.version()));
         assert!(waits.await.unwrap().unwrap().jobs.is_empty());
-        assert_eq!(a.waiters.len(), 0);
+        assert_eq!(a.requests.waiters.len(), 0);
     }
 
     #[tokio::test]

@@ -46,7 +46,7 @@ impl Core {
     /// Looks after the suspect hosts: one on which a health check passed is given back, another one gets a health
     /// check when its time has come, if the site has one.
     pub(crate) async fn check_suspects(self: &Arc<Self>) -> Result<(), StoreError> {
-        let hosts = self.cordons.suspects();
+        let hosts = self.lab.cordons.suspects();
         if hosts.is_empty() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Core {
         if let Some(job) = passed {
             return self.is_well(host, version, job).await;
         }
-        let known = self.hosts.get(host).unwrap_or_default();
+        let known = self.lab.hosts.get(host).unwrap_or_default();
         let template = self.config.health_check.as_ref();
         let job = template.and_then(|check| check.on(host, &known.kinds, &known.arch));
         self.sure_of_number().await?;
@@ -228,14 +228,14 @@ mod tests {
 
     fn knows_h(core: Arc<Core>) -> Arc<Core> {
         let known = host(&[TboxType::Dc]);
-        core.hosts.update("h", |host| *host = known).unwrap();
+        core.lab.hosts.update("h", |host| *host = known).unwrap();
         core
     }
 
     async fn look(core: &Arc<Core>) -> Option<Cordon> {
         core.reload_closures().await.unwrap();
         core.check_suspects().await.unwrap();
-        core.cordons.of("h")
+        core.lab.cordons.of("h")
     }
 
     async fn checks(core: &Core) -> Vec<StoredJob> {
@@ -304,7 +304,7 @@ mod tests {
         };
         let closure = Cordon {
             check: Some(check),
-            ..core.cordons.of("h").unwrap()
+            ..core.lab.cordons.of("h").unwrap()
         };
         core.write_closure("h", Expect::Any, Some(closure.clone()))
             .await
@@ -345,7 +345,7 @@ mod tests {
         assert!(core.opens("h", soon).await);
         assert_eq!(core.served_accounts("h"), [HEALTH_CHECK]);
         let (offer, _told) = core.waiter_of("h");
-        let is_outdated = || core.is_outdated(&core.waiters.get(offer).unwrap());
+        let is_outdated = || core.is_outdated(&core.requests.waiters.get(offer).unwrap());
         assert!(!is_outdated());
         core.close_host("h", CordonKind::Cordon, "", "root")
             .await

@@ -31,7 +31,7 @@ impl Core {
     /// Notes what the host says of itself.
     pub(crate) fn meet(&self, ask: &WorkRequest, turn: &HostTurn) -> Result<(), Refusal> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
-        self.hosts.update(&ask.offerer.host, |host| {
+        self.lab.hosts.update(&ask.offerer.host, |host| {
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),
@@ -59,18 +59,19 @@ impl Core {
     ) -> Result<Vec<JobId>, Refusal> {
         let host = &ask.offerer.host.clone();
         let doubtful: BTreeSet<JobId> = self
+            .jobs
             .live
             .of_host(host)
             .iter()
             .filter(|live| !ask.names(&live.stored.state))
             .map(|live| live.stored.state.job_id)
             .chain(turn.jobs().iter().copied().filter(|id| {
-                let live = self.live.get(*id);
+                let live = self.jobs.live.get(*id);
                 turn.has_unread(ask.seen) || live.is_none_or(|live| live.stored.state.host != *host)
             }))
             .collect();
         self.reread(doubtful.into_iter().collect()).await?;
-        let its = self.live.of_host(host);
+        let its = self.jobs.live.of_host(host);
         let is_foreign = |live: &Live| live.stored.state.session != ask.offerer.session;
         if its.iter().any(is_foreign) {
             // Of an earlier session, unless a later one began: then it is that one's, and so is the turn.
@@ -117,7 +118,7 @@ impl Core {
         }
         // They may be at the end of their lease. What it names is renewed with them, since each renewal takes the
         // place of the one before.
-        let has = self.live.of_host(host);
+        let has = self.jobs.live.of_host(host);
         let has = has.iter().map(|live| &live.stored.state);
         let alive: Vec<_> = has
             .filter(|state| ask.names(state))
@@ -174,8 +175,8 @@ impl Core {
             ));
         }
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
-        if self.hosts.get(name).is_some() {
-            self.hosts.update(name, |host| {
+        if self.lab.hosts.get(name).is_some() {
+            self.lab.hosts.update(name, |host| {
                 host.seen = Some(now);
                 host.seen_ms = wall_ms;
                 host.free_memory_mb = beat.free_memory_mb;
@@ -194,7 +195,7 @@ impl Core {
     pub(crate) fn renewed(&self, running: &[HeldJob]) -> Vec<Renewal> {
         let now = self.clock.now();
         let held = running.iter().filter_map(|held| {
-            let live = self.live.get(held.job_id.parse().ok()?)?;
+            let live = self.jobs.live.get(held.job_id.parse().ok()?)?;
             let state = &live.stored.state;
             let own_limit_ms = state
                 .running_ms
@@ -272,7 +273,12 @@ impl Core {
         let right = |state: &JobState| {
             state.host == host && state.claim_token == held.claim_token && state.stage.is_held()
         };
-        if let Some(live) = self.live.get(id).filter(|live| right(&live.stored.state)) {
+        if let Some(live) = self
+            .jobs
+            .live
+            .get(id)
+            .filter(|live| right(&live.stored.state))
+        {
             return Ok(Some(live.stored.state.clone()));
         }
         let found = self.store.get(&[id]).await?.pop().flatten();

@@ -26,7 +26,7 @@ pub(crate) struct Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         let now = self.core.clock.now();
-        self.core.instances.end(&self.host, &self.session, now);
+        self.core.lab.instances.end(&self.host, &self.session, now);
     }
 }
 
@@ -37,8 +37,8 @@ impl Core {
         host: &str,
         session: &str,
     ) -> Result<Presence, Refusal> {
-        self.hosts.check_room(host)?;
-        self.instances.begin(host, session, self.clock.now());
+        self.lab.hosts.check_room(host)?;
+        self.lab.instances.begin(host, session, self.clock.now());
         Ok(Presence {
             core: Arc::clone(self),
             host: host.to_owned(),
@@ -66,6 +66,7 @@ impl Core {
         let lives = is_new
             || asks_elsewhere
             || self
+                .lab
                 .instances
                 .is_heard(host, holder.session, now, patience_ms)
             || wall_ms < self.beat_ms(host).await?.saturating_add(patience_ms);
@@ -82,7 +83,7 @@ impl Core {
             at: now,
             at_ms: wall_ms,
         };
-        self.instances.refused.insert(host.to_owned(), refused);
+        self.lab.instances.refused.insert(host.to_owned(), refused);
         Err(Refusal::new(
             ErrorCode::HostConflict,
             format!(
@@ -94,7 +95,7 @@ impl Core {
 
     /// The last instance that was refused, if that is not long ago.
     pub(crate) fn conflict(&self, host: &str) -> Option<ConflictView> {
-        let refused = self.instances.refused.get(host)?;
+        let refused = self.lab.instances.refused.get(host)?;
         let is_now = self.clock.now().0.saturating_sub(refused.at.0) < SHOWN_MS;
         is_now.then(|| ConflictView {
             instance: refused.instance.clone(),

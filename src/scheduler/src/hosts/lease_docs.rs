@@ -42,7 +42,7 @@ impl Core {
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let mut known = self.renewals.known(host);
+        let mut known = self.lab.renewals.known(host);
         let mut last = ItemError::Conflict { current: None };
         for _ in 0..TRIES_MAX {
             if known.is_none() {
@@ -56,7 +56,7 @@ impl Core {
             match self.write_lease(host, known.take(), &jobs, &lost).await {
                 Ok(()) => {
                     for id in jobs {
-                        self.live.renew(id, self.clock.now());
+                        self.jobs.live.renew(id, self.clock.now());
                     }
                     return Ok(lost.into_iter().collect());
                 }
@@ -104,13 +104,14 @@ impl Core {
         };
         match self.writer.lease(write).await {
             Ok(version) => {
-                self.renewals
+                self.lab
+                    .renewals
                     .0
                     .insert(host.to_owned(), Known { version, doc });
                 Ok(())
             }
             Err(error) => {
-                self.renewals.0.remove(host);
+                self.lab.renewals.0.remove(host);
                 Err(error)
             }
         }
@@ -138,10 +139,10 @@ impl Core {
             let gap = now.0.saturating_sub(last.0);
             last = now;
             if gap > late_ms || read.is_err() || !self.store.health().is_well() {
-                self.live.forgive(gap);
+                self.jobs.live.forgive(gap);
                 continue;
             }
-            for id in self.live.ids() {
+            for id in self.jobs.live.ids() {
                 self.look_after(id).await;
             }
         }
@@ -152,7 +153,7 @@ impl Core {
         let docs = self.store.list_docs(DocKind::Lease).await?;
         let now = self.clock.now();
         for doc in docs {
-            if let Some(known) = self.renewals.read(&doc) {
+            if let Some(known) = self.lab.renewals.read(&doc) {
                 self.renew_named(&doc.id, &known, now);
             }
         }
@@ -161,13 +162,13 @@ impl Core {
 
     fn renew_named(&self, host: &str, known: &Known, now: Millis) {
         for id in &known.doc.jobs {
-            self.live.renew_of(*id, host, now);
+            self.jobs.live.renew_of(*id, host, now);
         }
     }
 
     pub(crate) async fn look_after(self: &Arc<Self>, id: JobId) {
         // As it is now: looking after another job of the same host may have renewed it.
-        let Some(live) = self.live.get(id) else {
+        let Some(live) = self.jobs.live.get(id) else {
             return;
         };
         let state = &live.stored.state;
@@ -196,13 +197,13 @@ impl Core {
     /// How long nothing was heard of a job's agent, ms; 0: no agent has it, as far as is known.
     fn silent_ms(&self, id: JobId) -> u64 {
         let now = self.clock.now();
-        let live = self.live.get(id);
+        let live = self.jobs.live.get(id);
         live.map_or(0, |live| now.0.saturating_sub(live.renewed.0))
     }
 
     /// Takes back that the lease is lost: its job was reported of meanwhile.
     async fn unmark_lost(&self, state: &JobState) {
-        if let Some(known) = self.renewals.known(&state.host) {
+        if let Some(known) = self.lab.renewals.known(&state.host) {
             let LeaseDoc { jobs, lost, .. } = known.doc.clone();
             let is_other = |token: &String| *token != state.claim_token;
             let lost: Vec<String> = lost.into_iter().filter(is_other).collect();
@@ -220,7 +221,7 @@ impl Core {
         let host = &state.host;
         // Lists lag behind: the last word is read in real time.
         let found = self.store.get_doc(DocKind::Lease, host).await?;
-        if let Some(news) = found.as_ref().and_then(|doc| self.renewals.read(doc)) {
+        if let Some(news) = found.as_ref().and_then(|doc| self.lab.renewals.read(doc)) {
             self.renew_named(host, &news, self.clock.now());
             if news.doc.jobs.contains(&state.job_id) {
                 return Ok(false);
@@ -262,16 +263,16 @@ mod tests {
         };
         let job = store_job(&a, held).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
-        b.live.put(job, sight_at(long_ago));
+        b.jobs.live.put(job, sight_at(long_ago));
         let held = [(id, "t".to_owned())];
         assert!(a.renew("h", &held).await.unwrap().is_empty());
         b.read_renewals().await.unwrap();
-        let renewed = b.live.get(id).unwrap().renewed;
+        let renewed = b.jobs.live.get(id).unwrap().renewed;
         assert!(renewed > long_ago);
-        b.live.set_renewed(id, long_ago);
+        b.jobs.live.set_renewed(id, long_ago);
         b.read_renewals().await.unwrap();
         assert_eq!(
-            b.live.get(id).unwrap().renewed,
+            b.jobs.live.get(id).unwrap().renewed,
             long_ago,
             "the document did not change"
         );
@@ -288,7 +289,7 @@ mod tests {
             ..state(5)
         };
         let job = store_job(&core, held).await;
-        core.live.put(job.clone(), sight_at(Millis(1)));
+        core.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         core.renew("h", &named).await.unwrap();
         assert!(!core.mark_lost(&job.state).await.unwrap());
@@ -305,11 +306,11 @@ mod tests {
             ..state(5)
         };
         let job = store_job(&a, held).await;
-        b.live.put(job.clone(), sight_at(Millis(1)));
+        b.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         a.renew("h", &named).await.unwrap();
         assert!(!b.mark_lost(&job.state).await.unwrap(), "it was renewed");
-        b.live.set_renewed(job.state.job_id, Millis(1));
+        b.jobs.live.set_renewed(job.state.job_id, Millis(1));
         assert!(b.mark_lost(&job.state).await.unwrap(), "not since");
         let lost = a.renew("h", &named).await.unwrap();
         assert_eq!(lost.into_iter().collect::<Vec<_>>(), ["t"]);

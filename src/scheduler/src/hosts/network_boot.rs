@@ -91,7 +91,7 @@ impl Core {
 
     fn boot_ask(&self, query: &Query) -> Result<WorkRequest, Refusal> {
         let wait_s = wait_of(query)?;
-        let by_mac = query.get("mac").and_then(|mac| self.hosts.by_mac(mac));
+        let by_mac = query.get("mac").and_then(|mac| self.lab.hosts.by_mac(mac));
         let named = query.get("hostname").filter(|name| !name.is_empty());
         let Some(name) = by_mac.or(named.map(str::to_owned)) else {
             return Err(Refusal::new(
@@ -100,7 +100,7 @@ impl Core {
                 "register it: POST /scheduler/v1/hosts/NAME {\"mac_addr\": [...]}",
             ));
         };
-        let known = self.hosts.get(&name).unwrap_or_default();
+        let known = self.lab.hosts.get(&name).unwrap_or_default();
         let arch = [query.get("arch"), Some(known.arch.as_str())]
             .into_iter()
             .flatten();
@@ -167,7 +167,11 @@ impl Core {
             state: &job.state,
             token,
             here,
-            schedulers: initrd::schedulers(here, &self.url, &self.replicas.peers(self.clock.now())),
+            schedulers: initrd::schedulers(
+                here,
+                &self.others.url,
+                &self.others.replicas.peers(self.clock.now()),
+            ),
         };
         let packed = initrd::archive(spec, &about);
         packed.map_err(|error| {

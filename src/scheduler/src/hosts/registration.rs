@@ -18,7 +18,7 @@ use crate::{
 impl Core {
     /// Stores what is known of a host. Best effort: a failure costs only the list after a restart.
     pub(crate) async fn store_host(&self, name: &str) -> Result<(), ItemError> {
-        let Some(host) = self.hosts.get(name) else {
+        let Some(host) = self.lab.hosts.get(name) else {
             return Ok(());
         };
         let write = DocWrite {
@@ -27,7 +27,7 @@ impl Core {
             body: Some(host.to_doc()),
         };
         only(self.store.put_docs(DocKind::Host, vec![write]).await)?;
-        if let Some(mut host) = self.hosts.0.get_mut(name) {
+        if let Some(mut host) = self.lab.hosts.0.get_mut(name) {
             host.stored = true;
         }
         Ok(())
@@ -35,7 +35,7 @@ impl Core {
 
     /// Stores a host that asks, unless it is: without that no other replica knows of it.
     pub(crate) async fn keep_stored(&self, name: &str) {
-        if self.hosts.0.get(name).is_some_and(|host| host.stored) {
+        if self.lab.hosts.0.get(name).is_some_and(|host| host.stored) {
             return;
         }
         if let Err(error) = self.store_host(name).await {
@@ -51,9 +51,9 @@ impl Core {
         who: &Who,
     ) -> Result<(), Refusal> {
         let now_ms = self.clock.wall_ms();
-        let mut wanted = self.hosts.get(name).unwrap_or_default();
+        let mut wanted = self.lab.hosts.get(name).unwrap_or_default();
         read_registration(&mut wanted, body)?;
-        if let Some((mac, owner)) = self.hosts.owner_of(&wanted.macs, name)
+        if let Some((mac, owner)) = self.lab.hosts.owner_of(&wanted.macs, name)
             && !who.may_be_host(&owner)
         {
             // A box that boots is known by it.
@@ -76,7 +76,7 @@ impl Core {
             wanted.memory_mb = UNKNOWN_MEMORY_MB;
         }
         wanted.seen_ms = now_ms;
-        self.hosts.update(name, |host| *host = wanted)?;
+        self.lab.hosts.update(name, |host| *host = wanted)?;
         self.store_host(name).await?;
         Ok(())
     }
@@ -84,11 +84,11 @@ impl Core {
     /// Makes sure that there is this host, which another replica may have heard of a moment ago.
     pub(crate) async fn know_host(&self, name: &str) -> Result<(), Refusal> {
         check_name("hostname", name)?;
-        if self.hosts.get(name).is_none() {
+        if self.lab.hosts.get(name).is_none() {
             let Some(doc) = self.store.get_doc(DocKind::Host, name).await? else {
                 return Err(no_host(name));
             };
-            self.hosts.update_known(name, Host::from_doc(&doc.body));
+            self.lab.hosts.update_known(name, Host::from_doc(&doc.body));
         }
         Ok(())
     }
@@ -199,7 +199,8 @@ mod tests {
         ));
         let config = Config::embedded(data.path().to_owned());
         let core = core_over(Arc::clone(&store) as _, config, Clock::system());
-        core.hosts
+        core.lab
+            .hosts
             .update("h", |host| *host = Host::default())
             .unwrap();
         let there = async || store.get_doc(DocKind::Host, "h").await.unwrap();

@@ -78,7 +78,7 @@ impl Core {
             }
             read.push((doc.id, doc.version, reservation));
         }
-        let changed = self.reservations.with(|known| known.listed(read));
+        let changed = self.lab.reservations.with(|known| known.listed(read));
         for (host, version) in over {
             // Who was faster, or prolonged it, is right.
             let outcome = self.write_reservation(&host, Expect::Version(version), None);
@@ -87,7 +87,9 @@ impl Core {
             }
         }
         if changed {
-            self.waiters.hurry(|waiter| self.is_outdated(waiter));
+            self.requests
+                .waiters
+                .hurry(|waiter| self.is_outdated(waiter));
         }
         Ok(())
     }
@@ -134,9 +136,12 @@ impl Core {
         };
         let written = self.store.put_docs(DocKind::Reservation, vec![write]);
         let version = only(written.await)?;
-        self.reservations
+        self.lab
+            .reservations
             .with(|known| known.wrote(host, version, reservation));
-        self.waiters.hurry(|waiter| self.is_outdated(waiter));
+        self.requests
+            .waiters
+            .hurry(|waiter| self.is_outdated(waiter));
         Ok(version)
     }
 }
@@ -224,7 +229,7 @@ mod tests {
     async fn a_request_that_waits_hears_of_it() {
         let (_data, core) = core().await;
         let (offer, _told) = core.waiter_of("h");
-        let is_outdated = || core.is_outdated(&core.waiters.get(offer).unwrap());
+        let is_outdated = || core.is_outdated(&core.requests.waiters.get(offer).unwrap());
         assert!(!is_outdated());
         core.reserve_host("h", &asked(&["ann"], "+2h"), "root")
             .await

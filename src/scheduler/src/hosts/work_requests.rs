@@ -63,11 +63,11 @@ struct Waited {
 
 impl Drop for OpenRequestGuard {
     fn drop(&mut self) {
-        self.core.hosts.count_waiting(&self.host, false);
+        self.core.lab.hosts.count_waiting(&self.host, false);
         if self.answered {
             return;
         }
-        self.core.waiters.remove(self.offer);
+        self.core.requests.waiters.remove(self.offer);
         self.core.engine.tell(Event::OfferWithdrawn(self.offer));
         let claimed = self.claimed.take();
         let core = Arc::clone(&self.core);
@@ -85,7 +85,7 @@ impl Core {
         self: &Arc<Self>,
         mut ask: WorkRequest,
     ) -> Result<ConsumeAnswer, Refusal> {
-        self.hosts.check_room(&ask.offerer.host)?;
+        self.lab.hosts.check_room(&ask.offerer.host)?;
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
         self.meet(&ask, &turn)?;
@@ -153,7 +153,7 @@ impl Core {
             answered: false,
             _place: place,
         };
-        self.hosts.count_waiting(&ask.offerer.host, true);
+        self.lab.hosts.count_waiting(&ask.offerer.host, true);
         if self.has_news(key) {
             hurry.notify_one();
         }
@@ -196,8 +196,8 @@ impl Core {
     /// Whether there is something to say to a request that begins to wait: somebody may have asked to stop a job,
     /// reserved the host, or taken the turn, before it could be found among those that wait.
     fn has_news(&self, offer: OfferKey) -> bool {
-        self.waiters.get(offer).is_some_and(|waiter| {
-            let held = self.live.of_host(&waiter.offerer.host);
+        self.requests.waiters.get(offer).is_some_and(|waiter| {
+            let held = self.jobs.live.of_host(&waiter.offerer.host);
             let to_stop = held.iter().any(|live| live.stored.state.stop_asked);
             to_stop || !self.has_turn(&waiter.offerer) || self.is_outdated(&waiter)
         })
@@ -223,7 +223,7 @@ impl Core {
         let offer = Offer {
             key: self.next_offer(),
             host: name.clone(),
-            about: self.hosts.about(name, about),
+            about: self.lab.hosts.about(name, about),
             free_memory_mb: if hw {
                 host.memory_mb
             } else {
@@ -244,7 +244,7 @@ impl Core {
             claimed: claimed.clone(),
             answer,
         };
-        self.waiters.insert(waiter);
+        self.requests.waiters.insert(waiter);
         (offer, told, hurry, claimed)
     }
 
@@ -387,7 +387,7 @@ mod tests {
         // One after the other.
         core.answer_waiter(offer, vec![others, its]);
         until(&core, "its own is put back", || {
-            core.live.get(its).is_none()
+            core.jobs.live.get(its).is_none()
         })
         .await;
         let stored = core.store.get(&[others]).await.unwrap().remove(0).unwrap();

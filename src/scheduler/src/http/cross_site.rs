@@ -21,11 +21,15 @@ const OWN_NAME: &str = "localhost";
 
 /// Refuses what a page of another site may have sent to an open lab.
 pub(super) fn refuse_pages(core: &Core, request: &Request) -> Result<(), Refusal> {
-    if core.accounts.tokens_needed() {
+    if core.people.accounts.tokens_needed() {
         return Ok(());
     }
     let hosts = hosts(request)?;
-    let advertised = core.url.split_once("://").map_or("", |(_, rest)| rest);
+    let advertised = core
+        .others
+        .url
+        .split_once("://")
+        .map_or("", |(_, rest)| rest);
     let own = || {
         let names = core.config.host_names.iter().map(String::as_str);
         names.chain([advertised.split('/').next().unwrap_or_default()])

@@ -107,7 +107,7 @@ impl Request {
             path,
             query: Query::parse(query)?,
             headers,
-            charge: core.budget.charge(Purse::Known),
+            charge: core.requests.budget.charge(Purse::Known),
             core: Arc::clone(core),
             came: None,
             body: Unread(Arc::new(Mutex::new(Some(body)))),

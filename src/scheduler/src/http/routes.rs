@@ -106,7 +106,7 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     refuse_pages(&core, &request)?;
-    if core.accounts.knows(&request.credentials(None)) {
+    if core.people.accounts.knows(&request.credentials(None)) {
         request.identified();
     }
     let path = request.path.clone();

@@ -26,7 +26,9 @@ pub(super) async fn read_signed(
     request: &mut Request,
     limit: usize,
 ) -> Result<Bytes, Refusal> {
-    if !core.accounts.tokens_needed() || core.accounts.knows(&request.credentials(None)) {
+    if !core.people.accounts.tokens_needed()
+        || core.people.accounts.knows(&request.credentials(None))
+    {
         return request.read_body(limit).await;
     }
     let head = Credentials {
@@ -34,7 +36,7 @@ pub(super) async fn read_signed(
         ..request.credentials(None)
     };
     if head.token.is_some() {
-        core.accounts.identify(&head)?;
+        core.people.accounts.identify(&head)?;
     }
     let most = core.config.limits.stranger_body_bytes_max;
     request.belongs_to(Purse::Stranger);
@@ -46,7 +48,7 @@ pub(super) async fn read_signed(
     let Some(token) = token_in(&body) else {
         return Err(unsigned(most));
     };
-    core.accounts.identify(&Credentials {
+    core.people.accounts.identify(&Credentials {
         token: Some(token),
         account: None,
     })?;
@@ -63,7 +65,10 @@ pub(super) async fn read_actor(
     let bytes = read_signed(core, request, core.config.limits.body_bytes_max).await?;
     request.charge_built(&bytes)?;
     let body = to_object(&bytes)?;
-    let who = core.accounts.identify(&request.credentials(Some(&body)))?;
+    let who = core
+        .people
+        .accounts
+        .identify(&request.credentials(Some(&body)))?;
     Ok((who, body))
 }
 

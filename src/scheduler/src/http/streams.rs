@@ -94,7 +94,7 @@ impl Follower {
 
 /// A log from `offset` as a body; with `follow`, to the end of the attempt.
 pub(super) fn log(core: Arc<Core>, id: JobId, attempt: u16, offset: u64, follow: bool) -> Response {
-    let changes = core.changes.listen();
+    let changes = core.jobs.changes.listen();
     let follower = Follower {
         core,
         id,

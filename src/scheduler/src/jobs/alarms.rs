@@ -20,13 +20,15 @@ impl Core {
             return;
         }
         let rank = self
+            .others
             .replicas
-            .rank(state.job_id, &self.run, self.clock.now());
+            .rank(state.job_id, &self.others.run, self.clock.now());
         let turn = u64::try_from(rank).unwrap_or(u64::MAX);
         let at_ms = state
             .alarm_ms
             .saturating_add(turn.saturating_mul(OTHERS_LATER_MS));
-        self.alarms
+        self.waiting
+            .alarms
             .set(state.job_id, stored.version, at_ms, stored.clone());
     }
 }

@@ -22,7 +22,7 @@ const CHANGE_TRIES_MAX: usize = 16;
 impl Core {
     /// A job's state as the store has it now; while it cannot be read, as it was last known.
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        match (self.store.get(&[id]).await, self.live.get(id)) {
+        match (self.store.get(&[id]).await, self.jobs.live.get(id)) {
             (Ok(mut found), _) => {
                 let stored = found.pop().flatten().ok_or_else(|| Refusal::no_job(id))?;
                 self.observe(&stored);
@@ -49,7 +49,7 @@ impl Core {
         id: JobId,
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        if let Some(live) = self.live.get(id) {
+        if let Some(live) = self.jobs.live.get(id) {
             let known = Arc::unwrap_or_clone(live.stored);
             return Box::pin(self.change_from(known, true, compute)).await;
         }
@@ -166,10 +166,10 @@ impl Core {
             core.count_end(&changed);
             let is_over = |job: &StoredJob| job.state.stage.is_terminal();
             if is_over(&changed.after) && !is_over(&changed.before) {
-                core.sequences.stirred(&changed.after.state);
+                core.waiting.sequences.stirred(&changed.after.state);
             }
-            core.clusters.stirred(&changed.after.state);
-            core.outbox.job(Arc::new(changed.after.clone()));
+            core.waiting.clusters.stirred(&changed.after.state);
+            core.others.outbox.job(Arc::new(changed.after.clone()));
             Ok(changed)
         });
         writing.await.unwrap_or_else(|error| {

@@ -44,7 +44,10 @@ impl Core {
             return;
         }
         let now = self.clock.now();
-        let rank = self.replicas.rank(stored.state.job_id, &self.run, now);
+        let rank = self
+            .others
+            .replicas
+            .rank(stored.state.job_id, &self.others.run, now);
         let before = u64::try_from(rank).unwrap_or(u64::MAX).saturating_add(1);
         let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(now.0.saturating_add(wait_ms));
@@ -54,7 +57,7 @@ impl Core {
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
         self.weigh(id, stored.version);
-        match self.live.get(id) {
+        match self.jobs.live.get(id) {
             Some(live) if live.stored.version >= stored.version => {}
             Some(live) => self.changed(&Changed {
                 before: Arc::unwrap_or_clone(live.stored),
@@ -68,7 +71,8 @@ impl Core {
     pub(crate) fn weigh(&self, id: JobId, version: Version) -> bool {
         let newest = self.newest(id);
         if let Some(newest) = newest {
-            self.vanished_writes
+            self.jobs
+                .vanished_writes
                 .weigh(id, version, newest, self.clock.now());
         }
         newest <= Some(version)
@@ -76,21 +80,21 @@ impl Core {
 
     /// The newest version of a job that was seen lately.
     pub(super) fn newest(&self, id: JobId) -> Option<Version> {
-        let held = self.live.get(id).map(|live| live.stored.version);
-        held.max(self.seen.newest(id))
+        let held = self.jobs.live.get(id).map(|live| live.stored.version);
+        held.max(self.jobs.seen.newest(id))
     }
 
     /// The same for a job that no testbox holds, as far as is known.
     fn observe_unheld(&self, stored: &StoredJob, not_before: Millis) {
         let state = &stored.state;
         let id = state.job_id;
-        let noted = self.seen.note(stored, self.clock.now());
+        let noted = self.jobs.seen.note(stored, self.clock.now());
         if noted == Noted::Old {
             return;
         }
         if state.stage.is_held() {
             self.engine.tell(Event::JobHeld(Box::new(running(stored))));
-            self.live.put(stored.clone(), self.sight());
+            self.jobs.live.put(stored.clone(), self.sight());
         } else if state.stage == Stage::Submit && state.ready {
             let facts = JobFacts {
                 not_before,
@@ -103,11 +107,11 @@ impl Core {
             if noted == Noted::News {
                 self.charge_unseen(stored);
             }
-            self.dependants.add(state);
-            self.sequences.seen(state);
+            self.waiting.dependants.add(state);
+            self.waiting.sequences.seen(state);
         }
         self.set_alarm(stored);
-        self.changes.announce(id);
+        self.jobs.changes.announce(id);
     }
 
     /// A job that began and ended elsewhere between two looks is charged all the same, once.
@@ -134,17 +138,17 @@ impl Core {
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
         let id = after.job_id;
-        if self.seen.note(&changed.after, self.clock.now()) == Noted::Old {
+        if self.jobs.seen.note(&changed.after, self.clock.now()) == Noted::Old {
             // The answer to the write came late: what was seen since has had its effects.
-            self.changes.announce(id);
+            self.jobs.changes.announce(id);
             return;
         }
-        let known = self.live.get(id).map(|live| live.stored);
+        let known = self.jobs.live.get(id).map(|live| live.stored);
         let is_held = after.stage.is_held();
         if is_held {
-            self.live.put(changed.after.clone(), self.sight());
+            self.jobs.live.put(changed.after.clone(), self.sight());
         } else {
-            self.live.remove(id);
+            self.jobs.live.remove(id);
         }
         let is_same = |known: &Arc<StoredJob>| known.state.claim_token == after.claim_token;
         let stays = is_held && known.as_ref().is_some_and(is_same);
@@ -162,8 +166,8 @@ impl Core {
                 .tell(Event::JobHeld(Box::new(running(&changed.after))));
         }
         if after.stage == Stage::Submit && !waits {
-            self.dependants.add(after);
-            self.sequences.seen(after);
+            self.waiting.dependants.add(after);
+            self.waiting.sequences.seen(after);
         }
         self.set_alarm(&changed.after);
         if !waits && !is_held {
@@ -174,7 +178,7 @@ impl Core {
                 self.charge_unseen(&changed.after);
             }
         }
-        self.changes.announce(id);
+        self.jobs.changes.announce(id);
         self.count_host_failure(changed);
     }
 
@@ -278,11 +282,11 @@ mod tests {
     async fn a_search_that_lags_never_brings_an_ended_job_back() {
         let (_data, core) = core().await;
         core.observe(&at(5, Stage::Running));
-        assert_eq!(core.live.len(), 1);
+        assert_eq!(core.jobs.live.len(), 1);
         core.observe(&at(6, Stage::Finish));
-        assert_eq!(core.live.len(), 0);
+        assert_eq!(core.jobs.live.len(), 0);
         core.observe(&at(5, Stage::Running));
-        assert_eq!(core.live.len(), 0, "version 6 was seen");
+        assert_eq!(core.jobs.live.len(), 0, "version 6 was seen");
     }
 
     #[tokio::test(start_paused = true)]
@@ -304,7 +308,7 @@ mod tests {
         again.state.host = "other".to_owned();
         again.state.claim_token = "u".to_owned();
         core.observe(&again);
-        assert!(core.live.of_host("h").is_empty());
-        assert_eq!(core.live.of_host("other").len(), 1);
+        assert!(core.jobs.live.of_host("h").is_empty());
+        assert_eq!(core.jobs.live.of_host("other").len(), 1);
     }
 }

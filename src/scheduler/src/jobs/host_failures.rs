@@ -20,14 +20,14 @@ impl Core {
             return;
         }
         let host = before.host.as_str();
-        if self.cordons.of(host).is_some() {
+        if self.lab.cordons.of(host).is_some() {
             return;
         }
         if cause != Some(Cause::Infra) {
-            self.cordons.streaks.remove(host);
+            self.lab.cordons.streaks.remove(host);
             return;
         }
-        let mut streak = self.cordons.streaks.entry(host.to_owned()).or_default();
+        let mut streak = self.lab.cordons.streaks.entry(host.to_owned()).or_default();
         if before.dispatch_ms < streak.over_ms {
             return;
         }
@@ -40,7 +40,7 @@ impl Core {
         if is_suspect {
             let reason =
                 format!("{failures} attempts in a row failed there, the last one with {health}");
-            let suspects = self.cordons.suspects.lock();
+            let suspects = self.lab.cordons.suspects.lock();
             let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
             suspects.insert(host.to_owned(), reason);
         }

@@ -372,7 +372,7 @@ impl Core {
             })
             .await
             .map_err(|refusal| self.to_stranger(id, token, refusal))?;
-        self.live.renew(id, self.clock.now());
+        self.jobs.live.renew(id, self.clock.now());
         Ok(changed)
     }
 }

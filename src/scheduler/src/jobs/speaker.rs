@@ -47,7 +47,7 @@ impl Core {
         }
         // The token of a claim that was taken back: right once, over now.
         let may_be_over = attempt.is_some() && token.len() == 64 && !state.stage.is_terminal();
-        if may_be_over && !self.accounts.tokens_needed() {
+        if may_be_over && !self.people.accounts.tokens_needed() {
             return Err(Refusal::new(
                 ErrorCode::Conflict,
                 format!("this token's claim of job {id} is over"),
@@ -70,7 +70,7 @@ impl Core {
     /// What a request with a token is told instead of this: not whether there is the job.
     pub(crate) fn to_stranger(&self, id: JobId, token: Option<&str>, refusal: Refusal) -> Refusal {
         let is_missing = refusal.body.code == ErrorCode::NotFound;
-        if is_missing && token.is_some() && self.accounts.tokens_needed() {
+        if is_missing && token.is_some() && self.people.accounts.tokens_needed() {
             return wrong_token(id);
         }
         refusal
@@ -78,7 +78,7 @@ impl Core {
 
     fn require_trusted(&self, state: &JobState, who: Option<&Who>) -> Result<(), Refusal> {
         let is_trusted = who.is_some_and(|who| {
-            if self.accounts.tokens_needed() {
+            if self.people.accounts.tokens_needed() {
                 who.is_admin()
             } else {
                 who.may_act_for(&state.account)

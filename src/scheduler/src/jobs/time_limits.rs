@@ -119,7 +119,7 @@ fn overdue(state: &JobState, passed: Passed, now_ms: u64) -> JobState {
 impl Core {
     /// A job was told to stop: its host hears it now, if it waits.
     pub(crate) fn tell_to_stop(&self, state: &JobState) {
-        self.waiters.hurry_host(&state.host, |_| true);
+        self.requests.waiters.hurry_host(&state.host, |_| true);
     }
 
     /// Looks after a job of which something is due.

@@ -15,7 +15,7 @@ use crate::{core::Core, lifecycle::touch::touch};
 impl Core {
     /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
     pub(crate) async fn settle_doubts(self: &Arc<Self>) -> Result<(), StoreError> {
-        let due = self.vanished_writes.due(self.clock.now());
+        let due = self.jobs.vanished_writes.due(self.clock.now());
         if due.is_empty() {
             return Ok(());
         }
@@ -40,7 +40,7 @@ impl Core {
                 version,
             };
             self.observe(&stored);
-            self.outbox.job(Arc::new(stored));
+            self.others.outbox.job(Arc::new(stored));
         }
     }
 }
@@ -86,14 +86,14 @@ mod tests {
         vanished.state.stage = fairlead_job::Stage::Running;
         vanished.state.host = "h".to_owned();
         core.observe(&vanished);
-        assert_eq!(core.live.len(), 1);
+        assert_eq!(core.jobs.live.len(), 1);
         core.observe(&stored);
-        assert_eq!(core.live.len(), 1, "perhaps a search that lags");
-        let doubted = core.vanished_writes.due(Millis(u64::MAX));
+        assert_eq!(core.jobs.live.len(), 1, "perhaps a search that lags");
+        let doubted = core.jobs.vanished_writes.due(Millis(u64::MAX));
         assert_eq!(doubted, [(stored.state.job_id, stored.version)]);
         // What is written after a loss has a greater version than what was lost.
         store_job(&core, state(6)).await;
         core.write_anew(stored).await;
-        assert_eq!(core.live.len(), 0);
+        assert_eq!(core.jobs.live.len(), 0);
     }
 }

@@ -29,9 +29,9 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.outbox.ready.notified() => {}
+                () = self.others.outbox.ready.notified() => {}
             }
-            while let Some(next) = self.outbox.take() {
+            while let Some(next) = self.others.outbox.take() {
                 self.tell_all(next).await;
             }
         }
@@ -39,16 +39,16 @@ impl Core {
 
     fn as_peer(&self) -> Peer {
         Peer {
-            run: self.run.clone(),
+            run: self.others.run.clone(),
             name: self.config.replica.clone(),
-            url: self.url.clone(),
+            url: self.others.url.clone(),
         }
     }
 
     async fn tell_all(&self, next: Waiting) {
-        let mut peers = self.replicas.peers(self.clock.now());
+        let mut peers = self.others.replicas.peers(self.clock.now());
         // Whoever had this address before is gone.
-        peers.retain(|peer| peer.url != self.url);
+        peers.retain(|peer| peer.url != self.others.url);
         if peers.is_empty() {
             return;
         }
@@ -65,7 +65,7 @@ impl Core {
             let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
             async move {
                 self.metrics.hints_sent.inc();
-                if let Err(error) = self.peers.post(&url, token, body).await {
+                if let Err(error) = self.others.peers.post(&url, token, body).await {
                     self.metrics.hints_lost.inc();
                     tracing::debug!(peer = peer.name, error, "a hint was lost");
                 }
@@ -125,11 +125,11 @@ mod tests {
         let body = serde_json::to_vec(&message).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
         assert_eq!(refused.body.code, ErrorCode::Forbidden);
-        assert_eq!(core.live.len(), 0);
+        assert_eq!(core.jobs.live.len(), 0);
         let token = core.sealer.peer_token();
         core.take_hints(Some(&token), &body).await.unwrap();
-        assert_eq!(*core.live.of_host("h")[0].stored, held);
-        assert_eq!(core.replicas.peers(core.clock.now()), [peer()]);
+        assert_eq!(*core.jobs.live.of_host("h")[0].stored, held);
+        assert_eq!(core.others.replicas.peers(core.clock.now()), [peer()]);
         let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
         assert_eq!(nonsense.body.code, ErrorCode::BadBody);
     }

@@ -29,8 +29,11 @@ impl Core {
 
     /// Tells the engine who lives, if that changed.
     pub(crate) fn tell_peers(&self) {
-        let peers = self.replicas.as_peers(&self.run, self.clock.now());
-        let news = self.replicas.with(|known| {
+        let peers = self
+            .others
+            .replicas
+            .as_peers(&self.others.run, self.clock.now());
+        let news = self.others.replicas.with(|known| {
             let news = known.told.as_ref() != Some(&peers);
             known.told = Some(peers.clone());
             news
@@ -42,24 +45,27 @@ impl Core {
 
     async fn beat(&self) -> Result<(), StoreError> {
         let write = DocWrite {
-            id: self.run.clone(),
+            id: self.others.run.clone(),
             expect: Expect::Any,
             body: Some(json!({
-                "name": self.config.replica, "url": self.url, "beat_ms": self.clock.wall_ms(),
-                "version": env!("CARGO_PKG_VERSION"), "number": self.replicas.number(),
+                "name": self.config.replica, "url": self.others.url, "beat_ms": self.clock.wall_ms(),
+                "version": env!("CARGO_PKG_VERSION"), "number": self.others.replicas.number(),
             })),
         };
         let version = self.put_replica(write).await;
         let version = version.map_err(|error| StoreError::Unavailable {
             reason: error.to_string(),
         })?;
-        self.replicas.with(|known| known.own = Some(version));
+        self.others.replicas.with(|known| known.own = Some(version));
         Ok(())
     }
 
     async fn look_around(&self) -> Result<(), StoreError> {
         let docs = self.store.list_docs(DocKind::Replica).await?;
-        let gone = self.replicas.listed(docs, &self.run, self.clock.now());
+        let gone = self
+            .others
+            .replicas
+            .listed(docs, &self.others.run, self.clock.now());
         self.tell_peers();
         for (id, version) in gone {
             tracing::info!(replica = id, "it is gone, and forgotten");
@@ -99,7 +105,7 @@ impl Core {
     pub(crate) async fn leave(&self) {
         self.free_number().await;
         let write = DocWrite {
-            id: self.run.clone(),
+            id: self.others.run.clone(),
             expect: Expect::Any,
             body: None,
         };

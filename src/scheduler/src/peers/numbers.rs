@@ -26,12 +26,12 @@ impl Core {
     /// Makes sure before ids are made that this replica still has its number, or takes another one. Nothing to do
     /// when that was seen in the last ten seconds.
     pub(crate) async fn sure_of_number(&self) -> Result<(), StoreError> {
-        let known = self.replicas.numbered();
+        let known = self.others.replicas.numbered();
         if known.is_none_or(|known| known.is_sure(self.clock.now(), self.clock.wall_ms())) {
             return Ok(());
         }
-        let _one = self.numbering.lock().await;
-        let known = self.replicas.numbered();
+        let _one = self.others.numbering.lock().await;
+        let known = self.others.replicas.numbered();
         match known {
             Some(known) if !known.is_sure(self.clock.now(), self.clock.wall_ms()) => {
                 self.touch_number(known).await
@@ -42,8 +42,8 @@ impl Core {
 
     /// Looks whether the number is this replica's, and takes another one if not.
     pub(crate) async fn look_at_number(&self) -> Result<(), StoreError> {
-        let _one = self.numbering.lock().await;
-        let Some(known) = self.replicas.numbered() else {
+        let _one = self.others.numbering.lock().await;
+        let Some(known) = self.others.replicas.numbered() else {
             return Ok(());
         };
         if !known.is_sure(self.clock.now(), self.clock.wall_ms()) {
@@ -52,7 +52,7 @@ impl Core {
         let (at, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         match self.owned(known.value).await? {
             Some(version) => {
-                self.replicas.set_number(Number {
+                self.others.replicas.set_number(Number {
                     version,
                     at,
                     wall_ms,
@@ -75,7 +75,7 @@ impl Core {
                 .await
             {
                 Ok(version) => {
-                    self.replicas.set_number(Number {
+                    self.others.replicas.set_number(Number {
                         version,
                         at,
                         wall_ms,
@@ -101,7 +101,7 @@ impl Core {
 
     async fn take_another(&self, lost: u16) -> Result<(), StoreError> {
         self.take_a_number().await?;
-        let number = self.replicas.number();
+        let number = self.others.replicas.number();
         tracing::warn!(
             lost,
             number,
@@ -112,14 +112,14 @@ impl Core {
 
     /// Takes a number that nobody has.
     pub(crate) async fn take_a_number(&self) -> Result<(), StoreError> {
-        let hash = blake3::hash(self.run.as_bytes());
+        let hash = blake3::hash(self.others.run.as_bytes());
         let first = u16::from(hash.as_bytes().first().copied().unwrap_or(0));
         for step in 0..NUMBERS {
             let number = (first + step) % NUMBERS;
             let (at, wall_ms) = (self.clock.now(), self.clock.wall_ms());
             match self.write_number(number, Expect::Absent).await {
                 Ok(version) => {
-                    self.replicas.set_number(Number {
+                    self.others.replicas.set_number(Number {
                         value: number,
                         version,
                         at,
@@ -143,7 +143,7 @@ impl Core {
         let write = DocWrite {
             id: document(number),
             expect,
-            body: Some(json!({ "owner": self.run })),
+            body: Some(json!({ "owner": self.others.run })),
         };
         only(self.store.put_docs(DocKind::Replica, vec![write]).await)
     }
@@ -152,14 +152,14 @@ impl Core {
     async fn owned(&self, number: u16) -> Result<Option<Version>, StoreError> {
         let id = document(number);
         let found = self.store.get_doc(DocKind::Replica, &id).await?;
-        let ours =
-            found.filter(|doc| doc.body.get("owner").and_then(Value::as_str) == Some(&self.run));
+        let ours = found
+            .filter(|doc| doc.body.get("owner").and_then(Value::as_str) == Some(&self.others.run));
         Ok(ours.map(|doc| doc.version))
     }
 
     /// Frees this replica's number, unless it is another's by now.
     pub(crate) async fn free_number(&self) {
-        let Some(known) = self.replicas.numbered() else {
+        let Some(known) = self.others.replicas.numbered() else {
             return;
         };
         let Ok(Some(version)) = self.owned(known.value).await else {
@@ -213,14 +213,14 @@ mod tests {
             joined(data, &store, "a").await,
             joined(data, &store, "b").await,
         );
-        let number = a.replicas.number().unwrap();
+        let number = a.others.replicas.number().unwrap();
         b.be_known().await.unwrap();
         step(75_000).await;
         b.be_known().await.unwrap();
         let mut others = vec![b];
         while others
             .iter()
-            .all(|other| other.replicas.number() != Some(number))
+            .all(|other| other.others.replicas.number() != Some(number))
         {
             others.push(joined(data, &store, "c").await);
         }
@@ -242,14 +242,14 @@ mod tests {
         let (a, others, number) = stopped_for_75_s(&data).await;
         step(1_000).await;
         a.sure_of_number().await.unwrap();
-        assert_ne!(a.replicas.number(), Some(number));
+        assert_ne!(a.others.replicas.number(), Some(number));
         step(1_000).await;
         let last = others.last().unwrap();
         assert!(are_distinct(&ids(&[&a, last])));
         // Who stops frees what is its own, and nothing else.
         a.leave().await;
         last.sure_of_number().await.unwrap();
-        assert_eq!(last.replicas.number(), Some(number));
+        assert_eq!(last.others.replicas.number(), Some(number));
     }
 
     #[tokio::test(start_paused = true)]
@@ -257,7 +257,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let (a, _others, number) = stopped_for_75_s(&data).await;
         a.be_known().await.unwrap();
-        assert_ne!(a.replicas.number(), Some(number));
+        assert_ne!(a.others.replicas.number(), Some(number));
     }
 
     /// It is stopped between the look and the id: no clock tells it in time.
@@ -265,7 +265,7 @@ mod tests {
     async fn ids_that_are_made_before_the_number_is_sure_meet_no_others() {
         let data = tempfile::tempdir().unwrap();
         let (a, others, number) = stopped_for_75_s(&data).await;
-        assert_eq!(a.replicas.number(), Some(number));
+        assert_eq!(a.others.replicas.number(), Some(number));
         step(5_000).await;
         assert!(are_distinct(&ids(&[&a, others.last().unwrap()])));
     }
@@ -275,10 +275,10 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let store = embedded(&data);
         let a = joined(&data, &store, "a").await;
-        let number = a.replicas.number();
+        let number = a.others.replicas.number();
         step(75_000).await;
         a.sure_of_number().await.unwrap();
         a.be_known().await.unwrap();
-        assert_eq!(a.replicas.number(), number);
+        assert_eq!(a.others.replicas.number(), number);
     }
 }

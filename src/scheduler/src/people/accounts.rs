@@ -106,12 +106,12 @@ impl Core {
         name: &str,
         change: &AccountChange,
     ) -> Result<AccountView, Refusal> {
-        let with_token = self.accounts.tokens_needed();
+        let with_token = self.people.accounts.tokens_needed();
         if !with_token {
             refuse_rights(change)?;
         }
         let written = set_account(self.store.as_ref(), name, change, with_token).await?;
-        self.accounts.wrote(&written);
+        self.people.accounts.wrote(&written);
         self.tell_policy();
         Ok(written.view)
     }

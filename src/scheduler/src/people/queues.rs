@@ -73,7 +73,7 @@ fn check(change: &QueueChange) -> Result<(), Refusal> {
 impl Core {
     /// Reads the queues that are set anew, and tells the engine.
     pub(crate) async fn reload_queues(&self) -> Result<(), StoreError> {
-        if self.queues.reload(self.store.as_ref()).await? {
+        if self.people.queues.reload(self.store.as_ref()).await? {
             self.tell_policy();
         }
         Ok(())
@@ -98,9 +98,10 @@ impl Core {
         check_name("queue", name)?;
         check(change)?;
         let known = self.store.get_doc(DocKind::Queue, name).await?;
-        let present = known
-            .as_ref()
-            .map_or_else(|| self.queues.set_of(name), |doc| set_from(&doc.body));
+        let present = known.as_ref().map_or_else(
+            || self.people.queues.set_of(name),
+            |doc| set_from(&doc.body),
+        );
         let policy = QueuePolicy {
             priority: change.priority.unwrap_or(present.policy.priority),
             weight: change.weight.unwrap_or(present.policy.weight),
@@ -123,7 +124,7 @@ impl Core {
         let body = body_of(&set, before);
         let version = self.write_queue(name, expect, Some(body)).await?;
         self.queue_is(name, version, Some(set));
-        self.outbox.queue(name);
+        self.others.outbox.queue(name);
         Ok(())
     }
 
@@ -141,12 +142,14 @@ impl Core {
             .write_queue(name, Expect::Version(doc.version), None)
             .await?;
         self.queue_is(name, version, None);
-        self.outbox.queue(name);
+        self.others.outbox.queue(name);
         Ok(())
     }
 
     fn queue_is(&self, name: &str, version: Version, set: Option<Set>) {
-        self.queues.with(|known| known.wrote(name, version, set));
+        self.people
+            .queues
+            .with(|known| known.wrote(name, version, set));
         self.tell_policy();
     }
 
@@ -192,7 +195,7 @@ impl Core {
     /// All queues: those with a policy and those with work.
     pub(crate) async fn queue_views(&self) -> Result<Vec<QueueView>, Refusal> {
         let mut waiting: BTreeMap<String, u64> = BTreeMap::new();
-        for (stored, jobs) in self.store.count(&self.hosts.count_of()).await?.queues {
+        for (stored, jobs) in self.store.count(&self.lab.hosts.count_of()).await?.queues {
             // A queue's labels are its own.
             *waiting
                 .entry(labels::queue_of(&stored).to_owned())
@@ -203,7 +206,7 @@ impl Core {
             .ask(fairlead_dispatch::Engine::queues)
             .await
             .ok_or_else(Refusal::stopping)?;
-        let set = self.queues.set();
+        let set = self.people.queues.set();
         let mut views = BTreeMap::new();
         let names = Policy::default()
             .queues
@@ -215,7 +218,7 @@ impl Core {
                 policy,
                 limits,
                 users,
-            } = self.queues.set_of(&name);
+            } = self.people.queues.set_of(&name);
             views.entry(name.clone()).or_insert_with(|| QueueView {
                 priority: policy.priority,
                 weight: policy.weight,
@@ -227,7 +230,7 @@ impl Core {
                 set: set.contains_key(&name),
                 limits,
                 users,
-                warning: self.queues.warning_of(&name),
+                warning: self.people.queues.warning_of(&name),
                 name,
             });
         }

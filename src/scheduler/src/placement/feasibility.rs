@@ -32,6 +32,7 @@ impl Core {
         let (wants, now) = (Wants::of(state), self.clock.now());
         let is_fresh = |since: &Millis| now.0.saturating_sub(since.0) < REMEMBER_MS;
         if self
+            .lab
             .feasibility
             .with(|fits| fits.get(&wants).is_some_and(is_fresh))
         {
@@ -44,11 +45,12 @@ impl Core {
             return None;
         }
         let mut nearest = Nearest::default();
-        self.hosts
+        self.lab
+            .hosts
             .each(|name, host| nearest.look(&wants, name, host));
         let never = nearest.words(&wants);
         if never.is_none() {
-            self.feasibility.with(|fits| {
+            self.lab.feasibility.with(|fits| {
                 if fits.len() >= SHAPES_MAX {
                     fits.clear();
                 }
@@ -87,7 +89,7 @@ impl Core {
     ) -> Option<String> {
         let could = |name: &str| {
             let mut alone = Nearest::default();
-            if let Some(host) = self.hosts.get(name) {
+            if let Some(host) = self.lab.hosts.get(name) {
                 alone.look(wants, name, &host);
             }
             alone.with_all > 0
@@ -97,7 +99,7 @@ impl Core {
         };
         let (name, reservation) = kept.iter().find(keeps_off)?;
         let mut open = Nearest::default();
-        self.hosts.each(|name, host| {
+        self.lab.hosts.each(|name, host| {
             let found = kept.binary_search_by(|(kept, _)| kept.as_str().cmp(name));
             let reservation = found.ok().and_then(|at| kept.get(at));
             if reservation.is_none_or(|(_, known)| known.serves(&state.account)) {
@@ -116,10 +118,10 @@ impl Core {
             return wanted;
         }
         let (wants, mut others) = (Wants::of(&wanted), Nearest::default());
-        self.hosts.each(|name, host| {
+        self.lab.hosts.each(|name, host| {
             let is_kept = |reservation: Reservation| !reservation.serves(&wanted.account);
             let is_out = wanted.not_on.iter().any(|not| not == name)
-                || self.cordons.of(name).is_some()
+                || self.lab.cordons.of(name).is_some()
                 || self.reserved(name).is_some_and(is_kept);
             if !is_out {
                 others.look(&wants, name, host);
@@ -146,7 +148,7 @@ impl Core {
         }
         alike.into_iter().find_map(|(wants, nodes)| {
             let mut all = Nearest::default();
-            self.hosts.each(|name, host| all.look(&wants, name, host));
+            self.lab.hosts.each(|name, host| all.look(&wants, name, host));
             let hosts = all.with_all;
             (1..nodes).contains(&hosts).then(|| {
                 format!("{nodes} nodes of its cluster want a whole machine each; {hosts} of the known hosts could be one")
@@ -157,7 +159,7 @@ impl Core {
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
         let mut alone = Nearest::default();
-        if let Some(host) = self.hosts.get(name) {
+        if let Some(host) = self.lab.hosts.get(name) {
             alone.look(&Wants::of(state), name, &host);
         }
         alone.with_all > 0
@@ -254,7 +256,7 @@ mod tests {
             tags: vec!["ssd".to_owned()],
             ..Host::default()
         };
-        core.hosts.update("h", |known| *known = host).unwrap();
+        core.lab.hosts.update("h", |known| *known = host).unwrap();
         assert_eq!(never(&job), None);
         let text = |text: &str| vec![text.to_owned()];
         let with = |change: fn(&mut JobState, Vec<String>), words: &str| {
@@ -295,7 +297,7 @@ mod tests {
         };
         for name in ["bad", "good"] {
             let host = host.clone();
-            core.hosts.update(name, |known| *known = host).unwrap();
+            core.lab.hosts.update(name, |known| *known = host).unwrap();
         }
         let wanted = JobState {
             not_on: vec!["bad".to_owned()],
@@ -330,7 +332,7 @@ mod tests {
         };
         for name in ["g", "h"] {
             let host = host.clone();
-            core.hosts.update(name, |known| *known = host).unwrap();
+            core.lab.hosts.update(name, |known| *known = host).unwrap();
         }
         let keep = async |name: &str| {
             let asked = HostReserve {

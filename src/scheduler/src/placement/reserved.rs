@@ -10,14 +10,14 @@ impl Core {
     /// For whom a host is kept, if it is.
     pub(crate) fn reserved(&self, host: &str) -> Option<Reservation> {
         let now_ms = self.clock.wall_ms();
-        let known = self.reservations.with(|known| known.get(host).cloned());
+        let known = self.lab.reservations.with(|known| known.get(host).cloned());
         known.filter(|reservation| reservation.until_ms > now_ms)
     }
 
     /// All hosts that are kept for some, by name.
     pub(crate) fn reservations(&self) -> Vec<(String, Reservation)> {
         let now_ms = self.clock.wall_ms();
-        self.reservations.with(|known| {
+        self.lab.reservations.with(|known| {
             let holding = known.iter().filter(|(_, one)| one.until_ms > now_ms);
             let holding = holding.map(|(host, one)| (host.clone(), one.clone()));
             holding.collect()
@@ -26,7 +26,7 @@ impl Core {
 
     /// Whose jobs alone a host gets; empty: everybody's.
     pub(crate) fn served_accounts(&self, host: &str) -> Vec<String> {
-        if self.cordons.is_suspect(host) {
+        if self.lab.cordons.is_suspect(host) {
             return vec![HEALTH_CHECK.to_owned()];
         }
         let reserved = self.reserved(host);

@@ -113,7 +113,7 @@ impl Core {
             token: said.token.clone().or_else(|| text("my_token")),
             account: text("my_account").or_else(|| said.account.clone()),
         };
-        self.accounts.identify(&credentials)
+        self.people.accounts.identify(&credentials)
     }
 
     fn new_state(
@@ -135,7 +135,7 @@ impl Core {
         JobState {
             ready: waits.is_none(),
             ready_ms: now_ms,
-            class: self.queues.class(labels::queue_of(&place.queue)),
+            class: self.people.queues.class(labels::queue_of(&place.queue)),
             account,
             queue: place.queue,
             queue_label: place.label,

@@ -51,7 +51,7 @@ impl Core {
         said: &Credentials,
         how: SubmitOptions<'_>,
     ) -> Result<Submitted, Refusal> {
-        let Ok(_permit) = self.submits.acquire().await else {
+        let Ok(_permit) = self.requests.submits.acquire().await else {
             return Err(Refusal::stopping());
         };
         // Each second a look at the store finds out whether it is back.
@@ -300,13 +300,13 @@ impl Core {
         };
         let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
         for job in waiting.iter().take(SUBMITTED_MAX) {
-            self.outbox.job(Arc::new(StoredJob::clone(job)));
+            self.others.outbox.job(Arc::new(StoredJob::clone(job)));
         }
         let (ready, parked): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|job| job.state.ready);
         let now = self.clock.now();
         for job in ready.iter().chain(&parked) {
-            self.seen.note(job, now);
+            self.jobs.seen.note(job, now);
         }
         if !ready.is_empty() {
             self.engine
@@ -316,11 +316,11 @@ impl Core {
             self.set_alarm(job);
         }
         for job in &parked {
-            self.sequences.seen(&job.state);
-            self.sequences.stirred(&job.state);
+            self.waiting.sequences.seen(&job.state);
+            self.waiting.sequences.stirred(&job.state);
         }
         for job in parked.into_iter().filter(|job| job.state.waits.is_some()) {
-            self.dependants.add(&job.state);
+            self.waiting.dependants.add(&job.state);
             // Its parent may have ended meanwhile.
             if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
                 tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job is looked at later");

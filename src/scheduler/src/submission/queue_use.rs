@@ -122,7 +122,7 @@ impl Core {
         }
         self.may_use(account, account, who)?;
         // Where others wait, too, labels take no turns: they would take those of the others.
-        let is_alone = self.queues.meaning(account, account) == Meaning::Nobodys;
+        let is_alone = self.people.queues.meaning(account, account) == Meaning::Nobodys;
         let queue = if is_alone {
             labels::slot_of(account, slot(said))
         } else {
@@ -136,7 +136,7 @@ impl Core {
 
     /// Whether this is a queue that the account may use; `false`: it is no shared one.
     fn may_use(&self, queue: &str, account: &str, who: &Who) -> Result<bool, Refusal> {
-        let meaning = self.queues.meaning(queue, account);
+        let meaning = self.people.queues.meaning(queue, account);
         let has_right = who.may_use_vip() || self.config.vip_for_all;
         match meaning {
             Meaning::BuiltIn | Meaning::Named(false) if queue == VIP => {
@@ -198,7 +198,7 @@ impl Core {
             ));
         }
         let is_others = queue != state.account;
-        let is_unsaid = self.queues.meaning(queue, &state.account) == Meaning::Unsaid;
+        let is_unsaid = self.people.queues.meaning(queue, &state.account) == Meaning::Unsaid;
         (is_others && is_unsaid).then(|| open_words(queue))
     }
 }

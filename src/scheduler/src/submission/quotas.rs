@@ -31,9 +31,9 @@ impl Core {
         let now_ms = self.clock.wall_ms();
         let usage = fairlead_store::Usage {
             since_ms: now_ms.saturating_sub(DAY_MS),
-            accounts: limited(self.accounts.limits()),
+            accounts: limited(self.people.accounts.limits()),
             queues: {
-                let queues = limited(self.queues.limits()).into_iter();
+                let queues = limited(self.people.queues.limits()).into_iter();
                 queues
                     .flat_map(|name| stored_of(&name).collect::<Vec<_>>())
                     .collect()
@@ -47,7 +47,7 @@ impl Core {
             accounts.chain(queues).collect()
         };
         if whose.is_empty() {
-            self.usage.with(|used| used.spent_ms.clear());
+            self.people.usage.with(|used| used.spent_ms.clear());
             return Ok(());
         }
         let sums = self.store.usage(&usage).await?;
@@ -56,8 +56,8 @@ impl Core {
             let used = used_ms.entry(whose).or_default();
             *used = used.saturating_add(sum);
         }
-        for id in self.live.ids() {
-            let Some(live) = self.live.get(id) else {
+        for id in self.jobs.live.ids() {
+            let Some(live) = self.jobs.live.get(id) else {
                 continue;
             };
             let state = &live.stored.state;
@@ -71,7 +71,7 @@ impl Core {
                 }
             }
         }
-        self.usage.with(|used| used.spent_ms = used_ms);
+        self.people.usage.with(|used| used.spent_ms = used_ms);
         self.tell_policy();
         Ok(())
     }
@@ -85,20 +85,20 @@ impl Core {
                 .filter(|(known, _)| labels::queue_of(known) == name);
             of.map(|(_, jobs)| *jobs).sum()
         };
-        let accounts = self.accounts.limits().into_iter();
+        let accounts = self.people.accounts.limits().into_iter();
         let accounts = accounts.filter(|(_, limits)| is_soft(limits));
         let accounts = accounts.map(|(name, _)| {
             let jobs = count(&counts.accounts, &name);
             (Whose::Account(name), jobs)
         });
-        let queues = self.queues.limits().into_iter();
+        let queues = self.people.queues.limits().into_iter();
         let queues = queues.filter(|(_, limits)| is_soft(limits));
         let queues = queues.map(|(name, _)| {
             let jobs = count(&counts.queues, &name);
             (Whose::Queue(name), jobs)
         });
         let waiting = accounts.chain(queues).collect();
-        self.usage.with(|used| used.waiting = waiting);
+        self.people.usage.with(|used| used.waiting = waiting);
         self.tell_policy();
     }
 
@@ -293,7 +293,12 @@ mod tests {
         }
         // Another replica reads them.
         let other = core_beside(&core);
-        other.accounts.reload(other.store.as_ref()).await.unwrap();
+        other
+            .people
+            .accounts
+            .reload(other.store.as_ref())
+            .await
+            .unwrap();
         let mut made = new_jobs(&["bob", "ann", "ann", "bob"]);
         other.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
@@ -311,7 +316,11 @@ mod tests {
         };
         let written = core.store.put_docs(DocKind::Queue, vec![write]);
         written.await.remove(0).unwrap();
-        core.queues.reload(core.store.as_ref()).await.unwrap();
+        core.people
+            .queues
+            .reload(core.store.as_ref())
+            .await
+            .unwrap();
         let mut made = new_jobs(&["bob"]);
         core.enforce_quotas(&mut made).await.unwrap();
         assert_eq!(
@@ -381,7 +390,12 @@ mod tests {
         store_job(&core, over(1, HOUR_MS, HOUR_MS)).await;
         store_job(&core, over(2, 2 * DAY_MS, 50 * HOUR_MS)).await;
         let other = core_beside(&core);
-        other.accounts.reload(other.store.as_ref()).await.unwrap();
+        other
+            .people
+            .accounts
+            .reload(other.store.as_ref())
+            .await
+            .unwrap();
         let allowance = || other.policy().account_limits["user1"];
         assert!(!allowance().behind);
         other.sum_up_hours().await.unwrap();
@@ -394,7 +408,7 @@ mod tests {
             ..state(3)
         };
         let runs = store_job(&core, runs).await;
-        other.live.put(runs, other.sight());
+        other.jobs.live.put(runs, other.sight());
         other.sum_up_hours().await.unwrap();
         assert!(allowance().spent);
         let mut made = new_jobs(&["user1", "bob"]);

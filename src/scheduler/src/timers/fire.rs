@@ -51,11 +51,11 @@ impl Core {
     /// replica that begins its run.
     pub(crate) async fn read_timers(&self) -> Result<(), StoreError> {
         let now_ms = self.clock.wall_ms();
-        self.timers.sweep(now_ms);
+        self.waiting.timers.sweep(now_ms);
         let before_ms = now_ms.saturating_add(AHEAD_MS);
         let due = self.store.due_docs(DocKind::Timer, before_ms, LOOK_MAX);
         for due in due.await? {
-            if !self.timers.was_seen_to(&due.id, due.version) {
+            if !self.waiting.timers.was_seen_to(&due.id, due.version) {
                 self.see_timer(due, now_ms);
             }
         }
@@ -78,7 +78,10 @@ impl Core {
             version: due.version,
             is_first: turn == 0,
         };
-        self.timers.book.set(due.id, due.version, at_ms, known);
+        self.waiting
+            .timers
+            .book
+            .set(due.id, due.version, at_ms, known);
     }
 
     /// How many replicas come before this one for a timer.
@@ -89,7 +92,9 @@ impl Core {
             .split_first_chunk()
             .unwrap_or((&[0; 8], &[]));
         let key = JobId::new(u64::from_le_bytes(*number));
-        self.replicas.rank(key, &self.run, self.clock.now())
+        self.others
+            .replicas
+            .rank(key, &self.others.run, self.clock.now())
     }
 
     /// Looks at it once more, a little later: whatever has become of it, or only if it is still the same.
@@ -104,7 +109,7 @@ impl Core {
     fn retry_known(&self, known: Known) {
         let at_ms = self.clock.wall_ms().saturating_add(AGAIN_MS);
         let (id, version) = (known.id(), known.version());
-        self.timers.book.set(id, version, at_ms, known);
+        self.waiting.timers.book.set(id, version, at_ms, known);
     }
 
     /// This machine's clock was set back, or it may have been: timers that would wait for a time by the old clock are due
@@ -167,7 +172,7 @@ impl Core {
                 () = self.draining.cancelled() => return,
                 () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
             }
-            let due = self.timers.due(self.clock.wall_ms());
+            let due = self.waiting.timers.due(self.clock.wall_ms());
             for batch in due.chunks(BATCH_MAX) {
                 let Ok(place) = Arc::clone(&abreast).acquire_owned().await else {
                     return;
@@ -200,7 +205,8 @@ impl Core {
             return;
         }
         for stored in &batch {
-            self.timers
+            self.waiting
+                .timers
                 .see_to(&stored.timer.id(), stored.version, now_ms);
         }
         let ended = async {
@@ -309,7 +315,7 @@ impl Core {
             match (outcome, timer.pending) {
                 (Ok(version), Some(run)) => {
                     // It stays due until its job is there, and this replica is at it.
-                    self.timers.see_to(&timer.id(), version, now_ms);
+                    self.waiting.timers.see_to(&timer.id(), version, now_ms);
                     begun.push(Begun {
                         version,
                         timer,
@@ -388,22 +394,26 @@ impl Core {
         let soon_ms = self.clock.wall_ms().saturating_add(AHEAD_MS);
         if (1..soon_ms).contains(&at_ms) {
             let known = Known::Written(Box::new(Stored { version, timer }));
-            self.timers.book.set(id, version, at_ms, known);
+            self.waiting.timers.book.set(id, version, at_ms, known);
         } else {
-            self.timers.book.forget(&id, version);
+            self.waiting.timers.book.forget(&id, version);
         }
     }
 
     /// The job of a run: what a submit of its owner would make now.
     pub(super) fn make_run(&self, begun: &Begun) -> Result<NewJob, Refusal> {
         let Begun { timer, run, .. } = begun;
-        let who = self.accounts.named(&timer.submitter).ok_or_else(|| {
-            Refusal::new(
-                ErrorCode::Forbidden,
-                format!("there is no account '{}' any more", timer.submitter),
-                "submit the timer again as another account",
-            )
-        })?;
+        let who = self
+            .people
+            .accounts
+            .named(&timer.submitter)
+            .ok_or_else(|| {
+                Refusal::new(
+                    ErrorCode::Forbidden,
+                    format!("there is no account '{}' any more", timer.submitter),
+                    "submit the timer again as another account",
+                )
+            })?;
         let mut spec = timer.job.clone();
         self.sealer.open_secrets(&mut spec).map_err(Refusal::from)?;
         spec.insert("timer".to_owned(), json!(timer.name));

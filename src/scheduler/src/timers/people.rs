@@ -322,7 +322,7 @@ impl Core {
             match only(self.store.put_docs(DocKind::Timer, vec![write]).await) {
                 Ok(version) => {
                     let id = stored.timer.id();
-                    self.timers.book.forget(&id, version);
+                    self.waiting.timers.book.forget(&id, version);
                     self.audit(&who.name, "timer.delete", &id, Value::Null);
                     return Ok(());
                 }

@@ -65,7 +65,7 @@ async fn step(ms: u64) {
 async fn look(core: &Arc<Core>) {
     // A read may fail: the next one will not.
     drop(core.read_timers().await);
-    let due = core.timers.due(core.clock.wall_ms());
+    let due = core.waiting.timers.due(core.clock.wall_ms());
     core.fire(due).await;
 }
 
@@ -346,7 +346,7 @@ async fn a_run_replaces_the_one_before() {
 #[tokio::test(start_paused = true)]
 async fn a_timer_is_paused_goes_on_changes_and_goes() {
     let (_data, core) = replica(START_MS);
-    let who = core.accounts.identify(&ann()).unwrap();
+    let who = core.people.accounts.identify(&ann()).unwrap();
     let this = ("ann", "nightly");
     submit(&core, &json!({"every": "10m"})).await;
     step(10 * MIN_MS).await;
@@ -393,7 +393,7 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
             refusal.body.message
         );
     }
-    let eve = core.accounts.identify(&Credentials {
+    let eve = core.people.accounts.identify(&Credentials {
         account: Some("eve".to_owned()),
         token: None,
     });

@@ -56,8 +56,8 @@ impl Core {
             detail,
         );
         // What was to be looked at by the old clock is read again.
-        self.alarms.clear();
-        self.timers.clear();
+        self.waiting.alarms.clear();
+        self.waiting.timers.clear();
         if by_ms < 0
             && let Err(error) = self.follow_clock(true).await
         {
@@ -123,7 +123,7 @@ mod tests {
             assert!(!look(&core, &job).await.stop_asked, "{by_ms}");
             // Its own limit and the slack are over on the clock that counts.
             step(160_000).await;
-            core.live.renew(job.job_id, core.clock.now());
+            core.jobs.live.renew(job.job_id, core.clock.now());
             let over = look(&core, &job).await;
             assert_eq!(
                 (over.stop_asked, over.stop_health),
@@ -145,7 +145,7 @@ mod tests {
             pause.step_wall(by_ms);
             assert_eq!(look(&core, &job).await.stage, Stage::Running, "{by_ms}");
             step(121_000).await;
-            core.live.renew(job.job_id, core.clock.now());
+            core.jobs.live.renew(job.job_id, core.clock.now());
             assert_eq!(look(&core, &job).await.stage, Stage::Finish, "{by_ms}");
         }
     }

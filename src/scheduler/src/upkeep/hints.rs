@@ -30,7 +30,7 @@ impl Core {
             Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
         };
         let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
-        self.replicas.heard(&message.from, self.clock.now());
+        self.others.replicas.heard(&message.from, self.clock.now());
         self.tell_peers();
         for job in message.jobs {
             match codec::decode_text(job.state.get()) {

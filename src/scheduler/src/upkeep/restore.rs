@@ -24,8 +24,8 @@ impl Core {
         // Before anything is read, so that nothing falls in between.
         let mark = self.store.change_mark().await?;
         self.reload_queues().await?;
-        self.accounts.reload(self.store.as_ref()).await?;
-        self.hosts.load(self.store.as_ref()).await?;
+        self.people.accounts.reload(self.store.as_ref()).await?;
+        self.lab.hosts.load(self.store.as_ref()).await?;
         self.reload_closures().await?;
         self.reload_reservations().await?;
         for job in self.search_all(held_jobs()).await? {
@@ -35,7 +35,7 @@ impl Core {
                 stage_since,
                 ..self.sight()
             };
-            self.live.put(job, sight);
+            self.jobs.live.put(job, sight);
         }
         let unready = Search {
             stages: vec![Stage::Submit],
@@ -43,12 +43,12 @@ impl Core {
             ..Search::default()
         };
         for job in self.search_all(unready).await? {
-            self.dependants.add(&job.state);
-            self.sequences.seen(&job.state);
+            self.waiting.dependants.add(&job.state);
+            self.waiting.sequences.seen(&job.state);
         }
         self.sum_up_hours().await?;
         self.count().await?;
-        tracing::info!(held = self.live.len(), "restored what runs");
+        tracing::info!(held = self.jobs.live.len(), "restored what runs");
         Ok(Positions::at(&mark))
     }
 
@@ -69,7 +69,7 @@ impl Core {
     /// Compares what is thought to be held with what is: whatever was missed, or seen and never came to be, is
     /// found here.
     pub(crate) async fn compare_held(&self) -> Result<(), StoreError> {
-        let before: BTreeSet<JobId> = self.live.ids();
+        let before: BTreeSet<JobId> = self.jobs.live.ids();
         let held = self.search_all(held_jobs()).await?;
         for job in &held {
             self.observe(job);

@@ -245,7 +245,7 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
     let hosts = explained.hosts.iter().map(|verdict| {
         let hostname = verdict.host.clone();
         // A closed host offers nothing: the engine may not know it.
-        let closed = core.cordons.of(&hostname);
+        let closed = core.lab.cordons.of(&hostname);
         let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
         match keeps_off.filter(|_| core.could_run(state, &hostname)) {
             Some(closure) => HostVerdict {

@@ -13,10 +13,11 @@ use crate::{
 impl Core {
     /// One host for people.
     pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
-        let Some(host) = self.hosts.get(name) else {
+        let Some(host) = self.lab.hosts.get(name) else {
             return Err(no_host(name));
         };
         let jobs: Vec<_> = self
+            .jobs
             .live
             .of_host(name)
             .iter()
@@ -25,7 +26,7 @@ impl Core {
         let silent_ms = host
             .seen
             .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
-        let closure = self.cordons.of(name);
+        let closure = self.lab.cordons.of(name);
         let state = if let Some(closure) = &closure {
             closure.state(jobs.len())
         } else if host.waiting > 0 {
@@ -68,7 +69,7 @@ impl Core {
     /// All hosts for people.
     pub(crate) async fn host_views(&self) -> Result<Vec<HostView>, Refusal> {
         let mut views = Vec::new();
-        for name in self.hosts.names() {
+        for name in self.lab.hosts.names() {
             views.push(self.host_view(&name, false).await?);
         }
         Ok(views)

@@ -17,9 +17,9 @@ impl Core {
         states.store_writable.set(i64::from(store.writes.is_well()));
         states
             .peers
-            .set(count(self.replicas.peers(self.clock.now()).len()));
-        states.held.set(count(self.live.len()));
-        states.waiters.set(count(self.waiters.len()));
+            .set(count(self.others.replicas.peers(self.clock.now()).len()));
+        states.held.set(count(self.jobs.live.len()));
+        states.waiters.set(count(self.requests.waiters.len()));
         states.cached.set(number(stats.cached_jobs));
         states.claims_in_flight.set(number(stats.in_flight));
         states.inbox.set(count(self.engine.depth()));

@@ -44,7 +44,7 @@ impl Core {
                 () = self.draining.cancelled() => return,
                 () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
             }
-            let due = self.alarms.due(self.clock.wall_ms());
+            let due = self.waiting.alarms.due(self.clock.wall_ms());
             let ringing = stream::iter(due).map(|job| self.ring(job));
             ringing.buffer_unordered(ABREAST).collect::<()>().await;
         }
@@ -59,7 +59,9 @@ impl Core {
             let error = refusal.body.message;
             tracing::warn!(job_id = %id, error, "what a waiting job's time brings is tried again");
             let again_ms = now_ms.saturating_add(OTHERS_LATER_MS);
-            self.alarms.set(id, stored.version, again_ms, stored);
+            self.waiting
+                .alarms
+                .set(id, stored.version, again_ms, stored);
         }
     }
 }
@@ -208,7 +210,7 @@ mod tests {
         )
         .await;
         core.read_alarms().await.unwrap();
-        let due = core.alarms.due(core.clock.wall_ms());
+        let due = core.waiting.alarms.due(core.clock.wall_ms());
         assert_eq!(due, std::slice::from_ref(&job));
         core.ring(job.clone()).await;
         let begun = core.stored_job(job.state.job_id).await.unwrap();

@@ -54,7 +54,7 @@ impl Wait {
 impl Core {
     /// Looks after jobs that wait for others, until the replica stops.
     pub(crate) async fn watch_dependants(self: Arc<Self>) {
-        let mut changes = self.changes.listen();
+        let mut changes = self.jobs.changes.listen();
         loop {
             let changed = tokio::select! {
                 biased;
@@ -76,9 +76,11 @@ impl Core {
 
     /// Looks again at all jobs that wait for `parent`.
     async fn parent_changed(self: &Arc<Self>, parent: JobId) -> Result<(), Refusal> {
-        for child in self.dependants.of(parent, self.clock.now()) {
+        for child in self.waiting.dependants.of(parent, self.clock.now()) {
             let how = self.look_at_dependant(child).await?;
-            self.dependants.looked(parent, child, how, self.clock.now());
+            self.waiting
+                .dependants
+                .looked(parent, child, how, self.clock.now());
         }
         Ok(())
     }
@@ -123,7 +125,7 @@ impl Core {
 
     /// Repeats what an announcement may have missed.
     pub(crate) async fn sweep_dependants(self: &Arc<Self>) {
-        for parent in self.dependants.parents() {
+        for parent in self.waiting.dependants.parents() {
             if let Err(refusal) = self.parent_changed(parent).await {
                 tracing::warn!(
                     error = refusal.body.message,
@@ -137,7 +139,7 @@ impl Core {
     /// Answers when what is waited for holds (or can hold no more), else after a while with what holds.
     pub(crate) async fn wait_for(&self, wait: &Wait) -> Result<Value, Refusal> {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
-        let mut changes = self.changes.listen();
+        let mut changes = self.jobs.changes.listen();
         let ids: Vec<JobId> = wait
             .conditions
             .iter()
@@ -281,7 +283,7 @@ mod tests {
         };
         store_job(&core, state(1)).await;
         store_job(&core, child.clone()).await;
-        core.dependants.add(&child);
+        core.waiting.dependants.add(&child);
         store.then(Step {
             on: On::Get,
             fault: Fault::Unavailable,
@@ -292,7 +294,7 @@ mod tests {
         core.change(JobId::new(1), over).await.unwrap();
         core.sweep_dependants().await;
         assert!(core.stored_job(JobId::new(2)).await.unwrap().state.ready);
-        assert_eq!(core.dependants.parents(), []);
+        assert_eq!(core.waiting.dependants.parents(), []);
     }
 
     #[test]

@@ -47,9 +47,12 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.sequences.due.notified() => {}
+                () = self.waiting.sequences.due.notified() => {}
             }
-            let due = self.sequences.with(|known| std::mem::take(&mut known.due));
+            let due = self
+                .waiting
+                .sequences
+                .with(|known| std::mem::take(&mut known.due));
             for key in due {
                 self.look_at_sequence(&key).await;
             }
@@ -59,9 +62,14 @@ impl Core {
     /// Looks again at the sequences that this replica comes first for.
     pub(crate) async fn sweep_sequences(self: &Arc<Self>) {
         let now = self.clock.now();
-        let waiting = self.sequences.with(|known| known.waiting.clone());
+        let waiting = self.waiting.sequences.with(|known| known.waiting.clone());
         for key in waiting {
-            if self.replicas.rank(key.number(), &self.run, now) == 0 {
+            if self
+                .others
+                .replicas
+                .rank(key.number(), &self.others.run, now)
+                == 0
+            {
                 self.look_at_sequence(&key).await;
             }
         }
@@ -69,14 +77,17 @@ impl Core {
 
     async fn look_at_sequence(self: &Arc<Self>, key: &Key) {
         // Before: a member that is seen meanwhile stays known.
-        self.sequences.with(|known| known.waiting.remove(key));
+        self.waiting
+            .sequences
+            .with(|known| known.waiting.remove(key));
         let goes_on = self.pass_on(key).await.unwrap_or_else(|refusal| {
             let error = refusal.body.message;
             tracing::warn!(sequence = key.key, error, "a sequence is looked at later");
             true
         });
         if goes_on {
-            self.sequences
+            self.waiting
+                .sequences
                 .with(|known| known.waiting.insert(key.clone()));
         }
     }
@@ -330,7 +341,11 @@ mod tests {
         store_job(&core, member(1)).await;
         assert_eq!(core.pass_on(&key()).await, Ok(true));
         end(&core, 1).await;
-        let due = || core.sequences.with(|known| std::mem::take(&mut known.due));
+        let due = || {
+            core.waiting
+                .sequences
+                .with(|known| std::mem::take(&mut known.due))
+        };
         assert_eq!(due(), [key()].into());
         assert_eq!(core.pass_on(&key()).await, Ok(false));
         assert_eq!(due(), [].into());
@@ -350,7 +365,7 @@ mod tests {
             Ok(true)
         );
         let b = core_beside(&a);
-        b.sequences.seen(&member(1));
+        b.waiting.sequences.seen(&member(1));
         b.sweep_sequences().await;
         assert_eq!(ready(&a, &[1]).await, [true]);
         // A job that is over does not keep its turn, and nobody remembers it for ever.

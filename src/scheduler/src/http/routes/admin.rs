@@ -21,7 +21,7 @@ const BODY_MAX: usize = 1 << 20;
 
 /// Who asks, if it is an admin.
 fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
-    let who = core.accounts.identify(&request.credentials(None))?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
     who.require_admin()?;
     Ok(who)
 }
@@ -55,6 +55,7 @@ pub(super) fn health(core: &Core) -> Response {
     }
     let now = core.clock.now();
     let peers: Vec<String> = core
+        .others
         .replicas
         .peers(now)
         .into_iter()
@@ -123,7 +124,7 @@ pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Respo
 }
 
 pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.accounts.identify(&request.credentials(None))?;
+    core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&core.queue_views().await?))
 }
 
@@ -151,7 +152,7 @@ pub(super) async fn delete_queue(
 }
 
 pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.accounts.identify(&request.credentials(None))?;
+    core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&core.host_views().await?))
 }
 
@@ -160,7 +161,7 @@ pub(super) async fn host(
     request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts.identify(&request.credentials(None))?;
+    core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&core.host_view(name, true).await?))
 }
 
@@ -169,7 +170,7 @@ pub(super) async fn register_host(
     mut request: Request,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let who = core.accounts.identify(&request.credentials(None))?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
     who.require_host(name)?;
     check_name("hostname", name)?;
     let body = request.read_object(BODY_MAX).await?;
@@ -233,8 +234,8 @@ pub(super) async fn unreserve(
 }
 
 pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {
-    let who = core.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.accounts.view_of(&who)))
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.people.accounts.view_of(&who)))
 }
 
 pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

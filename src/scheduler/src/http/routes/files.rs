@@ -22,7 +22,7 @@ pub(super) async fn read_log(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let who = core.accounts.identify(&request.credentials(None))?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
     let job = core.job(id).await?;
     may_read(&core, &who, &job.state.account)?;
     let attempt = request.query.number(
@@ -38,7 +38,7 @@ pub(super) async fn read_log(
 
 /// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
 fn may_read(core: &Core, who: &crate::known::accounts::Who, account: &str) -> Result<(), Refusal> {
-    if !core.accounts.tokens_needed() || who.may_act_for(account) {
+    if !core.people.accounts.tokens_needed() || who.may_act_for(account) {
         return Ok(());
     }
     let message = format!("this belongs to account '{account}', not to '{}'", who.name);
@@ -65,7 +65,7 @@ pub(super) async fn append_log(
     request.belongs_to(Purse::Agent);
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
     let size = core.append_log(id, attempt, offset, &bytes).await?;
-    core.live.renew(id, core.clock.now());
+    core.jobs.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
 
@@ -78,7 +78,7 @@ async fn speaker(
     let token = request.job_token();
     let who = match token {
         Some(_) => None,
-        None => Some(core.accounts.identify(&request.credentials(None))?),
+        None => Some(core.people.accounts.identify(&request.credentials(None))?),
     };
     let attempt = request
         .query
@@ -110,14 +110,14 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
         ));
     };
     let size = core.store_upload((id, speaker), &target, body).await?;
-    core.live.renew(id, core.clock.now());
+    core.jobs.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
 }
 
 pub(super) async fn download(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    let who = core.accounts.identify(&request.credentials(None))?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
     let segments = request.path.get(1..).unwrap_or_default();
-    if core.accounts.tokens_needed() && !who.is_admin() {
+    if core.people.accounts.tokens_needed() && !who.is_admin() {
         let mut ids = segments
             .iter()
             .filter_map(|segment| segment.split('.').next()?.parse::<JobId>().ok());

@@ -88,7 +88,7 @@ pub(super) async fn read_items(
     if is_quick {
         return Ok(read()?);
     }
-    let Ok(turn) = Arc::clone(&core.readers).acquire_owned().await else {
+    let Ok(turn) = Arc::clone(&core.requests.readers).acquire_owned().await else {
         return Err(Refusal::stopping());
     };
     // The turn ends with the work, not with a client that hangs up.
@@ -110,7 +110,7 @@ pub(super) async fn read_items(
 }
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.accounts.identify(&without_account(&request))?;
+    core.people.accounts.identify(&without_account(&request))?;
     let search = read_search(&request.query)?;
     let page = core.store.search(&search).await?;
     let next = page
@@ -218,7 +218,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
 }
 
 pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
-    core.accounts.identify(&request.credentials(None))?;
+    core.people.accounts.identify(&request.credentials(None))?;
     let id = job_id(id)?;
     let job = core.job(id).await?;
     let spec = core.store.get_bodies(&[id]).await?.pop().flatten();
@@ -235,7 +235,7 @@ pub(super) async fn explain(
     request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts.identify(&request.credentials(None))?;
+    core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&explain_job(&core, job_id(id)?).await?))
 }
 

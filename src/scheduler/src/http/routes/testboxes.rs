@@ -29,7 +29,8 @@ pub(super) async fn consume(
     mut request: Request,
     host: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
+    core.people
+        .accounts
         .identify(&request.credentials(None))?
         .require_host(host)?;
     request.belongs_to(Purse::Agent);
@@ -46,7 +47,8 @@ pub(super) async fn heartbeat(
     mut request: Request,
     host: &str,
 ) -> Result<Response, Refusal> {
-    core.accounts
+    core.people
+        .accounts
         .identify(&request.credentials(None))?
         .require_host(host)?;
     request.belongs_to(Purse::Agent);
@@ -60,7 +62,7 @@ pub(super) async fn dispatch(
     request: Request,
     boot: Option<(&str, &str, &str)>,
 ) -> Result<Response, Refusal> {
-    let who = core.accounts.identify(&request.credentials(None))?;
+    let who = core.people.accounts.identify(&request.credentials(None))?;
     who.require_testbox()?;
     let mut query = request.query.clone();
     let boot_type = match boot {
@@ -119,7 +121,7 @@ pub(super) async fn update(
     let id = job_id(id)?;
     let report = report_of(&request)?;
     let who = if report.token.is_none() {
-        Some(core.accounts.identify(&request.credentials(None))?)
+        Some(core.people.accounts.identify(&request.credentials(None))?)
     } else {
         None
     };

@@ -61,7 +61,7 @@ fn account<'r>(request: &'r Request, who: &'r Who) -> &'r str {
 }
 
 fn actor(core: &Core, request: &Request) -> Result<Who, Refusal> {
-    core.accounts.identify(&request.credentials(None))
+    core.people.accounts.identify(&request.credentials(None))
 }
 
 async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {

@@ -76,12 +76,15 @@ fn what_is_told_at_the_same_time_leaves_the_newest_state_with_its_host_alone() {
 async fn a_change_whose_asker_hangs_up_is_carried_through() {
     let (_data, core) = core().await;
     let job = store_job(&core, dispatched()).await;
-    core.live.put(job.clone(), core.sight());
+    core.jobs.live.put(job.clone(), core.sight());
     let hung_up = core
         .give_back(&KnownClaim::of(&job.state), "nobody took it")
         .now_or_never();
     assert!(hung_up.is_none(), "the store cannot have answered yet");
-    until(&core, "the job is no longer held", || core.live.len() == 0).await;
+    until(&core, "the job is no longer held", || {
+        core.jobs.live.len() == 0
+    })
+    .await;
 }
 
 /// A report may come before this replica has heard of the claim that another one made.
@@ -115,8 +118,8 @@ async fn a_job_that_was_put_back_comes_again_whoever_wrote_it() {
     put_back.version.seq_no += 1;
     assert!(!put_back.state.ready);
     core.observe(&put_back);
-    assert_eq!(core.live.len(), 0);
-    assert_eq!(core.alarms.due(u64::MAX - 1), [put_back]);
+    assert_eq!(core.jobs.live.len(), 0);
+    assert_eq!(core.waiting.alarms.due(u64::MAX - 1), [put_back]);
 }
 
 /// The answer to a write may come after what somebody wrote since was seen. Seed 1216.
@@ -180,7 +183,7 @@ async fn an_end_that_was_only_read_is_written_once_more_before_anybody_relies_on
 async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
     let (_data, core) = core().await;
     let job = store_job(&core, dispatched()).await;
-    core.live.put(job.clone(), core.sight());
+    core.jobs.live.put(job.clone(), core.sight());
     let elsewhere = crate::lifecycle::attempt::given_back(&job.state, 5, "by another replica");
     let set = StatePatch::between(&job.state, &elsewhere);
     let patch = Patch {
@@ -190,7 +193,7 @@ async fn what_somebody_else_did_to_a_held_job_is_seen_at_the_next_change() {
     };
     core.writer.patch(patch).await.unwrap();
     core.lose(job.state.job_id, "t", "silent").await;
-    assert_eq!(core.live.len(), 0);
+    assert_eq!(core.jobs.live.len(), 0);
 }
 
 /// "conflict" would say to a testbox that its job is another's now; it would drop the results.

@@ -46,7 +46,8 @@ async fn set_before(core: &Core, queue: &str) {
         .await
         .remove(0);
     written.expect("it is written");
-    core.queues
+    core.people
+        .queues
         .reload(core.store.as_ref())
         .await
         .expect("a read");
@@ -160,7 +161,8 @@ async fn a_queue_of_before_stays_open_with_a_warning_until_an_admin_decides() {
     let label = state(&core, &ann, "invented");
     assert_eq!((&*label.queue, &*label.queue_label), ("ann", "invented"));
     assert!(
-        core.queues
+        core.people
+            .queues
             .warning_of("batch")
             .contains("fairlead queues set batch")
     );
@@ -182,7 +184,7 @@ async fn a_queue_of_before_stays_open_with_a_warning_until_an_admin_decides() {
         .await
         .unwrap();
     set(&core, "batch", json!({"weight": 8})).await.unwrap();
-    assert_eq!(core.queues.warning_of("batch"), "");
+    assert_eq!(core.people.queues.warning_of("batch"), "");
     assert_eq!(
         code(made(&core, &bob, &json!({"queue": "batch"}))),
         ErrorCode::Forbidden
@@ -223,7 +225,7 @@ async fn built_in_queues_keep_their_own_rule() {
     let bob = user(&core, "bob").await;
     for queue in ["vip", "idle"] {
         set(&core, queue, json!({"weight": 20})).await.unwrap();
-        assert_eq!(core.queues.warning_of(queue), "");
+        assert_eq!(core.people.queues.warning_of(queue), "");
     }
     assert_eq!(
         code(made(&core, &bob, &json!({"queue": "vip"}))),

@@ -27,7 +27,7 @@ impl Core {
         report: &Report,
     ) -> Result<PeersAnswer, Refusal> {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
-        let mut changes = self.changes.listen();
+        let mut changes = self.jobs.changes.listen();
         if report.token.is_none() {
             return Err(no_token());
         }
@@ -42,7 +42,7 @@ impl Core {
             let place = own.state.cluster.as_ref();
             // Who is told to stop hears of that by its heartbeat, and does not begin before.
             let through = place.is_some_and(ClusterPlace::is_through) && !own.state.stop_asked;
-            self.live.renew(id, self.clock.now());
+            self.jobs.live.renew(id, self.clock.now());
             let left = deadline.saturating_sub(self.clock.now().0);
             if through || left == 0 || self.draining.is_cancelled() {
                 let peers = found.into_iter().flatten().map(|job| peer(job.state));

@@ -30,9 +30,9 @@ impl Core {
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.clusters.is_due.notified() => {}
+                () = self.waiting.clusters.is_due.notified() => {}
             }
-            for (_, jobs) in self.clusters.take() {
+            for (_, jobs) in self.waiting.clusters.take() {
                 self.look_or_warn(&jobs).await;
             }
         }
@@ -41,12 +41,12 @@ impl Core {
     /// Looks again at the clusters that testboxes have a job of and that this replica comes first for.
     pub(crate) async fn sweep_clusters(self: &Arc<Self>) {
         let now = self.clock.now();
-        let held = self.live.ids().into_iter();
-        let held = held.filter_map(|id| of(&self.live.get(id)?.stored.state));
+        let held = self.jobs.live.ids().into_iter();
+        let held = held.filter_map(|id| of(&self.jobs.live.get(id)?.stored.state));
         let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
-        self.clusters.partial.keep(&all);
+        self.waiting.clusters.partial.keep(&all);
         for (head, jobs) in all {
-            if self.replicas.rank(head, &self.run, now) == 0 {
+            if self.others.replicas.rank(head, &self.others.run, now) == 0 {
                 self.look_or_warn(&jobs).await;
             }
         }
@@ -70,7 +70,11 @@ impl Core {
         for _ in 0..LOOKS_MAX {
             let now_ms = self.clock.wall_ms();
             let view = View::of(jobs, &found, now_ms);
-            let view = self.clusters.partial.complete(view, self.clock.now());
+            let view = self
+                .waiting
+                .clusters
+                .partial
+                .complete(view, self.clock.now());
             let is_due = |job: &StoredJob| next_of(&job.state, &view, now_ms).is_some();
             if !found.iter().flatten().any(is_due) {
                 break;

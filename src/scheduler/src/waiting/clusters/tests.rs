@@ -494,6 +494,7 @@ async fn that_there_are_fewer_machines_than_nodes_is_said() {
         };
         let known = lab
             .core
+            .lab
             .hosts
             .update(&format!("h{n}"), |known| *known = host);
         known.unwrap();

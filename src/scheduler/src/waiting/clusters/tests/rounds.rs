@@ -15,6 +15,7 @@ async fn a_round_that_is_given_up_is_not_opened_and_the_other_way_round() {
         let view = |read: &[Option<StoredJob>]| {
             let view = crate::lifecycle::cluster::View::of(&lab.jobs, read, now_ms);
             lab.core
+                .waiting
                 .clusters
                 .partial
                 .complete(view, lab.core.clock.now())
