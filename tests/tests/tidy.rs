@@ -4,7 +4,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -12,10 +12,37 @@ use std::{
 use fairlead_api::{ENDPOINTS, ErrorCode};
 use serde_json::Value;
 
-const FILE_LINES_MAX: usize = 600;
-const FUNCTION_LINES_MAX: usize = 70;
+const FILE_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 60;
 /// In tests a function may hold a table of cases or all steps of a model.
 const TEST_LINES_MAX: usize = 140;
+
+/// What is longer than that still: a file, or `file: function`, and the most lines that it may have. Nothing is
+/// added, no number grows, and what is within the limit leaves.
+const LONG: &[(&str, usize)] = &[
+    ("src/dispatch/src/claims.rs: job_held", 76),
+    ("src/dispatch/src/index.rs: sanity_check", 62),
+    ("src/dispatch/src/report.rs: sanity_check", 65),
+    ("src/job/src/file/expand.rs: unfold", 65),
+    ("src/scheduler/src/hosts/heartbeats.rs: reconcile", 79),
+    ("src/scheduler/src/http/routes/jobs.rs: read_search", 63),
+    ("src/scheduler/src/jobs/reports.rs", 555),
+    ("src/scheduler/src/known/work_request.rs: of", 95),
+    ("src/scheduler/src/lifecycle/attempt.rs: attempt_over", 63),
+    ("src/scheduler/src/lifecycle/fields.rs: known", 66),
+    ("src/scheduler/src/server.rs: accept", 68),
+    ("src/scheduler/src/submission/build.rs: new_state", 62),
+    ("src/scheduler/src/submission/create.rs: submit", 70),
+    ("src/scheduler/src/timers/tests.rs", 583),
+    ("src/scheduler/src/views/explain.rs: render", 68),
+    ("src/scheduler/src/waiting/clusters/tests.rs", 564),
+    ("src/scheduler/tests/replica.rs", 563),
+    ("src/store/src/embedded/search.rs: search", 62),
+    (
+        "src/store/tests/conformance/reads.rs: finds_hold_every_predicate",
+        144,
+    ),
+];
 
 /// Banned in Rust sources. Put together here so that this file does not hold them.
 const BANNED: &[(&str, &str)] = &[
@@ -104,60 +131,102 @@ fn fail_if_any(problems: &[String]) {
 #[test]
 fn rust_files_are_short_and_begin_with_what_they_own() {
     let mut problems = Vec::new();
+    let mut long = BTreeMap::new();
     for source in sources(&[".rs"]) {
         let lines = source.text.lines().count();
         if lines > FILE_LINES_MAX {
-            problems.push(format!(
-                "{}: {lines} lines, at most {FILE_LINES_MAX}",
-                source.path
-            ));
+            long.insert(source.path.clone(), (lines, FILE_LINES_MAX));
         }
         if !source.text.starts_with("//!") {
             problems.push(format!("{}: does not begin with //!", source.path));
         }
-        problems.extend(long_functions(&source));
+        let limit = if is_test(&source.path) {
+            TEST_LINES_MAX
+        } else {
+            FUNCTION_LINES_MAX
+        };
+        for (name, lines) in functions(&source.text) {
+            if lines > limit {
+                long.insert(format!("{}: {name}", source.path), (lines, limit));
+            }
+        }
     }
+    for (name, (lines, limit)) in &long {
+        let known = LONG.iter().find(|(known, _)| known == name);
+        let most = known.map_or(*limit, |(_, most)| *most);
+        if *lines > most {
+            problems.push(format!("{name}: {lines} lines, at most {most}"));
+        }
+    }
+    let gone = LONG.iter().filter(|(name, _)| !long.contains_key(*name));
+    problems.extend(gone.map(|(name, _)| format!("{name}: within the limit, LONG still names it")));
     fail_if_any(&problems);
 }
 
-/// Relies on rustfmt: a function's last line is a closing brace at the indentation of its first.
-fn long_functions(source: &Source) -> Vec<String> {
-    let lines: Vec<&str> = source.text.lines().collect();
-    let in_tests = is_test(&source.path);
-    let limit = if in_tests {
-        TEST_LINES_MAX
-    } else {
-        FUNCTION_LINES_MAX
-    };
-    let mut problems = Vec::new();
+/// The name of a function that begins on this line, whoever may call it.
+fn function_name(line: &str) -> Option<&str> {
+    let mut code = line.trim_start();
+    if let Some(rest) = code.strip_prefix("pub") {
+        code = match rest.strip_prefix('(') {
+            Some(rest) => rest.split_once(')')?.1,
+            None => rest,
+        };
+    }
+    let head = code.split(['(', '<']).next()?;
+    let mut words = head.split_whitespace();
+    let qualifiers = ["async", "const", "extern", "unsafe", "\"C\""];
+    let word = words.find(|word| !qualifiers.contains(word))?;
+    words.next().filter(|_| word == "fn")
+}
+
+/// Functions with a body, and how many lines each has. Relies on rustfmt: a function's last line is a closing brace at
+/// the indentation of its first.
+fn functions(text: &str) -> Vec<(&str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let code = line.trim_start();
-        let head = code.split(['(', '<']).next().unwrap_or_default();
-        let mut words = head.split_whitespace();
-        let is_function = words.any(|word| word == "fn") && !code.starts_with("//");
-        if !is_function {
+        let Some(name) = function_name(line) else {
+            continue;
+        };
+        let after = lines.get(at..).unwrap_or_default();
+        let is_declared_only = after
+            .iter()
+            .find(|line| line.ends_with([';', '{', '}']))
+            .is_some_and(|line| !line.ends_with('{'));
+        if is_declared_only {
             continue;
         }
-        let indent = &line[..line.len() - code.len()];
-        let end = format!("{indent}}}");
-        let length = lines[at..]
-            .iter()
-            .position(|line| *line == end)
-            .unwrap_or(0)
-            + 1;
-        let declared_only = lines[at..]
-            .iter()
-            .find(|line| line.ends_with(';') || line.ends_with('{') || line.ends_with('}'))
-            .is_some_and(|line| !line.ends_with('{'));
-        if length > limit && !declared_only {
-            problems.push(format!(
-                "{}:{}: a function of {length} lines, at most {limit}",
-                source.path,
-                at + 1
-            ));
-        }
+        let indent = line.len() - line.trim_start().len();
+        let end = format!("{}}}", line.get(..indent).unwrap_or_default());
+        let last = after.iter().position(|line| *line == end).unwrap_or(0);
+        found.push((name, last + 1));
     }
-    problems
+    found
+}
+
+#[test]
+fn functions_are_measured_whoever_may_call_them() {
+    let heads = [
+        "fn a() {",
+        "pub fn a<T>(",
+        "pub(crate) fn a() {",
+        "pub(super) async fn a() {",
+        "pub(in crate::b) const fn a() {",
+        "    async unsafe fn a() {",
+    ];
+    for head in heads {
+        assert_eq!(function_name(head), Some("a"), "{head}");
+    }
+    for other in [
+        "// fn a()",
+        "a: fn(u8) -> u8,",
+        "let a = fn_of(1);",
+        "pub struct A;",
+    ] {
+        assert_eq!(function_name(other), None, "{other}");
+    }
+    let text = "impl A {\n    pub(crate) fn a() {\n        b();\n    }\n}\nfn c();\n";
+    assert_eq!(functions(text), [("a", 3)]);
 }
 
 #[test]
