@@ -96,8 +96,8 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
             context.print(&account, added)?;
             if change.hosts.is_some_and(|hosts| account.hosts != hosts) {
                 return Err(Failure::local(
-                    format!("account {}: the scheduler did not take --hosts", add.name),
-                    "it is of an older version; upgrade it first, then name the hosts",
+                    format!("account {}: the scheduler ignored --hosts", add.name),
+                    "upgrade the scheduler first, then set the hosts",
                 )
                 .into());
             }
@@ -150,7 +150,7 @@ fn added(account: &AccountView) -> String {
     match &account.my_token {
         Some(token) => format!("{first}\ntoken, shown only now:\n{token}"),
         None => format!(
-            "{first}\nno new token was made; --new-token makes one where tokens are required"
+            "{first}\nthe token is unchanged; --new-token replaces it where tokens are required"
         ),
     }
 }

@@ -74,7 +74,7 @@ fn text(checks: &[Check]) -> String {
     let problems = of_verdict(checks, Verdict::Problem);
     let not_made = of_verdict(checks, Verdict::NotMade);
     lines.push(format!(
-        "{} of {} made; {problems} to mend",
+        "{} of {} ran; {problems} found",
         checks.len() - not_made,
         fairlead_job::units::counted(checks.len(), "check", "checks")
     ));

@@ -97,14 +97,14 @@ fn read(file: &Path) -> Result<String, Failure> {
     read.map(|_| text).map_err(|error| {
         Failure::local(
             format!("cannot read {}: {error}", file.display()),
-            "give a file that 'fairlead key show --export' made",
+            "use a file from 'fairlead key show --export'",
         )
     })
 }
 
 fn table(keys: &Keys, terminal: bool) -> String {
     if keys.keys.is_empty() {
-        return "there is no key; a new lab makes its first one when it starts".to_owned();
+        return "there is no key; a new lab creates its first key at its start".to_owned();
     }
     let mut grid = Grid::new(&["key", "since", "use"]);
     for key in &keys.keys {

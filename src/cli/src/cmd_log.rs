@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8>
             }
             Ok(Next::Again) => clock::pause(RESUME_PAUSE).await,
             Err(error) if args.follow && log.may_resume(&error) => {
-                tracing::debug!(%error, offset = log.offset, "log stream broke, resuming");
+                tracing::debug!(%error, offset = log.offset, "the log stream broke; it resumes");
                 clock::pause(RESUME_PAUSE).await;
             }
             Err(error) => return Err(Failure::from(error).into()),

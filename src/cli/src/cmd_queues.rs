@@ -81,8 +81,8 @@ impl SetArgs {
         };
         if change == QueueChange::default() {
             return Err(Failure::usage(
-                format!("nothing to change of queue '{}' is named", self.name),
-                "name --users, --weight, --priority, --background-share, --waiting, --running, --hours, --pause or --resume",
+                format!("queue '{}': no change was given", self.name),
+                "use --users, --weight, --priority, --background-share, --waiting, --running, --hours, --pause or --resume",
             ));
         }
         Ok(change)

@@ -293,8 +293,8 @@ fn data_dir(asked: Option<&Path>) -> Result<PathBuf, Failure> {
         .and_then(|()| fs::canonicalize(&folder))
         .map_err(|error| {
             Failure::local(
-                format!("cannot make the folder {}: {error}", folder.display()),
-                "choose another by --data",
+                format!("cannot create the folder {}: {error}", folder.display()),
+                "choose another folder with --data",
             )
         })
 }

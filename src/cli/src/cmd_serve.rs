@@ -141,7 +141,7 @@ fn results_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok();
     mode.filter(|mode| mode & 0o600 == 0o600 && mode & !0o664 == 0)
         .ok_or_else(|| {
-            "an octal mode that lets the owner read and write: 0600, 0640, 0644, 0660 or 0664"
+            "expected an octal mode with which the owner reads and writes: 0600, 0640, 0644, 0660 or 0664"
                 .to_owned()
         })
 }
@@ -153,8 +153,8 @@ fn results_group(text: &str) -> Result<u32, String> {
     }
     match nix::unistd::Group::from_name(text) {
         Ok(Some(group)) => Ok(group.gid.as_raw()),
-        Ok(None) => Err("there is no such group on this machine".to_owned()),
-        Err(error) => Err(format!("groups cannot be looked up: {error}")),
+        Ok(None) => Err("this machine has no such group".to_owned()),
+        Err(error) => Err(format!("cannot look up groups: {error}")),
     }
 }
 
@@ -162,10 +162,10 @@ fn results_group(text: &str) -> Result<u32, String> {
 fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
     let (stage, time) = text
         .split_once('=')
-        .ok_or("write STAGE=TIME, for example boot=20m")?;
+        .ok_or("expected STAGE=TIME, for example boot=20m")?;
     let stage = LIMITED.into_iter().find(|known| known.as_str() == stage);
     let known = LIMITED.map(Stage::as_str).join(", ");
-    let stage = stage.ok_or_else(|| format!("the stage is one of {known}"))?;
+    let stage = stage.ok_or_else(|| format!("expected one of the stages {known}"))?;
     Ok((stage, seconds(amounts::length_ms(time)?)))
 }
 
@@ -199,7 +199,7 @@ fn raise_open_files() {
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => tracing::info!(files = limit.maximum, "open files are limited"),
         Err(error) => {
-            tracing::warn!(%error, files = limit.current, "the limit of open files could not be raised");
+            tracing::warn!(%error, files = limit.current, "cannot raise the limit of open files");
         }
     }
 }
@@ -218,8 +218,8 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         (false, true) => Access::Open,
         (false, false) => {
             return Err(Failure::usage(
-                format!("{listen} can be reached by others, and nothing says who may use it"),
-                "say --auth (tokens are required) or --open (account names are taken as given), or listen on 127.0.0.1",
+                format!("other machines can reach {listen}, and neither --auth nor --open is set"),
+                "use --auth (require tokens) or --open (trust account names), or listen on 127.0.0.1",
             ));
         }
     };
@@ -229,7 +229,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
                 "a lease of {} ms; expected at least {LEASE_MS_MIN} ms",
                 args.lease
             ),
-            "leave --lease out for 60s",
+            "omit --lease for 60s",
         ));
     }
     let replica = args
@@ -275,8 +275,11 @@ fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Fa
     };
     let jobs = expand_file(file, &ExpandOptions::default(), &FsSource)?;
     let [job] = <[_; 1]>::try_from(jobs).map_err(|jobs| {
-        let why = format!("it has {} jobs, and one is wanted", jobs.len());
-        refuse(why, "write one document, without lists that make a matrix")
+        let why = format!("the file has {} jobs; expected one", jobs.len());
+        refuse(
+            why,
+            "use one document without lists that expand to a matrix",
+        )
     })?;
     HealthCheck::of(job, site).map_err(|error| refuse(error.to_string(), &error.hint))
 }
@@ -293,7 +296,7 @@ fn host_name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.is_empty() || !text.chars().all(good) {
         return Err(
-            "write a host's name without http:// and port, for example lab.example.org".to_owned(),
+            "expected a host name without http:// and port, for example lab.example.org".to_owned(),
         );
     }
     Ok(text.to_owned())
@@ -314,7 +317,7 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
     let refuse = |why: String| {
         Failure::usage(
             format!("--listen '{text}' is not an address: {why}"),
-            "write ADDRESS:PORT, for example 127.0.0.1:3000 or [::1]:3000",
+            "use ADDRESS:PORT, for example 127.0.0.1:3000 or [::1]:3000",
         )
     };
     if let Ok(address) = text.parse() {
@@ -411,7 +414,7 @@ mod tests {
         };
         assert_eq!(read("good.yaml", "suite: x\n"), Ok(true));
         let two = read("two.yaml", "suite: x\nnr: [1, 2]\n").unwrap_err();
-        assert!(two.contains("it has 2 jobs"), "{two}");
+        assert!(two.contains("the file has 2 jobs"), "{two}");
         let bad = read("bad.yaml", "suite: x\ntimeout: soon\n").unwrap_err();
         assert!(bad.contains("timeout"), "{bad}");
         assert!(parsed("--health-check none.yaml").is_err());

@@ -78,7 +78,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
             () = signals.next() => Err(Failure::new(
                 exit::INTERRUPTED,
                 "stopped while submitting",
-                "some jobs may be in: `fairlead jobs --submit-id` shows them",
+                "some jobs may be stored; `fairlead jobs --submit-id` shows them",
             )),
         },
     };
@@ -144,7 +144,7 @@ fn write(files: &[FileJobs], folder: &Path, context: &Context) -> Result<(), Fai
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::local(
             format!("cannot write {}: {error}", path.display()),
-            "choose another -o DIR",
+            "choose another folder with -o DIR",
         )
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;

@@ -214,8 +214,8 @@ async fn only_job(jobs: &JobsArgs, context: &Context) -> Result<Entry, Failure> 
     match <[Entry; 1]>::try_from(entries) {
         Ok([entry]) => Ok(entry),
         Err(_) => Err(Failure::usage(
-            format!("{count} jobs are named; a timer runs one"),
-            "make a timer for each: fairlead timers submit FILE KEY=VALUE --name NAME",
+            format!("the file has {count} jobs; a timer runs one"),
+            "create a timer for each: fairlead timers submit FILE KEY=VALUE --name NAME",
         )),
     }
 }
@@ -252,8 +252,8 @@ async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
     args.when.set(&mut spec);
     if spec.is_empty() {
         return Err(Failure::usage(
-            format!("nothing to change of timer '{}' is named", args.name),
-            "name --every, --cron, --timezone, --overlap, --missed or --file",
+            format!("timer '{}': no change was given", args.name),
+            "use --every, --cron, --timezone, --overlap, --missed or --file",
         )
         .into());
     }

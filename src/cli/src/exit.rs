@@ -99,16 +99,16 @@ impl From<ClientError> for Failure {
             ClientError::OutcomeUnknown { url, cause } => Self::new(
                 UNREACHABLE,
                 format!("{url} gave no answer: {cause}"),
-                "the request may have been done or not: look before you repeat it",
+                "the request may have been done; check before you repeat it",
             ),
             error @ ClientError::BadAnswer { .. } => Self::new(
                 UNREACHABLE,
                 error.to_string(),
-                "is this the address of a fairlead scheduler? `fairlead config show` says where it comes from",
+                "check that this is the address of a scheduler; `fairlead config show` shows its origin",
             ),
             error @ ClientError::BadUrl { .. } => Self::usage(
                 error.to_string(),
-                "`fairlead config show` says where each setting comes from",
+                "`fairlead config show` shows the origin of each setting",
             ),
             error => Self::local(error.to_string(), ""),
         }

@@ -54,7 +54,7 @@ pub(crate) fn mind_keys(
     if strict && !found.is_empty() {
         return Err(Failure::usage(
             found.join("\n"),
-            "correct them; without --strict such a key is a parameter of the job's own",
+            "correct them; without --strict, such keys are parameters of the job",
         ));
     }
     for one in found {

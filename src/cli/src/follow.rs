@@ -212,10 +212,10 @@ impl Follower {
         Err(Failure::new(
             crate::exit::REFUSED,
             format!(
-                "the scheduler lists {missing} of {} jobs no more",
+                "the scheduler no longer lists {missing} of {} jobs",
                 self.jobs.len()
             ),
-            "may this account see them? `fairlead job ID` asks for one",
+            "check that this account may see them: `fairlead job ID`",
         ))
     }
 }

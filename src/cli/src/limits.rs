@@ -40,11 +40,11 @@ fn bounds(text: &str) -> Result<Bounds, String> {
             Some((other, _)) => return Err(format!("'{other}' is neither soft nor hard")),
         };
         if place.is_some() {
-            return Err(format!("'{part}' is said twice"));
+            return Err(format!("'{part}' is repeated"));
         }
         let number = number.parse::<u64>();
         *place = Some(
-            number.map_err(|_| format!("'{part}' is no whole number; write soft=50,hard=100"))?,
+            number.map_err(|_| format!("'{part}' is not a whole number; use soft=50,hard=100"))?,
         );
     }
     Ok(bounds)

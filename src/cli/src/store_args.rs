@@ -116,10 +116,10 @@ fn secret(
     if line.is_empty() || line.contains(char::is_control) {
         return Err(Failure::usage(
             format!(
-                "{flag} {}: expected one line, the secret and nothing else",
+                "{flag} {}: expected one line that contains only the secret",
                 path.display()
             ),
-            "write the secret into it, for nobody else to read (mode 600)",
+            "write the secret into it, with mode 600",
         ));
     }
     Ok(Some(line.to_owned()))
@@ -130,10 +130,10 @@ fn certificates(path: &Path) -> Result<String, Failure> {
     if !text.contains("-----BEGIN CERTIFICATE-----") {
         return Err(Failure::usage(
             format!(
-                "--elasticsearch-ca {}: no certificate in PEM is in it",
+                "--elasticsearch-ca {}: the file has no PEM certificate",
                 path.display()
             ),
-            "give the certificate of the authority, a text that begins with -----BEGIN CERTIFICATE-----",
+            "use the certificate of the authority; its text begins with -----BEGIN CERTIFICATE-----",
         ));
     }
     Ok(text)
@@ -143,7 +143,7 @@ fn read(flag: &str, path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| {
         Failure::usage(
             format!("cannot read {flag} {}: {error}", path.display()),
-            "check the path, and that the user who runs fairlead may read the file",
+            "check the path, and whether the user of fairlead may read the file",
         )
     })
 }

@@ -216,10 +216,10 @@ fn each_its_own(
         _ => Err(Failure::new(
             exit::UNREACHABLE,
             format!(
-                "the scheduler answered {} items for {jobs} jobs",
+                "the scheduler returned {} items for {jobs} jobs",
                 items.len()
             ),
-            "some may be in: look at `fairlead jobs` before you repeat it",
+            "some jobs may be stored; check `fairlead jobs` before you repeat the submit",
         )),
     }
 }

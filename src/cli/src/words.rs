@@ -73,8 +73,8 @@ impl Words {
             .collect();
         if files.is_empty() {
             return Err(Failure::usage(
-                "no job file is named, only settings",
-                "name one, for example: fairlead submit job.yaml nr_threads=8",
+                "the command has settings but no job file",
+                "add a file, for example: fairlead submit job.yaml nr_threads=8",
             ));
         }
         if files

@@ -19,8 +19,8 @@ const PUBLIC: &str = "srv";
 /// The checks of a data folder, and of the machine that it is on. `None`: no folder is named.
 pub(crate) fn of_folder(data: Option<&Path>) -> Vec<Check> {
     let Some(data) = data else {
-        let why = "no data folder is named";
-        let todo = "on the scheduler's machine: fairlead doctor --data DIR";
+        let why = "--data is missing";
+        let todo = "on the machine of the scheduler, run: fairlead doctor --data DIR";
         return [FILES, MODES]
             .map(|name| Check::not_made(name, why, todo))
             .to_vec();
@@ -28,32 +28,35 @@ pub(crate) fn of_folder(data: Option<&Path>) -> Vec<Check> {
     vec![open_files(getrlimit(Resource::Nofile).maximum), modes(data)]
 }
 
-/// The key that seals secrets and signs job tokens, as the store has it. `None`: no store is named.
+/// The key that seals secrets and signs job tokens, as the store has it. `None`: neither --data nor --elasticsearch is set.
 pub(crate) fn of_key(found: Option<Result<KeyState, StartError>>) -> Check {
     match found {
         None => Check::not_made(
             KEY,
-            "no store is named",
-            "fairlead doctor --data DIR, or --elasticsearch URL",
+            "neither --data nor --elasticsearch is set",
+            "run: fairlead doctor --data DIR, or --elasticsearch URL",
         ),
         Some(Err(error)) => Check::not_made(
             KEY,
             error.to_string(),
-            "an embedded store is its scheduler's while that runs: look before it starts",
+            "a running scheduler locks its embedded store; check while it is stopped",
         ),
-        Some(Ok(KeyState::Good)) => Check::ok(KEY, "it is in the store"),
+        Some(Ok(KeyState::Good)) => Check::ok(KEY, "the store has the key"),
         Some(Ok(KeyState::None)) => Check::ok(
             KEY,
-            "there is none yet, and no job: the first start makes it",
+            "the store has no key and no jobs; the first start creates the key",
         ),
         Some(Ok(KeyState::Lost { jobs })) => Check::problem(
             KEY,
-            format!("there is none, and {}", counted(jobs, "job", "jobs")),
-            "fairlead key import FILE, with the keys of a backup (fairlead key show --export), before a scheduler starts",
+            format!(
+                "the key is missing, and the store has {}",
+                counted(jobs, "job", "jobs")
+            ),
+            "before a scheduler starts, import the keys of a backup (fairlead key show --export): fairlead key import FILE",
         ),
         Some(Ok(KeyState::Unreadable)) => Check::problem(
             KEY,
-            "the one in the store is no key",
+            "the key in the store is malformed",
             "restore the settings document 'sealing-key' from a backup",
         ),
     }
@@ -64,8 +67,8 @@ fn open_files(hard: Option<u64>) -> Check {
     match hard {
         Some(hard) if hard < FILES_MIN => Check::problem(
             FILES,
-            format!("a process here may open {hard} files; a scheduler wants {FILES_MIN}"),
-            "raise the hard limit: LimitNOFILE=65536 in its systemd unit, or ulimit -Hn 65536",
+            format!("a process here may open {hard} files; a scheduler needs {FILES_MIN}"),
+            "raise the hard limit: LimitNOFILE=65536 in the systemd unit, or ulimit -Hn 65536",
         ),
         Some(hard) => Check::ok(FILES, format!("a process here may open {hard} files")),
         None => Check::ok(FILES, "a process here may open any number of files"),
@@ -79,8 +82,8 @@ fn modes(data: &Path) -> Check {
         Err(error) => {
             return Check::problem(
                 MODES,
-                format!("cannot look at {}: {error}", data.display()),
-                "name the folder that `fairlead serve --data` has",
+                format!("cannot read {}: {error}", data.display()),
+                "use the folder of `fairlead serve --data`",
             );
         }
     };
@@ -94,27 +97,27 @@ fn modes(data: &Path) -> Check {
         Ok(open) if open.is_empty() => Check::ok(
             MODES,
             format!(
-                "others can enter {}, and read nothing in it",
+                "other users can enter {}, but read nothing in it",
                 data.display()
             ),
         ),
         Ok(open) => Check::problem(
             MODES,
             format!(
-                "others of this machine can get at {} of {}: {}",
+                "other users can read {} of {}: {}",
                 counted(open.len(), "entry", "entries"),
                 data.display(),
                 some(&open)
             ),
             format!(
-                "chmod 700 '{}'; where results are to be shared, chmod -R go= all but those",
+                "run: chmod 700 '{}'; to share results, run chmod -R go= on all other folders",
                 data.display()
             ),
         ),
         Err(error) => Check::not_made(
             MODES,
             format!("cannot read all of {}: {error}", data.display()),
-            "run it as the user of the scheduler",
+            "run the check as the user of the scheduler",
         ),
     }
 }
@@ -156,7 +159,7 @@ mod tests {
         let open = modes(data.path());
         assert_eq!(open.verdict, Verdict::Problem, "{open:?}");
         assert!(open.found.ends_with(": fairlead.db"), "{open:?}");
-        assert!(open.todo.starts_with("chmod 700"), "{open:?}");
+        assert!(open.todo.starts_with("run: chmod 700"), "{open:?}");
         chmod(&data.path().join("fairlead.db"), 0o600);
         assert_eq!(modes(data.path()).verdict, Verdict::Ok);
         chmod(data.path(), 0o700);

@@ -80,7 +80,7 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
     checks.push(files(&seen));
     if seen.is_empty() {
         let why = "no scheduler answers";
-        let todo = "name one with --server";
+        let todo = "set one with --server";
         checks.extend([TESTBOXES, QUEUES, AGENTS].map(|name| Check::not_made(name, why, todo)));
         return Ok(checks);
     }
@@ -97,7 +97,7 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
 fn not_answering(url: &str, error: ClientError) -> Check {
     let failure = Failure::from(error);
     let todo = if failure.hint.is_empty() {
-        "start it, or leave it out of --server".to_owned()
+        "start it, or remove it from --server".to_owned()
     } else {
         failure.hint
     };
@@ -129,8 +129,8 @@ fn unsaid(name: &'static str, tells: bool, found: &str) -> Check {
     if tells {
         return Check::ok(name, found);
     }
-    let why = "a scheduler is of a version that does not say";
-    Check::not_made(name, why, "look again after an upgrade")
+    let why = "a scheduler is too old to report this";
+    Check::not_made(name, why, "check again after an upgrade")
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
@@ -145,7 +145,7 @@ fn clocks(seen: &[Sighting]) -> Check {
     if said.is_empty() {
         return Check::not_made(
             CLOCK,
-            "no scheduler says what time it has",
+            "no scheduler reports its time",
             "upgrade the scheduler, or compare `date` on both machines",
         );
     }
@@ -161,19 +161,19 @@ fn clocks(seen: &[Sighting]) -> Check {
         return Check::problem(
             CLOCK,
             some(&wrong),
-            "keep time on all machines of the lab: chronyc tracking, timedatectl",
+            "synchronize the clocks of all machines: chronyc tracking, timedatectl",
         );
     }
     let most = said.iter().map(|(_, (ahead, unsure))| ahead.abs() + unsure);
     let most = most.max().unwrap_or_default();
     let others = if seen.len() == 1 {
-        "; name all replicas in --server to compare them"
+        "; set all replicas in --server to compare them"
     } else {
         ""
     };
     Check::ok(
         CLOCK,
-        format!("they agree with this machine's within {most} ms{others}"),
+        format!("the clocks agree with this machine within {most} ms{others}"),
     )
 }
 
@@ -185,7 +185,7 @@ fn files(seen: &[Sighting]) -> Check {
     if said.is_empty() {
         return Check::not_made(
             FILES,
-            "no scheduler says how many files it may open",
+            "no scheduler reports its limit of open files",
             "upgrade the scheduler, or look at /proc/PID/limits",
         );
     }
@@ -195,15 +195,18 @@ fn files(seen: &[Sighting]) -> Check {
         .map(|one| format!("{} may open {}", one.name(), one.version.files_max))
         .collect();
     if few.is_empty() {
-        return Check::ok(FILES, format!("each may open {FILES_MIN} or more"));
+        return Check::ok(
+            FILES,
+            format!("each scheduler may open {FILES_MIN} or more"),
+        );
     }
     Check::problem(
         FILES,
         format!(
-            "{}; {FILES_MIN} are wanted, one for each testbox and client",
+            "{}; expected {FILES_MIN}, one for each testbox and client",
             some(&few)
         ),
-        "LimitNOFILE=65536 in its systemd unit, or ulimit -n 65536 before it starts",
+        "set LimitNOFILE=65536 in the systemd unit, or run ulimit -n 65536 before the start",
     )
 }
 
@@ -220,7 +223,7 @@ fn testboxes(accounts: &[Value]) -> Check {
     if all.iter().all(|account| hosts(account).is_none()) {
         return Check::not_made(
             TESTBOXES,
-            "the scheduler does not say for which hosts they act",
+            "the scheduler does not report the hosts of the accounts",
             "upgrade the scheduler",
         );
     }
@@ -230,12 +233,12 @@ fn testboxes(accounts: &[Value]) -> Check {
         .map(|account| text(account, "my_account").to_owned())
         .collect();
     if every.is_empty() {
-        return Check::ok(TESTBOXES, "each names its hosts");
+        return Check::ok(TESTBOXES, "each account names its hosts");
     }
     Check::problem(
         TESTBOXES,
-        format!("they act for every host: {}", some(&every)),
-        "say which: fairlead account add NAME --hosts 'rack1-*'",
+        format!("these accounts are valid for every host: {}", some(&every)),
+        "set their hosts: fairlead account add NAME --hosts 'rack1-*'",
     )
 }
 
@@ -247,12 +250,15 @@ fn queues(queues: &[Value], tells: bool) -> Check {
         .map(|queue| text(queue, "name").to_owned())
         .collect();
     if open.is_empty() {
-        return unsaid(QUEUES, tells, "an admin said of each who may use it");
+        return unsaid(QUEUES, tells, "each queue names its users");
     }
     Check::problem(
         QUEUES,
-        format!("nobody said who may use them, so all may: {}", some(&open)),
-        "say who: fairlead queues set NAME --users a,b (or all)",
+        format!(
+            "these queues name no users, so all accounts may use them: {}",
+            some(&open)
+        ),
+        "set their users: fairlead queues set NAME --users a,b (or all)",
     )
 }
 
@@ -273,7 +279,7 @@ fn agents(hosts: &[Value], tells: bool) -> Check {
     Check::problem(
         AGENTS,
         format!("two agents ask under one name: {}", some(&names)),
-        "stop one of them, or give it another --host; `fairlead hosts NAME` says who they are",
+        "stop one of them, or give it another --host; `fairlead hosts NAME` shows both",
     )
 }
 

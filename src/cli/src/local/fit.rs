@@ -59,16 +59,16 @@ impl Fit<'_> {
         if plan.tbox_type != TboxType::Hw && plan.memory_mb > here.memory_mb {
             return Err(Failure::usage(
                 format!(
-                    "it needs {} MB of memory, and this machine has {} MB free",
+                    "the job needs {} MB of memory; this machine has {} MB free",
                     plan.memory_mb, here.memory_mb
                 ),
-                "ask for less, for example need_memory=512M after the file",
+                "reduce it, for example with need_memory=512M after the file",
             ));
         }
         if !self.runner && spec.get("script").is_none_or(Value::is_null) {
             return Err(Failure::usage(
-                "it has no script, and nothing else is there to run it",
-                "give the job a script, or name a command by --runner",
+                "the job has no script, and there is no runner",
+                "add a script, or set a command with --runner",
             ));
         }
         let lacks = self.lacks(&plan);
@@ -76,8 +76,8 @@ impl Fit<'_> {
             return Ok(());
         }
         Err(Failure::usage(
-            format!("it can never run on this machine: {}", lacks.join(", ")),
-            "leave --as-is out to run it here all the same",
+            format!("the job cannot run on this machine: {}", lacks.join(", ")),
+            "omit --as-is to run it here anyway",
         ))
     }
 
@@ -90,7 +90,7 @@ impl Fit<'_> {
         }
         if !plan.arch.is_empty() && plan.arch != here.arch {
             lacks.push(format!(
-                "arch {} is wanted, this is {}",
+                "it needs arch {}; this machine has {}",
                 plan.arch, here.arch
             ));
         }
@@ -98,10 +98,10 @@ impl Fit<'_> {
             lacks.push(format!("target_machines do not name {}", here.name));
         }
         if !plan.tags.is_empty() {
-            lacks.push(format!("tags {} are wanted", plan.tags.join(" ")));
+            lacks.push(format!("it needs the tags {}", plan.tags.join(" ")));
         }
         if !plan.devices.is_empty() {
-            lacks.push(format!("devices {} are wanted", plan.devices.join(" ")));
+            lacks.push(format!("it needs the devices {}", plan.devices.join(" ")));
         }
         lacks
     }

@@ -16,14 +16,11 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(crate) const KEYS: &[(&str, &str)] = &[
     (
         "server",
-        "URL of the scheduler, or a list of several replicas' URLs",
+        "URL of the scheduler, or a list of the URLs of its replicas",
     ),
-    ("account", "who submits, where a job file does not say"),
-    (
-        "token",
-        "the account's token; better in a file of its own, see token_file",
-    ),
-    ("token_file", "a file that holds the token and nothing else"),
+    ("account", "account of jobs that name none"),
+    ("token", "token of the account; prefer token_file"),
+    ("token_file", "file that contains only the token"),
     ("testbox", "testbox of submitted jobs that name none"),
     ("arch", "architecture of submitted jobs that name none"),
     (
@@ -151,7 +148,7 @@ pub(super) fn token_file(path: &Path, asked_for: bool) -> Result<Option<Setting<
     if token.is_empty() || token.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Err(Failure::usage(
             format!(
-                "{}: expected one line with a token and nothing else",
+                "{}: expected one line that contains only a token",
                 path.display()
             ),
             "write the token that `fairlead account add` printed into it",
@@ -179,7 +176,7 @@ fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
     serde_saphyr::from_str(text).map_err(|error| {
         Failure::usage(
             format!("{}: {}", path.display(), error.to_string().trim_end()),
-            "the configuration file is one YAML map; `fairlead config keys` lists its keys",
+            "expected one YAML map; `fairlead config keys` lists its keys",
         )
     })
 }

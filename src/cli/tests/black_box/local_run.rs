@@ -82,7 +82,8 @@ fn a_job_runs_here_whatever_testbox_it_asks_for() {
     lab.run(&["run", "a.yaml"]).exits(0);
     let ran = lab.run(&["run", "--as-is", "a.yaml"]).exits(2);
     assert!(
-        ran.err.contains("a.yaml: it can never run on this machine"),
+        ran.err
+            .contains("a.yaml: the job cannot run on this machine"),
         "{}",
         ran.err
     );

@@ -417,7 +417,11 @@ fn a_timer_from_submit_to_its_end() {
         refused.err
     );
     let twice = server.run(&lab, &["timers", "submit", "a.yaml"]).exits(3);
-    assert!(twice.err.contains("one of this name"), "{}", twice.err);
+    assert!(
+        twice.err.contains("a timer of this name exists"),
+        "{}",
+        twice.err
+    );
     lab.write("b.yaml", SLEEPY);
     let two = server
         .run(&lab, &["timers", "submit", "b.yaml", "--every", "1h"])

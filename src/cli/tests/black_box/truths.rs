@@ -149,7 +149,7 @@ fn the_doctor_says_what_is_to_be_mended_and_what_it_could_not_look_at() {
         "{modes}"
     );
     assert!(
-        modes["do"].as_str().unwrap().starts_with("chmod 700"),
+        modes["do"].as_str().unwrap().starts_with("run: chmod 700"),
         "{modes}"
     );
     // The running scheduler has the store.
