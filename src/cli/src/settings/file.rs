@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, path::Path};
 
+use fairlead_job::nearest;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
@@ -226,32 +227,6 @@ fn unknown(path: &Path, line: u64, key: &str) -> Failure {
     )
 }
 
-/// The known word that is at most a third of its letters away from `word`.
-fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known
-        .map(|candidate| (distance(word, candidate), candidate))
-        .min()?;
-    (near.0 <= near.1.len().div_ceil(3)).then_some(near.1)
-}
-
-/// How many letters must be put in, left out or changed.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (above, letter) in from.chars().take(64).enumerate() {
-        let mut next = vec![above + 1];
-        for ((pair, other), left) in row.windows(2).zip(&to).zip(0..) {
-            let (&[diagonal, up], Some(&before)) = (pair, next.get::<usize>(left)) else {
-                continue;
-            };
-            let change = diagonal + usize::from(letter != *other);
-            next.push(change.min(up + 1).min(before + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 /// The parts of a text between commas, trimmed, without empty ones.
 pub(super) fn divided(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(',')
@@ -315,17 +290,5 @@ mod tests {
         assert!(file.list("server", true).unwrap().is_none());
         assert!(file.text("token").unwrap().is_none());
         assert!(parse("# only a remark\n").is_ok_and(|f| f.values.is_empty()));
-    }
-
-    #[test]
-    fn distances_are_counted_in_letters() {
-        for (from, to, n) in [
-            ("", "", 0),
-            ("abc", "", 3),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(from, to), n, "{from} {to}");
-        }
     }
 }
