@@ -71,7 +71,7 @@ async fn a_share_of_dispatches_is_kept_for_a_low_class(store: Store) {
     let explained = http
         .get(&format!("/scheduler/v1/jobs/{}/explain", idle[0]))
         .await;
-    let words = "25.0 % of dispatches are kept for queue 'idle'";
+    let words = "queue 'idle' gets 25.0 % of dispatches";
     assert!(explained.text.contains(words), "{}", explained.text);
     let ran = Testbox::hw(&http, "host-1").run_all(3).await;
     let turns = ran.iter().enumerate().filter(|(_, id)| idle.contains(id));

@@ -128,7 +128,7 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
         .post("/scheduler/v1/jobs/submit", &jobs::dc("bob"))
         .await;
     assert!(
-        reply.text.contains("it is kept for jobs of alice"),
+        reply.text.contains("it is reserved for jobs of alice"),
         "{}",
         reply.text
     );
@@ -142,7 +142,7 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
         .await
         .text;
     assert!(
-        told.contains("it is kept for jobs of alice until") && told.contains("a demo"),
+        told.contains("it is reserved for jobs of alice until") && told.contains("a demo"),
         "{told}"
     );
     let giving_back = async {

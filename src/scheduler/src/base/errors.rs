@@ -40,7 +40,7 @@ impl Refusal {
     pub(crate) fn no_job(id: impl std::fmt::Display) -> Self {
         Self::new(
             ErrorCode::NotFound,
-            format!("no job {id}"),
+            format!("unknown job {id}"),
             "list jobs with GET /scheduler/v1/jobs",
         )
     }
@@ -49,7 +49,7 @@ impl Refusal {
     pub(crate) fn contended(id: impl std::fmt::Display) -> Self {
         Self::new(
             ErrorCode::Unavailable,
-            format!("job {id} is changed by too many at once"),
+            format!("too many requests change job {id} at once"),
             "try again in a few seconds",
         )
     }

@@ -153,58 +153,62 @@ impl Metrics {
     }
 
     fn register(&self, to: &mut Registry) {
-        to.register("claims", "Claims, by how they went", self.claims.clone());
-        let help = "How late runs of timers were made, in seconds after their time";
+        to.register("claims", "Claims by outcome", self.claims.clone());
+        let help = "Delay of timer runs after their due time, in seconds";
         to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
-        let help = "Jobs that went back to waiting, by why";
+        let help = "Requeued jobs by reason";
         to.register("jobs_returned", help, self.returned.clone());
-        let help = "Attempts that ended, by what made them end badly; none: nothing did";
+        let help = "Ended attempts by cause of failure; none: success";
         to.register("attempts_ended", help, self.attempts.clone());
-        let help = "How long each chore of a round took, in seconds";
+        let help = "Duration of each chore of a round, in seconds";
         to.register("chore_seconds", help, self.chore_time.clone());
-        let help = "Chores that failed and run again a second later, by name";
+        let help = "Failed chores by name; each runs again a second later";
         to.register("chores_failed", help, self.chores_failed.clone());
         let counters = [
             ("jobs_submitted", "Jobs acknowledged", &self.submitted),
-            ("jobs_granted", "Jobs handed to hosts", &self.granted),
+            ("jobs_granted", "Jobs assigned to hosts", &self.granted),
             (
                 "turns_lost",
-                "Requests of hosts that a later request elsewhere overtook",
+                "Requests of hosts that a later request at another replica superseded",
                 &self.turns_lost,
             ),
             ("hints_sent", "Messages to other replicas", &self.hints_sent),
-            ("hints_lost", "Those that failed", &self.hints_lost),
+            (
+                "hints_lost",
+                "Messages to other replicas that failed",
+                &self.hints_lost,
+            ),
         ];
         for (name, help, counter) in counters {
             to.register(name, help, counter.clone());
         }
-        let help = "Steps of this machine's wall clock by more than 5 s";
+        let help = "Jumps of the wall clock by more than 5 s";
         to.register("clock_steps", help, self.steps.clone());
-        let help = "The last of those, in seconds; negative: it was set back";
+        let help = "Last jump of the wall clock, in seconds; negative: backwards";
         to.register("clock_step_seconds", help, self.last_step_s.clone());
         let states = [
             (
                 "store_available",
-                "1 when the store answers",
+                "1 if the store answers",
                 &self.states.store_available,
             ),
             (
                 "store_writable",
-                "1 when the store takes writes",
+                "1 if the store accepts writes",
                 &self.states.store_writable,
             ),
-            ("peers", "Other replicas that live", &self.states.peers),
-            ("jobs_held", "Jobs that testboxes have", &self.states.held),
-            ("waiters", "Requests that wait", &self.states.waiters),
+            ("peers", "Other live replicas", &self.states.peers),
+            ("jobs_held", "Jobs on testboxes", &self.states.held),
+            ("waiters", "Waiting requests", &self.states.waiters),
             ("jobs_cached", "Waiting jobs in memory", &self.states.cached),
             (
                 "claims_in_flight",
-                "Claims that are not settled",
+                "Unsettled claims",
                 &self.states.claims_in_flight,
             ),
             (
                 "engine_inbox",
-                "Messages that the engine has not worked off",
+                "Messages that the engine has not processed yet",
                 &self.states.inbox,
             ),
         ];

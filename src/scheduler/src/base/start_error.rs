@@ -9,7 +9,7 @@ use fairlead_store::StoreError;
 pub enum StartError {
     /// The address could not be bound.
     #[error(
-        "cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop what uses it"
+        "cannot listen on {address}: {cause}\n  hint: choose another --listen, or stop the program that uses it"
     )]
     Listen {
         /// Which.

@@ -86,10 +86,8 @@ impl Core {
         self.lab.instances.refused.insert(host.to_owned(), refused);
         Err(Refusal::new(
             ErrorCode::HostConflict,
-            format!(
-                "another agent has the name {host}: it works in another folder, or on another machine"
-            ),
-            "start one of the two with another --host; if the other one is gone, this one takes over after two of its heartbeats",
+            format!("another agent has the name {host}, in another folder or on another machine"),
+            "start one of them with another --host; if the other agent is gone, this one takes over after two of its heartbeats",
         ))
     }
 

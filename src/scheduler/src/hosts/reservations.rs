@@ -32,7 +32,7 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
         return Err(Refusal::new(
             ErrorCode::BadField,
             format!("accounts: {} were given", accounts.len()),
-            format!("name 1 to {ACCOUNTS_MAX} accounts whose jobs the host gets"),
+            format!("give 1 to {ACCOUNTS_MAX} accounts whose jobs the host gets"),
         ));
     }
     for account in &accounts {
@@ -50,8 +50,11 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
     if until_ms <= now_ms || until_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
         return Err(Refusal::new(
             ErrorCode::BadField,
-            format!("until: {} is not ahead", utc_text(until_ms)),
-            format!("a time later than now, at most {DAYS_MAX} days ahead"),
+            format!(
+                "until: {} is in the past, or too far ahead",
+                utc_text(until_ms)
+            ),
+            format!("use a time in the future, at most {DAYS_MAX} days ahead"),
         ));
     }
     Ok(Reservation {
@@ -115,7 +118,7 @@ impl Core {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
                 format!("host '{host}' is not reserved"),
-                "list hosts and for whom they are kept with GET hosts",
+                "list hosts and their reservations with GET hosts",
             ));
         };
         self.write_reservation(host, Expect::Version(doc.version), None)
@@ -166,8 +169,8 @@ mod tests {
             (vec![], "+2h", "0 were given"),
             (vec!["a/b"], "+2h", "a/b"),
             (vec!["ann"], "soon", "'soon' is not a time"),
-            (vec!["ann"], "2020-01-01", "is not ahead"),
-            (vec!["ann"], "+400d", "is not ahead"),
+            (vec!["ann"], "2020-01-01", "in the past, or too far ahead"),
+            (vec!["ann"], "+400d", "in the past, or too far ahead"),
         ] {
             let refusal = check(&asked(&accounts, until), "root", now_ms).unwrap_err();
             let message = refusal.body.message;

@@ -148,7 +148,7 @@ pub(crate) fn after_report(
         return Err(Refusal::new(
             ErrorCode::WrongStage,
             format!("job {} waits: no testbox has it", state.job_id),
-            "it was put back; its next attempt is another testbox's",
+            "the job was requeued; another testbox gets its next attempt",
         ));
     }
     for milestone in &report.milestones {
@@ -260,7 +260,7 @@ fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>
                 "job {} has ended: stage {}, health {}",
                 next.job_id, next.stage, next.health
             ),
-            "nothing more can be reported of it but data readiness",
+            "only its data readiness can still change",
         ));
     }
     advance_readiness(&mut next, report.readiness)?;

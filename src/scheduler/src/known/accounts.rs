@@ -98,7 +98,7 @@ impl Who {
         Err(Refusal::new(
             ErrorCode::Forbidden,
             format!("account '{}' is not an admin", self.name),
-            "ask an admin, or use an admin's token",
+            "ask an admin, or use the token of an admin",
         ))
     }
 
@@ -110,7 +110,7 @@ impl Who {
         Err(Refusal::new(
             ErrorCode::Forbidden,
             format!("account '{}' is not a testbox", self.name),
-            "make one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
+            "create one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
         ))
     }
 
@@ -275,7 +275,7 @@ impl Accounts {
             by_hash.get(&hash).cloned()
         };
         let Some(who) = built_in.or_else(stored) else {
-            return refuse("the token is not known");
+            return refuse("unknown token");
         };
         if who.role == Role::Unknown {
             return Err(Refusal::new(
@@ -284,12 +284,12 @@ impl Accounts {
                     "account '{}' has a role that this replica does not know",
                     who.name
                 ),
-                "a newer version gave it: upgrade all replicas, or ask an admin for another role",
+                "a newer version set it; upgrade all replicas, or ask an admin for another role",
             ));
         }
         match &credentials.account {
             Some(account) if *account != who.name && !who.is_admin() => {
-                refuse("the token belongs to another account than my_account says")
+                refuse("the token does not belong to the account in my_account")
             }
             _ => Ok(who),
         }

@@ -78,7 +78,7 @@ impl Cordon {
         let what = match self.how {
             CordonKind::Cordon => "it was cordoned",
             CordonKind::Drain => "it is drained",
-            CordonKind::Suspect => "it is suspect and was put aside",
+            CordonKind::Suspect => "it is suspect and closed",
         };
         let since = format!("{what} by {} at {}{why}", self.by, utc_text(self.at_ms));
         if self.is_shut() {
@@ -87,7 +87,7 @@ impl Cordon {
         let last = self.check.map_or(String::new(), |check| {
             format!("; number {} is job {}", check.number, check.job_id)
         });
-        format!("{since}; a health check that passes gives it back (account {HEALTH_CHECK}){last}")
+        format!("{since}; a successful health check (account {HEALTH_CHECK}) reopens it{last}")
     }
 
     pub(crate) fn view(&self) -> ClosedView {

@@ -185,8 +185,8 @@ impl Hosts {
         }
         Err(Refusal::new(
             ErrorCode::TooMany,
-            format!("{HOSTS_MAX} hosts are known already"),
-            "start another lab, or delete hosts that are gone",
+            format!("the lab has {HOSTS_MAX} hosts, which is the limit"),
+            "start another lab, or delete old hosts",
         ))
     }
 

@@ -41,13 +41,13 @@ fn check(what: &str, bounds: Bounds) -> Result<(), Refusal> {
     if let Some(largest) = largest.filter(|largest| *largest > LIMIT_MAX) {
         return bad(
             format!("{largest} is over {LIMIT_MAX}"),
-            "leave it out for no limit".to_owned(),
+            "omit it for no limit".to_owned(),
         );
     }
     match (bounds.soft, bounds.hard) {
         (Some(soft), Some(hard)) if soft > hard => bad(
-            format!("the soft limit, {soft}, is over the hard one, {hard}"),
-            "past the soft one jobs go behind others, at the hard one they stop".to_owned(),
+            format!("the soft limit {soft} is over the hard limit {hard}"),
+            "jobs over the soft limit go behind others; jobs at the hard limit wait".to_owned(),
         ),
         _ => Ok(()),
     }

@@ -33,7 +33,7 @@ impl Reservation {
             format!(": {}", self.reason)
         };
         format!(
-            "it is kept for jobs of {} until {} by {}{why}",
+            "it is reserved for jobs of {} until {} by {}{why}",
             self.accounts.join(", "),
             utc_text(self.until_ms),
             self.by

@@ -79,7 +79,7 @@ impl Timer {
             Some(schedule) => Ok(schedule),
             None => Err(PlanError {
                 field: fairlead_job::schedule::EVERY.to_owned(),
-                problem: "neither every nor cron is said".to_owned(),
+                problem: "every or cron is missing".to_owned(),
                 hint: "every: 6h, or cron: \"0 2 * * *\"".to_owned(),
             }),
         }
@@ -187,7 +187,7 @@ impl Timer {
         let too_late = now_ms.saturating_sub(due.latest_ms) > MISSED_MS;
         if too_late && schedule.missed == Missed::Skip {
             self.missed += due.times;
-            self.why = format!("the run due at {due_text} was missed: nobody could start it then");
+            self.why = format!("the run due at {due_text} was missed: no scheduler could start it");
             return self;
         }
         self.see_to(schedule, due.latest_ms);
@@ -206,7 +206,7 @@ impl Timer {
                 format!("{count} runs have not ended, the last is job {job}")
             };
             self.skipped += 1;
-            self.why = format!("the run due at {due_text} was left out: {runs}");
+            self.why = format!("the run due at {due_text} was skipped: {runs}");
             return self;
         }
         self.pending = Some(Run {

@@ -38,10 +38,10 @@ fn body_of(set: &Set, before: Value) -> Value {
 
 fn check(change: &QueueChange) -> Result<(), Refusal> {
     if *change == QueueChange::default() {
-        let hint = "say priority, weight, paused, background_permille, users or limits";
+        let hint = "set priority, weight, paused, background_permille, users or limits";
         return Err(Refusal::new(
             ErrorCode::BadField,
-            "nothing to change was said",
+            "no change was given",
             hint,
         ));
     }
@@ -134,8 +134,8 @@ impl Core {
         let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? else {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
-                format!("nobody set a policy for queue '{name}'"),
-                "queues with work exist by themselves and cannot be deleted",
+                format!("queue '{name}' has the default policy"),
+                "only queues with a policy can be deleted",
             ));
         };
         let version = self
@@ -186,7 +186,7 @@ impl Core {
         found.ok_or_else(|| {
             Refusal::new(
                 ErrorCode::NotFound,
-                format!("no queue '{name}'"),
+                format!("unknown queue '{name}'"),
                 "list them with GET queues",
             )
         })

@@ -108,7 +108,7 @@ impl Core {
         });
         (open.with_all == 0).then(|| {
             let words = reservation.words();
-            format!("no host that could run it is free for all; of {name}: {words}")
+            format!("all hosts that could run the job are closed or reserved; host {name}: {words}")
         })
     }
 
@@ -151,7 +151,7 @@ impl Core {
             self.lab.hosts.each(|name, host| all.look(&wants, name, host));
             let hosts = all.with_all;
             (1..nodes).contains(&hosts).then(|| {
-                format!("{nodes} nodes of its cluster want a whole machine each; {hosts} of the known hosts could be one")
+                format!("{nodes} nodes of the cluster need a whole machine each; {hosts} of the known hosts could be one")
             })
         })
     }
@@ -211,7 +211,7 @@ impl Nearest {
             return None;
         }
         Some(if self.known == 0 {
-            format!("no host is known yet; it waits for one that offers {keys}")
+            format!("no host is known yet; the job waits for one that offers {keys}")
         } else if self.with_key == 0 && self.known == 1 {
             format!("the only known host does not offer {keys}")
         } else if self.with_key == 0 {
@@ -220,15 +220,15 @@ impl Nearest {
             format!("no host that offers {keys} has arch {}", wants.arch)
         } else if self.with_memory == 0 {
             format!(
-                "{} MB are wanted; the largest host that offers {keys} has {} MB",
+                "the job needs {} MB; the largest host that offers {keys} has {} MB",
                 wants.memory_mb, self.most_mb
             )
         } else if self.with_tags == 0 {
             let tags = wants.tags.join(", ");
-            format!("no host that is large enough has all of the tags {tags}")
+            format!("no host with enough memory has all of the tags {tags}")
         } else {
             let devices = wants.devices.join(", ");
-            format!("no host with its tags has all of the devices {devices}")
+            format!("no host with the tags of the job has all of the devices {devices}")
         })
     }
 }
@@ -348,7 +348,7 @@ mod tests {
         keep("g").await;
         let kept = kept_from(&state(1)).unwrap_or_default();
         assert!(
-            kept.contains("of g: it is kept for jobs of ann until"),
+            kept.contains("host g: it is reserved for jobs of ann until"),
             "{kept}"
         );
         let anns = JobState {

@@ -38,10 +38,8 @@ impl Core {
         {
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                format!(
-                    "{field}: a job that is run again and again is a timer, and is not submitted itself"
-                ),
-                "fairlead timers submit FILE; or leave the field out to run the job once",
+                format!("{field}: a repeated job is a timer and cannot be submitted as a job"),
+                "use fairlead timers submit FILE, or omit the field to run the job once",
             ));
         }
         self.make_job_of(spec, who, self.next_id())
@@ -70,10 +68,11 @@ impl Core {
             plan.account.clone()
         };
         if account.is_empty() {
-            let hint = "say my_account in the job, or configure it: fairlead config";
+            let hint =
+                "set my_account in the job, or the account in the configuration: fairlead config";
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                "my_account: not said",
+                "my_account: missing",
                 hint,
             ));
         }
@@ -207,7 +206,7 @@ impl Times {
             return Err(Refusal::new(
                 ErrorCode::BadField,
                 format!("deadline: {} is not after {after}", utc_text(finish_by_ms)),
-                "give it time to run, or leave the deadline out",
+                "set a later deadline, or omit it",
             ));
         }
         Ok(Self {

@@ -43,7 +43,7 @@ pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
     Err(Refusal::new(
         ErrorCode::BadField,
         format!("cluster: {nodes} nodes; {what}"),
-        "cs-localhost runs all roles on one machine; or leave the cluster out",
+        "use cs-localhost to run all roles on one machine, or omit the cluster",
     ))
 }
 
@@ -77,8 +77,8 @@ impl Core {
         if whole.get("sequence").is_some_and(|key| !key.is_null()) {
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                "sequence: the nodes of a cluster run beside each other",
-                "leave the sequence out, or let a job that needs the cluster be in it",
+                "sequence: the nodes of a cluster run at the same time",
+                "omit the sequence, or put a job that needs the cluster into it",
             ));
         }
         let wait_s = limit_s(whole, WAIT).map_err(refused)?.unwrap_or(WAIT_S);

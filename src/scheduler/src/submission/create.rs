@@ -59,7 +59,7 @@ impl Core {
         if !store.reads.is_well() {
             return Err(Refusal::new(
                 ErrorCode::Unavailable,
-                format!("the store takes nothing now: {}", store.problem()),
+                format!("the store accepts no writes now: {}", store.problem()),
                 "nothing was submitted; submit again in a few seconds",
             ));
         }
@@ -154,11 +154,11 @@ impl Core {
             let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
             let found = self.store.get(&ids).await?;
             if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
-                let message = format!("wait_on: there is no job {missing}");
+                let message = format!("wait_on: unknown job {missing}");
                 *outcome = Err(Refusal::new(
                     ErrorCode::BadField,
                     message,
-                    "submit what is waited for first",
+                    "submit that job first",
                 ));
             }
         }
@@ -338,7 +338,7 @@ fn warn_of_keys(made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Vec<S
             *outcome = Err(Refusal::new(
                 ErrorCode::BadField,
                 first.to_string(),
-                "correct it; without strict it is taken for a parameter of the job's own",
+                "correct it; without strict it is a parameter of the job",
             ));
         }
         found.iter().map(ToString::to_string).collect()

@@ -71,8 +71,8 @@ impl Keyed {
             keys.dedup();
             if keys.len() > 1 {
                 return bad(
-                    format!("{KEY}: the jobs of one submit name different ones"),
-                    "one key is for a whole submit; send them apart",
+                    format!("{KEY}: the jobs of one submit have different keys"),
+                    "use one key per submit, or send the jobs in several submits",
                 );
             }
             key = keys.pop().flatten();
@@ -86,7 +86,7 @@ impl Keyed {
                     "{KEY}: {} bytes; 1 to {KEY_BYTES_MAX} are allowed",
                     key.len()
                 ),
-                "a uuid, or the name of what is to be done once",
+                "use a uuid, or a name for the action",
             );
         }
         let mut hasher = blake3::Hasher::new();
@@ -302,8 +302,8 @@ fn take_over(
     if record.print != own.print || record.ids.len() != made.len() {
         return Err(Refusal::new(
             ErrorCode::Conflict,
-            format!("{KEY}: this key was used for other jobs before"),
-            "a key stands for one submit; use a new one for another",
+            format!("{KEY}: an earlier submit used this key for other jobs"),
+            "use a new key for each submit",
         ));
     }
     let mut renamed: BTreeMap<JobId, JobId> = BTreeMap::new();

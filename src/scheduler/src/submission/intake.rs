@@ -84,7 +84,7 @@ pub(crate) fn read_within(
         return Err(ErrorBody::new(
             ErrorCode::BadBody,
             "the body holds no job",
-            "send at least one",
+            "send at least one job",
         ));
     }
     Ok(items)
@@ -176,7 +176,7 @@ fn not_json(error: &serde_json::Error) -> ErrorBody {
     ErrorBody::new(
         ErrorCode::BadBody,
         format!("the body is not JSON: {error}"),
-        "one job as an object, or an array of them; YAML is taken with Content-Type: application/yaml",
+        "send one job as an object, or an array of jobs; for YAML set Content-Type: application/yaml",
     )
 }
 
@@ -224,8 +224,8 @@ fn check_item(item: Value, limits: &Limits) -> Item {
         };
         return Err(ErrorBody::new(
             ErrorCode::BadBody,
-            format!("a job is an object, this is {kind}"),
-            "see the user's guide",
+            format!("expected a job as an object, got {kind}"),
+            "see the job reference, docs/user-reference.md",
         ));
     };
     check_spec(spec, limits)
@@ -263,7 +263,7 @@ fn too_large(message: String) -> ErrorBody {
     ErrorBody::new(
         ErrorCode::TooLarge,
         message,
-        "send less at once; large files belong into uploads",
+        "send fewer jobs at once; upload large files",
     )
 }
 

@@ -46,8 +46,8 @@ impl Core {
                 );
                 *outcome = Err(Refusal::new(
                     ErrorCode::Quota,
-                    format!("max_run: {alike}; {most} may"),
-                    "look at their results, or submit with a larger max_run or without it",
+                    format!("max_run: {alike}; the limit is {most}"),
+                    "use their results, or submit with a larger max_run or without it",
                 ));
                 there.insert(print, present);
             } else {

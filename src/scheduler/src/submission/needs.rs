@@ -46,8 +46,8 @@ impl Says {
                 .collect(),
             Some(list) => serde_json::from_value(list.clone()).map_err(|_| {
                 bad(
-                    "needs: neither a name nor a list of names".to_owned(),
-                    "write needs: [build, boot], with jobs of the same submit that have these names",
+                    "needs: expected a name or a list of names".to_owned(),
+                    "write needs: [build, boot] with names of jobs of the same submit",
                 )
             })?,
         };
@@ -58,8 +58,8 @@ impl Says {
             Some(other) => {
                 let shown = excerpt(&other.to_string());
                 return Err(bad(
-                    format!("if: {shown} is not known"),
-                    "always, to run whatever became of what it needs; success is what holds without it",
+                    format!("if: unknown value {shown}"),
+                    "use always to run after any result, or success (the default)",
                 ));
             }
         };
@@ -126,18 +126,15 @@ fn parents_of(said: &Says, named: &BTreeMap<&str, Vec<usize>>) -> Result<BTreeSe
         let Some(found) = named.get(need.as_str()) else {
             return Err(bad(
                 format!("needs: no job of this submit is named '{}'", excerpt(need)),
-                "give one of them that name, or wait for jobs of other submits with wait_on",
+                "give a job that name, or use wait_on for jobs of other submits",
             ));
         };
         parents.extend(found);
     }
     if parents.len() > JOBS_MAX {
         return Err(bad(
-            format!(
-                "needs: {} jobs; at most {JOBS_MAX} can be waited for",
-                parents.len()
-            ),
-            "let one job in between wait for a part of them",
+            format!("needs: {} jobs; the limit is {JOBS_MAX}", parents.len()),
+            "add a job in between that waits for a part of them",
         ));
     }
     Ok(parents)
@@ -181,7 +178,7 @@ fn settle(
                 "needs: {} and others wait for each other",
                 said.needs.join(", ")
             ),
-            "break the circle",
+            "remove one of the dependencies",
         )),
         Ok(parents) => {
             let refused = parents
@@ -190,7 +187,7 @@ fn settle(
             refused.then(|| {
                 bad(
                     format!("needs: one of {} was refused", said.needs.join(", ")),
-                    "see its own answer",
+                    "see the answer to that job",
                 )
             })
         }
@@ -300,7 +297,7 @@ mod tests {
             (3, "nobody"),
             (4, "was refused"),
             (6, "each other"),
-            (7, "neither"),
+            (7, "a list of names"),
             (8, "sunday"),
         ] {
             let why = all[at].as_ref().expect_err(&format!("{at}"));

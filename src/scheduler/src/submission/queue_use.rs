@@ -149,8 +149,7 @@ impl Core {
             }
             Meaning::Named(false) if queue != account && !who.may_use_every_queue() => {
                 let message = format!("account '{account}' may not use queue '{queue}'");
-                let hint =
-                    "leave queue out, or ask an admin: fairlead queues set NAME --users LIST";
+                let hint = "omit queue, or ask an admin: fairlead queues set NAME --users LIST";
                 Err(Refusal::new(ErrorCode::Forbidden, message, hint))
             }
             Meaning::Nobodys => Ok(false),
@@ -177,7 +176,7 @@ impl Core {
                 *outcome = Err(Refusal::new(
                     ErrorCode::BadField,
                     format!("queue: {words}"),
-                    "leave queue out, name a queue of: fairlead queues, or submit without strict",
+                    "omit queue, use one of: fairlead queues, or submit without strict",
                 ));
                 continue;
             }

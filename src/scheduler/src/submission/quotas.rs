@@ -214,7 +214,7 @@ fn hours_spent(whose: &Whose, used_ms: u64, limits: Limits) -> Refusal {
     Refusal::new(
         ErrorCode::Quota,
         hours_words(whose, used_ms, limits.hours.hard.unwrap_or(0)),
-        "submit again when some of that is more than a day ago, or ask an admin for a larger limit",
+        "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit",
     )
 }
 
@@ -222,11 +222,11 @@ fn too_many_wait(whose: &Whose, present: u64, most: u64) -> Refusal {
     Refusal::new(
         ErrorCode::Quota,
         format!(
-            "{} has {} waiting; {most} may wait",
+            "{} has {} waiting; its limit is {most}",
             whose.words(),
             counted(present, "job", "jobs")
         ),
-        "submit again when some of them have begun or are cancelled, or ask an admin for a larger limit",
+        "submit again when some of these jobs have started or are cancelled, or ask an admin for a higher limit",
     )
 }
 
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!((said[0], said[1], said[3]), (None, None, None));
         assert_eq!(
             said[2],
-            Some("account 'ann' has 2 jobs waiting; 2 may wait")
+            Some("account 'ann' has 2 jobs waiting; its limit is 2")
         );
         // All of them are in one queue.
         let limits = json!({"limits": limits, "paused": true});
@@ -325,7 +325,7 @@ mod tests {
         core.enforce_quotas(&mut made).await.unwrap();
         assert_eq!(
             refused(&made)[0],
-            Some("queue 'user1' has 2 jobs waiting; 2 may wait")
+            Some("queue 'user1' has 2 jobs waiting; its limit is 2")
         );
     }
 
@@ -350,7 +350,7 @@ mod tests {
             ..LimitsChange::default()
         });
         assert_eq!(none, Ok(Limits::default()));
-        for (soft, hard, word) in [(9, 3, "soft limit, 9"), (1, LIMIT_MAX + 1, "is over")] {
+        for (soft, hard, word) in [(9, 3, "soft limit 9"), (1, LIMIT_MAX + 1, "is over")] {
             let (soft, hard) = (Some(soft), Some(hard));
             let refusal = change(LimitsChange {
                 running: Some(Bounds { soft, hard }),

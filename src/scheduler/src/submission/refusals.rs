@@ -8,7 +8,7 @@ use crate::base::errors::Refusal;
 pub(crate) fn could_never_run(why: &str) -> Refusal {
     Refusal::new(
         ErrorCode::BadField,
-        format!("it could never run: {why}"),
-        "see what hosts offer with GET hosts, or submit without strict to wait for one",
+        format!("no known host can run the job: {why}"),
+        "see the offers of hosts with GET hosts, or submit without strict to wait for one",
     )
 }

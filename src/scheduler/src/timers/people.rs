@@ -83,7 +83,7 @@ impl Core {
         let Some(name) = text_of(&spec, NAME).map(str::to_owned) else {
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                "timer: not said",
+                "timer: missing",
                 "give the timer a name: timer: nightly",
             ));
         };
@@ -107,8 +107,8 @@ impl Core {
         let stored = written.map_err(|error| match error {
             ItemError::Conflict { .. } => Refusal::new(
                 ErrorCode::Conflict,
-                "timer: there is one of this name already",
-                "change it with: fairlead timers update NAME, or give another name",
+                "timer: a timer of this name exists already",
+                "change it with: fairlead timers update NAME, or use another name",
             ),
             other => other.into(),
         })?;
@@ -152,8 +152,10 @@ impl Core {
             };
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                format!("{field}: a run each {shortest_s} s; the least is {least_s} s"),
-                "let one run do more, or ask for a lower timer_period_min_s",
+                format!(
+                    "{field}: a run every {shortest_s} s; the shortest interval is {least_s} s"
+                ),
+                "use a longer interval, or ask the operator for a lower timer_period_min_s",
             ));
         }
         Ok(schedule)
@@ -193,7 +195,7 @@ impl Core {
             Refusal::new(
                 ErrorCode::NotFound,
                 format!("account '{account}' has no timer '{name}'"),
-                "see them with: fairlead timers list",
+                "list them with: fairlead timers list",
             )
         })
     }
@@ -247,8 +249,8 @@ impl Core {
         if parts.job.is_empty() && parts.when.is_empty() {
             return Err(Refusal::new(
                 ErrorCode::BadField,
-                "nothing to change was said",
-                "say every, cron, timezone, overlap or missed, or send a whole job",
+                "no change was given",
+                "set every, cron, timezone, overlap or missed, or send a whole job",
             ));
         }
         let (job, warning) = if parts.job.is_empty() {
@@ -366,7 +368,7 @@ impl Core {
             return Err(Refusal::new(
                 ErrorCode::Forbidden,
                 format!(
-                    "timer '{name}' is of account '{account}', not of '{}'",
+                    "timer '{name}' belongs to account '{account}', not to '{}'",
                     who.name
                 ),
                 "its owner or an admin can do this",
@@ -381,7 +383,7 @@ impl Core {
         }
         Err(Refusal::new(
             ErrorCode::Unavailable,
-            format!("a run of timer '{name}' is due, and cannot be begun now"),
+            format!("a run of timer '{name}' is due and cannot start now"),
             "nothing was changed; try again in a few seconds",
         ))
     }

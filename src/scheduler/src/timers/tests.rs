@@ -378,7 +378,7 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
         ("other", Some("0 5 * * *"))
     );
     for (bad, field) in [
-        (json!({}), "nothing"),
+        (json!({}), "no change"),
         (json!({"cron": "5"}), "cron"),
         (json!({"overlap": "x"}), "overlap"),
         (json!({"suite": "x", "need_memory": "lots"}), "memory"),
@@ -477,16 +477,16 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
     config.limits.timers_max = 2;
     let core = core_over(embedded(&data), config, clock(START_MS));
     for (more, code, says) in [
-        (json!({}), ErrorCode::BadField, "neither every nor cron"),
+        (json!({}), ErrorCode::BadField, "every or cron is missing"),
         (
             json!({"every": "59s"}),
             ErrorCode::BadField,
-            "a run each 59 s; the least is 60 s",
+            "a run every 59 s; the shortest interval is 60 s",
         ),
         (
             json!({"every": "1h", "timer": null}),
             ErrorCode::BadField,
-            "timer: not said",
+            "timer: missing",
         ),
         (
             json!({"every": "1h", "timer": "a/b"}),
@@ -502,7 +502,7 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
         (
             json!({"every": "1h", "wait_on": {"5": null}}),
             ErrorCode::BadField,
-            "no job",
+            "unknown job",
         ),
         (
             json!({"every": "1h", "needs": "x"}),

@@ -56,9 +56,7 @@ async fn timer_of(core: &Core, id: JobId) -> Option<String> {
     let body = core.store.get_bodies(&[id]).await.ok()?.pop()??;
     let text = |field: &str| body.get(field).and_then(serde_json::Value::as_str);
     let (timer, due) = (text("timer")?, text("timer_due")?);
-    Some(format!(
-        "it is the run of timer '{timer}' that was due at {due}"
-    ))
+    Some(format!("it is the run of timer '{timer}' for {due}"))
 }
 
 /// What a job's explanation says of its peers: which of them are missing, and why.
@@ -146,7 +144,7 @@ fn given_up(state: &JobState) -> Option<String> {
         .flatten()
         .min()?;
     Some(format!(
-        "it is given up at {} if no testbox has it by then",
+        "it ends at {} unless a testbox takes it before",
         utc_text(until_ms)
     ))
 }
@@ -208,7 +206,7 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
     let mut reasons: Vec<String> = reasons.map(|reason| words_here(core, reason)).collect();
     reasons.extend(explained.behind.iter().map(|passed| {
         let why = words_here(core, passed);
-        format!("it goes behind others of its class: {why}")
+        format!("others of its class go first: {why}")
     }));
     if !state.reason.is_empty() {
         reasons.push(state.reason.clone());
@@ -235,12 +233,12 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
             standing.background_per_mille % 10,
         );
         reasons.push(format!(
-            "{whole}.{rest} % of dispatches are kept for queue '{}', whatever waits in higher classes",
+            "queue '{}' gets {whole}.{rest} % of dispatches while higher classes also wait",
             standing.queue
         ));
     }
     if let Some(host) = &explained.reserved_host {
-        reasons.push(format!("host {host} is kept for it"));
+        reasons.push(format!("host {host} is reserved for it"));
     }
     let hosts = explained.hosts.iter().map(|verdict| {
         let hostname = verdict.host.clone();
@@ -274,7 +272,9 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
 
 fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String {
     match &explained.state {
-        EngineState::InFlight { host, .. } => return format!("it is being handed to host {host}"),
+        EngineState::InFlight { host, .. } => {
+            return format!("it is being assigned to host {host}");
+        }
         EngineState::Running { host, .. } => return format!("host {host} has it"),
         EngineState::NotCached | EngineState::Waiting => {}
     }
@@ -285,11 +285,11 @@ fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String 
         return match explained.hosts_known {
             0 => "it waits: no host has asked for work yet".to_owned(),
             1 => format!(
-                "it waits: the only known host could never run it (it wants {})",
+                "it waits: the only known host cannot run it (it needs {})",
                 state.host_keys.join(" or ")
             ),
             known => format!(
-                "it waits: none of the {known} known hosts could ever run it (it wants {})",
+                "it waits: none of the {known} known hosts can run it (it needs {})",
                 state.host_keys.join(" or ")
             ),
         };
@@ -297,17 +297,17 @@ fn summary(core: &Core, state: &JobState, explained: &JobExplanation) -> String 
     if explained.hosts_ready > 0 {
         let asks = counted(
             explained.hosts_ready,
-            "host asks and lacks",
-            "hosts ask and lack",
+            "host asks for work and fits",
+            "hosts ask for work and fit",
         );
-        return format!("it is next in turn: {asks} nothing");
+        return format!("it is next: {asks}");
     }
     let able = counted(
         explained.hosts_able,
-        "could run it, and does not ask",
-        "could run it, none of them asks",
+        "host can run it, but does not ask for work",
+        "hosts can run it, but none asks for work",
     );
-    format!("it waits for a free host: {able} with room for it now")
+    format!("it waits for a free host: {able} with enough room now")
 }
 
 fn ahead(explained: &JobExplanation) -> Vec<String> {
@@ -324,34 +324,31 @@ fn ahead(explained: &JobExplanation) -> Vec<String> {
     if ahead.queues > 0 {
         lines.push(counted(
             ahead.queues,
-            "queue of the same priority is next before it",
-            "queues of the same priority are next before it",
+            "queue of the same priority goes first",
+            "queues of the same priority go first",
         ));
     }
     if ahead.accounts > 0 {
         lines.push(counted(
             ahead.accounts,
-            "account of its queue is next before it",
-            "accounts of its queue are next before it",
+            "account of its queue goes first",
+            "accounts of its queue go first",
         ));
     }
     if ahead.labels > 0 {
-        lines.push(format!(
-            "{} labels of its queue are next before it",
-            ahead.labels
-        ));
+        lines.push(format!("{} labels of its queue go first", ahead.labels));
     }
     if ahead.in_account.counted > 0 {
         let jobs = count(
             ahead.in_account,
-            "job of its own account comes",
-            "jobs of its own account come",
+            "job of its own account goes",
+            "jobs of its own account go",
         );
         lines.push(format!("{jobs} first"));
     }
     if ahead.overtaken_by > 0 {
         lines.push(format!(
-            "{} jobs like it that were submitted later went first: each replica begins with jobs of its own, and lets at most {OVERTAKES_MAX} go before one",
+            "{} similar jobs that were submitted later went first: each replica prefers its own jobs, and lets at most {OVERTAKES_MAX} pass an earlier one",
             ahead.overtaken_by
         ));
     }
@@ -370,7 +367,7 @@ fn seen(last_seen: Millis) -> String {
     if last_seen.0 == 0 {
         "not asked since this replica started".to_owned()
     } else {
-        format!("asked last at {}", utc_text(last_seen.0))
+        format!("last asked at {}", utc_text(last_seen.0))
     }
 }
 
@@ -394,37 +391,35 @@ fn words_here(core: &Core, reason: &Reason) -> String {
 fn words(reason: &Reason) -> String {
     match reason {
         Reason::FailedThere => {
-            "an earlier attempt failed there, and it asks for another host (retry_elsewhere)"
+            "an earlier attempt failed there, and the job avoids such hosts (retry_elsewhere)"
                 .to_owned()
         }
-        Reason::KeptFor { accounts } => format!("it is kept for jobs of {}", accounts.join(", ")),
+        Reason::KeptFor { accounts } => {
+            format!("it is reserved for jobs of {}", accounts.join(", "))
+        }
         Reason::MissingKey { wants } => format!("it does not offer {}", wants.join(" or ")),
-        Reason::Arch { needs, has } => format!("arch {needs} is wanted, the host has {has}"),
+        Reason::Arch { needs, has } => format!("the job needs arch {needs}; the host has {has}"),
         Reason::Memory {
             needs_mb,
             free_mb,
             total_mb,
         } if needs_mb > total_mb => {
-            format!(
-                "{needs_mb} MB are wanted, the host has {total_mb} MB in all ({free_mb} MB free)"
-            )
+            format!("the job needs {needs_mb} MB; the host has {total_mb} MB ({free_mb} MB free)")
         }
         Reason::Memory {
             needs_mb, free_mb, ..
-        } => format!("{needs_mb} MB are wanted, {free_mb} MB are free"),
+        } => format!("the job needs {needs_mb} MB; {free_mb} MB are free"),
         Reason::Tags { missing } => format!("it lacks tags: {}", missing.join(", ")),
         Reason::Devices { missing } => format!("it lacks devices: {}", missing.join(", ")),
-        Reason::BusyHw => {
-            "a whole-machine job and other jobs never share a host, and it has jobs".to_owned()
-        }
+        Reason::BusyHw => "a whole-machine job shares no host, and this host has jobs".to_owned(),
         Reason::NotAsking { last_seen } => {
             format!("it does not ask for work now: {}", seen(*last_seen))
         }
-        Reason::ReservedFor(job) => format!("it is kept for job {}", JobId::new(job.0)),
+        Reason::ReservedFor(job) => format!("it is reserved for job {}", JobId::new(job.0)),
         Reason::RunningLimit { of, held, limit } => Core::words_of_running(of, *held, *limit),
         Reason::Spent { of } => match of {
-            Limited::Account(name) => format!("account '{name}' has had all that it may have"),
-            Limited::Queue(name) => format!("queue '{name}' has had all that it may have"),
+            Limited::Account(name) => format!("account '{name}' has used up its testbox hours"),
+            Limited::Queue(name) => format!("queue '{name}' has used up its testbox hours"),
         },
         Reason::QueuePaused => "its queue is paused".to_owned(),
         Reason::WaitingForAffinity { until } => {
@@ -435,7 +430,7 @@ fn words(reason: &Reason) -> String {
         }
         Reason::WaitingForStore { until } => {
             format!(
-                "the store could not say who has it: tried again at {}",
+                "the store did not tell who has it; the next try is at {}",
                 utc_text(until.0)
             )
         }
@@ -465,15 +460,15 @@ fn idle_lines(explained: &HostExplanation) -> Vec<String> {
         ));
     }
     if let Some(job) = explained.reserved_for {
-        lines.push(format!("it is kept for job {}", JobId::new(job.0)));
+        lines.push(format!("it is reserved for job {}", JobId::new(job.0)));
     }
     if explained.shapes.is_empty() {
-        lines.push("no waiting job wants it".to_owned());
+        lines.push("no waiting job can use it".to_owned());
     }
     for shape in &explained.shapes {
         let why: Vec<String> = shape.reasons.iter().map(words).collect();
         let why = if why.is_empty() {
-            "others come first".to_owned()
+            "other jobs go first".to_owned()
         } else {
             why.join("; ")
         };
@@ -484,7 +479,7 @@ fn idle_lines(explained: &HostExplanation) -> Vec<String> {
         ));
     }
     if explained.shapes_more {
-        lines.push("and more kinds of jobs that do not fit".to_owned());
+        lines.push("more kinds of jobs do not fit".to_owned());
     }
     lines
 }

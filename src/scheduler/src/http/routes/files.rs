@@ -41,7 +41,7 @@ fn may_read(core: &Core, who: &crate::known::accounts::Who, account: &str) -> Re
     if !core.people.accounts.tokens_needed() || who.may_act_for(account) {
         return Ok(());
     }
-    let message = format!("this belongs to account '{account}', not to '{}'", who.name);
+    let message = format!("it belongs to account '{account}', not to '{}'", who.name);
     Err(Refusal::new(
         ErrorCode::Forbidden,
         message,
@@ -93,7 +93,7 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
     let Some(id) = request.query.get("job_id") else {
         return Err(Refusal::new(
             ErrorCode::BadQuery,
-            "job_id: not said",
+            "job_id: missing",
             "job_id and job_token of the grant",
         ));
     };

@@ -163,7 +163,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         Refusal::new(
             ErrorCode::BadQuery,
             error.to_string(),
-            "several with commas between",
+            "separate several values by commas",
         )
     };
     let after = after_of(query)?;
@@ -399,13 +399,13 @@ async fn waiting_jobs(
         ids.extend(page.jobs.iter().map(|job| job.state.job_id.to_string()));
         if ids.len() > CANCEL_MAX {
             let message = format!(
-                "{} jobs are meant; {CANCEL_MAX} can be cancelled at once",
+                "the filter matches {} jobs; the limit is {CANCEL_MAX}",
                 page.total
             );
             return Err(Refusal::new(
                 ErrorCode::BadField,
                 message,
-                "narrow the filter, by submit_id for example",
+                "narrow the filter, for example by submit_id",
             ));
         }
         if !page.more {

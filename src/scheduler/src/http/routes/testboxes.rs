@@ -96,14 +96,14 @@ pub(super) async fn old_report(
         "lkp-jobfile-append-var" | "report-job-step" | "set-job-stage" => {
             let Some(id) = request.query.get("job_id").map(str::to_owned) else {
                 let hint = "job_id=ID in the query";
-                return Err(Refusal::new(ErrorCode::BadQuery, "job_id: not said", hint));
+                return Err(Refusal::new(ErrorCode::BadQuery, "job_id: missing", hint));
             };
             update(core, request, &id).await
         }
         "lkp-post-run" | "lkp-wtmp" => Ok(text(200, "Success")),
         _ => {
             let shown = excerpt(name);
-            let message = format!("there is no report '{shown}'");
+            let message = format!("unknown report '{shown}'");
             Err(Refusal::new(
                 ErrorCode::NotFound,
                 message,

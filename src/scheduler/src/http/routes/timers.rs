@@ -50,7 +50,7 @@ async fn read_job(core: &Core, request: &mut Request) -> Result<(Spec, Charge), 
         Err(items) => Err(Refusal::new(
             ErrorCode::BadBody,
             format!("the body holds {} jobs; a timer runs one", items.len()),
-            "make a timer for each of them, with a name of its own",
+            "create a timer for each job, with its own name",
         )),
     }
 }

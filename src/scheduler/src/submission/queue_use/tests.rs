@@ -322,7 +322,7 @@ async fn the_limits_of_a_queue_count_its_labels() {
     let refused = made[0].as_ref().map(|_| ()).unwrap_err();
     assert_eq!(
         refused.body.message,
-        "queue 'user1' has 3 jobs waiting; 3 may wait"
+        "queue 'user1' has 3 jobs waiting; its limit is 3"
     );
     core.note_waiting(&core.store.counts().await.unwrap());
     core.sum_up_hours().await.unwrap();

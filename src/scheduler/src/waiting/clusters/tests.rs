@@ -505,7 +505,7 @@ async fn that_there_are_fewer_machines_than_nodes_is_said() {
         let items = submitted(&lab.core, &pair, "").await.into_iter();
         items.map(|item| item.hint).collect::<Vec<_>>()
     };
-    let few = "2 nodes of its cluster want a whole machine each; 1 of the known hosts could be one";
+    let few = "2 nodes of the cluster need a whole machine each; 1 of the known hosts could be one";
     assert_eq!(hints().await, [few, few]);
     host(2);
     assert_eq!(hints().await, ["", ""]);
