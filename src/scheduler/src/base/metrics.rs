@@ -173,11 +173,7 @@ impl Metrics {
                 &self.turns_lost,
             ),
             ("hints_sent", "Messages to other replicas", &self.hints_sent),
-            (
-                "hints_lost",
-                "Messages to other replicas that failed",
-                &self.hints_lost,
-            ),
+            ("hints_lost", "Failed messages", &self.hints_lost),
         ];
         for (name, help, counter) in counters {
             to.register(name, help, counter.clone());
