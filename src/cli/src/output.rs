@@ -1,11 +1,9 @@
 //! The one place that writes to stdout and stderr. A reader that went away (`| head`) is no error: what
 //! comes after is dropped, and commands that would go on for ever look at [`Output::closed`].
 
-use std::{
-    io::{self, IsTerminal, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::io::{self, IsTerminal, Write};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 use crate::{
@@ -44,7 +42,7 @@ impl Output {
     }
 
     fn lock(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 
     /// Whether results go to a person's terminal.
@@ -148,7 +146,7 @@ pub(crate) mod tests {
             if let Some(kind) = self.error {
                 return Err(kind.into());
             }
-            self.bytes.lock().unwrap().extend_from_slice(bytes);
+            self.bytes.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -167,11 +165,11 @@ pub(crate) mod tests {
         };
         on_terminal.line("a\u{1b}[2J\u{202e}b\nc");
         on_terminal.json(&"x\u{202e}\u{9b}y").unwrap();
-        let written = String::from_utf8(kept.bytes.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(kept.bytes.lock().clone()).unwrap();
         assert_eq!(written, "a [2J b\nc\n\"x\\u202e\\u009by\"\n");
         let piped = Kept::default();
         output(piped.clone()).line("a\u{1b}[2J");
-        assert_eq!(*piped.bytes.lock().unwrap(), b"a\x1b[2J\n");
+        assert_eq!(*piped.bytes.lock(), b"a\x1b[2J\n");
     }
 
     fn output(out: Kept) -> Output {
@@ -192,7 +190,7 @@ pub(crate) mod tests {
     fn lines_are_written_whole() {
         let kept = Kept::default();
         output(kept.clone()).line("a\nb");
-        assert_eq!(*kept.bytes.lock().unwrap(), b"a\nb\n");
+        assert_eq!(*kept.bytes.lock(), b"a\nb\n");
     }
 
     #[test]

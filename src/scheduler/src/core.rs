@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -12,6 +12,7 @@ use fairlead_api::ErrorCode;
 use fairlead_dispatch::OfferKey;
 use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -195,7 +196,7 @@ impl Core {
 
     /// From now on ids are made by `ids`.
     pub(crate) fn number_ids(&self, ids: IdMaker) {
-        *self.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
+        *self.ids.lock() = ids;
     }
 
     /// A new job's id. While nobody has looked whether this replica still has its number, ids bear the last second in
@@ -204,10 +205,7 @@ impl Core {
         let wall_s = self.clock.wall_s();
         let number = self.others.replicas.numbered();
         let now_s = number.map_or(wall_s, |number| wall_s.min(number.until_s()));
-        self.ids
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .next(now_s)
+        self.ids.lock().next(now_s)
     }
 
     /// A new offer's key.

@@ -1,9 +1,8 @@
 //! How a store is, from the outcomes of the calls that were made of it.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::clock;
 
@@ -169,7 +168,7 @@ impl Watch {
     }
 
     fn change(&self, change: impl FnOnce(&mut Sides)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.lock());
     }
 }
 

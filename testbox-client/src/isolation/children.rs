@@ -1,12 +1,9 @@
 //! The agent's children: those that it started itself, and orphans of jobs, which become its children too where it
 //! is a subreaper. Orphans are reaped here; the others by whoever started them.
 
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, fs, io};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, WaitOptions, child_subreaper, getpid, waitpid};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 static OWN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn own() -> MutexGuard<'static, BTreeSet<u32>> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+    OWN.lock()
 }
 
 /// A child that was started here; dropped when it was waited for.

@@ -10,9 +10,9 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     str::FromStr,
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{children, launcher};
@@ -145,7 +145,7 @@ impl Users {
     pub(crate) fn take(&self) -> io::Result<JobUser> {
         for _ in 0..self.range.len() {
             let uid = {
-                let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut next = self.next.lock();
                 let uid = self.range.first + *next % self.range.len();
                 *next = next.wrapping_add(1) % self.range.len();
                 uid

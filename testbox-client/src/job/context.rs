@@ -1,8 +1,9 @@
 //! What all jobs of an agent share: its configuration, its session, its ways out.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU32};
+use std::sync::{Arc, atomic::AtomicU32};
 
 use fairlead_api::Client;
+use parking_lot::Mutex;
 
 use crate::{AgentConfig, event::Events, isolation::users::Users};
 
@@ -51,13 +52,12 @@ impl Context {
 
     /// The agent's session.
     pub(crate) fn session(&self) -> String {
-        let session = self.session.lock();
-        session.unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.lock().clone()
     }
 
     /// Begins another session.
     pub(crate) fn begin_session(&self) {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.session.lock();
         *session = new_session();
     }
 }

@@ -1,7 +1,8 @@
 //! A web site of one page, on a loopback port of its own. It notes which paths it was asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -44,7 +45,7 @@ impl Site {
 
     /// Whether it was asked for this path.
     pub fn was_asked(&self, path: &str) -> bool {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.asked.lock();
         asked.iter().any(|known| known == path)
     }
 }
@@ -72,8 +73,5 @@ async fn answer(mut stream: TcpStream, page: String, asked: Arc<Mutex<Vec<String
         body.len()
     );
     let _ = stream.write_all(answer.as_bytes()).await;
-    asked
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(path);
+    asked.lock().push(path);
 }

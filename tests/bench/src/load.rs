@@ -1,16 +1,14 @@
 //! The load: clients that submit and agents that ask, as cheap as they can be, over HTTP.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use anyhow::{Context, anyhow};
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeldJob, SubmitItem};
 use futures_util::future::try_join_all;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{figure::Series, raw::rate};
@@ -178,7 +176,7 @@ impl Site {
         let left = Mutex::new(count);
         // Each takes its part before it asks: nobody waits for jobs that another one gets.
         let take = |back: usize| {
-            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut left = left.lock();
             *left += back;
             let part = each.min(*left);
             *left -= part;

@@ -3,13 +3,11 @@
 //! The faults come from a plan given as data, so that a failing test can be repeated: there is no chance
 //! in here. Each call of the kind that a fault names uses it up; a call without a fault passes through.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
+use parking_lot::Mutex;
 
 use fairlead_store::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
@@ -96,16 +94,16 @@ impl FaultStore {
 
     /// Adds to the plan.
     pub fn then(&self, step: Step) {
-        locked(&self.plan).push_back(step);
+        self.plan.lock().push_back(step);
     }
 
     /// What of the plan did not happen yet.
     pub fn left(&self) -> Vec<Step> {
-        locked(&self.plan).iter().copied().collect()
+        self.plan.lock().iter().copied().collect()
     }
 
     fn next(&self, kinds: &[On]) -> Option<Fault> {
-        let mut plan = locked(&self.plan);
+        let mut plan = self.plan.lock();
         let number = plan
             .iter()
             .position(|step| step.on == On::Any || kinds.contains(&step.on))?;
@@ -166,10 +164,6 @@ impl FaultStore {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn failed(fault: Fault) -> StoreError {
     if fault == Fault::Refused {
         return StoreError::Refused {
@@ -228,7 +222,7 @@ impl JobStore for FaultStore {
     async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.count(of).await?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         if !is_stale || last.counts.is_none() {
             last.counts = Some(fresh.clone());
         }
@@ -238,7 +232,7 @@ impl JobStore for FaultStore {
     async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.pull(requests).await?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         let each = requests.iter().zip(fresh);
         Ok(each
             .map(|(request, page)| answer(&mut last.pulls, request, page, is_stale))
@@ -248,7 +242,7 @@ impl JobStore for FaultStore {
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.find(requests).await?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         let each = requests.iter().zip(fresh);
         Ok(each
             .map(|(request, page)| answer(&mut last.finds, request, page, is_stale))
@@ -291,7 +285,7 @@ impl JobStore for FaultStore {
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.search(search).await?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         Ok(answer(&mut last.searches, search, fresh, is_stale))
     }
 
@@ -326,7 +320,7 @@ impl JobStore for FaultStore {
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
         let is_stale = self.search_is_stale()?;
         let fresh = self.inner.list_docs(kind).await?;
-        let mut last = locked(&self.last);
+        let mut last = self.last.lock();
         Ok(answer(&mut last.lists, &kind, fresh, is_stale))
     }
 

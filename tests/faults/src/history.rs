@@ -5,11 +5,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use fairlead_cluster::clock;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Microseconds from the start of the run.
 pub(super) type Micros = u64;
@@ -101,7 +101,7 @@ impl History {
     }
 
     pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 
     /// A job begins to run, or goes on. Returns what [`History::stopped`] takes.

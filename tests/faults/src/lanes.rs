@@ -7,10 +7,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -344,8 +345,8 @@ impl Nodes {
         }
     }
 
-    fn lost(&self) -> std::sync::MutexGuard<'_, BTreeSet<u16>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lost(&self) -> MutexGuard<'_, BTreeSet<u16>> {
+        self.lost.lock()
     }
 
     fn take(&self, number: u16) -> Lost<'_> {

@@ -1,11 +1,8 @@
 //! What the replicas count, added up over their restarts.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use fairlead_cluster::{clock::pause, http};
@@ -47,7 +44,7 @@ impl Meters {
 
     /// A counter that went back began anew: all of it is new.
     fn add(&self, last: &Totals, now: &Totals) {
-        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.0.lock();
         for (series, value) in now {
             let before = last.get(series).filter(|before| *before <= value);
             *totals.entry(series.clone()).or_default() += value - before.unwrap_or(&0);
@@ -56,10 +53,7 @@ impl Meters {
 
     /// The totals so far.
     pub(super) fn totals(&self) -> Totals {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().clone()
     }
 }
 

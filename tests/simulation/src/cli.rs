@@ -3,14 +3,12 @@
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
     process::ExitCode,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use clap::Args;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Counts, Options, Outcome, simulate};
@@ -116,7 +114,7 @@ impl SimulateArgs {
                 scope.spawn(|| self.work(&seeds, &tally));
             }
         });
-        let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tally = tally.into_inner();
         print_tally(&tally);
         if tally.failed == 0 {
             ExitCode::SUCCESS
@@ -139,7 +137,7 @@ impl SimulateArgs {
                     return;
                 }
             };
-            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tally = tally.lock();
             tally.add(&outcome);
             if outcome.violation.is_some() {
                 seeds.failures_left.fetch_sub(1, Ordering::Relaxed);

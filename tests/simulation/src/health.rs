@@ -1,11 +1,9 @@
 //! How a replica finds its store, from the outcomes of its calls: as the real stores tell it.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use fairlead_store::{Condition, StoreHealth};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Both sides of a store, as one replica knows them.
 #[derive(Debug, Default)]
@@ -50,7 +48,7 @@ impl Side {
 
 impl Health {
     fn sides(&self) -> MutexGuard<'_, Sides> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn read(&self, well: bool, now_ms: u64) {

@@ -3,13 +3,10 @@
 //! A process that is dead or paused does nothing that others could see: its sleeps do not end, and its
 //! messages, calls and their answers wait at its gate. A dead one waits there for ever.
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use fairlead_scheduler::{Clock, Config, Limits, Parts, Pause, Replica};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -83,7 +80,7 @@ impl Slot {
     }
 
     fn life(&self) -> MutexGuard<'_, (u32, Option<Life>)> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+        self.life.lock()
     }
 
     /// Where other replicas reach it.

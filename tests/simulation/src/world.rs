@@ -1,11 +1,8 @@
 //! What all parts of a simulation share: time, chance, the history, what is broken, and the verdict.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, fmt};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -68,10 +65,6 @@ pub(super) struct World {
     violation: Mutex<Option<Violation>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl World {
     pub(super) fn new(scenario: Scenario, trace: bool) -> Self {
         let slots = (0..scenario.replicas()).map(Slot::new).collect();
@@ -118,7 +111,7 @@ impl World {
     }
 
     pub(super) fn chance(&self) -> MutexGuard<'_, Chance> {
-        locked(&self.chance)
+        self.chance.lock()
     }
 
     /// `true` so many times of a thousand. Asks for no number where there is no such fault.
@@ -127,19 +120,19 @@ impl World {
     }
 
     pub(super) fn faults(&self) -> Faults {
-        *locked(&self.faults)
+        *self.faults.lock()
     }
 
     pub(super) fn truth(&self) -> MutexGuard<'_, Truth> {
-        locked(&self.truth)
+        self.truth.lock()
     }
 
     pub(super) fn check(&self) -> MutexGuard<'_, Check> {
-        locked(&self.check)
+        self.check.lock()
     }
 
     pub(super) fn log(&self) -> MutexGuard<'_, Log> {
-        locked(&self.log)
+        self.log.lock()
     }
 
     /// Writes a line of the history.
@@ -148,15 +141,15 @@ impl World {
     }
 
     pub(super) fn is_broken(&self, what: Broken) -> bool {
-        locked(&self.broken).contains_key(&what)
+        self.broken.lock().contains_key(&what)
     }
 
     pub(super) fn breaks(&self, what: Broken) {
-        *locked(&self.broken).entry(what).or_default() += 1;
+        *self.broken.lock().entry(what).or_default() += 1;
     }
 
     pub(super) fn mends(&self, what: Broken) {
-        let mut broken = locked(&self.broken);
+        let mut broken = self.broken.lock();
         let left = broken.get(&what).map_or(0, |times| times.saturating_sub(1));
         if left == 0 {
             broken.remove(&what);
@@ -167,19 +160,21 @@ impl World {
 
     /// From now on nothing goes wrong any more.
     pub(super) fn calm_down(&self) {
-        *locked(&self.faults) = Faults::default();
+        *self.faults.lock() = Faults::default();
         self.calm.cancel();
     }
 
     /// A promise was not kept: the first one ends the simulation.
     pub(super) fn violated(&self, invariant: &'static str, what: String) {
         self.note(format_args!("VIOLATION {invariant}: {what}"));
-        locked(&self.violation).get_or_insert(Violation { invariant, what });
+        self.violation
+            .lock()
+            .get_or_insert(Violation { invariant, what });
         self.over.cancel();
     }
 
     pub(super) fn violation(&self) -> Option<Violation> {
-        locked(&self.violation).clone()
+        self.violation.lock().clone()
     }
 
     /// Looks at what just happened, and ends the simulation if it must not happen.

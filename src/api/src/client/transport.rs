@@ -5,12 +5,13 @@
 
 use std::{
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::RwLock;
 use reqwest::header;
 use tokio::time::Instant;
 
@@ -100,8 +101,7 @@ impl Client {
     /// Errors: [`ClientError::BadUrl`] when the token holds characters that a header cannot carry.
     pub fn set_token(&self, token: Option<&str>) -> Result<(), ClientError> {
         let new = authorization(token)?;
-        let present = self.inner.authorization.write();
-        *present.unwrap_or_else(PoisonError::into_inner) = new;
+        *self.inner.authorization.write() = new;
         Ok(())
     }
 
@@ -216,10 +216,7 @@ impl Client {
                 request = request.query(&[("job_token", token)]);
             }
         }
-        let authorization = self.inner.authorization.read();
-        let authorization = authorization
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let authorization = self.inner.authorization.read().clone();
         if let Some(authorization) = authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }

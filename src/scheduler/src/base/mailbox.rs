@@ -7,13 +7,11 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use fairlead_dispatch::{EVENT_JOBS_MAX, Engine, Event, JobFacts, Millis};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 /// A question to the engine, answered between two events.
@@ -66,7 +64,7 @@ impl Mailbox {
     }
 
     fn push(&self, messages: impl IntoIterator<Item = Message>) {
-        let mut all = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.messages.lock();
         let before = all.len();
         all.extend(messages);
         let more = all.len().saturating_sub(before);
@@ -87,7 +85,7 @@ impl Mailbox {
 
     /// Everything that has arrived, in order.
     pub(crate) fn take(&self) -> VecDeque<Message> {
-        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.messages.lock())
     }
 
     /// Waits until something arrives (or did, since the last `take`).

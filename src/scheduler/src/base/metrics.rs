@@ -3,8 +3,7 @@
 //! Counters belong to one replica, not to the process, so that several can be in one. What is a state and
 //! not a count (jobs held, peers) is read when somebody asks.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
@@ -245,7 +244,7 @@ mod tests {
         metrics.attempt_ended(Some(Cause::Infra));
         metrics.submitted.inc_by(5);
         let mut text = String::new();
-        encode(&mut text, &metrics.registry.lock().unwrap()).unwrap();
+        encode(&mut text, &metrics.registry.lock()).unwrap();
         for line in [
             "fairlead_claims_total{outcome=\"conflict\"} 2",
             "fairlead_jobs_returned_total{why=\"lost\"} 1",

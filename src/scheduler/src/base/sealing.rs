@@ -3,12 +3,13 @@
 //! Both come from the keys that all replicas of a lab share (`keyring`). A job token is a keyed hash of job, attempt
 //! and claim token, so any replica can check it and repeat it. Tokens are compared in constant time.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use blake3::Hash;
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce, aead::Aead};
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{JobStore, StoreError};
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::{
@@ -64,12 +65,12 @@ impl Sealer {
             }
             ring => ring?,
         };
-        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+        *self.ring.write() = Arc::new(ring);
         Ok(())
     }
 
     fn ring(&self) -> Arc<Ring> {
-        Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.ring.read())
     }
 
     /// Replaces `secrets` by its sealed form.

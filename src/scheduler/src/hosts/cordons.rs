@@ -4,7 +4,7 @@
 //! replica reads these documents every other second. A request of a closed host waits like any other and is
 //! answered empty; what the host has goes on. A suspect host gets health checks alone (`health_checks`).
 
-use std::{sync::PoisonError, time::Duration};
+use std::time::Duration;
 
 use fairlead_api::ErrorCode;
 use fairlead_dispatch::Millis;
@@ -124,10 +124,7 @@ impl Core {
 
     /// Closes the hosts that have become suspect.
     pub(crate) async fn put_suspects_aside(&self) {
-        let found = {
-            let suspects = self.lab.cordons.suspects.lock();
-            std::mem::take(&mut *suspects.unwrap_or_else(PoisonError::into_inner))
-        };
+        let found = { std::mem::take(&mut *self.lab.cordons.suspects.lock()) };
         for (host, reason) in found {
             self.put_aside(&host, &reason).await;
         }

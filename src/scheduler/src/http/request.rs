@@ -1,14 +1,11 @@
 //! A request, taken apart once.
 
-use std::{
-    pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes};
 use fairlead_api::{ErrorCode, JOB_TOKEN_HEADER};
 use futures_util::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
@@ -62,7 +59,7 @@ pub(super) struct Unread(Arc<Mutex<Option<BodyStream>>>);
 
 impl Unread {
     fn take(&self) -> Option<BodyStream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 
     /// Reads a small body that no handler wanted. HTTP/1 breaks a connection with a body that was not read, and its

@@ -1,14 +1,11 @@
 //! Bodies that are sent piece by piece: files, and logs that grow.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use fairlead_job::JobId;
 use futures_util::{Stream, stream};
+use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt, sync::broadcast};
 use warp::{Reply, http::HeaderValue, reply::Response};
 
@@ -119,11 +116,5 @@ fn shareable<T: 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
 ) -> impl Stream<Item = T> + Send + Sync + 'static {
     let mut stream = Mutex::new(Box::pin(stream));
-    stream::poll_fn(move |context| {
-        stream
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_mut()
-            .poll_next(context)
-    })
+    stream::poll_fn(move |context| stream.get_mut().as_mut().poll_next(context))
 }

@@ -1,7 +1,5 @@
 //! Counts attempts in a row that failed by the fault of their host.
 
-use std::sync::PoisonError;
-
 use fairlead_job::{Cause, Health};
 
 use crate::{core::Core, known::cordons::ACCOUNTS_MIN, lifecycle::changed::Changed};
@@ -40,8 +38,7 @@ impl Core {
         if is_suspect {
             let reason =
                 format!("{failures} attempts in a row failed there, the last one with {health}");
-            let suspects = self.lab.cordons.suspects.lock();
-            let mut suspects = suspects.unwrap_or_else(PoisonError::into_inner);
+            let mut suspects = self.lab.cordons.suspects.lock();
             suspects.insert(host.to_owned(), reason);
         }
     }

@@ -1,13 +1,11 @@
 //! Accounts and their tokens, as last read.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Mutex, PoisonError, RwLock},
-};
+use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
 use fairlead_api::{AccountView, ErrorCode, Limits};
 use fairlead_store::{DocKind, JobStore, StoreError, Version};
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 
 use crate::{
@@ -215,7 +213,7 @@ impl Accounts {
 
     /// The limits of one.
     pub(crate) fn limits_of(&self, account: &str) -> Limits {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known
             .get(account)
             .map(|known| known.limits)
@@ -224,7 +222,7 @@ impl Accounts {
 
     /// The limits of those that have any.
     pub(crate) fn limits(&self) -> BTreeMap<String, Limits> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let limits = known.iter().map(|(name, known)| (name, known.limits));
         let limits = limits.filter(|(_, limits)| !limits.is_none());
         limits
@@ -239,12 +237,12 @@ impl Accounts {
     }
 
     fn update<R>(&self, work: impl FnOnce(&mut DocCache<Known>) -> R) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         work(&mut known);
         let by_hash = known
             .iter()
             .filter_map(|(_, known)| Some((known.hash?, known.who.clone())));
-        *self.by_hash.write().unwrap_or_else(PoisonError::into_inner) = by_hash.collect();
+        *self.by_hash.write() = by_hash.collect();
     }
 
     /// Who sent this.
@@ -271,7 +269,7 @@ impl Accounts {
             .filter(|(known, _)| *known == hash)
             .map(|(_, who)| who.clone());
         let stored = || {
-            let by_hash = self.by_hash.read().unwrap_or_else(PoisonError::into_inner);
+            let by_hash = self.by_hash.read();
             by_hash.get(&hash).cloned()
         };
         let Some(who) = built_in.or_else(stored) else {
@@ -312,7 +310,7 @@ impl Accounts {
         let built_in = self.built_in.as_ref().map(|(_, who)| who);
         let built_in = built_in.filter(|who| who.name == name).cloned();
         let known = || {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.lock();
             known.get(name).map(|known| known.who.clone())
         };
         built_in.or_else(known)
@@ -323,7 +321,7 @@ impl Accounts {
         if !self.tokens_needed() {
             return;
         }
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         for (account, Known { who, .. }) in known.iter() {
             if who.role == Role::Testbox && who.hosts.is_unsaid() {
                 tracing::warn!(

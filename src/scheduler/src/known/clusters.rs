@@ -1,13 +1,11 @@
 //! Clusters to look at now.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::lifecycle::cluster::View;
@@ -28,14 +26,14 @@ impl Clusters {
             return;
         }
         if let Some((head, jobs)) = of(state) {
-            let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut due = self.due.lock();
             due.insert(head, jobs);
             self.is_due.notify_one();
         }
     }
 
     pub(crate) fn take(&self) -> BTreeMap<JobId, Vec<JobId>> {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = self.due.lock();
         std::mem::take(&mut due)
     }
 }
@@ -60,7 +58,7 @@ impl PartialClusters {
 
     /// Since when this round was seen so; no round: it is not.
     fn since(&self, head: JobId, half: Option<u32>, now: Millis) -> Option<Millis> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let Some(round) = half else {
             all.remove(&head);
             return None;
@@ -74,7 +72,7 @@ impl PartialClusters {
 
     /// Forgets all clusters but these: no testbox has a job of the others.
     pub(crate) fn keep(&self, held: &BTreeMap<JobId, Vec<JobId>>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.retain(|head, _| held.contains_key(head));
     }
 }

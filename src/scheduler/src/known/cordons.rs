@@ -1,13 +1,11 @@
 //! Hosts that get no new job: cordoned by an admin, or suspect.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use dashmap::DashMap;
 use fairlead_api::ClosedView;
 use fairlead_job::JobId;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
@@ -157,7 +155,7 @@ impl Cordons {
     }
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Cordon>) -> R) -> R {
-        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.known.lock())
     }
 
     pub(crate) fn changed(&self) {

@@ -1,14 +1,12 @@
 //! Jobs that wait for others, by what they wait for: which of them to look at when a job has changed. The store has
 //! the truth; this finds it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
 use fairlead_store::JobState;
+use parking_lot::Mutex;
 
 use crate::lifecycle::wait_on::conditions_of;
 
@@ -36,7 +34,7 @@ pub(crate) struct Dependants(Mutex<Known>);
 
 impl Dependants {
     fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Remembers a job that waits, if it does.

@@ -1,12 +1,10 @@
 //! Which shapes of jobs a host can run: answers that are remembered for a minute.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use fairlead_dispatch::Millis;
 use fairlead_store::JobState;
+use parking_lot::Mutex;
 
 /// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
 pub(crate) const REMEMBER_MS: u64 = 60_000;
@@ -42,6 +40,6 @@ pub(crate) struct Feasibility(Mutex<HashMap<Wants, Millis>>);
 
 impl Feasibility {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut HashMap<Wants, Millis>) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }

@@ -1,11 +1,12 @@
 //! Requests of hosts that wait for an answer of the engine, by offer and by host.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dashmap::{DashMap, mapref::one::Ref};
 use fairlead_dispatch::{Offer, OfferKey};
 use fairlead_job::JobId;
 use fairlead_store::{JobState, Version};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 
 /// Jobs that were claimed for one request.
@@ -14,7 +15,7 @@ pub(crate) struct Claimed(Arc<Mutex<Vec<KnownClaim>>>);
 
 impl Claimed {
     fn lock(&self) -> MutexGuard<'_, Vec<KnownClaim>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn note(&self, claim: KnownClaim) {

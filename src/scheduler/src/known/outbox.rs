@@ -1,11 +1,9 @@
 //! What is to be told to other replicas.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use fairlead_store::{JobState, StoredJob, Version};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
@@ -139,13 +137,13 @@ impl Outbox {
     }
 
     fn with(&self, work: impl FnOnce(&mut Waiting)) {
-        work(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        work(&mut self.waiting.lock());
         self.ready.notify_one();
     }
 
     /// What goes into the next message, if there is anything to tell.
     pub(crate) fn take(&self) -> Option<Waiting> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let jobs = waiting.jobs.len().min(BATCH_MAX);
         let hosts = waiting.hosts.len().min(BATCH_MAX);
         let next = Waiting {

@@ -1,13 +1,11 @@
 //! Queue policies, as last read or written.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_api::{Limits, QueueUsers};
 use fairlead_dispatch::{Policy, QueuePolicy};
 use fairlead_store::{DocKind, JobStore, StoreError};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
@@ -101,7 +99,7 @@ impl Queues {
     }
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Set>) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Reads all policies anew; says whether any changed.

@@ -1,13 +1,11 @@
 //! Other replicas of this lab, and this one's number, as last read.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_dispatch::{JobKey, Millis, Peers};
 use fairlead_job::JobId;
 use fairlead_store::{Doc, Version};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -115,7 +113,7 @@ impl Replicas {
     }
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Known) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     /// Takes in a list of all documents; returns those that nobody renews any more, numbers of which the

@@ -1,8 +1,7 @@
 //! Hosts that are kept for some accounts, as last read or written.
 
-use std::sync::{Mutex, PoisonError};
-
 use fairlead_api::ReservedView;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{base::clock::utc_text, storage::doc_cache::DocCache};
@@ -57,6 +56,6 @@ pub(crate) struct Reservations(Mutex<DocCache<Reservation>>);
 
 impl Reservations {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut DocCache<Reservation>) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }

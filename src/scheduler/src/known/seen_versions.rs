@@ -1,13 +1,11 @@
 //! Versions of jobs that were seen lately: a search that lags brings no older state back.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashMap;
 
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
 use fairlead_store::{StoredJob, Version};
+use parking_lot::Mutex;
 
 /// How long a version is remembered at least, ms: longer than searches lag behind.
 pub(crate) const REMEMBER_MS: u64 = 60_000;
@@ -40,7 +38,7 @@ impl Seen {
     /// Remembers that this state exists.
     pub(crate) fn note(&self, stored: &StoredJob, now: Millis) -> Noted {
         let (id, version) = (stored.state.job_id, stored.version);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let all = &mut *all;
         if now.0.saturating_sub(all.since.0) >= REMEMBER_MS || all.new.len() >= REMEMBERED_MAX {
             all.old = std::mem::take(&mut all.new);
@@ -60,7 +58,7 @@ impl Seen {
 
     /// The newest version that was seen lately.
     pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         all.newest(id).map(|(version, _)| version)
     }
 }

@@ -1,12 +1,10 @@
 //! Sequences whose jobs wait for their turn, by key.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -54,7 +52,7 @@ pub(crate) struct Known {
 
 impl Sequences {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
-        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.known.lock())
     }
 
     /// A job was seen: if it waits for its turn, its sequence is looked at.

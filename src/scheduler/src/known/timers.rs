@@ -5,13 +5,11 @@
 //! under that id (a create: it is made once, whoever makes it). The document is written again: the run is there.
 //! Between the first and the last step the document stays due, so that another replica finds it and goes on.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_job::{JobId, Missed, Overlap, PlanError, Schedule, Spec};
 use fairlead_store::{Doc, DocWrite, Expect, Version};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -313,25 +311,25 @@ pub(crate) struct Timers {
 impl Timers {
     /// Remembers that this version was seen to, at `now_ms`: a search may still show it.
     pub(crate) fn see_to(&self, id: &str, version: Version, now_ms: u64) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.insert(id.to_owned(), (version, now_ms.saturating_add(SEEN_MS)));
     }
 
     pub(crate) fn was_seen_to(&self, id: &str, version: Version) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         seen.get(id).is_some_and(|(seen, _)| *seen >= version)
     }
 
     /// Forgets what searches show no more.
     pub(crate) fn sweep(&self, now_ms: u64) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.retain(|_, (_, until_ms)| *until_ms > now_ms);
     }
 
     /// Forgets everything: it is read again.
     pub(crate) fn clear(&self) {
         self.book.clear();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.clear();
     }
 

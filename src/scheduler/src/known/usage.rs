@@ -1,11 +1,9 @@
 //! How much of their limits accounts and queues have used.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_dispatch::{Limited, Policy};
+use parking_lot::Mutex;
 
 /// An hour, ms.
 pub(crate) const HOUR_MS: u64 = 3_600_000;
@@ -53,6 +51,6 @@ impl From<&Limited> for Whose {
 
 impl Usage {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Used) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }

@@ -1,13 +1,11 @@
 //! States that were seen here and that the store does not have.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
 use fairlead_store::Version;
+use parking_lot::Mutex;
 
 /// How long a job must stay older than what was seen, ms: longer than searches lag behind.
 pub(crate) const DOUBT_MS: u64 = 4_000;
@@ -22,7 +20,7 @@ pub(crate) struct VanishedWrites(Mutex<BTreeMap<JobId, (Version, Millis)>>);
 impl VanishedWrites {
     /// A job was read at `found`; the newest that was seen of it is `newest`.
     pub(crate) fn weigh(&self, id: JobId, found: Version, newest: Version, now: Millis) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if found >= newest {
             all.remove(&id);
         } else if all.len() < DOUBTS_MAX || all.contains_key(&id) {
@@ -34,7 +32,7 @@ impl VanishedWrites {
     }
 
     pub(crate) fn due(&self, now: Millis) -> Vec<(JobId, Version)> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let due = |since: &Millis| now.0.saturating_sub(since.0) >= DOUBT_MS;
         let ids: Vec<_> = all
             .iter()

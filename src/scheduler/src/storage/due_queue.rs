@@ -1,12 +1,10 @@
 //! What must be done soon, by when: kept in memory in the order of time. The store has the truth; this book only
 //! saves asking it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_store::Version;
+use parking_lot::Mutex;
 
 /// Most entries at one time; the latest are forgotten, and read again when they are the next ones.
 const KNOWN_MAX: usize = 20_000;
@@ -103,7 +101,7 @@ impl<K: Ord + Clone, V> DueQueue<K, V> {
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Known<K, V>) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
 

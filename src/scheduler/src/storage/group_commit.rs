@@ -5,16 +5,11 @@
 //! flight, each of at most `BATCH_MAX` items; one that is stuck is not counted. Items that were given together are in one
 //! batch.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
 
 use fairlead_dispatch::Millis;
 use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -336,7 +331,7 @@ pub(crate) fn only<O>(outcomes: Vec<Outcome<O>>) -> Outcome<O> {
 
 /// Only ever held for a few pushes or one batch.
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
-    it.lock().unwrap_or_else(PoisonError::into_inner)
+    it.lock()
 }
 
 #[cfg(test)]

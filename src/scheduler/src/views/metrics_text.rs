@@ -25,7 +25,6 @@ impl Core {
         states.inbox.set(count(self.engine.depth()));
         let mut text = String::new();
         let registry = self.metrics.registry.lock();
-        let registry = registry.unwrap_or_else(std::sync::PoisonError::into_inner);
         // Writing to a text cannot fail.
         let _ = encode(&mut text, &registry);
         text

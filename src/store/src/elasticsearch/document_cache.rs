@@ -7,11 +7,12 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 
 use fairlead_job::JobId;
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, value::RawValue};
 
 use super::documents;
@@ -74,7 +75,7 @@ impl<T> RecentCache<T> {
     }
 
     fn all(&self) -> MutexGuard<'_, Generations<T>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 }
 

@@ -1,9 +1,6 @@
 //! One node: its transport, and whether it is left alone for a while.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use ::elasticsearch::{
     auth::Credentials,
@@ -15,6 +12,7 @@ use ::elasticsearch::{
     },
 };
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     call::Call,
@@ -189,8 +187,8 @@ impl Node {
         state.on_trial = false;
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     fn of_error(&self, error: &::elasticsearch::Error) -> Outcome {

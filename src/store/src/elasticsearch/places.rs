@@ -1,10 +1,11 @@
 //! The shards of all indices of jobs, as this replica read them last.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::clock;
@@ -36,7 +37,7 @@ pub(super) struct Places(Mutex<Option<(Instant, Arc<[Place]>)>>);
 impl Places {
     /// The list, while it is young.
     pub(super) fn known(&self) -> Option<Arc<[Place]>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         let (at, places) = kept.as_ref()?;
         let age = clock::now().saturating_duration_since(*at);
         (age < PLACES_KEPT).then(|| Arc::clone(places))
@@ -44,7 +45,7 @@ impl Places {
 
     /// Keeps a list that was read just now.
     pub(super) fn learn(&self, places: &Arc<[Place]>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         *kept = Some((clock::now(), Arc::clone(places)));
     }
 }

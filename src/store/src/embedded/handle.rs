@@ -1,14 +1,10 @@
 //! [`EmbeddedStore`]: the trait over the writer's queue and the readers.
 
-use std::{
-    fs::File,
-    path::Path,
-    sync::{Arc, Mutex},
-    thread::JoinHandle,
-};
+use std::{fs::File, path::Path, sync::Arc, thread::JoinHandle};
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -16,7 +12,7 @@ use super::{
     apply::Item,
     docs, find, months, open, read, search,
     tally::Tally,
-    writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer, locked},
+    writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer},
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
@@ -135,7 +131,7 @@ impl EmbeddedStore {
             .map_err(|error| stopped(error.to_string()))?;
         tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let taken = locked(&readers.idle).pop();
+            let taken = readers.idle.lock().pop();
             let Some(conn) = taken else {
                 return Err(stopped("no connection is free".to_owned()));
             };
@@ -143,7 +139,7 @@ impl EmbeddedStore {
                 .unchecked_transaction()
                 .and_then(|tx| work(&tx))
                 .map_err(|error| of_read(&error));
-            locked(&readers.idle).push(conn);
+            readers.idle.lock().push(conn);
             match &result {
                 Ok(_) => shared.watch.read(),
                 Err(error) => shared.watch.read_failed(&error.to_string()),
@@ -158,7 +154,7 @@ impl EmbeddedStore {
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         // The writer's connection must close last: only it may bring the log back into the file.
-        locked(&self.readers.idle).clear();
+        self.readers.idle.lock().clear();
         drop(self.queue.take());
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
@@ -232,7 +228,7 @@ impl JobStore for EmbeddedStore {
 
     async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
         let to_counts = |tally: &Tally| tally.to_counts(of);
-        let kept = locked(&self.shared.tally).as_ref().map(to_counts);
+        let kept = self.shared.tally.lock().as_ref().map(to_counts);
         let of = of.clone();
         match kept {
             Some(counts) => Ok(counts),

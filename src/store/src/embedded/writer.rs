@@ -6,12 +6,13 @@
 use std::{
     fs,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
@@ -96,11 +97,6 @@ pub(super) struct Shared {
     pub(super) tally: Mutex<Option<Tally>>,
     /// How reads and transactions went.
     pub(super) watch: Watch,
-}
-
-/// Locks, also after a panic elsewhere: what these locks guard is replaced whole.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why no item of a transaction is known to be in.
@@ -211,7 +207,7 @@ impl Writer {
 
     fn transact(&mut self, group: &[Request]) -> Result<Vec<Vec<Item>>, Failure> {
         let (results, changes) = self.write_group(group)?;
-        let mut tally = locked(&self.shared.tally);
+        let mut tally = self.shared.tally.lock();
         match tally.as_mut() {
             Some(tally) => tally.apply(&changes),
             None => *tally = Tally::count(&self.conn).ok(),
@@ -249,7 +245,7 @@ impl Writer {
         let (reason, error) = match failure {
             Failure::NotTaken(reason) => (reason.clone(), ItemError::NotTaken { reason }),
             Failure::Unknown(reason) => {
-                *locked(&self.shared.tally) = None;
+                *self.shared.tally.lock() = None;
                 (reason.clone(), ItemError::Unknown { reason })
             }
         };

@@ -1,8 +1,9 @@
 //! A box over its crashes: power, disk, one agent after the other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fairlead_scheduler::Pause;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::{
@@ -28,8 +29,8 @@ impl Machine {
         self.off.end();
     }
 
-    fn disk(&self) -> std::sync::MutexGuard<'_, Vec<Journal>> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn disk(&self) -> MutexGuard<'_, Vec<Journal>> {
+        self.disk.lock()
     }
 }
 

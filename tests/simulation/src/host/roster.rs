@@ -1,12 +1,10 @@
 //! The jobs that an agent has. What of it is on disk outlives the agent.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
 use fairlead_api::{Grant, HeldJob};
 use fairlead_job::Health;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -134,7 +132,7 @@ pub(super) struct Roster(Mutex<BTreeMap<Key, Held>>);
 
 impl Roster {
     pub(super) fn jobs(&self) -> MutexGuard<'_, BTreeMap<Key, Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(super) fn with<T>(&self, key: &Key, work: impl FnOnce(&mut Held) -> T) -> Option<T> {

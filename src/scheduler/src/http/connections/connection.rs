@@ -4,10 +4,11 @@
 //! request that is worked on has no limit here: long polls and streams of logs are silent by nature.
 
 use crate::{Clock, base::config::ConnectionLimits};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -87,10 +88,8 @@ impl Connections {
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Strangers> {
-        self.strangers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Strangers> {
+        self.strangers.lock()
     }
 }
 
@@ -189,8 +188,8 @@ impl Connection {
         Some(from.saturating_add(limit_ms))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 }
 
