@@ -124,7 +124,7 @@ impl Core {
 
     /// Closes the hosts that have become suspect.
     pub(crate) async fn put_suspects_aside(&self) {
-        let found = { std::mem::take(&mut *self.lab.cordons.suspects.lock()) };
+        let found = std::mem::take(&mut *self.lab.cordons.suspects.lock());
         for (host, reason) in found {
             self.put_aside(&host, &reason).await;
         }
