@@ -15,7 +15,7 @@ mod view;
 
 pub use cluster::Cluster;
 pub use elastic::{Elastic, OwnElastic};
-pub use error::LaunchError;
+pub use error::{LaunchError, failure_code};
 pub use folder::{Replica, Settings};
 pub use plan::Asked;
 pub use process::Process;

@@ -9,14 +9,9 @@ use std::{
 
 use clap::{Args, Parser, Subcommand};
 use fairlead_cluster::launch::{
-    Asked, Cluster, LaunchError, OwnElastic, Replica, ReplicaView, exit_code,
+    Asked, Cluster, OwnElastic, Replica, ReplicaView, exit_code, failure_code,
 };
 use serde_json::json;
-
-/// The command line is wrong, or cannot be done as things are. Nothing was done.
-const USAGE: u8 = 2;
-/// Something on this machine: a folder, a port, a program.
-const LOCAL: u8 = 5;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -152,8 +147,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             remark(&format!("error: {error:#}"));
-            let usage = matches!(error.downcast_ref(), Some(LaunchError::Usage { .. }));
-            ExitCode::from(if usage { USAGE } else { LOCAL })
+            ExitCode::from(failure_code(&error))
         }
     }
 }

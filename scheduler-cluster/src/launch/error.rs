@@ -23,6 +23,19 @@ pub enum LaunchError {
     },
 }
 
+/// The request is impossible. Nothing was done.
+const USAGE: u8 = 2;
+/// A problem of this machine: a folder, a port, a program.
+const LOCAL: u8 = 5;
+
+/// Exit code of a command that failed: 2 for an impossible request, 5 for everything else.
+pub fn failure_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref() {
+        Some(LaunchError::Usage { .. }) => USAGE,
+        _ => LOCAL,
+    }
+}
+
 impl LaunchError {
     /// A request that cannot be carried out, and what to change.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {

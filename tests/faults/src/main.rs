@@ -26,21 +26,17 @@ use std::{
 
 use clap::Parser;
 use cli::FaultsArgs;
-use fairlead_cluster::launch::LaunchError;
+use fairlead_cluster::launch::failure_code;
 
 /// A promise was broken.
 const BROKEN: u8 = 1;
-/// The command line is wrong. Nothing was done.
-const USAGE: u8 = 2;
-/// Something on this machine: a folder, a port, a program.
-const LOCAL: u8 = 5;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  every promise held
   1  a promise was broken
-  2  it cannot be done as asked; nothing was done
-  5  something on this machine: a folder, a port, a program";
+  2  the request is impossible; nothing was done
+  5  a problem of this machine: a folder, a port, a program";
 
 #[derive(Debug, Parser)]
 #[command(name = "fairlead-faults", version, after_help = EXIT_CODES, max_term_width = 100)]
@@ -58,8 +54,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(BROKEN),
         Err(error) => {
             remark(&format!("error: {error:#}"));
-            let usage = matches!(error.downcast_ref(), Some(LaunchError::Usage { .. }));
-            ExitCode::from(if usage { USAGE } else { LOCAL })
+            ExitCode::from(failure_code(&error))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Hints between replicas: what was just written here, told to the others at once and without promise.
+//! Sends hints to the other replicas: each state that this replica wrote, at once and without a promise.
 //!
-//! A hint holds states as the store acknowledged them, so taking one in is the same as reading it
-//! ([`Core::observe`]). Lost, late or doubled hints do no harm: the store says the same within a second.
+//! A hint holds states as the store acknowledged them. A replica that takes one in (`upkeep/hints`) observes it like a
+//! state that it read. Lost, late and doubled hints do no harm: the store says the same within a second.
 
 use std::sync::Arc;
 

@@ -243,6 +243,15 @@ mod tests {
         testing::{core, state},
     };
 
+    fn host() -> Host {
+        Host {
+            kinds: vec![TboxType::Dc],
+            arch: "x86_64".to_owned(),
+            memory_mb: 8_192,
+            ..Host::default()
+        }
+    }
+
     #[tokio::test]
     async fn the_first_thing_that_nobody_has_is_named() {
         let (_data, core) = core().await;
@@ -250,11 +259,8 @@ mod tests {
         let job = state(1);
         assert!(never(&job).is_some_and(|why| why.contains("no host is known yet")));
         let host = Host {
-            kinds: vec![TboxType::Dc],
-            arch: "x86_64".to_owned(),
-            memory_mb: 8_192,
             tags: vec!["ssd".to_owned()],
-            ..Host::default()
+            ..host()
         };
         core.lab.hosts.update("h", |known| *known = host).unwrap();
         assert_eq!(never(&job), None);
@@ -289,15 +295,11 @@ mod tests {
     #[tokio::test]
     async fn a_job_is_tried_elsewhere_only_if_there_is_such_a_place() {
         let (_data, core) = core().await;
-        let host = Host {
-            kinds: vec![TboxType::Dc],
-            arch: "x86_64".to_owned(),
-            memory_mb: 8_192,
-            ..Host::default()
-        };
         for name in ["bad", "good"] {
-            let host = host.clone();
-            core.lab.hosts.update(name, |known| *known = host).unwrap();
+            core.lab
+                .hosts
+                .update(name, |known| *known = host())
+                .unwrap();
         }
         let wanted = JobState {
             not_on: vec!["bad".to_owned()],
@@ -324,15 +326,11 @@ mod tests {
     #[tokio::test]
     async fn that_all_hosts_are_kept_for_others_is_said() {
         let (_data, core) = core().await;
-        let host = Host {
-            kinds: vec![TboxType::Dc],
-            arch: "x86_64".to_owned(),
-            memory_mb: 8_192,
-            ..Host::default()
-        };
         for name in ["g", "h"] {
-            let host = host.clone();
-            core.lab.hosts.update(name, |known| *known = host).unwrap();
+            core.lab
+                .hosts
+                .update(name, |known| *known = host())
+                .unwrap();
         }
         let keep = async |name: &str| {
             let asked = HostReserve {
