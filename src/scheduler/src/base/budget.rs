@@ -1,7 +1,7 @@
-//! One budget of memory for what requests bring: bodies as they are read, and what is built of them.
+//! Memory budget of requests: their bodies, and the objects built from them.
 //!
-//! A charge grows with what is really there and is given back when it is dropped. Who is not identified has a small part
-//! of the budget; testboxes and replicas have a reserve, so that a flood of submits costs no lease.
+//! A charge grows with the memory that is really used, and is returned when it is dropped. Unidentified senders share a
+//! small part of the budget. Testboxes and replicas have a reserve, so a flood of submits costs no lease.
 
 use std::sync::{
     Arc,

@@ -1,7 +1,7 @@
-//! The replica's clocks: the only module that asks the system for the time.
+//! The replica's clocks. Only this module asks the system for the time.
 //!
-//! [`Clock::now`] never goes back and runs on the monotonic clock: everything that decides (leases,
-//! waits, the engine) uses it. [`Clock::wall_ms`] is for people and for documents.
+//! [`Clock::now`] is monotonic. All decisions use it: leases, waits and the engine. [`Clock::wall_ms`] is for people
+//! and for documents.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! What a replica is told at its start. Every limit has a name, a unit and a default here.
+//! Configuration of a replica, given at its start. Every limit has a name, a unit and a default here.
 
 use std::{
     net::{IpAddr, SocketAddr},

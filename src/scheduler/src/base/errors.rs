@@ -1,4 +1,4 @@
-//! Refusals: what a handler answers instead of doing what was asked.
+//! Refusals: the error answers of handlers.
 
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_store::{ItemError, StoreError};

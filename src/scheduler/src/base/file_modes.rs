@@ -1,4 +1,5 @@
-//! Who may read the files that a replica makes: its own user alone, but for results of a lab that shares them.
+//! File permissions: only fairlead's own user may read files of a replica, except the results of a lab that shares
+//! them.
 
 use std::{
     fs::{self, DirBuilder, Permissions},

@@ -1,4 +1,4 @@
-//! The job that tries out a suspect host, as a site configures it.
+//! The site's health check: the job that tests a suspect host.
 
 use fairlead_job::{JobPlan, PlanError, SiteDefaults, Spec, TboxType};
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! Which hosts a testbox account may act for: names and simple patterns, as its document has them.
+//! The hosts of a testbox account: names and simple patterns, as in its document.
 //!
-//! `*` stands for any text, `?` for one character. A document without the field is of an older version, or of an
-//! account that was made without hosts: it names all of them. A field that cannot be read names none.
+//! `*` matches any text, and `?` one character. A document without this field matches all hosts: an older version wrote
+//! it, or the account was created without hosts. A field that cannot be read matches no host.
 
 use std::sync::Arc;
 

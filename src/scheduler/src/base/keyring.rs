@@ -1,8 +1,8 @@
 //! The lab's keys: a ring in one settings document that all replicas share.
 //!
-//! The newest key seals and signs; all of them open and verify. A key is never dropped. A new one acts only some time
-//! after it was added, so that every replica has read it by then. None is made where there are jobs already: those
-//! were sealed with a key that is lost, and a second one would split the lab.
+//! The newest key seals and signs. All keys open and verify, and no key is ever dropped. A new key acts only some time
+//! after it was added, when every replica has read it. No key is created in a store that has jobs: they were sealed
+//! with a key that is lost, and a second one would split the lab.
 
 use fairlead_store::{Doc, DocKind, DocWrite, Expect, JobStore, Search, StoreError};
 use serde_json::{Map, Value, json};

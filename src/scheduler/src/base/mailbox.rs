@@ -1,8 +1,8 @@
-//! The way to the engine's task: events and questions, in order.
+//! The engine's inbox: events and questions, in order.
 //!
-//! Sending never waits, so nobody deadlocks with the engine. It is bounded by its senders: submits hold a
-//! permit until they are told, hosts have one open request each, and claims are the engine's own. What is told of many
-//! jobs comes as several events: none takes the engine long.
+//! Sending never waits, so it cannot deadlock with the engine. The senders bound it: submits hold a permit until they
+//! are told, each host has one open request, and claims come from the engine itself. News of many jobs is split into
+//! several events, so that none takes the engine long.
 
 use std::{
     collections::VecDeque,

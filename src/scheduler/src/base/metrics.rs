@@ -1,7 +1,7 @@
-//! What a replica counts, for dashboards and alarms: `GET /metrics`, in Prometheus' text format.
+//! Metrics of one replica, for dashboards and alarms: `GET /metrics`, in Prometheus' text format.
 //!
-//! Counters belong to one replica, not to the process, so that several can be in one. What is a state and
-//! not a count (jobs held, peers) is read when somebody asks.
+//! Counters belong to a replica and not to the process, so one process can have several replicas. Gauges (live jobs,
+//! peers) are read on each request.
 
 use parking_lot::Mutex;
 use prometheus_client::{

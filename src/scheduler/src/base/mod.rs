@@ -1,4 +1,4 @@
-//! What everything else stands on: clocks, configuration, errors, metrics, secrets, the inbox of the engine. Knows no flow.
+//! Foundations of all other rooms: clocks, configuration, errors, metrics, secrets, the engine's inbox. Knows no flow.
 
 pub(crate) mod budget;
 pub(crate) mod clock;

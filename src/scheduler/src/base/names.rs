@@ -1,4 +1,4 @@
-//! Names with a meaning of their own, and what a name may look like.
+//! Reserved names, and the rule for valid names.
 
 use fairlead_api::ErrorCode;
 

@@ -1,4 +1,4 @@
-//! What a replica is made of, besides its configuration.
+//! Parts of a replica that its embedder provides, besides the configuration: store, clock, peers.
 
 use std::sync::Arc;
 

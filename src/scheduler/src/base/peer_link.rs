@@ -1,4 +1,4 @@
-//! The way to other replicas. Best effort: what is lost here is found by the next look at the store.
+//! The link to other replicas. Best effort: the next read of the store finds whatever is lost here.
 
 use std::{fmt, time::Duration};
 

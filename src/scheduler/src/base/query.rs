@@ -1,4 +1,4 @@
-//! Query strings.
+//! Parses query strings.
 
 use fairlead_api::ErrorCode;
 use percent_encoding::percent_decode_str;

@@ -1,4 +1,4 @@
-//! Roles of accounts, as their documents have them.
+//! Roles of accounts, as in their documents.
 
 use fairlead_api::ErrorCode;
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! Secrets of jobs are sealed before they are stored, and job tokens are derived, never stored.
+//! Seals the secrets of jobs before they are stored, and derives job tokens, which are never stored.
 //!
-//! Both come from the keys that all replicas of a lab share (`keyring`). A job token is a keyed hash of job, attempt
-//! and claim token, so any replica can check it and repeat it. Tokens are compared in constant time.
+//! Both use the keys that all replicas of a lab share (`keyring`). A job token is a keyed hash of job, attempt and
+//! claim token. So any replica can check it and repeat it. Tokens are compared in constant time.
 
 use std::sync::Arc;
 

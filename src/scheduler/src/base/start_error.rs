@@ -1,4 +1,4 @@
-//! Why a replica could not start.
+//! Errors of a replica's start.
 
 use std::net::SocketAddr;
 

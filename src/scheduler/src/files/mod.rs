@@ -1,4 +1,4 @@
-//! Results and logs on disk.
+//! Results and logs of jobs on disk.
 
 pub(crate) mod parts;
 pub(crate) mod results;

@@ -1,7 +1,7 @@
-//! Uploads that are not whole yet: each is a hidden file beside its target, and leaves whatever becomes of it.
+//! Incomplete uploads: each is a hidden file beside its target, and is always removed.
 //!
-//! It goes when the upload ends or breaks off. For a replica that is killed meanwhile there is a note of it in the data
-//! folder, by which the next start removes it.
+//! The file is removed when the upload ends or breaks off. A note in the data folder names it, so that the next start
+//! can remove it after a kill.
 
 use std::{
     fs, io,

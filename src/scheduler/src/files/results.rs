@@ -1,7 +1,7 @@
 //! Results and logs: files by (job, attempt) below the data folder.
 //!
-//! The one seam for blobs: nothing else names a path below `result` or `logs`. Uploads stay inside the
-//! job's own folder, appear whole or not at all, and never replace a file.
+//! Only this module names paths below `result` and `logs`. An upload stays inside the job's own folder, appears
+//! complete or not at all, and never replaces a file.
 
 use std::path::{Component, Path, PathBuf};
 

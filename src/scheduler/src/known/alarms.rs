@@ -1,4 +1,4 @@
-//! Waiting jobs that must soon be looked at, by time.
+//! Alarms of waiting jobs in the next seconds, by time.
 
 use fairlead_job::JobId;
 use fairlead_store::StoredJob;

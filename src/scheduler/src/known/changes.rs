@@ -1,4 +1,4 @@
-//! Tells whoever waits that a job changed.
+//! Notifies waiting requests when a job changes.
 
 use fairlead_job::JobId;
 use tokio::sync::broadcast;

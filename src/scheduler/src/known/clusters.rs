@@ -1,4 +1,4 @@
-//! Clusters to look at now.
+//! Clusters to check now.
 
 use std::collections::BTreeMap;
 

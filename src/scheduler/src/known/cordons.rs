@@ -1,4 +1,4 @@
-//! Hosts that get no new job: cordoned by an admin, or suspect.
+//! Hosts that get no new job: an admin cordoned them, or they are suspect.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Jobs that wait for others, by what they wait for: which of them to look at when a job has changed. The store has
-//! the truth; this finds it.
+//! Jobs that wait for other jobs, by the job that they wait for. It only finds the jobs to check after a change; the
+//! store has the truth.
 
 use std::collections::BTreeMap;
 

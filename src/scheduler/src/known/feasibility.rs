@@ -1,4 +1,4 @@
-//! Which shapes of jobs a host can run: answers that are remembered for a minute.
+//! Cache of which shapes of jobs a host can run. Entries last a minute.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Whose turn it is at each host, as this replica last saw it.
+//! The current turn of each host, as this replica last saw it.
 
 use dashmap::DashMap;
 use fairlead_api::Grant;

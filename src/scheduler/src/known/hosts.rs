@@ -1,4 +1,4 @@
-//! Hosts as registered and as last heard.
+//! Hosts, as registered and as last heard.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Agents that were heard under a host's name, and those that were refused.
+//! Instances of agents: the last one heard under each host's name, and those that were refused.
 
 use dashmap::DashMap;
 use fairlead_dispatch::Millis;

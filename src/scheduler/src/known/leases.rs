@@ -1,4 +1,4 @@
-//! When hosts were heard of, by all replicas together.
+//! The last sign of life of each host, from all replicas together.
 
 use dashmap::DashMap;
 use fairlead_job::JobId;

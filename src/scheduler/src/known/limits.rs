@@ -1,4 +1,4 @@
-//! Limits of accounts and queues, as their documents have them.
+//! Limits of accounts and queues, as in their documents.
 
 use fairlead_api::{Bounds, ErrorCode, Limits, LimitsChange};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The jobs that testboxes hold, as this replica knows them.
+//! Live jobs: the jobs that testboxes hold, as this replica knows them.
 
 use std::{collections::BTreeSet, sync::Arc};
 

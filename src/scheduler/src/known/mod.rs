@@ -1,5 +1,5 @@
-//! What this replica believes: structs without a clock of their own. Accounts, hosts and queues also read their
-//! documents from the store; nothing here writes.
+//! Facts: what this replica believes, as structs without a clock of their own. Accounts, hosts and queues also read
+//! their documents from the store. Nothing here writes.
 
 pub(crate) mod accounts;
 pub(crate) mod alarms;

@@ -1,4 +1,4 @@
-//! Requests of hosts that wait for an answer of the engine, by offer and by host.
+//! Open requests of hosts, which wait for an answer of the engine, by offer and by host.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is to be told to other replicas.
+//! Hints that wait to be sent to other replicas.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Who may use a shared queue, as its document has it.
+//! The users of a shared queue, as in its document.
 
 use fairlead_api::{ErrorCode, QueueUsers};
 use fairlead_dispatch::Policy;

@@ -1,4 +1,4 @@
-//! Other replicas of this lab, and this one's number, as last read.
+//! The other replicas of this lab, and this replica's number, as last read.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Hosts that are kept for some accounts, as last read or written.
+//! Hosts that are reserved for some accounts, as last read or written.
 
 use fairlead_api::ReservedView;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! Versions of jobs that were seen lately: a search that lags brings no older state back.
+//! Recently seen versions of jobs. With them, a search that lags cannot bring back an older state.
 
 use std::collections::HashMap;
 

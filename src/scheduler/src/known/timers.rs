@@ -1,9 +1,13 @@
-//! Timers: jobs that are run again and again. What is stored of one, and what becomes of it by time. Pure.
+//! Timers: their stored documents, and pure rules for what is due.
 //!
-//! A run comes to be in three steps, each of which may be the last that its replica does. The document is written
-//! with the run's id, and thereby moves on to its next time (compare-and-set: one replica does it). The job is made
-//! under that id (a create: it is made once, whoever makes it). The document is written again: the run is there.
-//! Between the first and the last step the document stays due, so that another replica finds it and goes on.
+//! A run starts in three steps, and the replica may die after each of them:
+//!
+//! 1. A compare-and-set writes the run's id into the document, which thereby moves to its next time. So only one
+//!    replica does it.
+//! 2. A create makes the job under that id. So it is made once, whichever replica makes it.
+//! 3. Another write notes in the document that the run exists.
+//!
+//! Between the first and the last step the document stays due, so another replica finds it and continues.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How much of their limits accounts and queues have used.
+//! Current usage of the limits of accounts and queues.
 
 use std::collections::BTreeMap;
 

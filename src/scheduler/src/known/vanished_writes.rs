@@ -1,4 +1,4 @@
-//! States that were seen here and that the store does not have.
+//! States that this replica saw and the store does not have.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A request of a host for work, checked.
+//! A host's request for work, parsed and checked.
 
 use fairlead_api::{ConsumeRequest, ErrorCode, HeldJob};
 use fairlead_job::{JobId, TboxType};

@@ -1,4 +1,4 @@
-//! What time alone makes of a waiting job: it begins, or it has waited too long.
+//! Effects of time on a waiting job: it becomes ready, or it has waited too long.
 
 use fairlead_job::{Health, Stage};
 use fairlead_store::JobState;

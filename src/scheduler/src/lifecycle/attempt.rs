@@ -1,4 +1,4 @@
-//! The life of an attempt, pure: given back, lost, cancelled, stopped, ended, tried again.
+//! The life of an attempt: given back, lost, cancelled, stopped, ended, retried. Pure.
 
 use fairlead_dispatch::NOT_ON_MAX;
 use fairlead_job::{Cause, DataReadiness, Health, Stage};

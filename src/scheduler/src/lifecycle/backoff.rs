@@ -1,4 +1,4 @@
-//! Pauses before a job is tried again.
+//! Delays before retries.
 
 use fairlead_job::{Backoff, JobId};
 use fairlead_store::JobState;

@@ -1,8 +1,9 @@
-//! What becomes of one job of a cluster, by its own state and what all of them were read to be.
+//! Computes the next state of a cluster's job from its own state and the states that were read of all its jobs.
 //!
-//! All try together, in rounds. The head's state decides: it notes that all of a round wait for each other
-//! (`met`), and from then on they run; or it goes on to the next round, and then nobody of the old one begins. So
-//! these two exclude each other by compare-and-set of one document. Everything else follows from it, by whoever looks.
+//! All jobs of a cluster try together, in rounds. The state of the head decides. It notes that all jobs of a round wait
+//! for each other (`met`), and from then on they run. Or it goes to the next round, and then no job of the old round
+//! begins. Both are a compare-and-set of one document, so they exclude each other. Everything else follows from it,
+//! whichever replica checks.
 
 use fairlead_dispatch::Millis;
 use fairlead_job::{Backoff, Health, JobId, Stage};

@@ -1,4 +1,4 @@
-//! Jobs as the engine sees them: facts and running jobs made from stored states.
+//! Converts stored states to the engine's facts and running jobs.
 
 use fairlead_dispatch::{JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::TboxType;

@@ -1,4 +1,4 @@
-//! Fields of a job by compass-ci's names, from its state alone.
+//! Fields of a job under compass-ci's names, from its state alone.
 
 use fairlead_dispatch::labels;
 use fairlead_job::{Health, Stage};

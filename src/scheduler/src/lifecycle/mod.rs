@@ -1,4 +1,4 @@
-//! The rules of a job's life, pure: a state and a time in, the next state out.
+//! Rules of a job's life. Pure: a state and a time in, the next state out.
 
 pub(crate) mod alarm;
 pub(crate) mod attempt;

@@ -1,4 +1,4 @@
-//! Where the results of a job and of each attempt are.
+//! Paths of the results of a job and of each attempt.
 
 use fairlead_job::{JobId, Spec};
 use serde_json::Value;

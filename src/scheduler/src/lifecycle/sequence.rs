@@ -1,4 +1,4 @@
-//! What a job's `sequence` says, and what its turn makes of it.
+//! The `sequence` of a job, and the effect of its turn.
 
 use fairlead_api::ErrorCode;
 use fairlead_job::{Spec, Stage};

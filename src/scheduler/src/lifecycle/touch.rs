@@ -1,4 +1,4 @@
-//! A state that is written once more as it is.
+//! Rewrites a state unchanged.
 
 use fairlead_store::{JobState, Patch, StatePatch, StoredJob};
 

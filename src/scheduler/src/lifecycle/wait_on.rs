@@ -1,4 +1,4 @@
-//! Conditions on other jobs: read, checked, and compared with states.
+//! Conditions on other jobs: parsed, checked, and compared with states.
 
 use std::collections::BTreeMap;
 

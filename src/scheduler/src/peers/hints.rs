@@ -1,7 +1,7 @@
-//! Sends hints to the other replicas: each state that this replica wrote, at once and without a promise.
+//! Sends hints to the other replicas: each state that this replica wrote, at once and without a guarantee.
 //!
-//! A hint holds states as the store acknowledged them. A replica that takes one in (`upkeep/hints`) observes it like a
-//! state that it read. Lost, late and doubled hints do no harm: the store says the same within a second.
+//! A hint has states as the store acknowledged them. The receiver (`upkeep/hints`) observes them like states that it
+//! read itself. A lost, late or repeated hint does no harm, because the store tells the same within a second.
 
 use std::sync::Arc;
 

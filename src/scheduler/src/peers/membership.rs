@@ -1,8 +1,8 @@
-//! Who else serves this lab: each replica's own small document, renewed every two seconds, and its number.
+//! Membership: each replica has a small document, renews it every two seconds, and reads those of the others.
 //!
-//! A document bears the name of one *run* of a replica, so that a restart never has to wait for its past
-//! self. A replica is thought to live while its document changes, on the reader's own clock. Numbers (they
-//! are part of job ids, see `numbers`) are documents too: whoever creates one has it, until nobody renews its owner.
+//! A document has the name of one *run* of a replica. So a restart never has to wait for its past self. A replica
+//! counts as alive while its document changes, on the reader's own clock. Numbers, which are part of job ids (see
+//! `numbers`), are documents too. The creator of such a document has the number, until nobody renews its owner.
 
 use std::{sync::Arc, time::Duration};
 

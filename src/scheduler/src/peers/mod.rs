@@ -1,4 +1,4 @@
-//! Other replicas: membership, numbers, hints.
+//! The other replicas: membership, numbers, hints.
 
 pub(crate) mod hints;
 pub(crate) mod membership;

@@ -1,7 +1,7 @@
-//! This replica's number, which is part of the ids it makes: taken, made sure of, taken anew when it was lost.
+//! This replica's number, which is part of its job ids: takes it, checks it, and replaces it after a loss.
 //!
-//! A replica that is stopped for a minute is gone for the others: they free its number, and the next one takes it.
-//! So each beat looks whether the number is still this run's, and no id is made after a pause before that is known.
+//! If a replica is stopped for a minute, the others consider it gone. They free its number, and the next replica takes
+//! it. So each beat checks that the number still belongs to this run. After a pause, no id is made before that check.
 
 use fairlead_job::IdMaker;
 use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};

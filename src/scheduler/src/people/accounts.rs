@@ -1,7 +1,8 @@
-//! Who asks, and what they may do.
+//! Accounts: authentication, and the rights of each role.
 //!
-//! Tokens are 256 random bits, so a plain hash of them is stored; hashes are compared in constant time. With [`Access::Open`] names are taken as
-//! given: who names an account acts for it alone, who names none is the operator of the machine.
+//! Tokens are 256 random bits, so a plain hash of them is stored. Hashes are compared in constant time.
+//! [`Access::Open`] trusts names: a request with a name acts for that account, and a request without one comes from the
+//! operator of the machine.
 
 use fairlead_api::{AccountChange, AccountView, ErrorCode};
 use fairlead_store::{DocKind, DocWrite, Expect, JobStore, Version};

@@ -1,6 +1,7 @@
-//! The append-only record of who did what: people's actions, and what leases did to jobs.
+//! The append-only audit log: actions of people, and effects of leases on jobs.
 //!
-//! Best effort and behind the answer: a store that is away loses the record, never the action.
+//! It is best effort and written after the answer. If the store is away, the entry is lost, and the action still
+//! happens.
 
 use fairlead_store::EventRecord;
 use serde_json::Value;

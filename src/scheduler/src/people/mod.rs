@@ -1,4 +1,4 @@
-//! Accounts and queues: who asks, what they may do, and what they did.
+//! Accounts, their rights, queues, and the audit log.
 
 pub(crate) mod accounts;
 pub(crate) mod audit;

@@ -1,4 +1,4 @@
-//! Tells the engine the policy: weights of queues, and what limits leave to whom.
+//! Tells the engine the policy: weights of queues, and the room that limits leave to accounts.
 
 use fairlead_api::Limits;
 use fairlead_dispatch::{Allowance, Event, Policy};

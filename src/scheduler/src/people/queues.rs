@@ -1,4 +1,4 @@
-//! Queue policies: what admins set, stored as small documents, told to the engine.
+//! Queue policies: admins set them, small documents store them, and the engine gets them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whether any known host could ever run a job: said at its submit, so that nobody waits for what cannot come.
+//! Feasibility: tells at the submit whether any known host could ever run a job.
 
 use std::collections::HashMap;
 

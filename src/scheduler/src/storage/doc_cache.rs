@@ -1,8 +1,8 @@
-//! Small documents as a replica knows them: what it wrote itself counts at once, though lists lag behind.
+//! Cache of small documents. A replica's own writes count at once, though lists lag behind.
 //!
-//! A list may show an older version of a document than was written here, or not show it yet; neither
-//! undoes the write. A document that was in a list and is gone from a later one was deleted elsewhere; so was one that
-//! was written here and never came into any, after some lists.
+//! A list may lack a document, or show an older version than this replica wrote. Neither undoes the write. A document
+//! was deleted elsewhere if it was in a list and is missing in a later one. The same holds if this replica wrote it and
+//! several lists lack it.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! What must be done soon, by when: kept in memory in the order of time. The store has the truth; this book only
-//! saves asking it.
+//! Queue by due time, in memory. The store has the truth; this queue only saves reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
 //! Group commit: writes that are ready together go to the store in one batch.
 //!
-//! The first goes at once; while a batch is in flight the next one collects. A further one goes beside it when it is
-//! worth a request of its own, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one kind are in
-//! flight, each of at most `BATCH_MAX` items; one that is stuck is not counted. Items that were given together are in one
-//! batch.
+//! The first write goes at once. While its batch is in flight, the next batch collects. Another batch starts beside it
+//! when it is large enough for its own request, or has waited for `PATIENCE_MS`. At most `IN_FLIGHT_MAX` batches of one
+//! kind are in flight, each with at most `BATCH_MAX` items. A stuck batch does not count. Items that were given
+//! together stay in one batch.
 
 use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
 

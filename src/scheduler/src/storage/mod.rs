@@ -1,4 +1,4 @@
-//! Ways to the store that several flows share: group commit, a cache of small documents, a queue by due time.
+//! Access to the store that several flows share: group commit, a cache of small documents, a queue by due time.
 
 pub(crate) mod doc_cache;
 pub(crate) mod due_queue;

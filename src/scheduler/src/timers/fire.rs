@@ -1,8 +1,8 @@
-//! Timers whose time has come: found, and their runs made.
+//! Starts the runs of due timers.
 //!
-//! Each second a replica asks the store for the timers of the next seconds. One replica comes first for each, by
-//! rendezvous hashing; the others look a little later whether it still has to be done. What is due together is done
-//! together: a batch is two writes of documents and one of jobs.
+//! Each second a replica asks the store for the timers of the next seconds. Rendezvous hashing gives each timer an
+//! order of replicas. The first one starts the run, and the others check a little later. Timers that are due together
+//! are handled together: a batch is two writes of documents and one of jobs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Timers: runs of jobs again and again, and what people do with timers.
+//! Timers: jobs that run repeatedly. Starts their runs, and serves the requests of people.
 
 pub(crate) mod fire;
 pub(crate) mod people;

@@ -1,4 +1,4 @@
-//! What people do with timers: submit, look, change, pause, resume, delete.
+//! Serves people's requests about timers: submit, show, change, pause, resume, delete.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Timers by a stepped clock: one, two and dying replicas over one store.
+//! Tests of timers with a stepped clock: one, two and dying replicas over one store.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

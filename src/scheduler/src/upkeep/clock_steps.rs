@@ -1,7 +1,7 @@
-//! Steps of the wall clock: noticed, told, and followed.
+//! Detects steps of the wall clock, logs them, and follows them.
 //!
-//! Leases and time limits of running jobs count the monotonic clock, so a step ends none of them. What is due by the
-//! wall clock follows the new one: waiting jobs that wait for a time, and timers, each due run of which is made once.
+//! Leases and time limits of running jobs use the monotonic clock, so a step ends none of them. Work that is due by the
+//! wall clock follows the new time: jobs that wait for a time, and timers. Each due run of a timer is still made once.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
-//! Jobs that are old are dropped, a month at a time.
+//! Deletes old jobs, one month at a time (`--keep-months`).
 //!
-//! Any replica does it, and once more does no harm. A clock that runs far ahead would take all that has ended for old:
-//! so one month an hour is dropped, and who did it says so.
+//! Any replica does it, and a repeat does no harm. For a clock that is far ahead, all ended jobs are old. So at most
+//! one month per hour is deleted, and the replica logs it.
 
 use std::{sync::Arc, time::Duration};
 

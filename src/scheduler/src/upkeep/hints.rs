@@ -1,4 +1,4 @@
-//! Takes in what other replicas tell of their writes.
+//! Receives hints from other replicas about their writes.
 
 use fairlead_api::ErrorCode;
 use fairlead_store::codec;

@@ -1,4 +1,4 @@
-//! A look at the lab's key without making one: for who wants to know how a lab is before a scheduler starts.
+//! Checks the lab's key without creating one, before a scheduler starts (`fairlead doctor`).
 
 use fairlead_store::{JobStore, Search, StoreError};
 

@@ -1,4 +1,4 @@
-//! The lab's keys for operators: shown, imported and rotated directly in the store.
+//! Shows, imports and rotates the lab's keys directly in the store, for operators.
 
 use serde::Serialize;
 use serde_json::Value;

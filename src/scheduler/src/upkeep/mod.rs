@@ -1,4 +1,4 @@
-//! Chores: old months, clock steps, the keys of the lab.
+//! Periodic chores, the start of a replica, clock steps, old months, and the lab's keys.
 
 pub(crate) mod clock_steps;
 pub(crate) mod drop_months;

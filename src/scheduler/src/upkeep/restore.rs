@@ -1,4 +1,4 @@
-//! Reads at start what the store knows, and compares later what testboxes hold.
+//! Restores a replica's memory at its start, and later compares its live jobs with the store.
 
 use std::collections::BTreeSet;
 

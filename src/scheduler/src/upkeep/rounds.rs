@@ -1,8 +1,8 @@
 //! The chores of each second: a table says which chore runs in which rounds.
 //!
-//! Chores are independent: one that fails is logged, counted and tried again in the next round, and the others run.
-//! Only when the store cannot be reached does the round end, since each further chore would wait in vain; what was due
-//! stays due. `GET /metrics` shows time and failures of each chore.
+//! Chores are independent. A failed chore is logged, counted and retried in the next round, and the others run. If the
+//! store cannot be reached, the round ends early, because every other chore would fail too. Those chores stay due. `GET
+//! /metrics` shows the time and the failures of each chore.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

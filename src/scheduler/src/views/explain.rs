@@ -1,4 +1,4 @@
-//! Explanations in words: the engine's typed reasons, rendered once for CLI, scripts and people.
+//! Renders explanations: the engine's typed reasons, in one wording for the CLI, scripts and people.
 
 use fairlead_api::{ErrorCode, Explanation, HostVerdict};
 use fairlead_dispatch::{

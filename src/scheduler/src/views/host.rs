@@ -1,4 +1,4 @@
-//! Hosts as people see them: state, jobs, why one is idle.
+//! Renders hosts for people: state, jobs, and why a host is idle.
 
 use fairlead_api::HostView;
 

@@ -1,4 +1,4 @@
-//! Jobs as clients see them: compass-ci's flat names, never a secret.
+//! Renders jobs for clients: compass-ci's flat names, without secrets.
 
 use fairlead_api::JobSummary;
 use fairlead_dispatch::labels;

@@ -1,4 +1,4 @@
-//! `GET /metrics`: all metrics as text, with the states that are read when somebody asks.
+//! Renders `GET /metrics`: all metrics as text. Gauges are read on each request.
 
 use prometheus_client::encoding::text::encode;
 

@@ -1,4 +1,4 @@
-//! What people are shown: jobs, and explanations of waiting.
+//! Views for people: jobs, hosts, explanations and metrics. Read only.
 
 pub(crate) mod explain;
 pub(crate) mod host;

@@ -1,9 +1,9 @@
-//! What becomes of a waiting job by time alone: it may begin, it has waited too long, it is too late.
+//! Handles alarms of waiting jobs: a job becomes ready, has waited too long, or is too late.
 //!
-//! The store knows by `alarm_ms` when each waiting job must be looked at. Every other second a replica asks it for
-//! those of the next seconds, and remembers what it wrote or was told itself. One replica comes first for each job, by
-//! rendezvous hashing; another does it a little later if it still has to be done. What becomes of the job is worked
-//! out from its state and the time, and written by compare-and-set: so it happens once, and needs nobody's memory.
+//! The store keeps for each waiting job the time of its next check (`alarm_ms`). Every other second a replica asks for
+//! the alarms of the next seconds. It also remembers those that it wrote or was told. Rendezvous hashing puts one
+//! replica first for each job; another one acts a little later if it is still needed. The next state follows from the
+//! job's state and the time, and is written by compare-and-set. So it happens once, and depends on no memory.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,8 +1,8 @@
 //! Waiting for jobs: scripts (`jobs/wait`) and jobs (`wait_on`).
 //!
-//! Both read the same conditions. A job that waits for others is stored with `ready: false` and its
-//! condition; any number of jobs may wait for one. What is in memory only finds the ones to look at: the
-//! store has the truth, and a sweep repeats what was missed.
+//! Both use the same conditions. A job that waits for others is stored with its condition and `ready: false`. Any
+//! number of jobs may wait for one. Memory only finds the jobs to check: the store has the truth, and a sweep finds
+//! whatever was missed.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Jobs that wait for something else than a host: other jobs, a time, a sequence, the nodes of a cluster.
+//! Jobs that wait for something other than a host: other jobs, a time, a sequence, the nodes of a cluster.
 
 pub(crate) mod alarms;
 pub(crate) mod clusters;

@@ -1,10 +1,9 @@
-//! Sequences: the jobs of one account with the same `sequence` run one at a time, in the order of their ids, that is of
-//! their submits.
+//! Sequences: jobs of one account with the same `sequence` run one at a time, in the order of their submits (ids).
 //!
-//! A member waits, like one that waits for other jobs, until it has its turn. A small document by account and key names
-//! the one that has it. The turn passes on by compare-and-set, when the job that had it has ended and that is sure, to
-//! the oldest member that has not ended: so one runs at a time however many replicas look. Whoever stored or ended a
-//! member looks at once; one replica looks at each sequence again and again for what was missed.
+//! A member waits like a job that waits for others, until it has its turn. A small document by account and key names
+//! the job with the turn. When that job has certainly ended, a compare-and-set passes the turn to the oldest member
+//! that has not ended. So one member runs at a time, however many replicas check. A replica that stores or ends a
+//! member checks at once. One replica also checks each sequence periodically, for whatever was missed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Timers while the wall clock steps.
+//! Tests of timers while the wall clock steps.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Waiting for all nodes of a cluster: what a testbox asks before it begins, and what people are told of it.
+//! The barrier of a cluster: answers `wait_peer` of testboxes, and tells people which nodes are missing.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
-//! Clusters: jobs of one submit, one a node, that begin together or not at all.
+//! Clusters: jobs of one submit, one per node, that begin together or not at all.
 //!
-//! Each node is a job like others: it waits in the queues, is claimed and ends by itself. What they are to each other
-//! stands in their states (`JobState::cluster`), and what becomes of one is worked out from all of them (`lifecycle::cluster`) and
-//! written by compare-and-set. There is no leader and no memory: whoever writes a state that matters to the others
-//! looks at once, so does whoever asks whether all are there (`barrier`), and the first of the replicas for it looks
-//! again and again at each cluster of which testboxes have a job.
+//! Each node is a normal job: it waits in the queues, is claimed, and ends by itself. `JobState::cluster` has its
+//! relation to the others. `lifecycle::cluster` computes its next state from the states of all, and a compare-and-set
+//! writes it. There is no leader and no memory. A cluster is checked in three cases:
+//!
+//! - a replica writes a state that matters to the other jobs;
+//! - a testbox asks whether all nodes are there (`barrier`);
+//! - periodically, by the first replica for it, while testboxes have one of its jobs.
 
 use std::{collections::BTreeMap, sync::Arc};
 

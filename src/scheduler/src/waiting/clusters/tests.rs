@@ -1,4 +1,4 @@
-//! Clusters by a stepped clock: one and two replicas over one store.
+//! Tests of clusters with a stepped clock: one and two replicas over one store.
 
 use std::{sync::Arc, time::Duration};
 

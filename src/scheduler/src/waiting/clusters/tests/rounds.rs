@@ -1,4 +1,4 @@
-//! Two outcomes of one round exclude each other.
+//! Tests that the two outcomes of one round exclude each other.
 
 use super::*;
 
