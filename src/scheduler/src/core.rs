@@ -1,4 +1,4 @@
-//! State shared by all flows of a replica: configuration, clock, store, and in six parts what it believes.
+//! State shared by all flows of a replica: configuration, clock, store, and six parts with everything it believes.
 
 use std::{
     sync::{

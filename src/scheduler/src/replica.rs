@@ -1,7 +1,6 @@
-//! One replica without its port: what it is made of, its tasks, its end.
+//! One replica without its port: its parts, its tasks, its end.
 //!
-//! [`Server`](crate::Server) puts it behind TCP; a simulation calls it directly, with a store, a clock and
-//! peers of its own.
+//! [`Server`](crate::Server) puts it behind TCP. A simulation calls it directly, with its own store, clock and peers.
 
 use std::{fmt, sync::Arc};
 

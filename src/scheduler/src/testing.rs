@@ -1,4 +1,4 @@
-//! What unit tests of this crate are made of: a plain state, and a replica's shared state.
+//! Test fixtures of this crate: a plain state, and a replica's shared state.
 
 use std::sync::Arc;
 

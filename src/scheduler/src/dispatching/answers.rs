@@ -1,4 +1,4 @@
-//! Hands the engine's answers to the requests that wait for them.
+//! Delivers the engine's answers to the requests that wait for them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Claims: from "may run here" to "committed in the store".
+//! Claims: from the engine's decision to a committed state in the store.
 //!
-//! The host gets a job only after the store acknowledged the compare-and-set. A conflict, a time-out and a
-//! lost connection are all *unknown*: the job is read back, and only one more acknowledged write decides
-//! (DESIGN section 4, invariant I2).
+//! The host gets a job only after the store acknowledged the compare-and-set. A conflict, a timeout and a lost
+//! connection are all *unknown*. Then the job is read back, and only one more acknowledged write decides (I2): a read
+//! may show a write that later vanishes.
 
 use std::sync::Arc;
 

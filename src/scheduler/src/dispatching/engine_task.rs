@@ -1,6 +1,6 @@
-//! The task that owns the engine: feeds it events, carries out its decisions.
+//! The task that owns the engine: gives it events, and carries out its decisions.
 //!
-//! It never waits for IO: claims, pulls and finds run in tasks beside it and report back as events.
+//! It never waits for IO. Claims, pulls and finds run in their own tasks and report back as events.
 
 use std::sync::Arc;
 

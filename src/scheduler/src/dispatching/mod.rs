@@ -1,4 +1,4 @@
-//! The engine beside the store: its task and inbox, claims, and what is read for it.
+//! The engine and the store: the engine's task, claims, answers to waiting requests, and reads for the engine.
 
 pub(crate) mod answers;
 pub(crate) mod claims;

@@ -1,8 +1,8 @@
-//! Hosts that get no new job: an admin closed them, or they failed too often (`suspect`).
+//! Hosts that get no new job: an admin cordoned them, or they failed too often (`suspect`).
 //!
-//! A host is closed by a small document of its own, because testboxes write the one that says what a host is. Every
-//! replica reads these documents every other second. A request of a closed host waits like any other and is
-//! answered empty; what the host has goes on. A suspect host gets health checks alone (`health_checks`).
+//! Each cordon is its own small document, because testboxes write the document that describes the host. Every replica
+//! reads cordons every other second. A request of a cordoned host waits like any other and is answered empty. Jobs on
+//! the host continue. A suspect host gets only health checks (`health_checks`).
 
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
-//! Whose turn it is: which request of which session of a host is served (DESIGN section 6).
+//! Fencing: one request of one session of a host is served at a time.
 //!
-//! The host's session document says it. It changes by compare-and-set and is read in real time, so that one
-//! box is never served by two replicas at once: a request takes its turn when it comes and must still have
-//! it when jobs are handed out. The document also names the jobs that were handed out, so that whoever
-//! serves the next request knows of them however new they are.
+//! The host's session document names that request. It changes by compare-and-set and is read in real time, so two
+//! replicas never serve one host at once. A request takes its turn when it comes, and must still have it when jobs are
+//! handed out. The document also names these jobs, so the replica that serves the next request knows even the newest.
 
 use std::sync::Arc;
 

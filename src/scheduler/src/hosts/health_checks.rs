@@ -1,8 +1,8 @@
-//! Suspect hosts are tried out: a job of account `health-check` that passes there gives its host back.
+//! Tests suspect hosts: a job of the account `health-check` that passes there reopens its host.
 //!
-//! A suspect host gets jobs of that account alone, whoever submitted them. A site that has a health check of its own
-//! needs nobody to submit one: the host's closure first takes the job's id (compare-and-set), then the job is made
-//! under it (a create). So whoever comes next goes on with what a replica began that died, and no host has two.
+//! A suspect host gets only jobs of that account, whoever submitted them. A site with its own health check needs no
+//! submit. The host's cordon first takes the job's id (compare-and-set), then the job is created under that id. So if a
+//! replica dies between, another one continues, and no host has two checks.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Sessions of agents: what a host says it has against what we think it has, heartbeats, stop orders
-//! (DESIGN section 6).
+//! Sessions of agents: compares the jobs that a host names with those that the replica knows; heartbeats; stop orders.
 //!
-//! The same session and request number get the same answer; a grant that was never delivered goes back; a
-//! new session of a hw box gets an unstarted job again and loses a started one; a vm or dc host keeps the
-//! jobs that it names.
+//! - The same session and request number get the same answer.
+//! - A grant that was never delivered goes back.
+//! - A new session of a hw machine gets an unstarted job again, and loses a started one.
+//! - A vm or dc host keeps the jobs that it names.
 
 use std::{collections::BTreeSet, sync::Arc};
 

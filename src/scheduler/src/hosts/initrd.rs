@@ -1,7 +1,7 @@
-//! The job as an initrd for machines that boot by themselves: what lkp finds below `/lkp/scheduled`.
+//! The job as an initrd, for machines that boot over the network: the files that lkp expects below `/lkp/scheduled`.
 //!
-//! Beside the job it says all that a report needs: the job's id, attempt and token, where its results go, and
-//! the addresses of the schedulers; once in `job.yaml`, and once in `job.env` for shells.
+//! They have all that a report needs: the job's id, attempt and token, the place of its results, and the addresses of
+//! the schedulers. `job.yaml` has them, and `job.env` has them again for shells.
 
 use std::io::Write;
 

@@ -1,9 +1,9 @@
-//! Two agents of one name: which of them has the host, and when the other one may take it.
+//! Two agents of one name: decides which of them has the host, and when the other one may take it.
 //!
-//! An agent names its `instance`: its work folder and the boot of its machine. The host's session document keeps
-//! whose turn it is. The same instance takes over at once, as after a restart of the agent; another one when nothing
-//! was heard of the first for two heartbeats, by any replica. Until then it is refused, and nothing of the first is
-//! touched. Who names no instance (older agents, machines that boot over the network) is asked for none.
+//! An agent names its `instance`: its work folder and the boot of its machine. The host's session document keeps the
+//! instance that has the turn. The same instance takes over at once, as after a restart of the agent. Another instance
+//! takes over when no replica heard of the first for two heartbeats. Until then it is refused, and the first is
+//! untouched. Older agents and machines that boot over the network name no instance, and are not checked.
 
 use std::sync::Arc;
 

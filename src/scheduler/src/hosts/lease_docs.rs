@@ -1,11 +1,11 @@
-//! Who was heard of, by all replicas together: one small document a host, changed by compare-and-set.
+//! Leases: shares signs of life between replicas, in one small document per host, changed by compare-and-set.
 //!
-//! A host that names its jobs renews their leases: here at once, and for the other replicas by its lease
-//! document, before it is answered. Each change of the document is a sign of life of the jobs it names. A lease
-//! is lost when its agent was not heard of for `lease_ms` on this replica's own monotonic clock, while the
-//! store could be read; whoever finds that first writes it into the document, so that a renewal comes either
-//! before it, and the lease lives, or after it, and the host is told. A start, an outage of the store and a
-//! pause of this process forgive the time: they requeue nobody.
+//! A host that names its jobs renews their leases: here at once, and in its lease document before the answer, for the
+//! other replicas. Each change of the document is a sign of life of the jobs in it. A lease is lost when its agent was
+//! silent for `lease_ms` on this replica's own monotonic clock, while the store could be read. The replica that finds
+//! this first writes it into the document. So a renewal comes before that write, and the lease lives, or after it, and
+//! the host is told. A start, an outage of the store and a pause of this process do not count as silence: they requeue
+//! no job.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
-//! Machines that boot by themselves: iPXE and grub scripts, native JSON, and the job as an initrd.
+//! Machines that boot over the network: iPXE and grub scripts, native JSON, and the job as an initrd.
 //!
-//! Such a box has no agent and no heartbeats: each boot is a session of its own, a job that was only
-//! dispatched is handed out again, one that had begun is lost (DESIGN section 6).
+//! Such a machine has no agent and no heartbeats, so each boot is its own session. A job that was only dispatched is
+//! handed out again. A job that had begun is lost, because its machine has just booted without it.
 
 use fairlead_api::{ConsumeRequest, ErrorCode, Grant};
 use fairlead_job::{JobId, Spec, Stage};

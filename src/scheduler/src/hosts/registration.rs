@@ -1,4 +1,4 @@
-//! What is known of hosts: as registered, and as last heard.
+//! Updates the known hosts, as registered and as last heard.
 
 use fairlead_api::ErrorCode;
 use fairlead_job::TboxType;

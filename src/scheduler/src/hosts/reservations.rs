@@ -1,8 +1,8 @@
-//! Hosts that are kept for the jobs of some accounts until a time.
+//! Reservations: hosts that run only the jobs of some accounts until a time.
 //!
-//! Each is a small document of its own, which every replica reads every other second and whoever sees first that
-//! its time is over deletes. The engine is told with each offer whose jobs the host gets. A closure goes before a
-//! reservation and leaves it as it is.
+//! Each reservation is its own small document. Every replica reads them every other second, and the first that sees an
+//! expired one deletes it. With each offer, the engine is told whose jobs the host may run. A cordon takes precedence
+//! over a reservation and leaves it unchanged.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,7 @@
-//! Hosts asking for work: sessions, offers, grants, heartbeats (DESIGN section 6).
+//! Requests of hosts for work: sessions, offers, grants.
 //!
-//! A host's request is one offer to the engine. An answer is repeated when the same request comes again;
-//! a grant that was never delivered goes back. One box has one request open at a time: a newer one
-//! replaces the older, which is answered empty.
+//! A host's request is one offer to the engine. The same request gets the same answer again. A grant that was never
+//! delivered goes back. A host has one open request: a newer one replaces the older, which is answered empty.
 
 use std::{sync::Arc, time::Duration};
 

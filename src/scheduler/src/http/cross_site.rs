@@ -1,6 +1,6 @@
-//! Keeps web pages out of an open lab: a browser on an operator's machine sends what any page tells it to.
+//! Keeps web pages out of an open lab: any page can make an operator's browser send requests.
 //!
-//! Applies without `--auth` only: with it a page would need a token. Never looks at content types, which real
+//! It applies without `--auth` only, because with it a page would need a token. It ignores content types, which real
 //! clients choose freely.
 
 use std::net::{Ipv4Addr, Ipv6Addr};

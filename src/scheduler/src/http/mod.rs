@@ -1,7 +1,7 @@
 //! HTTP: one warp filter takes every request; `routes` decides by method and path.
 //!
-//! One decision in one place, because in warp a rejection falls through to the next route: here a
-//! handler's refusal is always a reply. A handler that panics is answered with 500, and the server lives.
+//! There is one place for this decision, because a warp rejection falls through to the next route. Here a handler's
+//! refusal is always a reply. A handler that panics is answered with 500, and the server continues.
 
 pub(crate) mod connections;
 mod cross_site;

@@ -1,4 +1,4 @@
-//! Replies.
+//! Builds replies.
 
 use fairlead_api::{ErrorBody, ErrorCode};
 use futures_util::future::BoxFuture;

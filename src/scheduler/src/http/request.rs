@@ -1,4 +1,4 @@
-//! A request, taken apart once.
+//! Parses a request once, for all handlers.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which handler answers which method and path.
+//! Routes: finds the handler of a method and path.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
-//! Whose body is read: with tokens, nobody's before it is known who sent it.
+//! Authenticates a sender before its body is read. With tokens, the body of an unidentified sender is not read.
 //!
-//! A token in the head decides. compass-ci's clients put theirs in the body instead: a small JSON body is then looked
-//! through for it, and nothing is built of it before.
+//! A token in the head decides. compass-ci's clients put their token into the body instead. So a small JSON body is
+//! searched for it, before anything is built from the body.
 
 use std::fmt;
 

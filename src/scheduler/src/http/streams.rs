@@ -1,4 +1,4 @@
-//! Bodies that are sent piece by piece: files, and logs that grow.
+//! Streamed bodies: files, and logs that grow.
 
 use std::{io, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Remembers the alarms of waiting jobs that ring soon.
+//! Remembers the alarms of waiting jobs that are due soon.
 
 use fairlead_job::Stage;
 use fairlead_store::StoredJob;

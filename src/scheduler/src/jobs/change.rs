@@ -1,8 +1,8 @@
-//! The jobs that testboxes hold, and the one way in which a job's state changes.
+//! The one way in which a job's state changes.
 //!
-//! [`Core::change`] reads, computes and writes by compare-and-set; what follows from a change (engine,
-//! waiters, dependants) follows in [`Core::changed`], once, whoever made it. Stages only move forward
-//! within an attempt (I9): the closures that compute a change check it, the store's version enforces it.
+//! [`Core::change`] reads, computes and writes by compare-and-set. The effects of a change (engine, waiting requests,
+//! dependants) follow once in [`Core::changed`], whoever made it. Stages only move forward within an attempt (I9): the
+//! closure that computes a change checks this, and the store's version enforces it.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Applies what a change of a job means to this replica: its memory, the engine, waiting requests and jobs, hints.
+//! Applies the effects of a job's change to this replica: its memory, the engine, waiting requests and jobs, hints.
 //!
-//! A change made here ends in [`Core::changed`]; one that another replica made ends in [`Core::observe`]. Each version
-//! of a job has its effects once.
+//! A change made here ends in [`Core::changed`]. A change by another replica ends in [`Core::observe`]. Each version of
+//! a job has its effects once.
 
 use std::sync::Arc;
 

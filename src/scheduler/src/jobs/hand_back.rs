@@ -1,6 +1,6 @@
-//! What becomes of a job whose grant was not delivered, whose lease was lost.
+//! Hands back jobs whose grant was not delivered or whose lease was lost.
 //!
-//! When that is so is judged in `hosts::lease_docs`.
+//! `hosts::lease_docs` decides whether a lease is lost.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Counts attempts in a row that failed by the fault of their host.
+//! Counts consecutive attempts that failed through the fault of their host.
 
 use fairlead_job::{Cause, Health};
 

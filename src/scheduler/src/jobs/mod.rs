@@ -1,4 +1,4 @@
-//! The life of a job that a testbox has: each change of its state, reports, time limits, the end.
+//! Jobs on testboxes: each change of their state, reports, time limits, the end.
 
 pub(crate) mod alarms;
 pub(crate) mod change;

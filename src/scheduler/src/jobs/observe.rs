@@ -1,8 +1,8 @@
-//! What other replicas did: read from the store by sequence number each second, or told by a peer.
+//! Observes the writes of other replicas: changes read from the store each second, and hints of peers.
 //!
-//! Both ways end in [`Core::observe`], which takes a state that is newer than what is known and gives it its
-//! effects here. What a peer forgot to tell is found by the next look at the store; what a look missed is
-//! found by the next counts, or when a lease that nobody renews is looked at.
+//! Both end in [`Core::observe`], which takes a state that is newer than the known one and applies its effects here.
+//! The next read of the store finds hints that were lost. The next counts find changes that a read missed, and so does
+//! the check of a lease that nobody renews.
 
 use fairlead_dispatch::Event;
 use fairlead_store::{ChangeMark, ChangePage, Changes, StoreError};

@@ -1,7 +1,7 @@
-//! What testboxes report of their jobs: stage, health, data readiness, milestones; renewals.
+//! Reports of testboxes about their jobs: stage, health, data readiness, milestones, renewals.
 //!
-//! Reports are idempotent: the same one again changes nothing. Stages only move forward (I9), an attempt
-//! ends once (I8), and the token of an earlier attempt is refused once the next one was claimed.
+//! Reports are idempotent: a repeat changes nothing. Stages only move forward (I9), and an attempt ends once (I8). The
+//! token of an earlier attempt is refused once the next attempt is claimed.
 
 use std::sync::Arc;
 

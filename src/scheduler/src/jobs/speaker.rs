@@ -1,7 +1,7 @@
-//! For which attempt of a job a request speaks: what the job's token proves, and what strangers are told.
+//! Authorization by job token: decides for which attempt of a job a request may speak.
 //!
-//! With tokens, reports, output and results of a job need its `job_token`; of all accounts only an admin does
-//! without. Whoever shows a token that is not the job's hears the same whether there is such a job or not.
+//! With tokens, reports, output and results of a job need its `job_token`. Of all accounts, only an admin needs none. A
+//! wrong token gets the same answer whether the job exists or not.
 
 use fairlead_api::ErrorCode;
 use fairlead_job::JobId;

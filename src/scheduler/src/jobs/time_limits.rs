@@ -1,4 +1,4 @@
-//! Time limits of jobs that testboxes have: when something is due, and what becomes of the job then.
+//! Time limits of jobs that testboxes hold: when each is due, and its effect on the job.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! States that were seen here and that the store does not have.
+//! Settles states that this replica saw and the store does not have.
 //!
-//! An unacknowledged write can be read and then vanish (proven with Elasticsearch: a node that is cut off shows
-//! it, the one that takes its place never had it). Whoever saw it would take the true, older state for a search
-//! that lags, for ever. So a job that stays older than what was seen is read in real time; if the store really
-//! has no newer state, it is written once more as it is: its new version is greater than any that was seen.
+//! An unacknowledged write can be read and then vanish. With Elasticsearch this is proven: a node that is cut off shows
+//! it, and the node that takes its place never had it. A replica that saw the write would forever take the true, older
+//! state for a search that lags. So a job that stays older than the seen version is read in real time. If the store
+//! really has no newer state, the state is rewritten unchanged: its new version is greater than any that was seen.
 
 use std::sync::Arc;
 

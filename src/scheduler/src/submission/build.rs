@@ -1,4 +1,5 @@
-//! A job of a spec: who submits it, what it is, where and when it may run. Checked, and not stored.
+//! Builds a job from a spec: its submitter, its requirements, and where and when it may run. Checks it, and stores
+//! nothing.
 
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_dispatch::labels;

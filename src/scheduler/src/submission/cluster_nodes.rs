@@ -1,4 +1,4 @@
-//! A submit of a cluster: one job a node, all or none.
+//! Submits a cluster: one job per node, all or none.
 
 use std::{ops::Range, sync::Arc};
 

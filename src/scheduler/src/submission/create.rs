@@ -1,4 +1,4 @@
-//! Submitting: a spec becomes a job when the store said yes for *that* job, and not before (I1).
+//! Creates jobs: a submit is acknowledged when the store has confirmed *that* job, and not before (I1).
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Submits that may be repeated: with an idempotency key the same submit, sent again to any replica, makes nothing new
-//! and is answered with the ids of the first.
+//! Idempotent submits: a repeat with the same idempotency key, at any replica, creates nothing and returns the first
+//! ids.
 //!
-//! A small document named by account and key holds the ids, and is written before any job: who finds it there takes
-//! its ids. So the jobs of one key have one set of ids whoever makes them, and a job is made by `create`, once. What
-//! the first sender left undone the second one does.
+//! A small document named by account and key holds the ids, and is written before any job. A repeat that finds it uses
+//! its ids. So the jobs of one key have one set of ids, and each job is made once by `create`. The repeat also
+//! completes whatever the first sender left undone.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! Reading the body of a submit: JSON as it is, YAML expanded. Pure, and fuzzed with arbitrary bytes.
+//! Reads the body of a submit: JSON without expansion, YAML expanded. Pure, and fuzzed with arbitrary bytes.
 //!
-//! Memory is asked for before it is used: of an array one item after the other, of a job file once its jobs are counted.
+//! It reserves memory before it uses it: item by item for an array, and after counting the jobs for a job file.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! `max_run`: how many jobs that run the same thing there may be, as their submitters say.
+//! `max_run`: limits how many jobs run the same thing, as their submitters ask.
 //!
-//! Jobs are the same by their fingerprint. Those count that wait, run or have run, whoever submitted them; those that
-//! were cancelled or aborted before they ran do not. What was submitted within the last refresh of the store may not
-//! be counted yet: submits at the same moment may make more than `max_run`.
+//! Jobs are the same if their fingerprints are. Waiting, running and finished jobs of all accounts count. Jobs that
+//! were cancelled or aborted before they ran do not. Jobs of the last refresh of the store may not count yet, so
+//! simultaneous submits may exceed `max_run`.
 
 use std::{collections::BTreeMap, iter::once};
 

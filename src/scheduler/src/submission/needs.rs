@@ -1,8 +1,8 @@
-//! Jobs of one submit that need each other by name: `name: build` here, `needs: [build]` there.
+//! Jobs of one submit that need each other by name: `name: build` in one, `needs: [build]` in the other.
 //!
-//! A job waits for all jobs of its submit that have a name it needs (a matrix has several). They must end with
-//! success, else it ends as `abort_wait`; with `if: always` it runs whatever became of them. What can be seen to be
-//! wrong is refused here: names that nobody has, jobs that wait for each other.
+//! A job waits for all jobs of its submit with a name that it needs; a matrix has several. If one of them does not
+//! succeed, it ends as `abort_wait`. With `if: always` it runs in any case. Unknown names and jobs that wait for each
+//! other are refused here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

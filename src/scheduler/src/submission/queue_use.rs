@@ -1,8 +1,9 @@
-//! What the queue that a job names means, and who may use it. Decided once, at the submit, and kept in the job's state.
+//! Resolves the queue that a job names, and checks who may use it. Happens once, at the submit; the job's state keeps
+//! the result.
 //!
-//! An account has its own queue. A shared queue is one that an admin made, with its users, or a built-in one. Any
-//! other name is a label inside the account's own queue: labels take turns there, so no choice of names changes what
-//! an account gets. Never knows what waits.
+//! An account has its own queue. A shared queue is built in, or an admin made it, with its users. Any other name is a
+//! label inside the account's own queue. Labels take turns there, so no choice of names changes an account's share.
+//! This module knows no waiting jobs.
 
 use fairlead_api::{ErrorCode, QueueUsers};
 use fairlead_dispatch::labels;

@@ -1,8 +1,8 @@
-//! Limits that admins set of accounts and queues: jobs that wait, jobs that run, and hours of testboxes within a day.
+//! Enforces the limits of accounts and queues: waiting jobs, running jobs, and hours of testboxes within a day.
 //!
-//! They are kept in the documents of queues and accounts. How many jobs run is minded by the engine; who has how
-//! many waiting is counted by the store: at each submit for a hard limit, each second for a soft one. What was
-//! submitted within the last refresh of the store may not be counted yet, so a hard limit can be exceeded by it.
+//! The documents of queues and accounts keep the limits. The engine enforces those of running jobs. The store counts
+//! waiting jobs: at each submit for a hard limit, and each second for a soft one. Jobs of the last refresh of the store
+//! may not count yet, so they can exceed a hard limit.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! What a connection may do before it says who it is, and how long it may say nothing.
+//! Limits of one connection: what it may do before it is identified, and how long it may be silent.
 //!
-//! Owns the time limits of heads, bodies and idle connections, and the places of connections that nobody identified. A
-//! request that is worked on has no limit here: long polls and streams of logs are silent by nature.
+//! Owns the time limits of heads, bodies and idle connections, and the places of unidentified connections. A request in
+//! progress has no limit here, because long polls and streams of logs are silent for long.
 
 use crate::{Clock, base::config::ConnectionLimits};
 use parking_lot::{Mutex, MutexGuard};

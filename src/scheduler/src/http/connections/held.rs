@@ -1,4 +1,4 @@
-//! An answer's body: its connection works as long as it is there.
+//! The body of an answer: its connection counts as busy while the body exists.
 
 use std::{
     pin::Pin,

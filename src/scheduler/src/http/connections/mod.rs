@@ -1,4 +1,4 @@
-//! Connections before they say who they are, and silent ones: their limits, and what keeps them open.
+//! Limits of unidentified and silent connections.
 
 mod connection;
 mod held;

@@ -1,4 +1,4 @@
-//! A connection's bytes: reading fails once it has been silent for too long.
+//! The bytes of a connection: a read fails once the connection was silent for too long.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Health, queues, hosts and accounts.
+//! Handlers of health, queues, hosts and accounts.
 
 use std::sync::Arc;
 

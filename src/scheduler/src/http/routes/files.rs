@@ -1,4 +1,4 @@
-//! Logs, results and initrds.
+//! Handlers of logs, results and initrds.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What accounts do with jobs.
+//! Handlers of accounts' requests about jobs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Parameters that no handler reads are refused: a filter that is misspelt must not find everything.
+//! Refuses query parameters that no handler reads: a misspelt filter must not match everything.
 
 use fairlead_api::{COMMON, ENDPOINTS, Endpoint, ErrorCode, Parameters, parameters_of};
 use fairlead_job::nearest;

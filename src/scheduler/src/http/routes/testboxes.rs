@@ -1,4 +1,4 @@
-//! What testboxes ask and report.
+//! Handlers of testboxes' requests and reports.
 
 use std::sync::Arc;
 

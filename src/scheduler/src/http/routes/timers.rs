@@ -1,4 +1,4 @@
-//! Timers: jobs that are run again and again.
+//! Handlers of timers.
 
 use std::sync::Arc;
 
