@@ -1,7 +1,7 @@
-//! What is known of the jobs that are not in memory: counts, pulls and finds under way.
+//! Bookkeeping of jobs that are not in memory: counts, and pulls and finds under way.
 //!
-//! Only bookkeeping; when to pull, find and evict is decided in `fetch`. Counts steer, they never decide: a
-//! job that is in memory is dispatched whatever was counted.
+//! `fetch` decides when to pull, find and evict. Counts steer and never decide: a job in memory is dispatched, whatever
+//! was counted.
 
 use crate::counted::{Counts, NAMES_MAX, Names};
 use crate::coverage::Begun;

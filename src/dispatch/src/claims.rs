@@ -1,4 +1,4 @@
-//! From a decision to a running job and to its end: claims, their outcome, jobs held and ended.
+//! A job's way from a decision to its end: claims, their outcomes, live jobs.
 
 use crate::engine::Engine;
 use crate::event::{Decision, Kind, Refusal, Running};

@@ -1,7 +1,7 @@
-//! What the store counted last, by name.
+//! The store's last counts, by name.
 //!
-//! Of accounts and queues the store names no more than [`NAMES_MAX`] each, and of host keys those that were asked for:
-//! whoever submits may invent names, and what is done at each count is bounded by this.
+//! Anybody can invent names, so the counts are bounded: at most [`NAMES_MAX`] accounts and queues each, and the host
+//! keys that were asked for. This bounds the work of each count.
 
 use crate::event::{Dimension, DimensionCounts};
 use crate::interner::Fixed;

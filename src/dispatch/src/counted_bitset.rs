@@ -1,4 +1,4 @@
-//! Sets of queues as bits, with counts: which queues have something of a kind.
+//! Counted bit sets: which queues have something of a kind.
 
 use crate::ids::QueueId;
 use crate::interner::{Atom, Numbers, address};

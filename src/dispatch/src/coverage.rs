@@ -1,8 +1,8 @@
-//! What is known without asking: how far each account's best jobs are all here.
+//! Coverage: how many of each account's best jobs are certainly in memory.
 //!
-//! A pull brings the best jobs of an account. From then on the replica hears of each change of what waits, so it
-//! knows the account's best jobs until they are used up, and goes on behind them; a find could bring nothing
-//! better. What is evicted, or a change that was missed, ends that.
+//! A pull brings the best jobs of an account. From then on the replica hears of each change of waiting jobs. So it
+//! knows the account's best jobs until they are used up, and continues behind them; a find would bring nothing better.
+//! An eviction or a missed change ends this.
 
 use crate::event::{Cursor, PulledPage};
 use crate::ids::{JobKey, MemberId, Place};

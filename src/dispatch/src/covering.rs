@@ -1,4 +1,4 @@
-//! Coverage of an engine: pages that were read, and what a find could bring beyond what is here. Part of [`Engine`].
+//! Coverage of an engine: pages that were read, and what a find could add. Part of [`Engine`].
 
 use crate::coverage::{Begun, Unknown, just_before};
 use crate::engine::Engine;

@@ -1,8 +1,8 @@
 //! The engine's state and its one entry point, [`Engine::on`].
 //!
-//! After every event no waiting offer could take any ready job that is cached: so a new offer need only be
-//! compared with the jobs, and a new job only with the waiting offers. Time never goes back here: an event that
-//! says so is taken as happening now.
+//! After every event, no waiting offer could take any cached, ready job. So a new offer needs a comparison with the
+//! jobs only, and a new job with the waiting offers only. Time never goes back here: an event with an older time
+//! happens now.
 
 use crate::cache::Cache;
 use crate::coverage::Coverage;

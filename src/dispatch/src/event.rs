@@ -1,4 +1,4 @@
-//! What the engine is told and what it decides. Plain data, no behaviour.
+//! Events and decisions of the engine. Plain data without behaviour.
 
 pub use crate::ids::{JobKey, Millis, OfferKey, Version};
 

@@ -1,9 +1,8 @@
-//! The partial cache: whom to evict (I7).
+//! Evicts jobs from the partial cache (I7).
 //!
-//! The deepest jobs of the longest queues go first, and the last one of a dimension that the store counts stays. A
-//! *plan* orders accounts by how much of them is here; it is good for so many evictions as to be worth its making, and
-//! an event evicts a bounded number. So the cost of an event does not grow with the number of names. Beyond twice the
-//! limit anything goes.
+//! The worst jobs of the longest queues go first. The last job of a dimension that the store counts stays. A *plan*
+//! orders accounts by how many of their jobs are cached, and serves many evictions. An event evicts a bounded number.
+//! So the cost of an event does not grow with the number of names. Beyond twice the limit, any job may go.
 
 use crate::counted::NAMES_MAX;
 use crate::engine::Engine;

@@ -1,4 +1,4 @@
-//! A plan of whom to evict from the partial cache next, good for a bounded number of evictions.
+//! A plan of the next evictions, valid for a bounded number of them.
 
 use crate::ids::{BucketId, MemberId, Place};
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! What explanations say. Typed, for others to render; made by `explaining`.
+//! Explanations: typed reasons for others to render; `explaining` makes them.
 
 use crate::ids::{JobKey, Millis, OfferKey};
 

@@ -1,7 +1,7 @@
-//! Why a job waits, and why a host is idle.
+//! Explains why a job waits, and why a host is idle.
 //!
-//! The checks are those of matching ([`crate::shape::lacks`]); nothing is judged twice in different ways. Takes
-//! time in proportion to the hosts that are known, never to the jobs, and every list in an answer is bounded.
+//! It uses the checks of matching ([`crate::shape::lacks`]), so nothing is judged in two ways. Its cost grows with the
+//! known hosts and never with the jobs. Every list in an answer is bounded.
 
 use crate::engine::{Engine, could_ever_run};
 use crate::event::{JobFacts, Kind};

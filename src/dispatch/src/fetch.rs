@@ -1,7 +1,7 @@
-//! The partial cache: when to find (C2, C3).
+//! The partial cache: decides when to find (C2, C3).
 //!
-//! While everything is in memory nothing here does anything. Else an offer is served only after a find for its keys,
-//! unless what is best for it is known, or when that takes too long.
+//! It has no effect while all jobs are in memory. Otherwise an offer is served after a find for its keys. The find is
+//! skipped if the offer's best jobs are known, or if it takes too long.
 
 use crate::cache::{Ended, FINDS_WINDOW_MS, Finding, PATIENCE_MS, Wanted};
 use crate::engine::Engine;

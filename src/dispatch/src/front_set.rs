@@ -1,7 +1,7 @@
 //! A sorted set that is mostly read and shortened at its front.
 //!
-//! Its first members lie side by side, so that who asks for the first one reads one place in memory, not a path
-//! down a tree; the tree has the others. It is asked for more of them once in [`FRONT_MAX`] removals.
+//! Its first members are adjacent in memory, so the first one costs one read and no path down a tree. The tree has the
+//! others. It refills the front once in [`FRONT_MAX`] removals.
 
 use std::collections::BTreeSet;
 

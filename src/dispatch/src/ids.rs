@@ -1,4 +1,4 @@
-//! Ids of jobs, offers, hosts and queues, and the order of jobs. Below everything else.
+//! Ids of jobs, offers, hosts and queues, and the order of jobs. Imports nothing of this crate.
 
 use slotmap::new_key_type;
 use std::cmp::Reverse;

@@ -1,9 +1,9 @@
-//! The waiting jobs, by host key → queue → account → shape → order.
+//! The index of waiting jobs: host key → queue → account → shape → order.
 //!
-//! A *bucket* holds the jobs of one account in one queue that have one shape, in order. A *cell* holds, for one
-//! host key, queue and account, the first job of each bucket. So a job that names three hosts is stored once, and
-//! finding the next job looks at heads only. Classes are not a level here: they belong to queues, and may change
-//! without any of this moving. Never decides anything.
+//! A *bucket* holds the jobs of one account in one queue with one shape, in order. A *cell* holds, for one host key,
+//! queue and account, the first job of each bucket. So a job that names three hosts is stored once, and a search for
+//! the next job reads only heads. Classes are no level here: they belong to queues, and may change without any move.
+//! The index decides nothing.
 
 use crate::counted_bitset::ByNeed;
 use crate::front_set::FrontSet;

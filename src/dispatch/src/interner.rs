@@ -1,7 +1,7 @@
-//! Shared values, most of them names: equal ones are one allocation.
+//! Interner of shared values, mostly names: equal values are one allocation.
 //!
-//! Owns nothing but the table. With each new value a few others are looked at, and those that nobody uses any more are
-//! dropped: memory follows what is in use (I7), and no event pays for all of them.
+//! It owns only the table. Each new value also checks a few others and drops those without users. So memory follows the
+//! values in use (I7), and no single event pays for all of them.
 
 use indexmap::IndexSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};

@@ -1,8 +1,8 @@
-//! Labels inside an account's own queue: the jobs of one account that ask for queues which nobody made for them.
+//! Labels inside an account's own queue: jobs of one account that name queues which do not exist.
 //!
-//! A label is one of [`SLOTS`] slots, and part of the name of the queue that is stored: `alice/7` is slot 7 of queue
-//! `alice`. No queue or account has a slash in its name. So labels are counted, pulled and found as queues of their
-//! own are, and the ledger has them take turns inside the one queue: weight, class, limits and share are that queue's.
+//! A label is one of [`SLOTS`] slots, and part of the stored name of the queue: `alice/7` is slot 7 of queue `alice`.
+//! No queue or account has a slash in its name. So labels are counted, pulled and found like queues. The ledger lets
+//! them take turns inside the one queue, with that queue's weight, class, limits and share.
 
 /// The labels of a queue: more names share these.
 pub const SLOTS: u8 = 16;

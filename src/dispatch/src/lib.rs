@@ -1,7 +1,7 @@
-//! The engine: which waiting job goes to which offer. Synchronous and deterministic.
+//! The engine: decides which waiting job goes to which offer. Synchronous and deterministic.
 //!
-//! No clock, randomness, tasks, IO or wire types: time, ids and versions arrive in events, and the same
-//! events give the same decisions. Entry point: [`Engine::on`].
+//! It has no clock, randomness, tasks, IO or wire types. Time, ids and versions arrive in events, and the same events
+//! give the same decisions. Entry point: [`Engine::on`].
 #![deny(
     clippy::float_arithmetic,
     clippy::indexing_slicing,

@@ -1,9 +1,9 @@
-//! Virtual time of one queue (or of one account inside a queue), in integers.
+//! Virtual time of one queue, or of one account inside a queue, in integers.
 //!
-//! A running job counts as max(learned, elapsed): a constant until it has run for as long as was learned, a
-//! straight line after that. Both are sums here, so that no cost grows with the number of running jobs. What was
-//! really used is kept beside it: that is where newcomers begin, who need not wait for what others may give back.
-//! Never knows jobs; whoever adds a charge takes exactly the same away again.
+//! A running job counts as max(learned, elapsed): constant up to the learned duration, and then a straight line. Both
+//! are sums here, so no cost grows with the number of running jobs. The time really used is kept beside them. Newcomers
+//! start there, so they need not wait for time that others may give back. A meter knows no jobs: the caller that adds a
+//! charge removes exactly the same one.
 
 /// Virtual time of one unit of charge at weight 1. Exact to 0.001 % at the largest weight.
 const UNIT: i128 = 1 << 30;

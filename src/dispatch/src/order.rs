@@ -1,8 +1,8 @@
-//! Order by virtual time, kept and walked.
+//! Keeps and walks entries in the order of virtual time.
 //!
-//! Virtual time never runs backwards between two events of a queue, so what was noted at its last event is a lower
-//! bound: a walk takes from the notes until the least true value is surely below the rest, and whoever was noted
-//! too low is noted anew. Cost follows how many are looked at, not how many there are.
+//! Virtual time never runs backwards between two events of a queue, so the value at its last event is a lower bound. A
+//! walk takes entries until the least true value is surely below the rest. It notes anew whatever was too low. The cost
+//! grows with the entries looked at, and not with all entries.
 
 use crate::ids::CLASS_MAX;
 use crate::meter::Pass;

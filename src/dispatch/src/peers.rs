@@ -1,9 +1,9 @@
-//! Which replica begins with which job, so that claims of several replicas seldom meet.
+//! Gives each replica an order of jobs, so that claims of several replicas seldom meet.
 //!
-//! Each job is some live replica's own by rendezvous hashing, and another's in the second place. A replica takes,
-//! of the first jobs that are alike, its own first, and then those that it comes next for: submit order still
-//! means something, and a job whose replica has no host for it is not left behind. Each replica lets at most
-//! [`OVERTAKES_MAX`] later jobs go before one that is alike (I13). Correctness never depends on whose a job is.
+//! Rendezvous hashing gives each job an order of live replicas. Of the first equal jobs, a replica takes its own first,
+//! and then those for which it comes next. So submit order still matters, and a job whose replica has no host for it is
+//! not left behind. Each replica takes at most [`OVERTAKES_MAX`] later jobs before an equal earlier one (I13).
+//! Correctness never depends on this order.
 
 use crate::ids::{JobKey, Place};
 

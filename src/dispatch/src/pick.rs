@@ -1,8 +1,8 @@
-//! The next job for one host: the order of shares, and within it the first that fits.
+//! Picks the next job for one host: the first that fits, in the order of shares.
 //!
-//! Two ways lead to the same answer: walking the order and checking heads (quick when much fits), and collecting
-//! the shapes that fit and comparing their heads (quick when little fits). They are tried in turn with growing
-//! budgets, so that the cost is a small multiple of the cheaper one, and neither grows with the number of jobs.
+//! Two ways lead to the same answer. One walks the order and checks heads, which is quick when much fits. The other
+//! collects the shapes that fit and compares their heads, which is quick when little fits. They are tried in turn with
+//! growing budgets. So the cost is a small multiple of the cheaper one, and neither grows with the number of jobs.
 
 use crate::counted_bitset::Bitset;
 use crate::front_set::FrontSet;

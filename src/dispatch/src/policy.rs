@@ -1,4 +1,4 @@
-//! What admins set: queues, weights, rates; and the engine's own limits.
+//! Policy of admins (queues, weights, rates), and the engine's own limits.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! The partial cache: what to pull (C1).
+//! The partial cache: decides what to pull (C1).
 //!
-//! While everything is in memory nothing here does anything. Else counts cause pulls of what is empty or has news
-//! here, and claims cause pulls of accounts of which little is left.
+//! It has no effect while all jobs are in memory. Otherwise counts cause pulls of queues that are empty here or have
+//! news, and claims cause pulls of accounts with few jobs left.
 
 use crate::counted::Of;
 use crate::coverage::Reach;

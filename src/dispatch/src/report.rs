@@ -1,4 +1,4 @@
-//! What people and tests see of the engine: queues, hosts, counted work, and the check of all indexes.
+//! The engine's report for people and tests: queues, hosts, counted work, and the check of all indexes.
 
 use crate::engine::Engine;
 use crate::ids::{JobKey, Millis, OfferKey};

@@ -1,8 +1,8 @@
-//! Reservations: a job that is passed over again and again keeps a host for itself.
+//! Host reservations of the engine: a job that is passed over again and again gets a host.
 //!
-//! A job that has waited long, is next, and could run on a host were it not for the jobs there, reserves that
-//! host. Until it starts, only jobs that are expected to end before it could start may enter, and higher classes.
-//! At most one reservation a class and one a host.
+//! A job reserves a host if it has waited long, is next, and could run there except for the jobs on it. Until it
+//! starts, the host admits only higher classes, and jobs that should end before it could start. There is at most one
+//! reservation per class and one per host.
 
 use crate::event::Kind;
 use crate::hosts::Host;

@@ -1,4 +1,4 @@
-//! Jobs in flight to a host and running on one, and the versions of jobs that are gone.
+//! Jobs in flight to a host or running on one, and versions of jobs that are gone.
 
 use crate::event::{JobFacts, Running};
 use crate::hosts::Load;

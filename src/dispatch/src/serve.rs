@@ -1,4 +1,4 @@
-//! Bringing offers and jobs together: jobs for an offer, and offers for a job.
+//! Matches offers and jobs: finds jobs for an offer, and offers for a job.
 
 use crate::engine::Engine;
 use crate::event::{Decision, Kind, NOT_ON_MAX};

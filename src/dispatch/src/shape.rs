@@ -1,6 +1,6 @@
-//! Shapes of jobs, what a host has, and the one list of checks between them (I3).
+//! Shapes of jobs, properties of hosts, and the one list of checks between them (I3).
 //!
-//! Matching and explaining both use [`lacks`]; nothing else decides whether a job may run on a host.
+//! Matching and explaining both use [`lacks`]. Nothing else decides whether a job may run on a host.
 
 use crate::event::Kind;
 use crate::ids::{BucketId, KeyId, Place, ShapeId};

@@ -1,4 +1,4 @@
-//! The one place of the stores that asks for the time, waits, or draws lots.
+//! The clock and the randomness of the stores. No other module asks for the time, waits, or draws random numbers.
 
 use std::{
     hash::{BuildHasher, RandomState},

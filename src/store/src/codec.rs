@@ -1,7 +1,7 @@
-//! A job's state and a small document as stored JSON, and what is refused before any store is asked.
+//! Encodes a job's state and small documents as stored JSON, and refuses invalid ones before any store is asked.
 //!
-//! Readers accept the layout before and after their own (rolling upgrade). A null is the same as an
-//! absent field: one of the stores cannot remove a field, only set it to null.
+//! Readers accept the layout before and after their own (rolling upgrade). A null means the same as an absent field,
+//! because one of the stores cannot remove a field.
 
 use fairlead_job::JobId;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors of stores, by what the caller can do about them.
 
 use crate::Version;
 

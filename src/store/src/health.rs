@@ -1,4 +1,4 @@
-//! How a store is, from the outcomes of the calls that were made of it.
+//! Health of a store, from the outcomes of its calls.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The small, typed document of a job that changes; its body is written once, beside it.
+//! The state of a job: the small, typed document that changes. The body is a second document, written once.
 
 use std::collections::BTreeMap;
 

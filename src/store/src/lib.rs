@@ -1,7 +1,7 @@
-//! Where the truth is: every submitted job, and who has it.
+//! The store: every submitted job, and which host has it. It is the truth of a lab.
 //!
-//! [`JobStore`] is the seam; `embedded` (SQLite, one machine) and `elasticsearch` (any number of
-//! replicas) pass one conformance suite. Nothing here decides who gets a job: compare-and-set does.
+//! [`JobStore`] is the seam. `embedded` (SQLite, one machine) and `elasticsearch` (any number of replicas) pass one
+//! conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
 mod clock;
 pub mod codec;

@@ -1,4 +1,4 @@
-//! What is asked of the store: counts, pulls, finds, and searches for people.
+//! Requests to the store: counts, pulls, finds, and searches for people.
 
 use std::collections::BTreeMap;
 

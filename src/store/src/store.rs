@@ -1,4 +1,4 @@
-//! The seam: what a store must be able to do, and what must hold of it.
+//! The seam: what a store must do, and its promises.
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};

@@ -1,4 +1,4 @@
-//! The embedded store: the conformance suite, and what only a file can do wrong.
+//! Tests of the embedded store: the conformance suite, and failures that only a file has.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A host: what it said, less what was claimed since, and never more than what the jobs known here leave of it.
+//! A host's free room: what it reported, less later claims, and at most what its known jobs leave.
 
 use crate::event::{About, Kind};
 use crate::hosts::load::Load;

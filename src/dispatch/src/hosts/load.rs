@@ -1,4 +1,4 @@
-//! A load: what one job takes of its host.
+//! A load: the share of its host that one job takes.
 
 use crate::event::Kind;
 

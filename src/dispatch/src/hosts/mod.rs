@@ -1,4 +1,4 @@
-//! Hosts, their open offers, and which of them wait under which host key. Never knows queues.
+//! Hosts, their open offers, and the offers that wait under each host key. Knows no queues.
 
 mod host;
 mod load;

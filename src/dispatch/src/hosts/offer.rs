@@ -1,4 +1,4 @@
-//! Offers: what a host asks for, until when, and what it was given so far.
+//! Offers: a host's request, its deadline, and the jobs that it was given so far.
 
 use crate::hosts::load::Load;
 use crate::ids::{HostId, JobKey, OfferKey};

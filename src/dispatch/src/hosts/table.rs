@@ -1,7 +1,6 @@
-//! Hosts, their open offers, and which of them wait under which host key.
+//! The table of hosts and their open offers.
 //!
-//! What a host has free is what it said, less what was claimed since, and never more than what the jobs known
-//! here leave of it. Never knows queues.
+//! A host's free room is what it reported, less later claims, and at most what its known jobs leave. Knows no queues.
 
 use crate::event::About;
 use crate::hosts::host::{Claimed, Host};

@@ -1,7 +1,7 @@
-//! Which offers wait under which host key, and which keys hosts offer. Part of [`Hosts`].
+//! Offers that wait under each host key, and the keys that hosts offer. Part of [`Hosts`].
 //!
-//! A waiting offer is listed under each of its keys, grouped by what does not differ between most hosts, most
-//! free memory first: who takes a new job is found without looking at every host.
+//! A waiting offer is listed under each of its keys. Offers are grouped by properties that most hosts share, with the
+//! most free memory first. So the host for a new job is found without a look at every host.
 
 use crate::hosts::offer::Group;
 use crate::hosts::table::Hosts;

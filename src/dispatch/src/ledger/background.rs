@@ -1,8 +1,7 @@
-//! Shares of dispatches that are kept for queues of low classes, so that strict classes do not starve them. Part of
-//! [`Ledger`].
+//! Shares of dispatches for queues of low classes, so that strict classes do not starve them. Part of [`Ledger`].
 //!
-//! Each time a host is given a job of a higher class while jobs of such a queue wait, the queue is credited with its
-//! share. With a whole dispatch to its credit it comes first on the next host that could run a job of it.
+//! When a host gets a job of a higher class while such a queue has waiting jobs, the queue is credited with its share.
+//! With a credit of one dispatch it comes first on the next host that could run one of its jobs.
 
 use crate::ids::QueueId;
 use crate::ledger::state::{Ledger, Queue};

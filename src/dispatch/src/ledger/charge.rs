@@ -1,4 +1,4 @@
-//! A charge: what one job in flight or running costs its queue and its account.
+//! A charge: the cost of one job, in flight or running, for its queue and its account.
 
 use crate::ids::Owner;
 use crate::meter::times;

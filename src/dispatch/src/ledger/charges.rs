@@ -1,7 +1,7 @@
-//! What jobs are charged: from the claim with what was learned, from then on with what they really take.
+//! Charges jobs: at the claim with the learned duration, and later with the real one.
 //!
-//! The charge is the job's share of its host × time × the rate of the host group; hw jobs have the whole host.
-//! Part of [`Ledger`]: changes the meters of a job's queue and account, always by the same amounts (I5).
+//! The charge is the job's share of its host × time × the rate of the host group. A hw job has the whole host. Part of
+//! [`Ledger`]: the meters of a job's queue and account always change by the same amounts (I5).
 
 use crate::ids::{JobKey, Owner};
 use crate::ledger::charge::Charge;

@@ -1,8 +1,7 @@
-//! Names that nobody needs any more, and how much waits under those of accounts. Part of [`Ledger`].
+//! Forgets unused names, and counts the waiting jobs of each account. Part of [`Ledger`].
 //!
-//! Whoever submits may invent names, so what is kept by name is bounded (I7): accounts in queues of which nothing
-//! waits or runs are forgotten, those idle longest first, a few an event. Who owes time is kept as long as there is
-//! room.
+//! Anybody can invent names, so memory by name is bounded (I7). Accounts in queues without waiting or running jobs are
+//! forgotten, a few per event, longest idle first. Accounts that owe time are kept as long as there is room.
 
 use crate::ids::{CLASS_MAX, MemberId, Owner};
 use crate::ledger::state::Ledger;

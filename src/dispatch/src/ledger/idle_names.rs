@@ -1,4 +1,4 @@
-//! Accounts over all queues, how many jobs of each wait, and those that are idle.
+//! Accounts over all queues: the number of their waiting jobs, and the idle ones.
 
 use crate::ids::{AccountId, Owner};
 use crate::interner::{Atom, Fixed};

@@ -1,4 +1,4 @@
-//! How long jobs of a suite take on a host group, learned from those that ended.
+//! Learned durations of a suite's jobs on a host group, from jobs that ended.
 
 use crate::interner::{Atom, Fixed};
 use indexmap::{Equivalent, IndexMap};

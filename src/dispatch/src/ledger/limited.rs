@@ -1,4 +1,4 @@
-//! Accounts that have limits, and how much of them is used.
+//! Accounts with limits, and their usage.
 
 use crate::ids::Owner;
 use crate::interner::Atom;

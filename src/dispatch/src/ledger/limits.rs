@@ -1,8 +1,7 @@
-//! Limits that admins set of accounts and queues: how many of their jobs are on hosts at one time, and who goes
-//! behind others. Part of [`Ledger`].
+//! Limits of accounts and queues: the number of their jobs on hosts, and the accounts that go last. Part of [`Ledger`].
 //!
-//! Jobs that other replicas dispatched count as soon as they are heard of, so the replicas of a lab together may
-//! exceed a limit by what they dispatch within that time.
+//! Jobs that other replicas dispatched count when this one hears of them. So the replicas of a lab together may exceed
+//! a limit by the dispatches of that time.
 
 use crate::explain::{Limited, Reason};
 use crate::ids::{MemberId, Owner};

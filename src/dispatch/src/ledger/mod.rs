@@ -1,4 +1,4 @@
-//! The ledger: queues, their accounts, what they are charged, and who is next (I4, I5). Never knows hosts or shapes.
+//! The ledger: queues, their accounts, their charges, and who is next (I4, I5). Knows no hosts or shapes.
 
 mod background;
 mod charge;

@@ -1,8 +1,8 @@
-//! Notes of where queues and accounts stand, kept for walks in order. Part of [`Ledger`].
+//! Noted virtual times of queues and accounts, for walks in order. Part of [`Ledger`].
 //!
-//! Virtual time never runs backwards between two events of a queue, so what was noted at its last event is a lower
-//! bound: a walk takes from the notes until the least true value is surely below the rest, and whoever was noted
-//! too low is noted anew. Cost follows how many are looked at, not how many there are.
+//! Virtual time never runs backwards between two events of a queue, so the value at its last event is a lower bound. A
+//! walk takes entries until the least true value is surely below the rest. It notes anew whatever was too low. The cost
+//! grows with the entries looked at, and not with all entries.
 
 use crate::ids::{MemberId, Owner, QueueId};
 use crate::ledger::state::{Ledger, Member, Queue};

@@ -1,4 +1,4 @@
-//! Who is charged for jobs: queues and the accounts in them, made where they are new. Part of [`Ledger`].
+//! Owners of charges: queues and the accounts in them, created on first use. Part of [`Ledger`].
 
 use crate::ids::{CLASS_MAX, MemberId, Owner, QueueId};
 use crate::interner::{Atom, Atoms};

@@ -1,4 +1,4 @@
-//! Queues, their accounts, and all that the ledger holds of them.
+//! State of the ledger: queues and their accounts.
 
 use crate::ids::{AccountId, CLASS_MAX, JobKey, MemberId, QueueId};
 use crate::interner::{Atom, Fixed, Numbers};

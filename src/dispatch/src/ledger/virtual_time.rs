@@ -1,8 +1,8 @@
-//! Virtual time of queues and accounts: who is next (I4, I5). Part of [`Ledger`].
+//! Virtual time of queues and accounts: decides who is next (I4, I5). Part of [`Ledger`].
 //!
-//! A queue's virtual time is its charge (share of a host × time × rate) over its weight; inside a class the queue that is least far is next, and
-//! inside a queue the account that is least far. A job is charged from its claim with what was learned, from then
-//! on with what it really takes. Never knows hosts or shapes.
+//! A queue's virtual time is its charge (share of a host × time × rate) over its weight. Inside a class, the queue with
+//! the least virtual time is next. Inside a queue, it is the account with the least. A job is charged with the learned
+//! duration from its claim, and with the real one later. Knows no hosts or shapes.
 
 use crate::ids::{CLASS_MAX, MemberId, Owner, QueueId};
 use crate::ledger::charge::WHOLE;

@@ -1,4 +1,4 @@
-//! The next job, compared with what a comparison of all jobs finds.
+//! Compares the picked job with the result of a comparison of all jobs.
 
 use super::*;
 use crate::event::{About, Decision, Event, JobFacts, Kind, Millis, Offer, OfferKey, Version};

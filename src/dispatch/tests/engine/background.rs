@@ -1,4 +1,4 @@
-//! Shares of dispatches that are kept for queues of low classes.
+//! Tests of the shares of dispatches for queues of low classes.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

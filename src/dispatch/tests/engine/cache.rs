@@ -1,4 +1,4 @@
-//! The partial cache: pulls, finds, eviction (C1, C2, C3, I7).
+//! Tests of the partial cache: pulls, finds, eviction (C1, C2, C3, I7).
 
 use crate::known::at;
 use crate::lab::*;

@@ -1,4 +1,4 @@
-//! From offer to answer: claims and their outcomes, withdrawn and superseded offers, stale reads.
+//! Tests from offer to answer: claims and their outcomes, withdrawn and superseded offers, stale reads.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

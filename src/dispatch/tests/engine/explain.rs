@@ -1,4 +1,4 @@
-//! Why a job waits, and why a host is idle.
+//! Tests of explanations: why a job waits, and why a host is idle.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

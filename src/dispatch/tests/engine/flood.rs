@@ -1,5 +1,5 @@
-//! A flood of names: each job has an account, a queue or a host key of its own. What one event does is bounded (I7),
-//! and nobody starves (C1, I6).
+//! Tests with a flood of names: each job has its own account, queue or host key. The work of an event is bounded (I7),
+//! and no job starves (C1, I6).
 
 use crate::lab::*;
 use fairlead_dispatch::*;

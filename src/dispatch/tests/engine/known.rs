@@ -1,4 +1,4 @@
-//! What is known without asking: accounts whose best jobs are here need no find (C3).
+//! Tests of coverage: accounts whose best jobs are in memory need no find (C3).
 
 use crate::lab::*;
 use fairlead_dispatch::*;

@@ -1,4 +1,4 @@
-//! Labels inside an account's own queue: they take turns, and are one queue to all others.
+//! Tests of labels inside an account's own queue: they take turns, and are one queue for all others.
 
 use crate::lab::*;
 use fairlead_dispatch::labels::slot_of;

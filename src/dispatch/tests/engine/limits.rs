@@ -1,4 +1,4 @@
-//! Limits of accounts and queues: how many jobs run at one time, and who goes behind others.
+//! Tests of limits of accounts and queues: how many jobs run at one time, and which accounts go last.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

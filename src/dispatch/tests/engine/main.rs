@@ -1,4 +1,4 @@
-//! What the engine promises, seen from outside.
+//! Black-box tests of the engine's promises.
 #![expect(clippy::expect_used, reason = "a test says what must hold")]
 
 mod background;

@@ -1,4 +1,5 @@
-//! Random events against a model that recomputes everything from scratch, and properties of every decision.
+//! Compares random events with a model that recomputes everything from scratch, and checks properties of every
+//! decision.
 
 mod promises;
 

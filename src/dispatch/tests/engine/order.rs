@@ -1,4 +1,4 @@
-//! Who is next: classes, shares, accounts, priority, submit order (I4, I5).
+//! Tests of the order: classes, shares, accounts, priority, submit order (I4, I5).
 
 use crate::lab::*;
 use fairlead_dispatch::*;

@@ -1,5 +1,5 @@
-//! How many equal jobs overtake one while several replicas serve hosts from one backlog, and how often they want the same
-//! job: a model of replicas that hear of each other's claims late.
+//! A model of replicas that hear late of each other's claims, over one backlog. It counts how many equal jobs overtake
+//! one, and how often two replicas want the same job.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

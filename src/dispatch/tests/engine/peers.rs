@@ -1,5 +1,5 @@
-//! Several replicas that see the same jobs: each begins with its own, none is left behind, and what happened
-//! elsewhere is charged for as long as it took.
+//! Tests of several replicas that see the same jobs. Each begins with its own, no job is left behind, and remote jobs
+//! are charged for their real time.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

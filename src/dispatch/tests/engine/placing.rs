@@ -1,4 +1,4 @@
-//! Which host: what a job needs (I3), spread, cache affinity, reservations.
+//! Tests of placement: requirements (I3), spread, cache affinity, reservations.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

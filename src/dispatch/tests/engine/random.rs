@@ -1,4 +1,4 @@
-//! Jobs and offers of random histories, made of numbers that are folded into what there may be.
+//! Makes jobs and offers of random histories from numbers.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

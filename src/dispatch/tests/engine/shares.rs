@@ -1,4 +1,4 @@
-//! Shares of testbox time over time (I5): a simulated lab in virtual time.
+//! Tests of shares of testbox time (I5), in a simulated lab in virtual time.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

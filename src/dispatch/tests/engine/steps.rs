@@ -1,4 +1,4 @@
-//! Random histories, a step at a time.
+//! Random histories, one step at a time.
 
 use proptest::prelude::*;
 

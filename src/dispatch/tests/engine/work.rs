@@ -1,4 +1,4 @@
-//! Counted work: a decision looks at as much when a thousand times as many jobs are in memory.
+//! Tests by counted work: a decision costs the same with a thousand times as many jobs in memory.
 
 use crate::lab::*;
 use fairlead_dispatch::*;

@@ -1,8 +1,8 @@
 //! Bulks: many writes in one request, each with its own result.
 //!
-//! A bulk is split by items and bytes; one that is refused whole (a malformed line, too large) is split
-//! in halves until the item at fault stands alone. Items that met overload or a month without an index
-//! are tried again: they were certainly not taken.
+//! A bulk is split by items and bytes. If it is refused as a whole (a malformed line, too large), it is halved until
+//! the faulty item is alone. Items that met overload or a month without an index are retried, because they were
+//! certainly not stored.
 
 use std::{collections::BTreeSet, time::Duration};
 

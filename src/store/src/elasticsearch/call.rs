@@ -1,4 +1,4 @@
-//! One call to Elasticsearch: what it does, what it asks, and how it may fail.
+//! One call to Elasticsearch: its kind, its request, and its possible failures.
 
 use ::elasticsearch::http::Method;
 use bytes::Bytes;

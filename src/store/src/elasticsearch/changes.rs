@@ -1,4 +1,4 @@
-//! What changed since: by `_seq_no`, shard by shard.
+//! Reads changes by `_seq_no`, shard by shard.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,7 +1,7 @@
-//! Calls: which node, how often, how long.
+//! Sends calls: chooses the node, the retries and the deadline.
 //!
-//! A read, and a write that may be repeated, goes on to the next node until the call's deadline. Any
-//! other write is repeated only when it was certainly not taken: no connection, or 429/503.
+//! A read, or a write that may be repeated, goes to the next node until the call's deadline. Any other write is
+//! repeated only if it was certainly not stored: no connection, or 429/503.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! How to reach the cluster, and what is made there.
+//! Configuration: how to reach the cluster, and the names and settings of the indices.
 
 use std::{fmt, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Exact counts of the waiting jobs, however many names and shards there are, or of a bounded number of names.
+//! Counts waiting jobs exactly, for all names or a bounded number of them, over any number of shards.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Small documents with compare-and-set, and the record of events.
+//! Small documents with compare-and-set, and the audit events.
 
 use ::elasticsearch::http::Method;
 use fairlead_job::IdMaker;

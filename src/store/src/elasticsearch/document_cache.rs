@@ -1,9 +1,8 @@
-//! Caches by job, bounded by number: documents of waiting jobs at a known version, and bodies of new jobs.
+//! Bounded caches by job: documents of waiting jobs at a known version, and bodies of new jobs.
 //!
-//! An update by Elasticsearch reads the document first, which costs it more than the write. Whoever has the
-//! document at the very version that a compare-and-set expects writes it whole. It is kept as text: fields that a
-//! later version wrote stay. Documents are much alike: what each has in common with the first one that was kept is
-//! packed away.
+//! An update by Elasticsearch reads the document first, which costs more than the write. If the document is cached at
+//! the version that a compare-and-set expects, it is written as a whole. It is kept as text, so fields of a later
+//! version stay. Documents are similar, so each is stored as its difference from the first one.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,8 +1,8 @@
-//! States as Elasticsearch documents: the stored JSON of the codec with two differences.
+//! Encodes states as Elasticsearch documents: the stored JSON of the codec with two differences.
 //!
-//! `waits` is a string of JSON, because an update merges objects instead of replacing them. `cell` joins
-//! queue and account, so that one collapsed search gives the best job of each pair; it is derived, and
-//! written whenever either changes.
+//! `waits` is a string of JSON, because an update merges objects and does not replace them. `cell` joins queue and
+//! account, so that one collapsed search gives the best job of each pair. It is derived, and written when either
+//! changes.
 
 use serde_json::{Map, Value};
 

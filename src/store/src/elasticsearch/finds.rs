@@ -1,4 +1,4 @@
-//! What offers could take: of each pair of queue and account the best jobs, in one request.
+//! Finds for offers: the best jobs of each pair of queue and account, in one request.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The trait [`JobStore`] over the parts of the store.
+//! Implements [`JobStore`] by the parts of this store.
 
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};

@@ -1,5 +1,5 @@
-//! Logging in: whether Elasticsearch can be reached and takes the credentials, and which rights they lack.
-//! A right that is lacking is told at the start, and not when it is first needed.
+//! Login: checks that Elasticsearch can be reached and accepts the credentials, and lists missing rights. A missing
+//! right is reported at the start, before it is needed.
 
 use std::collections::BTreeMap;
 

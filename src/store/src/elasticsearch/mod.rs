@@ -1,10 +1,12 @@
-//! The store of any number of replicas: Elasticsearch 8 and 9, with nothing but its plain core
-//! (no scripts, no update by query, no aliases).
+//! The store for any number of replicas: Elasticsearch 8 and 9, with its plain core only (no scripts, no update by
+//! query, no aliases).
 //!
-//! [`ElasticStore`] is a thin layer over the `elasticsearch` crate, which brings TLS, credentials and
-//! HTTP and nothing more: choice of node, deadlines, back-off, splitting of bulks and typed replies are
-//! here. Invariants: an operation by id goes to the index that the id names; a search that is not whole
-//! is an error; a write is `Ok` only when it was acknowledged.
+//! [`ElasticStore`] is a thin layer over the `elasticsearch` crate, which brings only TLS, credentials and HTTP. This
+//! layer chooses nodes, sets deadlines, backs off, splits bulks and types replies.
+//!
+//! - An operation by id goes to the index that the id names.
+//! - An incomplete search is an error.
+//! - A write is `Ok` only if it was acknowledged.
 
 mod bulk;
 mod call;

@@ -1,4 +1,4 @@
-//! Months that are old: their indices are dropped whole.
+//! Deletes the indices of old months.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! One node: its transport, and whether it is left alone for a while.
+//! One node: its transport, and whether it is avoided for a while.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Opening: the login, the version of the server, the set-up.
+//! Opens the store: login, version of the server, set-up.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The shards of all indices of jobs, as this replica read them last.
+//! The shards of all job indices, as this replica last read them.
 
 use std::{
     sync::Arc,

@@ -1,6 +1,6 @@
-//! Queries as JSON. Pure.
+//! Builds queries as JSON. Pure.
 //!
-//! Each names its kind as a group of statistics (`stats`), so that Elasticsearch can tell what each kind costs.
+//! Each query names its kind as a statistics group (`stats`), so that Elasticsearch can report the cost of each kind.
 
 use fairlead_job::JobId;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Pulls, and searches of any kind. A search that is not whole is an error.
+//! Pulls, and searches of any kind. An incomplete search is an error.
 
 use std::sync::Arc;
 

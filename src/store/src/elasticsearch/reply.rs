@@ -1,4 +1,4 @@
-//! Replies, typed. Every field has a default: `filter_path` leaves out what is empty.
+//! Typed replies. Every field has a default, because `filter_path` omits empty fields.
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};

@@ -1,8 +1,8 @@
 //! Searches for people, newest or oldest first.
 //!
-//! Jobs lie in the order of their ids, about. So the oldest are found at once, and the newest only when all is looked
-//! at: each is newer than those before it. Hence a search for the newest looks at the last hour first, and further
-//! back as long as it finds too few.
+//! Jobs are stored roughly in the order of their ids. So the oldest are found at once. A search for the newest would
+//! read everything, because each job is newer than those before it. It therefore searches the last hour first, and goes
+//! further back while it finds too few.
 
 use std::{iter, time::Duration};
 

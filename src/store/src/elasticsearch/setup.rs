@@ -1,4 +1,4 @@
-//! Opening: is this a server we can work with, and are our indices there.
+//! Checks that the server is usable and that fairlead's indices exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 

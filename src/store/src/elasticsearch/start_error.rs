@@ -1,4 +1,4 @@
-//! Why a call at the start failed, and what to do.
+//! Errors of calls at the start: the reason, and what to do.
 
 use super::{call::Failure, config::ElasticConfig};
 use crate::StoreError;

@@ -1,4 +1,4 @@
-//! [`ElasticStore`]: what its parts share, and the names of indices.
+//! [`ElasticStore`]: the state that its parts share, and the names of indices.
 
 use std::{sync::Arc, time::Duration};
 

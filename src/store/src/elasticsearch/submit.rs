@@ -1,7 +1,7 @@
-//! Submit: two documents a job, and an answer only when both are in.
+//! Submits: two documents per job, acknowledged only when both are stored.
 //!
-//! Both are `create`, in one bulk. A submit that is sent again therefore repairs a missing half and never
-//! makes a second job; what it then meets is compared, whole, with what it sent.
+//! Both are `create`, in one bulk. So a repeated submit completes a half-written job and never makes a second one.
+//! Documents that already exist are compared, as a whole, with those that were sent.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,8 @@
-//! Our templates, and the fields of the indices that exist.
+//! Index templates, and the fields of existing indices.
 //!
-//! What is there already is left alone: a template is put where there is none or an older one, and fields
-//! are added to indices that lack some. So a replica whose user may do neither starts as soon as one that
-//! may has been there, and an old release never takes back what a newer one brought. Elasticsearch itself
-//! refuses a change of a field's type.
+//! Existing settings stay. A template is written if there is none or an older one, and missing fields are added to
+//! indices. So a replica without these rights starts once a replica with them was there. An old release never reverts
+//! what a newer one brought. Elasticsearch itself refuses a change of a field's type.
 
 use ::elasticsearch::http::Method;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
-//! Writes of jobs inside a transaction.
+//! Writes jobs inside a transaction.
 //!
-//! Every check of an item comes before its first write: an item that is refused leaves nothing behind,
-//! and an SQL error (a full disk) undoes the whole transaction, so that no item is half in.
+//! All checks of an item come before its first write, so a refused item leaves nothing behind. An SQL error (a full
+//! disk) undoes the whole transaction, so no item is half written.
 
 use fairlead_job::{JobId, Stage};
 use rusqlite::{OptionalExtension, Transaction, params};

@@ -1,7 +1,8 @@
-//! Copies of a store: told from whole ones, made, and put in place.
+//! Copies of a store: recognizes incomplete ones, makes backups, and restores them.
 //!
-//! While a store is open its newest writes are in a log beside the file. A copy of the file alone lacks them and looks
-//! whole, so the file bears a mark while it is open: with it and without a log nobody opens it unasked.
+//! While a store is open, its newest writes are in a log beside the file. A copy of the file alone lacks them and looks
+//! complete. So the file has a mark while it is open. A file with the mark and without a log is opened only if the user
+//! confirms.
 
 use std::{
     fs::{self, File, OpenOptions},

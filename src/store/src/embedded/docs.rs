@@ -1,4 +1,4 @@
-//! Small documents with compare-and-set, and the record of events.
+//! Small documents with compare-and-set, and the audit events.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! What an offer could take: of each pair of queue and account the best jobs.
+//! Finds for offers: the best jobs of each pair of queue and account.
 //!
-//! Walks the cells (key, queue, account, shape), never the jobs: its cost does not grow with their number. Where there
-//! are more pairs than are asked for, a find looks at some, and at the best jobs of all; the next find goes on.
+//! A find walks the cells (key, queue, account, shape) and never the jobs, so its cost does not grow with their number.
+//! If more pairs exist than were asked for, it reads some of them and the best jobs of all. The next find continues.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

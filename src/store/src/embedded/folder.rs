@@ -1,7 +1,7 @@
 //! The folder of a store: its files, its lock, and why it cannot be used.
 //!
-//! Invariant: nobody touches the database without holding the lock file. The kernel releases the lock
-//! when the process ends, however it ends.
+//! Invariant: the database is used only with the lock file held. The kernel releases the lock when the process ends, in
+//! any way.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},

@@ -1,4 +1,4 @@
-//! [`EmbeddedStore`]: the trait over the writer's queue and the readers.
+//! [`EmbeddedStore`]: implements the trait with the writer's queue and the readers.
 
 use std::{fs::File, path::Path, sync::Arc, thread::JoinHandle};
 

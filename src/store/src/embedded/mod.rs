@@ -1,8 +1,7 @@
-//! The store of one machine: SQLite in one file, for one process at a time.
+//! The store for one machine: SQLite in one file, for one process at a time.
 //!
-//! [`EmbeddedStore`] owns a lock file, one writer thread and a few reading connections. What is
-//! written together is committed together (one fsync a group), each item with its own result. Nothing
-//! runs on the async runtime's own threads.
+//! [`EmbeddedStore`] owns a lock file, one writer thread and a few reading connections. Writes of one group are
+//! committed together with one fsync, each item with its own result. Nothing runs on the async runtime's own threads.
 
 mod apply;
 mod copies;

@@ -1,4 +1,4 @@
-//! Months that are old: their jobs are dropped, a part at a time.
+//! Deletes the jobs of old months, in parts.
 
 use fairlead_job::JobId;
 use rusqlite::{Connection, OptionalExtension};

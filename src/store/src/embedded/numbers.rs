@@ -1,4 +1,4 @@
-//! Numbers and versions as SQLite has them.
+//! Converts numbers and versions to and from SQLite's.
 
 use crate::Version;
 

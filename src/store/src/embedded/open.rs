@@ -1,4 +1,4 @@
-//! Opening: the folder, the lock, the file, the connections.
+//! Opens the store: folder, lock, file, connections.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},

@@ -1,4 +1,4 @@
-//! Reads: by id, pages of waiting jobs, and what changed.
+//! Reads: by id, pages of waiting jobs, and changes.
 
 use fairlead_job::{JobId, Spec};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};

@@ -1,7 +1,7 @@
-//! The tables, their version, and the steps from one version to the next.
+//! The tables, their version, and the migrations between versions.
 //!
-//! `states` and `bodies` hold the truth as JSON. `jobs` and `wait_keys` are derived from `states` and
-//! exist to be searched; both change in the transaction that changes the state.
+//! `states` and `bodies` hold the truth as JSON. `jobs` and `wait_keys` are derived from `states` for searches. Both
+//! change in the same transaction as the state.
 
 use std::path::Path;
 

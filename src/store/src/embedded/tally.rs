@@ -1,7 +1,7 @@
-//! The counts of waiting jobs, kept in memory beside the database: asking is cheap at any size.
+//! Counts of waiting jobs, kept in memory beside the database, so that reading them is cheap at any size.
 //!
-//! Invariant: after each commit they equal what counting the tables would give. After a commit whose
-//! outcome is unknown they are dropped and counted anew.
+//! Invariant: after each commit they equal a count of the tables. After a commit with an unknown outcome they are
+//! dropped and counted again.
 
 use std::{
     borrow::Borrow,

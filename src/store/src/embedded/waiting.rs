@@ -1,4 +1,4 @@
-//! What is derived from a state so that waiting jobs can be counted, pulled and found.
+//! Derives from a state the columns by which waiting jobs are counted, pulled and found.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! The one thread that writes, and its queue.
+//! The writer thread and its queue.
 //!
-//! Requests that are waiting when it comes round share one transaction and one fsync: nobody waits for
-//! company, and while one group commits the next one collects. The queue is bounded; its callers wait.
+//! All requests in the queue share one transaction and one fsync. No request waits for others, and while one group
+//! commits the next one collects. The queue is bounded, and its callers wait.
 
 use std::{
     fs,

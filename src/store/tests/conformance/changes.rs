@@ -1,4 +1,4 @@
-//! What changed behind a mark.
+//! Tests of changes behind a mark.
 
 use std::collections::BTreeSet;
 

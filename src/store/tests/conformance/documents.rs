@@ -1,4 +1,4 @@
-//! Small documents and events.
+//! Tests of small documents and events.
 
 use fairlead_store::{
     AT_MS, DocFind, DocKind, DocWrite, DueDoc, EventRecord, Expect, ItemError, JobStore, Version,

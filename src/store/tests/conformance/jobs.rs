@@ -1,4 +1,4 @@
-//! Submits, reads by id, compare-and-set.
+//! Tests of submits, reads by id, and compare-and-set.
 
 use fairlead_job::{Health, JobId, Spec, Stage};
 use fairlead_store::{

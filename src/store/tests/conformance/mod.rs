@@ -1,7 +1,7 @@
-//! One suite for every store: what `JobStore` promises, tried from outside.
+//! One suite for every store: tests the promises of `JobStore` from outside.
 //!
-//! Each function takes an empty store. `conformance!` makes one test of each, for the store that the
-//! given function opens (and clears away afterwards).
+//! Each function takes an empty store. `conformance!` makes one test of each, for the store that the given function
+//! opens and later removes.
 
 pub(crate) mod changes;
 pub(crate) mod documents;

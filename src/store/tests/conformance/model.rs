@@ -1,4 +1,4 @@
-//! Random histories against a naive model: a map of states.
+//! Compares random histories with a naive model: a map of states.
 
 use std::collections::BTreeMap;
 

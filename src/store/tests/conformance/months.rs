@@ -1,4 +1,4 @@
-//! Months that are old.
+//! Tests of old months.
 
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{ItemError, JobState, JobStore, OldMonth, Patch, Search, StatePatch};

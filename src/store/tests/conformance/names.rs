@@ -1,4 +1,4 @@
-//! Many names: who asks for a bounded number of them gets no more, and finds all by turns.
+//! Tests with many names: a request for a bounded number of names gets no more, and repeated requests find all.
 
 use std::collections::{BTreeMap, BTreeSet};
 

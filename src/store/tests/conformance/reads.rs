@@ -1,4 +1,4 @@
-//! Counts, pulls and finds over waiting jobs.
+//! Tests of counts, pulls and finds over waiting jobs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Searches for people.
+//! Tests of searches for people.
 
 use fairlead_job::{Health, Stage};
 use fairlead_store::{JobState, JobStore, Search, SearchOrder, Usage};

@@ -1,7 +1,7 @@
-//! The Elasticsearch store against a real server: the conformance suite, and what only a server can do.
+//! Tests of the Elasticsearch store on a real server: the conformance suite, and cases that need a server.
 //!
-//! `ES_URL` (comma separated) names the server; without it every test fails. Each test has an index
-//! prefix of its own and clears away what it made.
+//! `ES_URL` (comma separated) names the server; without it every test fails. Each test has its own index prefix and
+//! removes it.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests panic")]
 

@@ -1,4 +1,4 @@
-//! Opening: templates, mappings and settings as a server holds them.
+//! Tests of opening: templates, mappings and settings as a server holds them.
 
 use fairlead_store::{DocKind, ElasticConfig, ElasticStore, JobStore, StoreError};
 use serde_json::{Value, json};

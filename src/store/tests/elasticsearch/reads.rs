@@ -1,4 +1,4 @@
-//! Counts, pulls, finds and changes over what only a server can hold.
+//! Tests of counts, pulls, finds and changes over data that only a server can hold.
 
 use std::collections::BTreeMap;
 

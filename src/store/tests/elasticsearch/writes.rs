@@ -1,4 +1,4 @@
-//! Writes that meet what only a server can do wrong.
+//! Tests of writes that meet failures which only a server has.
 
 use fairlead_store::{
     DocKind, DocWrite, ElasticStore, Expect, ItemError, JobStore, Patch, Version,

@@ -1,4 +1,4 @@
-//! A real Elasticsearch, as tests ask it beside the store, and clear away from it what they made.
+//! A real Elasticsearch for tests: requests beside the store, and removal of the tests' indices.
 
 use std::{
     hash::{BuildHasher, RandomState},

@@ -1,7 +1,7 @@
-//! The Elasticsearch store against a server that goes wrong on purpose: each way has its typed outcome.
+//! Tests of the Elasticsearch store with a faulty server: each fault has its typed outcome.
 //!
-//! The stub is a listener that answers each request as the test says. Timeouts are short where a test
-//! waits for one; nothing sleeps.
+//! The stub is a listener that answers each request as the test says. Timeouts are short where a test waits for one;
+//! nothing sleeps.
 
 #![expect(clippy::unwrap_used, reason = "tests panic")]
 #![expect(dead_code, reason = "only the makers of jobs are used here")]

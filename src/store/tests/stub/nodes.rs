@@ -1,4 +1,4 @@
-//! Nodes that are dead, hung or busy: others are asked, and nobody waits long.
+//! Tests with dead, hung or busy nodes: other nodes are asked, and no call waits long.
 
 use std::{sync::Mutex, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Opening a server that cannot be used, or that others have set up.
+//! Tests of opening a server that cannot be used, or that others have set up.
 
 use fairlead_store::{ElasticConfig, ElasticStore};
 

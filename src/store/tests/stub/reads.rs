@@ -1,4 +1,4 @@
-//! Reads: what is not whole is an error, and what was learned is not asked again.
+//! Tests of reads: an incomplete answer is an error, and known facts are not requested again.
 
 use std::sync::{
     Arc, Mutex,

@@ -1,4 +1,4 @@
-//! Writes: each item has its typed outcome, whatever is answered.
+//! Tests of writes: each item has its typed outcome, whatever the answer is.
 
 use std::sync::Mutex;
 

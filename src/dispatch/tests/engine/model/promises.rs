@@ -1,4 +1,4 @@
-//! The promises of each decision, checked against the model: order, shares of dispatches, limits, claims.
+//! Checks the promises of each decision against the model: order, shares of dispatches, limits, claims.
 
 use super::*;
 
