@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 
 use super::{
     call::{Answered, Call, Failure, Kind},
+    cluster::Cluster,
     reply::{self, Bulk, BulkItem},
-    store::ElasticStore,
+    setup,
 };
 use crate::{ItemError, Version, clock, codec::refused};
 
@@ -63,7 +64,7 @@ enum Got {
     NoIndex,
 }
 
-impl ElasticStore {
+impl Cluster {
     /// Sends all; the results are in the order of `ops`.
     pub(super) async fn bulk(&self, ops: &[Op], how: How) -> Vec<Result<Version, ItemError>> {
         let written = self.bulk_written(ops, how).await.into_iter();
@@ -112,7 +113,7 @@ impl ElasticStore {
             open.sort_unstable();
             if missing.is_empty() {
                 clock::pause(self.chance.jitter(ROUND_WAIT * 2_u32.pow(round))).await;
-            } else if let Err(error) = self.make_indices(missing).await {
+            } else if let Err(error) = setup::make_indices(self, missing).await {
                 tracing::warn!(%error, "an index could not be made");
             }
         }
@@ -181,7 +182,7 @@ impl ElasticStore {
         let Answered {
             body,
             after_unknown,
-        } = self.cluster.ask(&call).await?;
+        } = self.ask(&call).await?;
         // Sent and answered, but not in words that we know: nothing is known of the items.
         let unknown = |reason: String| Failure::Unknown(reason);
         let reply: Bulk = reply::parse(body)
@@ -200,8 +201,8 @@ impl ElasticStore {
             .map(|got| if after_unknown { got.doubted() } else { got })
             .collect();
         match got.iter().find_map(Got::trouble) {
-            Some(reason) => self.cluster.watch.write_failed(reason),
-            None => self.cluster.watch.wrote(),
+            Some(reason) => self.watch.write_failed(reason),
+            None => self.watch.wrote(),
         }
         Ok(got)
     }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use super::{
     call::{Answered, Call, Failure, Kind, is_trouble},
     config::ElasticConfig,
+    indices::Indices,
     node::{Node, Outcome},
     reply,
 };
@@ -33,13 +34,14 @@ pub(super) const BUSY_TRIES: u32 = 5;
 /// The first wait after 429 or 503; doubled with each.
 const BUSY_WAIT: Duration = Duration::from_millis(50);
 
-/// The nodes of one cluster.
+/// The nodes of one cluster, and the names of our indices there.
 #[derive(Debug)]
 pub(super) struct Cluster {
     nodes: Vec<Node>,
     turn: AtomicUsize,
-    chance: Chance,
-    request_timeout: Duration,
+    pub(super) chance: Chance,
+    pub(super) request_timeout: Duration,
+    pub(super) indices: Indices,
     /// How it is, by what was answered last. What became of the items of a bulk its sender says.
     pub(super) watch: Watch,
 }
@@ -67,6 +69,9 @@ impl Cluster {
             turn: AtomicUsize::new(0),
             chance: Chance::new(),
             request_timeout: config.request_timeout,
+            indices: Indices {
+                prefix: config.index_prefix.clone(),
+            },
             watch: Watch::new(),
         })
     }

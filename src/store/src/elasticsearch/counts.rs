@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    cluster::Cluster,
     documents::{self, CELL},
     query,
     reply::Found,
-    store::ElasticStore,
 };
 use crate::{CountOf, Counts, StoreError, Usage};
 
@@ -92,92 +92,101 @@ struct Sum {
     value: f64,
 }
 
-impl ElasticStore {
-    /// How long testboxes had jobs of these accounts and queues, ms.
-    pub(super) async fn used_since(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
-        if usage.accounts.is_empty() && usage.queues.is_empty() {
-            return Ok(Vec::new());
-        }
-        let found: Found<Sums> = self
-            .search_one(&self.all_jobs(), &query::usage(usage))
+/// How long testboxes had jobs of these accounts and queues, ms.
+pub(super) async fn used_since(cluster: &Cluster, usage: &Usage) -> Result<Vec<u64>, StoreError> {
+    if usage.accounts.is_empty() && usage.queues.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found: Found<Sums> = cluster
+        .search_one(&cluster.indices.all_jobs(), &query::usage(usage))
+        .await?;
+    let sums = found.aggregations.each.buckets.into_iter();
+    let used = sums.map(|one| Duration::try_from_secs_f64(one.used.value / 1000.0));
+    let used = used.map(|used| used.map_or(0, |used| used.as_millis()));
+    Ok(used
+        .map(|ms| u64::try_from(ms).unwrap_or(u64::MAX))
+        .collect())
+}
+
+/// Counts in one request; by pages where there are more names than one answer holds, and in a second one where there
+/// are more than are asked for.
+pub(super) async fn count_some(
+    cluster: &Cluster,
+    page_names: usize,
+    of: &CountOf,
+) -> Result<Counts, StoreError> {
+    let names_max = of.names_max.unwrap_or(usize::MAX);
+    let size = page_names.min(names_max).max(1);
+    let query = query::counts(size, page_names, of.host_keys.as_deref());
+    let found: Found<Counted> = cluster
+        .search_one(&cluster.indices.all_jobs(), &query)
+        .await?;
+    let total = found.hits.total.map_or(0, |total| total.value);
+    let Counted { cells, host_keys } = found.aggregations;
+    let host_keys = whole(cluster, page_names, "host_keys", host_keys, usize::MAX).await?;
+    let host_keys = host_keys.unwrap_or_default();
+    let is_too_many = size == names_max && cells.sum_other_doc_count > 0;
+    let cells = if is_too_many {
+        None
+    } else {
+        whole(cluster, page_names, CELL, cells, names_max).await?
+    };
+    match cells {
+        Some(cells) => counts_by(cells, total, host_keys),
+        None => count_most(cluster, size, total, host_keys).await,
+    }
+}
+
+/// Of many accounts and queues those with most jobs.
+async fn count_most(
+    cluster: &Cluster,
+    size: usize,
+    total: u64,
+    host_keys: Tally,
+) -> Result<Counts, StoreError> {
+    let query = query::counts_of_some(size);
+    let found: Found<Most> = cluster
+        .search_one(&cluster.indices.all_jobs(), &query)
+        .await?;
+    let Most { accounts, queues } = found.aggregations;
+    let list = |terms: Terms| terms.tally().into_iter().collect();
+    Ok(Counts {
+        total,
+        accounts: list(accounts),
+        queues: list(queues),
+        pairs: Vec::new(),
+        host_keys: host_keys.into_iter().collect(),
+        partial: true,
+    })
+}
+
+/// These terms when they are all and exact; else all of `field`, unless there are more than `most`.
+async fn whole(
+    cluster: &Cluster,
+    page_names: usize,
+    field: &str,
+    terms: Terms,
+    most: usize,
+) -> Result<Option<Tally>, StoreError> {
+    if terms.sum_other_doc_count == 0 && terms.doc_count_error_upper_bound == 0 {
+        return Ok(Some(terms.tally()));
+    }
+    let mut tally = Tally::new();
+    let mut after = None;
+    loop {
+        let query = query::counts_page(field, page_names, after.as_ref());
+        let found: Found<Pages> = cluster
+            .search_one(&cluster.indices.all_jobs(), &query)
             .await?;
-        let sums = found.aggregations.each.buckets.into_iter();
-        let used = sums.map(|one| Duration::try_from_secs_f64(one.used.value / 1000.0));
-        let used = used.map(|used| used.map_or(0, |used| used.as_millis()));
-        Ok(used
-            .map(|ms| u64::try_from(ms).unwrap_or(u64::MAX))
-            .collect())
-    }
-
-    /// Counts in one request; by pages where there are more names than one answer holds, and in a second one where there
-    /// are more than are asked for.
-    pub(super) async fn count_some(&self, of: &CountOf) -> Result<Counts, StoreError> {
-        let names_max = of.names_max.unwrap_or(usize::MAX);
-        let size = self.page_names.min(names_max).max(1);
-        let query = query::counts(size, self.page_names, of.host_keys.as_deref());
-        let found: Found<Counted> = self.search_one(&self.all_jobs(), &query).await?;
-        let total = found.hits.total.map_or(0, |total| total.value);
-        let Counted { cells, host_keys } = found.aggregations;
-        let host_keys = self.whole("host_keys", host_keys, usize::MAX).await?;
-        let host_keys = host_keys.unwrap_or_default();
-        let is_too_many = size == names_max && cells.sum_other_doc_count > 0;
-        let cells = if is_too_many {
-            None
-        } else {
-            self.whole(CELL, cells, names_max).await?
-        };
-        match cells {
-            Some(cells) => counts_by(cells, total, host_keys),
-            None => self.count_most(size, total, host_keys).await,
+        let page = found.aggregations.page;
+        let buckets = page.buckets.into_iter();
+        tally.extend(buckets.map(|bucket| (bucket.key.name, bucket.doc_count)));
+        after = page.after_key;
+        if tally.len() > most {
+            return Ok(None);
         }
-    }
-
-    /// Of many accounts and queues those with most jobs.
-    async fn count_most(
-        &self,
-        size: usize,
-        total: u64,
-        host_keys: Tally,
-    ) -> Result<Counts, StoreError> {
-        let query = query::counts_of_some(size);
-        let found: Found<Most> = self.search_one(&self.all_jobs(), &query).await?;
-        let Most { accounts, queues } = found.aggregations;
-        let list = |terms: Terms| terms.tally().into_iter().collect();
-        Ok(Counts {
-            total,
-            accounts: list(accounts),
-            queues: list(queues),
-            pairs: Vec::new(),
-            host_keys: host_keys.into_iter().collect(),
-            partial: true,
-        })
-    }
-
-    /// These terms when they are all and exact; else all of `field`, unless there are more than `most`.
-    async fn whole(
-        &self,
-        field: &str,
-        terms: Terms,
-        most: usize,
-    ) -> Result<Option<Tally>, StoreError> {
-        if terms.sum_other_doc_count == 0 && terms.doc_count_error_upper_bound == 0 {
-            return Ok(Some(terms.tally()));
-        }
-        let mut tally = Tally::new();
-        let mut after = None;
-        loop {
-            let query = query::counts_page(field, self.page_names, after.as_ref());
-            let found: Found<Pages> = self.search_one(&self.all_jobs(), &query).await?;
-            let page = found.aggregations.page;
-            let buckets = page.buckets.into_iter();
-            tally.extend(buckets.map(|bucket| (bucket.key.name, bucket.doc_count)));
-            after = page.after_key;
-            if tally.len() > most {
-                return Ok(None);
-            }
-            if after.is_none() {
-                return Ok(Some(tally));
-            }
+        if after.is_none() {
+            return Ok(Some(tally));
         }
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::{
     bulk::{How, Op},
     call::{Call, Failure},
-    jobs::Part,
+    cluster::Cluster,
+    gets::Part,
     reply::{Found, Got},
-    store::ElasticStore,
 };
 use crate::{
     AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, ItemError,
@@ -32,243 +32,244 @@ struct StoredDoc {
     body: Value,
 }
 
-impl ElasticStore {
-    /// Documents in real time, in order.
-    pub(super) async fn docs_by_id(
-        &self,
-        kind: DocKind,
-        ids: &[String],
-    ) -> Result<Vec<Option<Doc>>, StoreError> {
-        let got: Vec<Option<Got<StoredDoc>>> = self.docs_got(kind, ids, Part::Whole).await?;
-        let read = got.into_iter().map(|got| {
-            let got = got?;
-            let version = got.version();
-            got.source.map(|doc| Doc {
-                id: doc.id,
-                version,
-                body: doc.body,
-            })
-        });
-        Ok(read.collect())
-    }
+/// Documents in real time, in order.
+pub(super) async fn docs_by_id(
+    cluster: &Cluster,
+    kind: DocKind,
+    ids: &[String],
+) -> Result<Vec<Option<Doc>>, StoreError> {
+    let got: Vec<Option<Got<StoredDoc>>> = docs_got(cluster, kind, ids, Part::Whole).await?;
+    let read = got.into_iter().map(|got| {
+        let got = got?;
+        let version = got.version();
+        got.source.map(|doc| Doc {
+            id: doc.id,
+            version,
+            body: doc.body,
+        })
+    });
+    Ok(read.collect())
+}
 
-    /// Their versions in real time, in order.
-    pub(super) async fn versions_by_id(
-        &self,
-        kind: DocKind,
-        ids: &[String],
-    ) -> Result<Vec<Option<Version>>, StoreError> {
-        let got: Vec<Option<Got<IgnoredAny>>> = self.docs_got(kind, ids, Part::Version).await?;
-        let found = |got: &Got<IgnoredAny>| got.found.then(|| got.version());
-        Ok(got.iter().map(|got| found(got.as_ref()?)).collect())
-    }
+/// Their versions in real time, in order.
+pub(super) async fn versions_by_id(
+    cluster: &Cluster,
+    kind: DocKind,
+    ids: &[String],
+) -> Result<Vec<Option<Version>>, StoreError> {
+    let got: Vec<Option<Got<IgnoredAny>>> = docs_got(cluster, kind, ids, Part::Version).await?;
+    let found = |got: &Got<IgnoredAny>| got.found.then(|| got.version());
+    Ok(got.iter().map(|got| found(got.as_ref()?)).collect())
+}
 
-    /// What is got of each. An id that no document can have is nobody's.
-    async fn docs_got<S>(
-        &self,
-        kind: DocKind,
-        ids: &[String],
-        part: Part,
-    ) -> Result<Vec<Option<Got<S>>>, StoreError>
-    where
-        S: DeserializeOwned + Send + 'static,
-    {
-        let index = self.docs_index(kind);
-        let good = ids.iter().filter(|id| codec::is_doc_id(id));
-        let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
-        let got = if names.is_empty() {
-            Vec::new()
-        } else {
-            self.multi_get(&names, part).await?
-        };
-        let mut got = got.into_iter();
-        let of = |id: &String| codec::is_doc_id(id).then(|| got.next()).flatten();
-        Ok(ids.iter().map(of).collect())
-    }
+/// What is got of each. An id that no document can have is nobody's.
+async fn docs_got<S>(
+    cluster: &Cluster,
+    kind: DocKind,
+    ids: &[String],
+    part: Part,
+) -> Result<Vec<Option<Got<S>>>, StoreError>
+where
+    S: DeserializeOwned + Send + 'static,
+{
+    let index = cluster.indices.docs(kind);
+    let good = ids.iter().filter(|id| codec::is_doc_id(id));
+    let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
+    let got = if names.is_empty() {
+        Vec::new()
+    } else {
+        cluster.multi_get(&names, part).await?
+    };
+    let mut got = got.into_iter();
+    let of = |id: &String| codec::is_doc_id(id).then(|| got.next()).flatten();
+    Ok(ids.iter().map(of).collect())
+}
 
-    /// Writes, in order: a later write of a batch finds what an earlier one left.
-    pub(super) async fn write_docs(
-        &self,
-        kind: DocKind,
-        writes: Vec<DocWrite>,
-    ) -> Vec<Result<Version, ItemError>> {
-        let now = clock::unix_ms();
-        let (mut sent, mut ops) = (Vec::new(), Vec::new());
-        let mut results = Vec::with_capacity(writes.len());
-        for (number, write) in writes.iter().enumerate() {
-            match self.doc_op(kind, write, now) {
-                Err(error) => results.push(Err(error)),
-                Ok(op) => {
-                    sent.push(number);
-                    ops.push(op);
-                    results.push(Err(ItemError::Missing));
-                }
-            }
-        }
-        let how = How {
-            is_repeatable: false,
-            in_flight: 1,
-        };
-        for (number, result) in sent.into_iter().zip(self.bulk(&ops, how).await) {
-            if let Some(slot) = results.get_mut(number) {
-                *slot = result;
-            }
-        }
-        results
-    }
-
-    fn doc_op(&self, kind: DocKind, write: &DocWrite, now: u64) -> Result<Op, ItemError> {
-        let body = codec::encode_doc(write)?;
-        let index = self.docs_index(kind);
-        let mut target = json!({"_index": index, "_id": write.id});
-        if let Expect::Version(version) = write.expect {
-            target["if_seq_no"] = json!(version.seq_no);
-            target["if_primary_term"] = json!(version.primary_term.max(1));
-        }
-        let action = match (&body, write.expect) {
-            (None, _) => "delete",
-            (Some(_), Expect::Absent) => "create",
-            (Some(_), Expect::Any | Expect::Version(_)) => "index",
-        };
-        let action = json!({action: target});
-        let at = match codec::doc_at_ms(write) {
-            0 => String::new(),
-            at_ms => format!(",\"{AT_MS}\":{at_ms}"),
-        };
-        let lines = match body {
-            None => format!("{action}\n"),
-            Some(body) => format!(
-                "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now}{at},\"body\":{body}}}\n",
-                json!(write.id)
-            ),
-        };
-        Ok(Op { index, lines })
-    }
-
-    /// All of a kind, by id.
-    pub(super) async fn read_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
-        let index = self.docs_index(kind);
-        let mut docs: Vec<Doc> = Vec::new();
-        loop {
-            let mut body = json!({
-                "size": LIST_PAGE, "track_total_hits": false, "seq_no_primary_term": true,
-                "sort": [{"id": "asc"}],
-            });
-            if let Some(last) = docs.last() {
-                body["search_after"] = json!([last.id]);
-            }
-            let found: Found = self.search_one(&index, &body).await?;
-            let is_last = found.hits.hits.len() < LIST_PAGE;
-            docs.extend(docs_of(found, &index)?);
-            if is_last {
-                return Ok(docs);
+/// Writes, in order: a later write of a batch finds what an earlier one left.
+pub(super) async fn write_docs(
+    cluster: &Cluster,
+    kind: DocKind,
+    writes: Vec<DocWrite>,
+) -> Vec<Result<Version, ItemError>> {
+    let now = clock::unix_ms();
+    let (mut sent, mut ops) = (Vec::new(), Vec::new());
+    let mut results = Vec::with_capacity(writes.len());
+    for (number, write) in writes.iter().enumerate() {
+        match doc_op(cluster, kind, write, now) {
+            Err(error) => results.push(Err(error)),
+            Ok(op) => {
+                sent.push(number);
+                ops.push(op);
+                results.push(Err(ItemError::Missing));
             }
         }
     }
+    let how = How {
+        is_repeatable: false,
+        in_flight: 1,
+    };
+    for (number, result) in sent.into_iter().zip(cluster.bulk(&ops, how).await) {
+        if let Some(slot) = results.get_mut(number) {
+            *slot = result;
+        }
+    }
+    results
+}
 
-    /// A page by id, and how many have the prefix.
-    pub(super) async fn docs_page(
-        &self,
-        kind: DocKind,
-        find: &DocFind,
-    ) -> Result<DocPage, StoreError> {
-        let index = self.docs_index(kind);
+fn doc_op(cluster: &Cluster, kind: DocKind, write: &DocWrite, now: u64) -> Result<Op, ItemError> {
+    let body = codec::encode_doc(write)?;
+    let index = cluster.indices.docs(kind);
+    let mut target = json!({"_index": index, "_id": write.id});
+    if let Expect::Version(version) = write.expect {
+        target["if_seq_no"] = json!(version.seq_no);
+        target["if_primary_term"] = json!(version.primary_term.max(1));
+    }
+    let action = match (&body, write.expect) {
+        (None, _) => "delete",
+        (Some(_), Expect::Absent) => "create",
+        (Some(_), Expect::Any | Expect::Version(_)) => "index",
+    };
+    let action = json!({action: target});
+    let at = match codec::doc_at_ms(write) {
+        0 => String::new(),
+        at_ms => format!(",\"{AT_MS}\":{at_ms}"),
+    };
+    let lines = match body {
+        None => format!("{action}\n"),
+        Some(body) => format!(
+            "{action}\n{{\"id\":{},\"format\":{FORMAT},\"updated_ms\":{now}{at},\"body\":{body}}}\n",
+            json!(write.id)
+        ),
+    };
+    Ok(Op { index, lines })
+}
+
+/// All of a kind, by id.
+pub(super) async fn read_docs(cluster: &Cluster, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
+    let index = cluster.indices.docs(kind);
+    let mut docs: Vec<Doc> = Vec::new();
+    loop {
         let mut body = json!({
-            "size": find.limit.clamp(1, 1_000), "track_total_hits": true,
-            "seq_no_primary_term": true, "sort": [{"id": "asc"}],
-            "query": {"bool": {"filter": [{"prefix": {"id": find.prefix}}]}},
+            "size": LIST_PAGE, "track_total_hits": false, "seq_no_primary_term": true,
+            "sort": [{"id": "asc"}],
         });
-        if !find.after.is_empty() {
-            body["search_after"] = json!([find.after]);
+        if let Some(last) = docs.last() {
+            body["search_after"] = json!([last.id]);
         }
-        let found: Found = self.search_one(&index, &body).await?;
-        let total = found.hits.total.as_ref().map_or(0, |total| total.value);
-        let docs = docs_of(found, &index)?;
-        Ok(DocPage { docs, total })
-    }
-
-    /// Those that must be looked at before `before_ms`, earliest first.
-    pub(super) async fn docs_due(
-        &self,
-        kind: DocKind,
-        before_ms: u64,
-        limit: u32,
-    ) -> Result<Vec<DueDoc>, StoreError> {
-        let index = self.docs_index(kind);
-        // All from columns: nothing of the documents themselves is read.
-        let body = json!({
-            "size": limit.clamp(1, 10_000), "track_total_hits": false, "seq_no_primary_term": true,
-            "_source": false, "stored_fields": "_none_", "docvalue_fields": ["id", AT_MS],
-            "sort": [{AT_MS: "asc"}, {"id": "asc"}],
-            "query": {"bool": {"filter": [{"range": {AT_MS: {"gt": 0, "lt": before_ms}}}]}},
-        });
-        let found: Found = self.search_one(&index, &body).await?;
-        let due = found.hits.hits.into_iter().filter_map(|hit| {
-            let field = |name| hit.fields.get(name)?.as_array()?.first();
-            Some(DueDoc {
-                id: field("id")?.as_str()?.to_owned(),
-                version: hit.version(),
-                at_ms: field(AT_MS)?.as_u64()?,
-            })
-        });
-        Ok(due.collect())
-    }
-
-    /// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.
-    pub(super) async fn write_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
-        let ops: Vec<Op> = events
-            .into_iter()
-            .map(|event| {
-                // An id's month is the month of its second.
-                let month = IdMaker::new(0, 0).next(event.at_ms / 1_000).month();
-                let index = self.events_index(&month);
-                let document = json!({
-                    "format": FORMAT, "at_ms": event.at_ms, "who": event.who, "what": event.what,
-                    "subject": event.subject, "detail": event.detail,
-                });
-                Op {
-                    lines: format!("{}\n{document}\n", json!({"create": {"_index": index}})),
-                    index,
-                }
-            })
-            .collect();
-        let how = How {
-            is_repeatable: false,
-            in_flight: 2,
-        };
-        let results = self.bulk(&ops, how).await;
-        match results.into_iter().find_map(Result::err) {
-            None => Ok(()),
-            Some(ItemError::Refused { reason }) => Err(StoreError::Refused { reason }),
-            Some(error) => Err(StoreError::Unavailable {
-                reason: error.to_string(),
-            }),
+        let found: Found = cluster.search_one(&index, &body).await?;
+        let is_last = found.hits.hits.len() < LIST_PAGE;
+        docs.extend(docs_of(found, &index)?);
+        if is_last {
+            return Ok(docs);
         }
     }
+}
 
-    /// Makes all writes visible to searches.
-    pub(super) async fn refresh_all(&self) -> Result<(), StoreError> {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Refreshed {
-            #[serde(rename = "_shards")]
-            shards: super::reply::Shards,
-        }
-        let kinds: Vec<String> = DocKind::ALL
-            .iter()
-            .map(|kind| self.docs_index(*kind))
-            .collect();
-        let path = format!(
-            "/{},{}/_refresh?ignore_unavailable=true",
-            self.all_jobs(),
-            kinds.join(",")
-        );
-        let call = Call::write(Method::Post, path);
-        let body = self.cluster.call(&call).await;
-        let body = body.map_err(Failure::of_read)?;
-        let refreshed: Refreshed = super::reply::parse(body).await?;
-        refreshed.shards.all_answered()
+/// A page by id, and how many have the prefix.
+pub(super) async fn docs_page(
+    cluster: &Cluster,
+    kind: DocKind,
+    find: &DocFind,
+) -> Result<DocPage, StoreError> {
+    let index = cluster.indices.docs(kind);
+    let mut body = json!({
+        "size": find.limit.clamp(1, 1_000), "track_total_hits": true,
+        "seq_no_primary_term": true, "sort": [{"id": "asc"}],
+        "query": {"bool": {"filter": [{"prefix": {"id": find.prefix}}]}},
+    });
+    if !find.after.is_empty() {
+        body["search_after"] = json!([find.after]);
     }
+    let found: Found = cluster.search_one(&index, &body).await?;
+    let total = found.hits.total.as_ref().map_or(0, |total| total.value);
+    let docs = docs_of(found, &index)?;
+    Ok(DocPage { docs, total })
+}
+
+/// Those that must be looked at before `before_ms`, earliest first.
+pub(super) async fn docs_due(
+    cluster: &Cluster,
+    kind: DocKind,
+    before_ms: u64,
+    limit: u32,
+) -> Result<Vec<DueDoc>, StoreError> {
+    let index = cluster.indices.docs(kind);
+    // All from columns: nothing of the documents themselves is read.
+    let body = json!({
+        "size": limit.clamp(1, 10_000), "track_total_hits": false, "seq_no_primary_term": true,
+        "_source": false, "stored_fields": "_none_", "docvalue_fields": ["id", AT_MS],
+        "sort": [{AT_MS: "asc"}, {"id": "asc"}],
+        "query": {"bool": {"filter": [{"range": {AT_MS: {"gt": 0, "lt": before_ms}}}]}},
+    });
+    let found: Found = cluster.search_one(&index, &body).await?;
+    let due = found.hits.hits.into_iter().filter_map(|hit| {
+        let field = |name| hit.fields.get(name)?.as_array()?.first();
+        Some(DueDoc {
+            id: field("id")?.as_str()?.to_owned(),
+            version: hit.version(),
+            at_ms: field(AT_MS)?.as_u64()?,
+        })
+    });
+    Ok(due.collect())
+}
+
+/// Appends; an id of its own for each makes no difference to anybody, so Elasticsearch makes it.
+pub(super) async fn write_events(
+    cluster: &Cluster,
+    events: Vec<EventRecord>,
+) -> Result<(), StoreError> {
+    let ops: Vec<Op> = events
+        .into_iter()
+        .map(|event| {
+            // An id's month is the month of its second.
+            let month = IdMaker::new(0, 0).next(event.at_ms / 1_000).month();
+            let index = cluster.indices.events(&month);
+            let document = json!({
+                "format": FORMAT, "at_ms": event.at_ms, "who": event.who, "what": event.what,
+                "subject": event.subject, "detail": event.detail,
+            });
+            Op {
+                lines: format!("{}\n{document}\n", json!({"create": {"_index": index}})),
+                index,
+            }
+        })
+        .collect();
+    let how = How {
+        is_repeatable: false,
+        in_flight: 2,
+    };
+    let results = cluster.bulk(&ops, how).await;
+    match results.into_iter().find_map(Result::err) {
+        None => Ok(()),
+        Some(ItemError::Refused { reason }) => Err(StoreError::Refused { reason }),
+        Some(error) => Err(StoreError::Unavailable {
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// Makes all writes visible to searches.
+pub(super) async fn refresh_all(cluster: &Cluster) -> Result<(), StoreError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Refreshed {
+        #[serde(rename = "_shards")]
+        shards: super::reply::Shards,
+    }
+    let kinds: Vec<String> = DocKind::ALL
+        .iter()
+        .map(|kind| cluster.indices.docs(*kind))
+        .collect();
+    let path = format!(
+        "/{},{}/_refresh?ignore_unavailable=true",
+        cluster.indices.all_jobs(),
+        kinds.join(",")
+    );
+    let call = Call::write(Method::Post, path);
+    let body = cluster.call(&call).await;
+    let body = body.map_err(Failure::of_read)?;
+    let refreshed: Refreshed = super::reply::parse(body).await?;
+    refreshed.shards.all_answered()
 }
 
 /// The documents of an answer.

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    cluster::Cluster,
     document_cache::DocumentCache,
     documents, query,
     reads::read_waiting,
     reply::{self, Found, Hits},
-    store::ElasticStore,
 };
 use crate::{FIND_BEST, Find, Page, StoreError};
 
@@ -85,93 +85,107 @@ struct FoundCells {
     next: Option<(String, String)>,
 }
 
-impl ElasticStore {
-    /// A page for each offer; offers with more pairs than one answer holds are asked again, by pages.
-    pub(super) async fn find_pages(&self, offers: &[Find]) -> Result<Vec<Page>, StoreError> {
-        let queries = offers
-            .iter()
-            .map(|offer| query::find(offer, self.size(offer), limit(offer)))
-            .collect();
-        let found: Vec<Found<Best>> = self.search_many(&self.all_jobs(), queries).await?;
-        let mut all = Vec::with_capacity(offers.len());
-        for (offer, found) in offers.iter().zip(found) {
-            let first = found.aggregations.cells;
-            all.push(if first.sum_other_doc_count == 0 {
-                FoundCells {
-                    cells: first.buckets,
-                    ..FoundCells::default()
-                }
-            } else {
-                self.find_by_pages(offer).await?
-            });
-        }
-        let cache = Arc::clone(&self.documents);
-        let pages = move || {
-            let all = all.into_iter();
-            all.map(|found| page_of(found, &cache)).collect()
-        };
-        reply::aside(pages).await
-    }
-
-    /// How many pairs one answer is to hold.
-    fn size(&self, offer: &Find) -> usize {
-        let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
-        self.page_names.min(most)
-    }
-
-    /// Pairs from behind where the find begins, then from the first one on.
-    async fn find_by_pages(&self, offer: &Find) -> Result<FoundCells, StoreError> {
-        let from = offer.after.as_ref();
-        let from = from.map(|(queue, account)| documents::cell(queue, account));
-        let mut found = FoundCells::default();
-        let mut last = self.walk(offer, from.clone(), None, &mut found).await?;
-        if last.is_none() && from.is_some() {
-            last = self.walk(offer, None, from, &mut found).await?;
-        }
-        if let Some(last) = last {
-            found.next = Some(documents::of_cell(&last)?);
-            let query = query::find_best(offer, FIND_BEST);
-            let best: Found = self.search_one(&self.all_jobs(), &query).await?;
-            found.best = best.hits;
-        }
-        Ok(found)
-    }
-
-    /// Reads pairs from behind one up to and with another. Answers the last one if there may be more, and enough were read.
-    async fn walk(
-        &self,
-        offer: &Find,
-        from: Option<Value>,
-        up_to: Option<Value>,
-        found: &mut FoundCells,
-    ) -> Result<Option<String>, StoreError> {
-        let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
-        let up_to = up_to.as_ref().and_then(Value::as_str);
-        let mut after = from.map(|cell| json!({"name": cell}));
-        loop {
-            let size = self.size(offer).min(most - found.cells.len());
-            if size == 0 {
-                return Ok(found.last.clone());
+/// A page for each offer; offers with more pairs than one answer holds are asked again, by pages.
+pub(super) async fn find_pages(
+    cluster: &Cluster,
+    page_names: usize,
+    documents: &Arc<DocumentCache>,
+    offers: &[Find],
+) -> Result<Vec<Page>, StoreError> {
+    let queries = offers
+        .iter()
+        .map(|offer| query::find(offer, size(page_names, offer), limit(offer)))
+        .collect();
+    let found: Vec<Found<Best>> = cluster
+        .search_many(&cluster.indices.all_jobs(), queries)
+        .await?;
+    let mut all = Vec::with_capacity(offers.len());
+    for (offer, found) in offers.iter().zip(found) {
+        let first = found.aggregations.cells;
+        all.push(if first.sum_other_doc_count == 0 {
+            FoundCells {
+                cells: first.buckets,
+                ..FoundCells::default()
             }
-            let query = query::find_page(offer, size, limit(offer), after.as_ref());
-            let page: Found<BestPage> = self.search_one(&self.all_jobs(), &query).await?;
-            let page = page.aggregations.page;
-            for Named {
-                key,
-                doc_count,
-                best,
-            } in page.buckets
-            {
-                if up_to.is_some_and(|up_to| &*key.name > up_to) {
-                    return Ok(None);
-                }
-                found.cells.push(Cell { doc_count, best });
-                found.last = Some(key.name);
-            }
-            after = page.after_key;
-            if after.is_none() {
+        } else {
+            find_by_pages(cluster, page_names, offer).await?
+        });
+    }
+    let cache = Arc::clone(documents);
+    let pages = move || {
+        let all = all.into_iter();
+        all.map(|found| page_of(found, &cache)).collect()
+    };
+    reply::aside(pages).await
+}
+
+/// How many pairs one answer is to hold.
+fn size(page_names: usize, offer: &Find) -> usize {
+    let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
+    page_names.min(most)
+}
+
+/// Pairs from behind where the find begins, then from the first one on.
+async fn find_by_pages(
+    cluster: &Cluster,
+    page_names: usize,
+    offer: &Find,
+) -> Result<FoundCells, StoreError> {
+    let from = offer.after.as_ref();
+    let from = from.map(|(queue, account)| documents::cell(queue, account));
+    let mut found = FoundCells::default();
+    let mut last = walk(cluster, page_names, offer, from.clone(), None, &mut found).await?;
+    if last.is_none() && from.is_some() {
+        last = walk(cluster, page_names, offer, None, from, &mut found).await?;
+    }
+    if let Some(last) = last {
+        found.next = Some(documents::of_cell(&last)?);
+        let query = query::find_best(offer, FIND_BEST);
+        let best: Found = cluster
+            .search_one(&cluster.indices.all_jobs(), &query)
+            .await?;
+        found.best = best.hits;
+    }
+    Ok(found)
+}
+
+/// Reads pairs from behind one up to and with another. Answers the last one if there may be more, and enough were read.
+async fn walk(
+    cluster: &Cluster,
+    page_names: usize,
+    offer: &Find,
+    from: Option<Value>,
+    up_to: Option<Value>,
+    found: &mut FoundCells,
+) -> Result<Option<String>, StoreError> {
+    let most = usize::try_from(offer.pairs_max.max(1)).unwrap_or(usize::MAX);
+    let up_to = up_to.as_ref().and_then(Value::as_str);
+    let mut after = from.map(|cell| json!({"name": cell}));
+    loop {
+        let size = size(page_names, offer).min(most - found.cells.len());
+        if size == 0 {
+            return Ok(found.last.clone());
+        }
+        let query = query::find_page(offer, size, limit(offer), after.as_ref());
+        let page: Found<BestPage> = cluster
+            .search_one(&cluster.indices.all_jobs(), &query)
+            .await?;
+        let page = page.aggregations.page;
+        for Named {
+            key,
+            doc_count,
+            best,
+        } in page.buckets
+        {
+            if up_to.is_some_and(|up_to| &*key.name > up_to) {
                 return Ok(None);
             }
+            found.cells.push(Cell { doc_count, best });
+            found.last = Some(key.name);
+        }
+        after = page.after_key;
+        if after.is_none() {
+            return Ok(None);
         }
     }
 }

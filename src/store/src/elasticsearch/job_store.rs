@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
-use super::{jobs::Part, store::ElasticStore};
+use super::{
+    changes, counts, docs, finds, gets::Part, jobs, months, reads, searches, store::ElasticStore,
+    submit,
+};
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
     DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
@@ -13,19 +16,21 @@ use crate::{
 #[async_trait]
 impl JobStore for ElasticStore {
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
-        self.submit_jobs(jobs).await
+        submit::submit_jobs(&self.cluster, &self.documents, &self.bodies, jobs).await
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
-        self.get_states(ids).await
+        jobs::get_states(&self.cluster, ids).await
     }
 
     async fn get_bodies(&self, ids: &[JobId]) -> Result<Vec<Option<Spec>>, StoreError> {
-        let kept = ids.iter().map(|id| self.kept_body(*id));
+        let kept = ids.iter().map(|id| self.bodies.take(*id));
         let mut bodies: Vec<Option<Spec>> = kept.collect();
         let missing = ids.iter().zip(&bodies).filter(|(_, body)| body.is_none());
         let missing: Vec<JobId> = missing.map(|(id, _)| *id).collect();
-        let mut read = self.get_job_bodies(&missing).await?.into_iter();
+        let mut read = jobs::get_job_bodies(&self.cluster, &missing)
+            .await?
+            .into_iter();
         for body in bodies.iter_mut().filter(|body| body.is_none()) {
             *body = read.next().flatten().map(|(spec, _)| spec);
         }
@@ -33,44 +38,46 @@ impl JobStore for ElasticStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        let written = self.patch_jobs(&patches, Part::Version).await.into_iter();
+        let written = jobs::patch_jobs(&self.cluster, &patches, Part::Version)
+            .await
+            .into_iter();
         written.map(|item| Ok(item?.version)).collect()
     }
 
     async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
-        self.patch_and_read(&patches).await
+        jobs::patch_and_read(&self.cluster, &self.documents, &patches).await
     }
 
     async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
-        self.count_some(of).await
+        counts::count_some(&self.cluster, self.page_names, of).await
     }
 
     async fn pull(&self, requests: &[Pull]) -> Result<Vec<Page>, StoreError> {
-        self.pull_pages(requests).await
+        reads::pull_pages(&self.cluster, &self.documents, requests).await
     }
 
     async fn find(&self, requests: &[Find]) -> Result<Vec<Page>, StoreError> {
-        self.find_pages(requests).await
+        finds::find_pages(&self.cluster, self.page_names, &self.documents, requests).await
     }
 
     async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
-        self.last_changes().await
+        changes::last_changes(&self.cluster, &self.places).await
     }
 
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
-        self.changes_since(requests).await
+        changes::changes_since(&self.cluster, &self.places, requests).await
     }
 
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {
-        self.alarms_before(before_ms, limit).await
+        reads::alarms_before(&self.cluster, before_ms, limit).await
     }
 
     async fn usage(&self, usage: &Usage) -> Result<Vec<u64>, StoreError> {
-        self.used_since(usage).await
+        counts::used_since(&self.cluster, usage).await
     }
 
     async fn search(&self, search: &Search) -> Result<SearchPage, StoreError> {
-        self.search_page(search).await
+        searches::search_page(&self.cluster, search).await
     }
 
     async fn get_docs(
@@ -78,7 +85,7 @@ impl JobStore for ElasticStore {
         kind: DocKind,
         ids: &[String],
     ) -> Result<Vec<Option<Doc>>, StoreError> {
-        self.docs_by_id(kind, ids).await
+        docs::docs_by_id(&self.cluster, kind, ids).await
     }
 
     async fn doc_versions(
@@ -86,7 +93,7 @@ impl JobStore for ElasticStore {
         kind: DocKind,
         ids: &[String],
     ) -> Result<Vec<Option<Version>>, StoreError> {
-        self.versions_by_id(kind, ids).await
+        docs::versions_by_id(&self.cluster, kind, ids).await
     }
 
     async fn put_docs(
@@ -94,15 +101,15 @@ impl JobStore for ElasticStore {
         kind: DocKind,
         writes: Vec<DocWrite>,
     ) -> Vec<Result<Version, ItemError>> {
-        self.write_docs(kind, writes).await
+        docs::write_docs(&self.cluster, kind, writes).await
     }
 
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
-        self.read_docs(kind).await
+        docs::read_docs(&self.cluster, kind).await
     }
 
     async fn page_docs(&self, kind: DocKind, find: &DocFind) -> Result<DocPage, StoreError> {
-        self.docs_page(kind, find).await
+        docs::docs_page(&self.cluster, kind, find).await
     }
 
     async fn due_docs(
@@ -111,19 +118,24 @@ impl JobStore for ElasticStore {
         before_ms: u64,
         limit: u32,
     ) -> Result<Vec<DueDoc>, StoreError> {
-        self.docs_due(kind, before_ms, limit).await
+        docs::docs_due(&self.cluster, kind, before_ms, limit).await
     }
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
-        self.write_events(events).await
+        docs::write_events(&self.cluster, events).await
     }
 
     async fn drop_oldest(&self, before: JobId) -> Result<Vec<OldMonth>, StoreError> {
-        self.drop_oldest_month(before).await
+        let looked_at = months::drop_oldest_month(&self.cluster, before).await;
+        let is_kept = |months: &Vec<OldMonth>| months.iter().all(|month| month.unfinished > 0);
+        if !looked_at.as_ref().is_ok_and(is_kept) {
+            self.bodies.clear();
+        }
+        looked_at
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {
-        self.refresh_all().await
+        docs::refresh_all(&self.cluster).await
     }
 
     fn health(&self) -> StoreHealth {

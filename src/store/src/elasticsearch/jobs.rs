@@ -1,15 +1,16 @@
 //! Jobs by id: read, compare-and-set.
 
-use ::elasticsearch::http::Method;
 use fairlead_job::{JobId, Spec};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
+    body_cache::StoredBody,
     bulk::{How, Op, Written},
-    call::{Call, Failure},
+    cluster::Cluster,
+    document_cache::DocumentCache,
     documents,
-    reply::{self, Got, Multi},
-    store::ElasticStore,
+    gets::Part,
+    reply::{self, Got},
 };
 use crate::{
     ItemError, Patch, StoreError, StoredJob, Version,
@@ -21,263 +22,186 @@ const GET_STATES: usize = 1_000;
 /// Bodies asked for in one request; they are larger.
 const GET_BODIES: usize = 100;
 
-/// Longest document of a body that is kept, bytes: an ordinary one has 1,000 to 4,000.
-const BODY_LENGTH_MAX: usize = 16_384;
-
-/// What is answered of documents.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
-    Whole,
-    /// Only whether they are there, and in which version.
-    Version,
+/// States in real time.
+pub(super) async fn get_states(
+    cluster: &Cluster,
+    ids: &[JobId],
+) -> Result<Vec<Option<StoredJob>>, StoreError> {
+    let mut jobs = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(GET_STATES) {
+        let names: Vec<_> = ids
+            .iter()
+            .map(|id| (cluster.indices.jobs(*id), id.to_string()))
+            .collect();
+        let got: Vec<Got<Box<RawValue>>> = cluster.multi_get(&names, Part::Whole).await?;
+        let ids = ids.to_vec();
+        let read = reply::aside(move || {
+            let each = ids.into_iter().zip(got);
+            each.map(|(id, got)| read_state(id, got)).collect()
+        });
+        let read: Result<Vec<Option<StoredJob>>, StoreError> = read.await?;
+        jobs.extend(read?);
+    }
+    Ok(jobs)
 }
 
-/// What a document of a body holds.
-#[derive(Debug, serde::Deserialize)]
-struct StoredBody {
-    body: Spec,
+/// Bodies in real time, with their versions.
+pub(super) async fn get_job_bodies(
+    cluster: &Cluster,
+    ids: &[JobId],
+) -> Result<Vec<Option<(Spec, Version)>>, StoreError> {
+    let mut bodies = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(GET_BODIES) {
+        let names: Vec<_> = ids
+            .iter()
+            .map(|id| (cluster.indices.bodies(*id), id.to_string()))
+            .collect();
+        let got: Vec<Got<StoredBody>> = cluster.multi_get(&names, Part::Whole).await?;
+        bodies.extend(got.into_iter().map(|got| {
+            let version = got.version();
+            got.source.map(|source| (source.body, version))
+        }));
+    }
+    Ok(bodies)
 }
 
-impl ElasticStore {
-    /// States in real time.
-    pub(super) async fn get_states(
-        &self,
-        ids: &[JobId],
-    ) -> Result<Vec<Option<StoredJob>>, StoreError> {
-        let mut jobs = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(GET_STATES) {
-            let names: Vec<_> = ids
-                .iter()
-                .map(|id| (self.jobs_index(*id), id.to_string()))
-                .collect();
-            let got: Vec<Got<Box<RawValue>>> = self.multi_get(&names, Part::Whole).await?;
-            let ids = ids.to_vec();
-            let read = reply::aside(move || {
-                let each = ids.into_iter().zip(got);
-                each.map(|(id, got)| read_state(id, got)).collect()
-            });
-            let read: Result<Vec<Option<StoredJob>>, StoreError> = read.await?;
-            jobs.extend(read?);
-        }
-        Ok(jobs)
+/// Compare-and-set of states: bulks of updates, each with the version that it expects.
+pub(super) async fn patch_jobs(
+    cluster: &Cluster,
+    patches: &[Patch],
+    part: Part,
+) -> Vec<Result<Written, ItemError>> {
+    let mut ops = Vec::with_capacity(patches.len());
+    for patch in patches {
+        let cell = cell_of(cluster, patch).await;
+        ops.push(cell.and_then(|cell| update(cluster, patch, cell, part)));
     }
+    send_patches(cluster, ops).await
+}
 
-    /// Keeps the document of a body that is in the store.
-    pub(super) fn keep_body(&self, id: JobId, document: &str) {
-        if document.len() <= BODY_LENGTH_MAX {
-            self.bodies.keep(id, document.into());
-        }
-    }
-
-    /// The body of a job, if it was kept. It is kept no longer.
-    pub(super) fn kept_body(&self, id: JobId) -> Option<Spec> {
-        let document = self.bodies.take(id)?;
-        let stored: StoredBody = serde_json::from_str(&document).ok()?;
-        Some(stored.body)
-    }
-
-    /// Bodies in real time, with their versions.
-    pub(super) async fn get_job_bodies(
-        &self,
-        ids: &[JobId],
-    ) -> Result<Vec<Option<(Spec, Version)>>, StoreError> {
-        let mut bodies = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(GET_BODIES) {
-            let names: Vec<_> = ids
-                .iter()
-                .map(|id| (self.bodies_index(*id), id.to_string()))
-                .collect();
-            let got: Vec<Got<StoredBody>> = self.multi_get(&names, Part::Whole).await?;
-            bodies.extend(got.into_iter().map(|got| {
-                let version = got.version();
-                got.source.map(|source| (source.body, version))
-            }));
-        }
-        Ok(bodies)
-    }
-
-    /// Documents by index and id, in real time, in the order asked for. Such as are not found have no source.
-    pub(super) async fn multi_get<S>(
-        &self,
-        names: &[(String, String)],
-        part: Part,
-    ) -> Result<Vec<Got<S>>, StoreError>
-    where
-        S: serde::de::DeserializeOwned + Send + 'static,
-    {
-        let docs: Vec<Value> = names
-            .iter()
-            .map(|(index, id)| json!({"_index": index, "_id": id}))
-            .collect();
-        let path = match part {
-            Part::Whole => {
-                "/_mget?filter_path=docs.found,docs._source,docs._seq_no,docs._primary_term,docs.error"
-            }
-            Part::Version => {
-                "/_mget?_source=false&filter_path=docs.found,docs._seq_no,docs._primary_term,docs.error"
-            }
-        };
-        let call = Call::read(Method::Post, path).json(&json!({"docs": docs}));
-        let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
-        let mut reply: Multi<S> = reply::parse(body).await?;
-        if reply.docs.len() != names.len() {
-            return Err(StoreError::Refused {
-                reason: format!(
-                    "{} documents were asked for, {} answered",
-                    names.len(),
-                    reply.docs.len()
-                ),
-            });
-        }
-        for got in &mut reply.docs {
-            match &got.error {
-                Some(cause) if cause.kind != "index_not_found_exception" => {
-                    return Err(StoreError::Unavailable {
-                        reason: cause.in_words(),
-                    });
-                }
-                _ if !got.found => got.source = None,
-                _ => {}
+/// Sends those that could be made.
+async fn send_patches(
+    cluster: &Cluster,
+    made: Vec<Result<Op, ItemError>>,
+) -> Vec<Result<Written, ItemError>> {
+    let (mut sent, mut ops) = (Vec::new(), Vec::new());
+    let mut results = Vec::with_capacity(made.len());
+    for (number, op) in made.into_iter().enumerate() {
+        match op {
+            Err(error) => results.push(Err(error)),
+            Ok(op) => {
+                sent.push(number);
+                ops.push(op);
+                results.push(Err(ItemError::Missing));
             }
         }
-        Ok(reply.docs)
     }
-
-    /// Compare-and-set of states: bulks of updates, each with the version that it expects.
-    pub(super) async fn patch_jobs(
-        &self,
-        patches: &[Patch],
-        part: Part,
-    ) -> Vec<Result<Written, ItemError>> {
-        let mut ops = Vec::with_capacity(patches.len());
-        for patch in patches {
-            let cell = self.cell_of(patch).await;
-            ops.push(cell.and_then(|cell| self.update(patch, cell, part)));
+    let how = How {
+        is_repeatable: false,
+        in_flight: 3,
+    };
+    let written = cluster.bulk_written(&ops, how).await;
+    for (number, result) in sent.into_iter().zip(written) {
+        if let Some(slot) = results.get_mut(number) {
+            *slot = result;
         }
-        self.send_patches(ops).await
     }
+    results
+}
 
-    /// Sends those that could be made.
-    async fn send_patches(
-        &self,
-        made: Vec<Result<Op, ItemError>>,
-    ) -> Vec<Result<Written, ItemError>> {
-        let (mut sent, mut ops) = (Vec::new(), Vec::new());
-        let mut results = Vec::with_capacity(made.len());
-        for (number, op) in made.into_iter().enumerate() {
-            match op {
-                Err(error) => results.push(Err(error)),
-                Ok(op) => {
-                    sent.push(number);
-                    ops.push(op);
-                    results.push(Err(ItemError::Missing));
-                }
-            }
-        }
-        let how = How {
-            is_repeatable: false,
-            in_flight: 3,
-        };
-        let written = self.bulk_written(&ops, how).await;
-        for (number, result) in sent.into_iter().zip(written) {
-            if let Some(slot) = results.get_mut(number) {
-                *slot = result;
-            }
-        }
-        results
+/// The same, with the states that it left behind. A document that is known is written whole.
+pub(super) async fn patch_and_read(
+    cluster: &Cluster,
+    cache: &DocumentCache,
+    patches: &[Patch],
+) -> Vec<Result<StoredJob, ItemError>> {
+    let known: Vec<_> = patches.iter().map(|patch| cache.patched(patch)).collect();
+    let mut ops = Vec::with_capacity(patches.len());
+    for (patch, known) in patches.iter().zip(&known) {
+        ops.push(if let Some(whole) = known {
+            Ok(replace(cluster, patch, whole))
+        } else {
+            let cell = cell_of(cluster, patch).await;
+            cell.and_then(|cell| update(cluster, patch, cell, Part::Whole))
+        });
     }
-
-    /// The same, with the states that it left behind. A document that is known is written whole.
-    pub(super) async fn patch_and_read(
-        &self,
-        patches: &[Patch],
-    ) -> Vec<Result<StoredJob, ItemError>> {
-        let known: Vec<_> = patches
-            .iter()
-            .map(|patch| self.documents.patched(patch))
-            .collect();
-        let mut ops = Vec::with_capacity(patches.len());
-        for (patch, known) in patches.iter().zip(&known) {
-            ops.push(if let Some(whole) = known {
-                Ok(self.replace(patch, whole))
-            } else {
-                let cell = self.cell_of(patch).await;
-                cell.and_then(|cell| self.update(patch, cell, Part::Whole))
-            });
-        }
-        let written = self.send_patches(ops).await;
-        let unread = |reason: String| ItemError::Unknown { reason };
-        let read = move || {
-            let read = |written: Written, known: Option<String>| {
-                let source = match (&known, &written.source) {
-                    (Some(known), _) => known,
-                    (None, Some(source)) => source.get(),
-                    (None, None) => return Err(unread("no state was answered".to_owned())),
-                };
-                let state = documents::state_of(source).map_err(unread)?;
-                let version = written.version;
-                Ok(StoredJob { state, version })
+    let written = send_patches(cluster, ops).await;
+    let unread = |reason: String| ItemError::Unknown { reason };
+    let read = move || {
+        let read = |written: Written, known: Option<String>| {
+            let source = match (&known, &written.source) {
+                (Some(known), _) => known,
+                (None, Some(source)) => source.get(),
+                (None, None) => return Err(unread("no state was answered".to_owned())),
             };
-            let each = written.into_iter().zip(known);
-            each.map(|(written, known)| read(written?, known)).collect()
+            let state = documents::state_of(source).map_err(unread)?;
+            let version = written.version;
+            Ok(StoredJob { state, version })
         };
-        match reply::aside(read).await {
-            Ok(jobs) => jobs,
-            Err(error) => patches
-                .iter()
-                .map(|_| Err(unread(error.to_string())))
-                .collect(),
-        }
+        let each = written.into_iter().zip(known);
+        each.map(|(written, known)| read(written?, known)).collect()
+    };
+    match reply::aside(read).await {
+        Ok(jobs) => jobs,
+        Err(error) => patches
+            .iter()
+            .map(|_| Err(unread(error.to_string())))
+            .collect(),
     }
+}
 
-    /// The whole document over the version that is expected.
-    fn replace(&self, patch: &Patch, document: &str) -> Op {
-        let index = self.jobs_index(patch.id);
-        let lines = format!("{}\n{document}\n", json!({"index": at(&index, patch)}));
-        Op { index, lines }
+/// The whole document over the version that is expected.
+fn replace(cluster: &Cluster, patch: &Patch, document: &str) -> Op {
+    let index = cluster.indices.jobs(patch.id);
+    let lines = format!("{}\n{document}\n", json!({"index": at(&index, patch)}));
+    Op { index, lines }
+}
+
+fn update(
+    cluster: &Cluster,
+    patch: &Patch,
+    cell: Option<Value>,
+    part: Part,
+) -> Result<Op, ItemError> {
+    let id = patch.id;
+    codec::check_id(id).map_err(|_| ItemError::Missing)?;
+    let mut fields = documents::to_stored(patch.set.fields().clone());
+    if fields.get("job_id").is_some_and(|new| *new != json!(id)) {
+        return Err(refused(format!(
+            "a patch cannot change job {id} into another"
+        )));
     }
-
-    fn update(&self, patch: &Patch, cell: Option<Value>, part: Part) -> Result<Op, ItemError> {
-        let id = patch.id;
-        codec::check_id(id).map_err(|_| ItemError::Missing)?;
-        let mut fields = documents::to_stored(patch.set.fields().clone());
-        if fields.get("job_id").is_some_and(|new| *new != json!(id)) {
-            return Err(refused(format!(
-                "a patch cannot change job {id} into another"
-            )));
-        }
-        if let Some(cell) = cell {
-            fields.insert(documents::CELL.to_owned(), cell);
-        }
-        let index = self.jobs_index(id);
-        // Without `detect_noop` an update that changes nothing is a write too, acknowledged by all copies.
-        let mut body = json!({"doc": fields, "detect_noop": false});
-        if let Part::Whole = part {
-            body["_source"] = json!(true);
-        }
-        let lines = format!("{}\n{body}\n", json!({"update": at(&index, patch)}));
-        Ok(Op { index, lines })
+    if let Some(cell) = cell {
+        fields.insert(documents::CELL.to_owned(), cell);
     }
+    let index = cluster.indices.jobs(id);
+    // Without `detect_noop` an update that changes nothing is a write too, acknowledged by all copies.
+    let mut body = json!({"doc": fields, "detect_noop": false});
+    if let Part::Whole = part {
+        body["_source"] = json!(true);
+    }
+    let lines = format!("{}\n{body}\n", json!({"update": at(&index, patch)}));
+    Ok(Op { index, lines })
+}
 
-    /// The new `cell` of a patch that changes queue or account; one that names only one of them (a move by a
-    /// person: rare) needs the other one read.
-    async fn cell_of(&self, patch: &Patch) -> Result<Option<Value>, ItemError> {
-        let fields = patch.set.fields();
-        let named = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
-        match (named("queue"), named("account")) {
-            (None, None) => Ok(None),
-            (Some(queue), Some(account)) => Ok(Some(documents::cell(&queue, &account))),
-            (queue, account) => match self.get_states(&[patch.id]).await {
-                Ok(mut read) => read.pop().flatten().map_or(Err(ItemError::Missing), |job| {
-                    let queue = queue.unwrap_or(job.state.queue);
-                    let account = account.unwrap_or(job.state.account);
-                    Ok(Some(documents::cell(&queue, &account)))
-                }),
-                Err(error) => Err(ItemError::NotTaken {
-                    reason: error.to_string(),
-                }),
-            },
-        }
+/// The new `cell` of a patch that changes queue or account; one that names only one of them (a move by a
+/// person: rare) needs the other one read.
+async fn cell_of(cluster: &Cluster, patch: &Patch) -> Result<Option<Value>, ItemError> {
+    let fields = patch.set.fields();
+    let named = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+    match (named("queue"), named("account")) {
+        (None, None) => Ok(None),
+        (Some(queue), Some(account)) => Ok(Some(documents::cell(&queue, &account))),
+        (queue, account) => match get_states(cluster, &[patch.id]).await {
+            Ok(mut read) => read.pop().flatten().map_or(Err(ItemError::Missing), |job| {
+                let queue = queue.unwrap_or(job.state.queue);
+                let account = account.unwrap_or(job.state.account);
+                Ok(Some(documents::cell(&queue, &account)))
+            }),
+            Err(error) => Err(ItemError::NotTaken {
+                reason: error.to_string(),
+            }),
+        },
     }
 }
 

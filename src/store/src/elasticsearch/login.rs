@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::{
     call::{Call, Failure},
+    cluster::Cluster,
     config::{self, ElasticConfig},
     reply,
     start_error::{ROLE_HINT, unusable, who},
-    store::ElasticStore,
     templates::{self, TEMPLATES},
 };
 use crate::StoreError;
@@ -30,7 +30,7 @@ const ON_INDICES: [&str; 5] = [
 ];
 
 /// Asks Elasticsearch what the credentials may do. Where it does not know, nobody's rights are limited.
-pub(super) async fn check(store: &ElasticStore, config: &ElasticConfig) -> Result<(), StoreError> {
+pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
     if config.username.is_none() && config.api_key.is_none() {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(super) async fn check(store: &ElasticStore, config: &ElasticConfig) -> Resul
         "cluster": ON_CLUSTER, "index": [{"names": names, "privileges": ON_INDICES}],
     });
     let call = Call::read(Method::Post, "/_security/user/_has_privileges").json(&asked);
-    let body = match store.cluster.call(&call).await {
+    let body = match cluster.call(&call).await {
         Ok(body) => body,
         // Security is off, or something between here and there hides it: the first use will tell.
         Err(Failure::Status { status, reason, .. }) if status != 401 => {

@@ -8,6 +8,7 @@
 //! - An incomplete search is an error.
 //! - A write is `Ok` only if it was acknowledged.
 
+mod body_cache;
 mod bulk;
 mod call;
 mod changes;
@@ -18,6 +19,8 @@ mod docs;
 mod document_cache;
 mod documents;
 mod finds;
+mod gets;
+mod indices;
 mod job_store;
 mod jobs;
 mod login;
@@ -29,6 +32,7 @@ mod query;
 mod reads;
 mod reply;
 mod searches;
+mod searching;
 mod setup;
 mod start_error;
 mod store;

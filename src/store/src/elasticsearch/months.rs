@@ -8,85 +8,78 @@ use serde_json::Value;
 
 use super::{
     call::{Call, Failure},
+    cluster::Cluster,
     query,
     reply::{self, Found},
-    store::ElasticStore,
 };
 use crate::{OldMonth, StoreError};
 
-impl ElasticStore {
-    /// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is
-    /// born in a month that is over: a search that lags can only keep what might have gone.
-    pub(super) async fn drop_oldest_month(
-        &self,
-        before: JobId,
-    ) -> Result<Vec<OldMonth>, StoreError> {
-        let (before, mut looked_at) = (before.month(), Vec::new());
-        let months = self.months().await?;
-        for month in months.into_iter().filter(|month| *month < before) {
-            let unfinished = self.unfinished(&month).await?;
-            if unfinished == 0 {
-                self.drop_month(&month).await?;
-            }
-            looked_at.push(OldMonth { month, unfinished });
-            if unfinished == 0 {
-                break;
-            }
+/// Drops the oldest month before that of `before` of which all jobs have ended. An end is for ever, and no job is
+/// born in a month that is over: a search that lags can only keep what might have gone.
+pub(super) async fn drop_oldest_month(
+    cluster: &Cluster,
+    before: JobId,
+) -> Result<Vec<OldMonth>, StoreError> {
+    let (before, mut looked_at) = (before.month(), Vec::new());
+    let months = months(cluster).await?;
+    for month in months.into_iter().filter(|month| *month < before) {
+        let unfinished = unfinished(cluster, &month).await?;
+        if unfinished == 0 {
+            drop_month(cluster, &month).await?;
         }
-        Ok(looked_at)
+        looked_at.push(OldMonth { month, unfinished });
+        if unfinished == 0 {
+            break;
+        }
     }
+    Ok(looked_at)
+}
 
-    /// How many jobs of a month have not ended. Of what cannot be counted none is taken for ended.
-    async fn unfinished(&self, month: &str) -> Result<u64, StoreError> {
-        let [index, ..] = self.of_month(month);
-        let found: Found = self.search_one(&index, &query::unfinished()).await?;
-        let is_searched = found.shards.total > 0 || !self.is_there(&index).await?;
-        let total = found.hits.total.filter(|_| is_searched);
-        total
-            .map(|total| total.value)
-            .ok_or_else(|| StoreError::Refused {
-                reason: format!(
-                    "the jobs of index {index} cannot be counted: perhaps it is closed"
-                ),
-            })
-    }
+/// How many jobs of a month have not ended. Of what cannot be counted none is taken for ended.
+async fn unfinished(cluster: &Cluster, month: &str) -> Result<u64, StoreError> {
+    let [index, ..] = cluster.indices.of_month(month);
+    let found: Found = cluster.search_one(&index, &query::unfinished()).await?;
+    let is_searched = found.shards.total > 0 || !is_there(cluster, &index).await?;
+    let total = found.hits.total.filter(|_| is_searched);
+    total
+        .map(|total| total.value)
+        .ok_or_else(|| StoreError::Refused {
+            reason: format!("the jobs of index {index} cannot be counted: perhaps it is closed"),
+        })
+}
 
-    async fn is_there(&self, index: &str) -> Result<bool, StoreError> {
-        Ok(self.settings_of(index).await?.contains_key(index))
-    }
+async fn is_there(cluster: &Cluster, index: &str) -> Result<bool, StoreError> {
+    Ok(settings_of(cluster, index).await?.contains_key(index))
+}
 
-    /// The indices of these names, open or not.
-    async fn settings_of(&self, names: &str) -> Result<BTreeMap<String, Value>, StoreError> {
-        let path = format!(
-            "/{names}/_settings/index.uuid?ignore_unavailable=true&expand_wildcards=all&filter_path=*.settings.index"
-        );
-        let call = Call::read(Method::Get, path);
-        let body = self.cluster.call(&call).await.map_err(Failure::of_read)?;
-        reply::parse(body).await
-    }
+/// The indices of these names, open or not.
+async fn settings_of(
+    cluster: &Cluster,
+    names: &str,
+) -> Result<BTreeMap<String, Value>, StoreError> {
+    let path = format!(
+        "/{names}/_settings/index.uuid?ignore_unavailable=true&expand_wildcards=all&filter_path=*.settings.index"
+    );
+    let call = Call::read(Method::Get, path);
+    let body = cluster.call(&call).await.map_err(Failure::of_read)?;
+    reply::parse(body).await
+}
 
-    /// All months of which there is anything.
-    async fn months(&self) -> Result<BTreeSet<String>, StoreError> {
-        let indices = self.settings_of(&self.of_month("*").join(",")).await?;
-        let begins = self.of_month("");
-        let months = indices.keys().filter_map(|index| {
-            let mut begins = begins.iter();
-            begins.find_map(|begin| index.strip_prefix(begin.as_str()))
-        });
-        let months = months.filter(|month| JobId::first_of_month(month).is_some());
-        Ok(months.map(str::to_owned).collect())
-    }
+/// All months of which there is anything.
+async fn months(cluster: &Cluster) -> Result<BTreeSet<String>, StoreError> {
+    let indices = settings_of(cluster, &cluster.indices.of_month("*").join(",")).await?;
+    let begins = cluster.indices.of_month("");
+    let months = indices.keys().filter_map(|index| {
+        let mut begins = begins.iter();
+        begins.find_map(|begin| index.strip_prefix(begin.as_str()))
+    });
+    let months = months.filter(|month| JobId::first_of_month(month).is_some());
+    Ok(months.map(str::to_owned).collect())
+}
 
-    async fn drop_month(&self, month: &str) -> Result<(), StoreError> {
-        let all = self.of_month(month).join(",");
-        let call = Call::write(Method::Delete, format!("/{all}?ignore_unavailable=true"));
-        let dropped = self.cluster.call(&call).await;
-        self.bodies.clear();
-        dropped.map(|_| ()).map_err(Failure::of_read)
-    }
-
-    /// The indices of one month.
-    fn of_month(&self, month: &str) -> [String; 3] {
-        ["jobs", "bodies", "events"].map(|what| format!("{}-{what}-{month}", self.prefix))
-    }
+async fn drop_month(cluster: &Cluster, month: &str) -> Result<(), StoreError> {
+    let all = cluster.indices.of_month(month).join(",");
+    let call = Call::write(Method::Delete, format!("/{all}?ignore_unavailable=true"));
+    let dropped = cluster.call(&call).await;
+    dropped.map(|_| ()).map_err(Failure::of_read)
 }

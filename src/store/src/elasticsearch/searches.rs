@@ -10,10 +10,10 @@ use fairlead_job::JobId;
 use serde_json::{Value, json};
 
 use super::{
+    cluster::Cluster,
     query,
     reads::{first_of, read_hit},
     reply,
-    store::ElasticStore,
 };
 use crate::{Search, SearchOrder, SearchPage, StoreError, clock};
 
@@ -28,54 +28,55 @@ const FEW: u64 = 10_000;
 /// Most months that are named; of more all are looked at.
 const MONTHS_MAX: usize = 24;
 
-impl ElasticStore {
-    /// A search for people.
-    pub(super) async fn search_page(&self, search: &Search) -> Result<SearchPage, StoreError> {
-        let limit = search.limit.min(1_000);
-        let mut back = back(search).into_iter();
-        let mut searches = vec![(
-            json!({"index": self.all_jobs()}),
-            query::search_count(search),
-        )];
-        if limit > 0 {
-            searches.push(self.step(search, limit, back.next()));
-        }
-        let mut found = self.search_each(searches).await?.into_iter();
-        let total = found.next().and_then(|count| count.hits.total);
-        let total = total.map_or(0, |total| total.value);
-        let mut found = found.next().unwrap_or_default();
-        let mut is_all = limit == 0 || search.order == SearchOrder::OldestFirst;
-        while !is_all && found.hits.hits.len() <= limit as usize {
-            let from = back.next().filter(|_| total > FEW);
-            is_all = from.is_none();
-            let step = self.step(search, limit, from);
-            found = self
-                .search_each(vec![step])
-                .await?
-                .pop()
-                .unwrap_or_default();
-        }
-        reply::aside(move || {
-            let (jobs, more) = first_of(&found, limit, read_hit);
-            SearchPage { jobs, total, more }
-        })
-        .await
+/// A search for people.
+pub(super) async fn search_page(
+    cluster: &Cluster,
+    search: &Search,
+) -> Result<SearchPage, StoreError> {
+    let limit = search.limit.min(1_000);
+    let mut back = back(search).into_iter();
+    let mut searches = vec![(
+        json!({"index": cluster.indices.all_jobs()}),
+        query::search_count(search),
+    )];
+    if limit > 0 {
+        searches.push(step(cluster, search, limit, back.next()));
     }
+    let mut found = cluster.search_each(searches).await?.into_iter();
+    let total = found.next().and_then(|count| count.hits.total);
+    let total = total.map_or(0, |total| total.value);
+    let mut found = found.next().unwrap_or_default();
+    let mut is_all = limit == 0 || search.order == SearchOrder::OldestFirst;
+    while !is_all && found.hits.hits.len() <= limit as usize {
+        let from = back.next().filter(|_| total > FEW);
+        is_all = from.is_none();
+        let step = step(cluster, search, limit, from);
+        found = cluster
+            .search_each(vec![step])
+            .await?
+            .pop()
+            .unwrap_or_default();
+    }
+    reply::aside(move || {
+        let (jobs, more) = first_of(&found, limit, read_hit);
+        SearchPage { jobs, total, more }
+    })
+    .await
+}
 
-    /// A search in what is not older than the id `from`, if there is one: where, and for what.
-    fn step(&self, search: &Search, limit: u32, from: Option<JobId>) -> (Value, Value) {
-        let months = from.map_or_else(Vec::new, |from| months(from, search.after));
-        let index = if (1..=MONTHS_MAX).contains(&months.len()) {
-            let each = months.into_iter().map(|month| self.jobs_index(month));
-            each.collect::<Vec<_>>().join(",")
-        } else {
-            self.all_jobs()
-        };
-        (
-            json!({"index": index}),
-            query::search_page(search, limit, from),
-        )
-    }
+/// A search in what is not older than the id `from`, if there is one: where, and for what.
+fn step(cluster: &Cluster, search: &Search, limit: u32, from: Option<JobId>) -> (Value, Value) {
+    let months = from.map_or_else(Vec::new, |from| months(from, search.after));
+    let index = if (1..=MONTHS_MAX).contains(&months.len()) {
+        let each = months.into_iter().map(|month| cluster.indices.jobs(month));
+        each.collect::<Vec<_>>().join(",")
+    } else {
+        cluster.indices.all_jobs()
+    };
+    (
+        json!({"index": index}),
+        query::search_page(search, limit, from),
+    )
 }
 
 /// An id of each month from that of `from` to that of `after`; without it to the newest for which there are indices. No

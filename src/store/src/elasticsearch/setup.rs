@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::{
     call::{Call, Failure},
+    cluster::Cluster,
     config::ElasticConfig,
     start_error,
-    store::ElasticStore,
-    templates::TEMPLATES,
+    templates::{self, TEMPLATES},
 };
 use crate::{DocKind, StoreError, clock};
 
@@ -30,7 +30,7 @@ const SHARD_WAIT_S: u64 = 10;
 
 /// Asks for the version of every node and gives the lowest.
 pub(super) async fn check_version(
-    store: &ElasticStore,
+    cluster: &Cluster,
     config: &ElasticConfig,
 ) -> Result<String, StoreError> {
     #[derive(Default, Deserialize)]
@@ -44,7 +44,7 @@ pub(super) async fn check_version(
         version: String,
     }
     let call = Call::read(Method::Get, "/_nodes/http?filter_path=nodes.*.version");
-    let body = match store.cluster.call(&call).await {
+    let body = match cluster.call(&call).await {
         Ok(body) => body,
         Err(failure) => return Err(start_error::unusable(failure, config)),
     };
@@ -82,86 +82,80 @@ pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
     [now.month(), now.next_month().month()]
 }
 
-impl ElasticStore {
-    /// Sees to it that templates, the fields of existing indices, and the indices of now are there.
-    pub(super) async fn set_up(&self, config: &ElasticConfig) -> Result<(), StoreError> {
-        for (name, text) in TEMPLATES {
-            self.ensure_template(name, text, config).await?;
-        }
-        let mut indices: BTreeSet<String> = DocKind::ALL
-            .iter()
-            .map(|kind| self.docs_index(*kind))
-            .collect();
-        for month in months_ahead(clock::unix_ms()) {
-            indices.insert(format!("{}-jobs-{month}", self.prefix));
-            indices.insert(format!("{}-bodies-{month}", self.prefix));
-            indices.insert(self.events_index(&month));
-        }
-        self.make_indices(indices).await
+/// Sees to it that templates, the fields of existing indices, and the indices of now are there.
+pub(super) async fn set_up(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
+    for (name, text) in TEMPLATES {
+        templates::ensure_template(cluster, name, text, config).await?;
     }
-
-    /// A call whose failure is told in words.
-    async fn set_up_call(&self, call: &Call) -> Result<(), String> {
-        let result = self.cluster.call(call).await;
-        result
-            .map(|_| ())
-            .map_err(|failure| failure.words().to_owned())
+    let mut indices: BTreeSet<String> = DocKind::ALL
+        .iter()
+        .map(|kind| cluster.indices.docs(*kind))
+        .collect();
+    for month in months_ahead(clock::unix_ms()) {
+        indices.insert(format!("{}-jobs-{month}", cluster.indices.prefix));
+        indices.insert(format!("{}-bodies-{month}", cluster.indices.prefix));
+        indices.insert(cluster.indices.events(&month));
     }
+    make_indices(cluster, indices).await
+}
 
-    /// Makes indices that are not there; the template gives each its mapping.
-    pub(super) async fn make_indices(&self, names: BTreeSet<String>) -> Result<(), StoreError> {
-        let made = names.into_iter().map(|name| self.make_index(name));
-        join_all(made).await.into_iter().collect()
-    }
+/// A call whose failure is told in words.
+async fn set_up_call(cluster: &Cluster, call: &Call) -> Result<(), String> {
+    let result = cluster.call(call).await;
+    result
+        .map(|_| ())
+        .map_err(|failure| failure.words().to_owned())
+}
 
-    /// Whether anybody searches in an index: these are only read by id, which needs no refresh.
-    fn is_searched(&self, name: &str) -> bool {
-        let bodies = format!("{}-bodies-", self.prefix);
-        !name.starts_with(&bodies) && name != self.docs_index(DocKind::Session)
-    }
+/// Makes indices that are not there; the template gives each its mapping.
+pub(super) async fn make_indices(
+    cluster: &Cluster,
+    names: BTreeSet<String>,
+) -> Result<(), StoreError> {
+    let made = names.into_iter().map(|name| make_index(cluster, name));
+    join_all(made).await.into_iter().collect()
+}
 
-    /// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
-    /// finds the index there.
-    async fn make_index(&self, name: String) -> Result<(), StoreError> {
-        let settings = if self.is_searched(&name) {
-            json!({})
-        } else {
-            json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
+/// Makes one index. A busy cluster takes its time over it: what was not answered is asked again, and
+/// finds the index there.
+async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
+    let settings = if cluster.indices.is_searched(&name) {
+        json!({})
+    } else {
+        json!({"settings": {"index.refresh_interval": UNSEARCHED_REFRESH}})
+    };
+    let call = Call::write(Method::Put, format!("/{name}")).json(&settings);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let reason = match cluster.call(&call).await {
+            Ok(_) => return Ok(()),
+            Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
+                wait_for_shard(cluster, &name).await;
+                return Ok(());
+            }
+            Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
+            Err(failure) => failure.words().to_owned(),
         };
-        let call = Call::write(Method::Put, format!("/{name}")).json(&settings);
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let reason = match self.cluster.call(&call).await {
-                Ok(_) => return Ok(()),
-                Err(Failure::Status { kind, .. })
-                    if kind == "resource_already_exists_exception" =>
-                {
-                    self.wait_for_shard(&name).await;
-                    return Ok(());
-                }
-                Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
-                Err(failure) => failure.words().to_owned(),
-            };
-            return Err(StoreError::Unusable {
-                reason: format!("index {name} cannot be made: {reason}"),
-                hint: "the user needs the privilege create_index on the prefix; a busy cluster needs time"
+        return Err(StoreError::Unusable {
+            reason: format!("index {name} cannot be made: {reason}"),
+            hint:
+                "the user needs the privilege create_index on the prefix; a busy cluster needs time"
                     .to_owned(),
-            });
-        }
+        });
     }
+}
 
-    /// An index that another replica is just making is there before its first shard is, and cannot be
-    /// read until then (though its health is yellow already). One that stays without keeps nobody from
-    /// starting: what needs it says so.
-    async fn wait_for_shard(&self, name: &str) {
-        let wait_s = self.request_timeout.as_secs().clamp(1, SHARD_WAIT_S);
-        let path = format!(
-            "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_s}s&filter_path=timed_out"
-        );
-        if let Err(reason) = self.set_up_call(&Call::read(Method::Get, path)).await {
-            tracing::warn!(index = name, reason, "an index has no shard to read yet");
-        }
+/// An index that another replica is just making is there before its first shard is, and cannot be
+/// read until then (though its health is yellow already). One that stays without keeps nobody from
+/// starting: what needs it says so.
+async fn wait_for_shard(cluster: &Cluster, name: &str) {
+    let wait_s = cluster.request_timeout.as_secs().clamp(1, SHARD_WAIT_S);
+    let path = format!(
+        "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_s}s&filter_path=timed_out"
+    );
+    if let Err(reason) = set_up_call(cluster, &Call::read(Method::Get, path)).await {
+        tracing::warn!(index = name, reason, "an index has no shard to read yet");
     }
 }
 

@@ -8,9 +8,11 @@ use std::collections::HashMap;
 use fairlead_job::{JobId, Spec};
 
 use super::{
+    body_cache::BodyCache,
     bulk::{How, Op},
-    documents,
-    store::ElasticStore,
+    cluster::Cluster,
+    document_cache::DocumentCache,
+    documents, jobs,
 };
 use crate::{
     ItemError, JobState, NewJob, StoreError, StoredJob, Version,
@@ -33,164 +35,168 @@ struct Sent<'j> {
 /// What is stored of a job.
 type Stored = (Option<StoredJob>, Option<(Spec, Version)>);
 
-impl ElasticStore {
-    /// Creates jobs; the results are in their order.
-    pub(super) async fn submit_jobs(&self, jobs: Vec<NewJob>) -> Vec<Item> {
-        let firsts = first_of_each_id(&jobs);
-        let mut results: Vec<Option<Item>> = jobs.iter().map(|_| None).collect();
-        let (mut sent, mut ops) = (Vec::new(), Vec::new());
-        for (number, (job, first)) in jobs.iter().zip(&firsts).enumerate() {
-            if *first != number {
-                continue;
-            }
-            match self.pair(job) {
-                Ok(pair) => {
-                    ops.extend(pair);
-                    sent.push((number, job));
-                }
-                Err(error) => set(&mut results, number, Err(error)),
-            }
+/// Creates jobs; the results are in their order.
+pub(super) async fn submit_jobs(
+    cluster: &Cluster,
+    kept: &DocumentCache,
+    bodies: &BodyCache,
+    jobs: Vec<NewJob>,
+) -> Vec<Item> {
+    let firsts = first_of_each_id(&jobs);
+    let mut results: Vec<Option<Item>> = jobs.iter().map(|_| None).collect();
+    let (mut sent, mut ops) = (Vec::new(), Vec::new());
+    for (number, (job, first)) in jobs.iter().zip(&firsts).enumerate() {
+        if *first != number {
+            continue;
         }
-        let how = How {
-            is_repeatable: true,
-            in_flight: 3,
+        match pair(cluster, job) {
+            Ok(pair) => {
+                ops.extend(pair);
+                sent.push((number, job));
+            }
+            Err(error) => set(&mut results, number, Err(error)),
+        }
+    }
+    let how = How {
+        is_repeatable: true,
+        in_flight: 3,
+    };
+    let halves = cluster.bulk(&ops, how).await;
+    let mut conflicts = Vec::new();
+    let each = sent.into_iter().zip(ops.chunks(2)).zip(halves.chunks(2));
+    for (((number, job), ops), halves) in each {
+        let ([state_op, body_op], [state, body]) = (ops, halves) else {
+            continue;
         };
-        let halves = self.bulk(&ops, how).await;
-        let mut conflicts = Vec::new();
-        let each = sent.into_iter().zip(ops.chunks(2)).zip(halves.chunks(2));
-        for (((number, job), ops), halves) in each {
-            let ([state_op, body_op], [state, body]) = (ops, halves) else {
-                continue;
-            };
-            let (state, body) = (state.clone(), body.clone());
-            if is_conflict(&state) || is_conflict(&body) {
-                conflicts.push(Sent {
-                    number,
-                    job,
-                    ops: [state_op.clone(), body_op.clone()],
-                    state,
-                    body,
-                });
-            } else {
-                let id = job.state.job_id;
-                let result = self.join_halves(id, state, body).await;
-                if let (Ok(version), true) = (&result, job.state.ready) {
-                    self.documents.keep(id, *version, document(state_op));
-                    self.keep_body(id, document(body_op));
-                }
-                set(&mut results, number, result);
+        let (state, body) = (state.clone(), body.clone());
+        if is_conflict(&state) || is_conflict(&body) {
+            conflicts.push(Sent {
+                number,
+                job,
+                ops: [state_op.clone(), body_op.clone()],
+                state,
+                body,
+            });
+        } else {
+            let id = job.state.job_id;
+            let result = join_halves(cluster, id, state, body).await;
+            if let (Ok(version), true) = (&result, job.state.ready) {
+                kept.keep(id, *version, document(state_op));
+                bodies.keep(id, document(body_op));
             }
-        }
-        for (number, result) in self.settle_conflicts(conflicts).await {
             set(&mut results, number, result);
         }
-        share_repeats(&jobs, &firsts, &results)
     }
+    for (number, result) in settle_conflicts(cluster, conflicts).await {
+        set(&mut results, number, result);
+    }
+    share_repeats(&jobs, &firsts, &results)
+}
 
-    fn pair(&self, job: &NewJob) -> Result<[Op; 2], ItemError> {
-        let id = job.state.job_id;
-        let text = codec::encode_job(job)?;
-        let state = documents::state_document(&job.state).map_err(refused)?;
-        let body = format!(
-            r#"{{"job_id":"{id}","format":{},"body":{}}}"#,
-            JobState::FORMAT,
-            text.body
-        );
-        let create = |index: String, document: &str| Op {
-            lines: format!(
-                "{{\"create\":{{\"_index\":\"{index}\",\"_id\":\"{id}\"}}}}\n{document}\n"
-            ),
-            index,
+fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
+    let id = job.state.job_id;
+    let text = codec::encode_job(job)?;
+    let state = documents::state_document(&job.state).map_err(refused)?;
+    let body = format!(
+        r#"{{"job_id":"{id}","format":{},"body":{}}}"#,
+        JobState::FORMAT,
+        text.body
+    );
+    let create = |index: String, document: &str| Op {
+        lines: format!("{{\"create\":{{\"_index\":\"{index}\",\"_id\":\"{id}\"}}}}\n{document}\n"),
+        index,
+    };
+    Ok([
+        create(cluster.indices.jobs(id), &state),
+        create(cluster.indices.bodies(id), &body),
+    ])
+}
+
+/// The result of a job of which no half existed.
+async fn join_halves(cluster: &Cluster, id: JobId, state: Item, body: Item) -> Item {
+    match (state, body) {
+        (Ok(version), Ok(_)) => Ok(version),
+        // Refused for what it holds: do not leave the other half behind.
+        (Err(ItemError::Refused { reason }), other)
+        | (other, Err(ItemError::Refused { reason })) => {
+            if let Ok(version) = other {
+                take_back(cluster, id, version).await;
+            }
+            Err(refused(reason))
+        }
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) => {
+            Err(unknown(format!("only half of the job is in: {error}")))
+        }
+        (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
+            Err(ItemError::NotTaken { reason })
+        }
+        (Err(error), Err(_)) => Err(unknown(error.to_string())),
+    }
+}
+
+async fn take_back(cluster: &Cluster, id: JobId, version: Version) {
+    let delete = |index: String| Op {
+        lines: format!(
+            "{{\"delete\":{{\"_index\":\"{index}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n",
+            version.seq_no, version.primary_term
+        ),
+        index,
+    };
+    // Only the half of this very version goes: of the other one there is nothing.
+    let halves = [
+        delete(cluster.indices.jobs(id)),
+        delete(cluster.indices.bodies(id)),
+    ];
+    let results = cluster.bulk(&halves, ONCE).await;
+    if !results.iter().any(Result::is_ok) {
+        tracing::warn!(job_id = %id, "half of a refused job stays behind");
+    }
+}
+
+/// Jobs of which a half existed. When both halves are equal to what was sent, they are ours, sent
+/// twice. To see a write is no proof that it stays: halves that were only seen are written once more.
+async fn settle_conflicts(cluster: &Cluster, conflicts: Vec<Sent<'_>>) -> Vec<(usize, Item)> {
+    let stored = match read_halves(cluster, &conflicts).await {
+        Ok(stored) => stored,
+        Err(error) => {
+            let error = unknown(error.to_string());
+            let all = conflicts.iter();
+            return all.map(|sent| (sent.number, Err(error.clone()))).collect();
+        }
+    };
+    let mut results = Vec::with_capacity(conflicts.len());
+    let (mut ours, mut again) = (Vec::new(), Vec::new());
+    for (sent, stored) in conflicts.into_iter().zip(stored) {
+        match compare(&sent, stored) {
+            Err(error) => results.push((sent.number, Err(error))),
+            Ok(versions) => {
+                let id = sent.job.state.job_id;
+                let [state, body] = &sent.ops;
+                again.push(rewrite(state, id, versions[0]));
+                again.push(rewrite(body, id, versions[1]));
+                ours.push(sent.number);
+            }
+        }
+    }
+    let mut written = cluster.bulk(&again, ONCE).await.into_iter();
+    for number in ours {
+        let result = match (written.next(), written.next()) {
+            (Some(Ok(version)), Some(Ok(_))) => Ok(version),
+            (Some(Err(error)), _) | (_, Some(Err(error))) => {
+                Err(unknown(format!("an equal job was seen, but: {error}")))
+            }
+            _ => Err(unknown("no answer".to_owned())),
         };
-        Ok([
-            create(self.jobs_index(id), &state),
-            create(self.bodies_index(id), &body),
-        ])
+        results.push((number, result));
     }
+    results
+}
 
-    /// The result of a job of which no half existed.
-    async fn join_halves(&self, id: JobId, state: Item, body: Item) -> Item {
-        match (state, body) {
-            (Ok(version), Ok(_)) => Ok(version),
-            // Refused for what it holds: do not leave the other half behind.
-            (Err(ItemError::Refused { reason }), other)
-            | (other, Err(ItemError::Refused { reason })) => {
-                if let Ok(version) = other {
-                    self.take_back(id, version).await;
-                }
-                Err(refused(reason))
-            }
-            (Ok(_), Err(error)) | (Err(error), Ok(_)) => {
-                Err(unknown(format!("only half of the job is in: {error}")))
-            }
-            (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
-                Err(ItemError::NotTaken { reason })
-            }
-            (Err(error), Err(_)) => Err(unknown(error.to_string())),
-        }
-    }
-
-    async fn take_back(&self, id: JobId, version: Version) {
-        let delete = |index: String| Op {
-            lines: format!(
-                "{{\"delete\":{{\"_index\":\"{index}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n",
-                version.seq_no, version.primary_term
-            ),
-            index,
-        };
-        // Only the half of this very version goes: of the other one there is nothing.
-        let halves = [delete(self.jobs_index(id)), delete(self.bodies_index(id))];
-        let results = self.bulk(&halves, ONCE).await;
-        if !results.iter().any(Result::is_ok) {
-            tracing::warn!(job_id = %id, "half of a refused job stays behind");
-        }
-    }
-
-    /// Jobs of which a half existed. When both halves are equal to what was sent, they are ours, sent
-    /// twice. To see a write is no proof that it stays: halves that were only seen are written once more.
-    async fn settle_conflicts(&self, conflicts: Vec<Sent<'_>>) -> Vec<(usize, Item)> {
-        let stored = match self.read_halves(&conflicts).await {
-            Ok(stored) => stored,
-            Err(error) => {
-                let error = unknown(error.to_string());
-                let all = conflicts.iter();
-                return all.map(|sent| (sent.number, Err(error.clone()))).collect();
-            }
-        };
-        let mut results = Vec::with_capacity(conflicts.len());
-        let (mut ours, mut again) = (Vec::new(), Vec::new());
-        for (sent, stored) in conflicts.into_iter().zip(stored) {
-            match compare(&sent, stored) {
-                Err(error) => results.push((sent.number, Err(error))),
-                Ok(versions) => {
-                    let id = sent.job.state.job_id;
-                    let [state, body] = &sent.ops;
-                    again.push(rewrite(state, id, versions[0]));
-                    again.push(rewrite(body, id, versions[1]));
-                    ours.push(sent.number);
-                }
-            }
-        }
-        let mut written = self.bulk(&again, ONCE).await.into_iter();
-        for number in ours {
-            let result = match (written.next(), written.next()) {
-                (Some(Ok(version)), Some(Ok(_))) => Ok(version),
-                (Some(Err(error)), _) | (_, Some(Err(error))) => {
-                    Err(unknown(format!("an equal job was seen, but: {error}")))
-                }
-                _ => Err(unknown("no answer".to_owned())),
-            };
-            results.push((number, result));
-        }
-        results
-    }
-
-    async fn read_halves(&self, conflicts: &[Sent<'_>]) -> Result<Vec<Stored>, StoreError> {
-        let ids: Vec<JobId> = conflicts.iter().map(|sent| sent.job.state.job_id).collect();
-        let states = self.get_states(&ids).await?;
-        let bodies = self.get_job_bodies(&ids).await?;
-        Ok(states.into_iter().zip(bodies).collect())
-    }
+async fn read_halves(cluster: &Cluster, conflicts: &[Sent<'_>]) -> Result<Vec<Stored>, StoreError> {
+    let ids: Vec<JobId> = conflicts.iter().map(|sent| sent.job.state.job_id).collect();
+    let states = jobs::get_states(cluster, &ids).await?;
+    let bodies = jobs::get_job_bodies(cluster, &ids).await?;
+    Ok(states.into_iter().zip(bodies).collect())
 }
 
 /// Sent once; nothing but a certain refusal is tried again.

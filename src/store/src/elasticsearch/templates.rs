@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     call::{Call, Failure},
+    cluster::Cluster,
     config::ElasticConfig,
     reply, start_error,
-    store::ElasticStore,
 };
 use crate::StoreError;
 
@@ -59,114 +59,110 @@ fn refuse(reason: String, failure: &Failure) -> StoreError {
     }
 }
 
-impl ElasticStore {
-    /// Puts a template unless it is there, and the fields that its indices lack.
-    pub(super) async fn ensure_template(
-        &self,
-        name: &str,
-        text: &str,
-        config: &ElasticConfig,
-    ) -> Result<(), StoreError> {
-        let name = format!("{}-{name}", self.prefix);
-        let indices = patterns(text, &self.prefix);
-        let template = self.filled_in(text, &indices, config)?;
-        let ours = template["_meta"]["format"].as_u64().unwrap_or(0);
-        let stored = self.stored_template(&name, config).await?;
-        let theirs = stored["_meta"]["format"].as_u64().unwrap_or(0);
-        if theirs > ours {
-            return Err(StoreError::Unusable {
-                reason: format!(
-                    "template {name} has format {theirs}, this version knows up to {ours}"
-                ),
-                hint: "start the newer fairlead that wrote it, or give another --index-prefix"
-                    .to_owned(),
-            });
-        }
-        let (there, version) = (stored["version"].as_u64(), template["version"].as_u64());
-        // A newer release of the same format has seen to its fields itself.
-        if there > version {
-            return Ok(());
-        }
-        if there < version {
-            let put = Call::write(Method::Put, format!("/_index_template/{name}")).json(&template);
-            let put = self.cluster.call(&put).await;
-            put.map_err(|failure| {
-                let words = format!("template {name} cannot be put: {}", failure.words());
-                refuse(words, &failure)
-            })?;
-        }
-        let fields = template["template"]["mappings"]["properties"].clone();
-        self.ensure_fields(&name, &indices.join(","), fields).await
+/// Puts a template unless it is there, and the fields that its indices lack.
+pub(super) async fn ensure_template(
+    cluster: &Cluster,
+    name: &str,
+    text: &str,
+    config: &ElasticConfig,
+) -> Result<(), StoreError> {
+    let name = format!("{}-{name}", cluster.indices.prefix);
+    let indices = patterns(text, &cluster.indices.prefix);
+    let template = filled_in(cluster, text, &indices, config)?;
+    let ours = template["_meta"]["format"].as_u64().unwrap_or(0);
+    let stored = stored_template(cluster, &name, config).await?;
+    let theirs = stored["_meta"]["format"].as_u64().unwrap_or(0);
+    if theirs > ours {
+        return Err(StoreError::Unusable {
+            reason: format!("template {name} has format {theirs}, this version knows up to {ours}"),
+            hint: "start the newer fairlead that wrote it, or give another --index-prefix"
+                .to_owned(),
+        });
     }
-
-    /// The template of a text for this prefix and these settings.
-    fn filled_in(
-        &self,
-        text: &str,
-        indices: &[String],
-        config: &ElasticConfig,
-    ) -> Result<Value, StoreError> {
-        let parsed: Result<Value, _> = serde_json::from_str(text);
-        let mut template = parsed.map_err(|error| StoreError::Refused {
-            reason: format!("a template of {}: {error}", self.prefix),
+    let (there, version) = (stored["version"].as_u64(), template["version"].as_u64());
+    // A newer release of the same format has seen to its fields itself.
+    if there > version {
+        return Ok(());
+    }
+    if there < version {
+        let put = Call::write(Method::Put, format!("/_index_template/{name}")).json(&template);
+        let put = cluster.call(&put).await;
+        put.map_err(|failure| {
+            let words = format!("template {name} cannot be put: {}", failure.words());
+            refuse(words, &failure)
         })?;
-        template["index_patterns"] = json!(indices);
-        let settings = &mut template["template"]["settings"];
-        settings["index.number_of_shards"] = json!(config.shards);
-        settings["index.refresh_interval"] = json!(config.refresh_interval);
-        match config.replicas {
-            Some(replicas) => settings["index.number_of_replicas"] = json!(replicas),
-            None => settings["index.auto_expand_replicas"] = json!("0-1"),
-        }
-        Ok(template)
     }
+    let fields = template["template"]["mappings"]["properties"].clone();
+    ensure_fields(cluster, &name, &indices.join(","), fields).await
+}
 
-    /// The template as Elasticsearch has it; null when it has none.
-    async fn stored_template(
-        &self,
-        name: &str,
-        config: &ElasticConfig,
-    ) -> Result<Value, StoreError> {
-        let call = Call::read(Method::Get, format!("/_index_template/{name}"));
-        match self.cluster.call(&call).await {
-            Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
-            Err(failure) => Err(start_error::unusable(failure, config)),
-            Ok(body) => {
-                let mut reply: Value = reply::parse(body).await?;
-                Ok(reply["index_templates"][0]["index_template"].take())
-            }
+/// The template of a text for this prefix and these settings.
+fn filled_in(
+    cluster: &Cluster,
+    text: &str,
+    indices: &[String],
+    config: &ElasticConfig,
+) -> Result<Value, StoreError> {
+    let parsed: Result<Value, _> = serde_json::from_str(text);
+    let mut template = parsed.map_err(|error| StoreError::Refused {
+        reason: format!("a template of {}: {error}", cluster.indices.prefix),
+    })?;
+    template["index_patterns"] = json!(indices);
+    let settings = &mut template["template"]["settings"];
+    settings["index.number_of_shards"] = json!(config.shards);
+    settings["index.refresh_interval"] = json!(config.refresh_interval);
+    match config.replicas {
+        Some(replicas) => settings["index.number_of_replicas"] = json!(replicas),
+        None => settings["index.auto_expand_replicas"] = json!("0-1"),
+    }
+    Ok(template)
+}
+
+/// The template as Elasticsearch has it; null when it has none.
+async fn stored_template(
+    cluster: &Cluster,
+    name: &str,
+    config: &ElasticConfig,
+) -> Result<Value, StoreError> {
+    let call = Call::read(Method::Get, format!("/_index_template/{name}"));
+    match cluster.call(&call).await {
+        Err(Failure::Status { status: 404, .. }) => Ok(Value::Null),
+        Err(failure) => Err(start_error::unusable(failure, config)),
+        Ok(body) => {
+            let mut reply: Value = reply::parse(body).await?;
+            Ok(reply["index_templates"][0]["index_template"].take())
         }
     }
+}
 
-    /// Adds fields to those indices that lack some.
-    async fn ensure_fields(
-        &self,
-        template: &str,
-        indices: &str,
-        fields: Value,
-    ) -> Result<(), StoreError> {
-        let path = format!("/{indices}/_mapping?ignore_unavailable=true&allow_no_indices=true");
-        let failed = |what: &str, failure: Failure| {
-            let words = format!("template {template}: {what}: {}", failure.words());
-            Err(refuse(words, &failure))
-        };
-        let read = Call::read(Method::Get, path.as_str());
-        let mappings: Map<String, Value> = match self.cluster.call(&read).await {
-            Ok(body) => reply::parse(body).await?,
-            Err(Failure::Status { status: 404, .. }) => return Ok(()),
-            Err(failure) => return failed("its indices do not show their mapping", failure),
-        };
-        let mut stored = mappings
-            .values()
-            .map(|index| &index["mappings"]["properties"]);
-        if stored.all(|stored| holds(stored, &fields)) {
-            return Ok(());
-        }
-        let put = Call::write(Method::Put, path).json(&json!({"properties": fields}));
-        match self.cluster.call(&put).await {
-            Ok(_) => Ok(()),
-            Err(failure) => failed("its indices refuse the mapping", failure),
-        }
+/// Adds fields to those indices that lack some.
+async fn ensure_fields(
+    cluster: &Cluster,
+    template: &str,
+    indices: &str,
+    fields: Value,
+) -> Result<(), StoreError> {
+    let path = format!("/{indices}/_mapping?ignore_unavailable=true&allow_no_indices=true");
+    let failed = |what: &str, failure: Failure| {
+        let words = format!("template {template}: {what}: {}", failure.words());
+        Err(refuse(words, &failure))
+    };
+    let read = Call::read(Method::Get, path.as_str());
+    let mappings: Map<String, Value> = match cluster.call(&read).await {
+        Ok(body) => reply::parse(body).await?,
+        Err(Failure::Status { status: 404, .. }) => return Ok(()),
+        Err(failure) => return failed("its indices do not show their mapping", failure),
+    };
+    let mut stored = mappings
+        .values()
+        .map(|index| &index["mappings"]["properties"]);
+    if stored.all(|stored| holds(stored, &fields)) {
+        return Ok(());
+    }
+    let put = Call::write(Method::Put, path).json(&json!({"properties": fields}));
+    match cluster.call(&put).await {
+        Ok(_) => Ok(()),
+        Err(failure) => failed("its indices refuse the mapping", failure),
     }
 }
 
