@@ -2,9 +2,10 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use fairlead_api::ConsumeRequest;
 use tokio_util::sync::CancellationToken;
 
-use crate::{BadConfig, JobUsers, UserRange};
+use crate::{BadConfig, JobUsers, UserRange, protocol::Host};
 
 /// Where programs are looked for when the agent itself was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -204,8 +205,34 @@ impl AgentConfig {
         Ok(())
     }
 
+    /// What the scheduler is told of this host.
+    pub(crate) fn host(&self, session: &str, instance: &str, isolation: &str) -> Host {
+        Host {
+            says: ConsumeRequest {
+                session: session.to_owned(),
+                request: 0,
+                seen: None,
+                kinds: self.kinds.words(),
+                arch: self.arch.clone(),
+                group: self.group.clone(),
+                memory_mb: self.memory_mb,
+                free_memory_mb: self.memory_mb,
+                tags: self.tags.clone(),
+                devices: self.devices.clone(),
+                cache_dirs: self.cache_dirs.clone(),
+                jobs_max: self.slots(),
+                wait_s: self.wait_s,
+                running: Vec::new(),
+                instance: instance.to_owned(),
+                isolation: isolation.to_owned(),
+            },
+            grace: self.grace,
+            once: self.once,
+        }
+    }
+
     /// How many jobs may run at once.
-    pub(crate) fn slots(&self) -> u32 {
+    fn slots(&self) -> u32 {
         match self.kinds {
             Kinds::Hw => 1,
             Kinds::Host { .. } => {
@@ -244,7 +271,7 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_refused_with_a_hint() {
-        let good = AgentConfig::new(vec!["x".to_owned()], "h", Kinds::Hw, 1, "/tmp");
+        let good = crate::testing::config("http://x", Kinds::Hw, "/tmp");
         assert_eq!(good.check(), Ok(()));
         let broken: [fn(&mut AgentConfig); 6] = [
             |c| c.host = String::new(),

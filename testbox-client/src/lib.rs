@@ -2,7 +2,8 @@
 //!
 //! It owns what happens on one testbox: folders, processes, time limits, the journal that outlives a
 //! crash. It never decides which job runs: it takes what it is given and says honestly what became of
-//! it. [`run`] is the whole agent as a library; `fairlead-testbox` is the same as a program.
+//! it. [`run`] is the whole agent as a library; `fairlead-testbox` is the same as a program. [`protocol`] is what it
+//! says to a scheduler and when, without IO.
 //!
 //! # What a job finds
 //! Its own folder `work_dir/JOB_ID-ATTEMPT/` as working directory and `HOME`; its script run by the
@@ -40,7 +41,11 @@ mod event;
 mod executor;
 mod isolation;
 mod job;
+mod job_line;
+pub mod protocol;
 mod remove_tree;
+#[cfg(test)]
+mod testing;
 mod timer;
 
 pub use agent::run;
@@ -48,3 +53,4 @@ pub use bad_config::BadConfig;
 pub use config::{AgentConfig, Kinds};
 pub use event::AgentEvent;
 pub use isolation::{JobUsers, UserRange, launched};
+pub use job_line::JobLine;

@@ -188,6 +188,23 @@ fn modules_import_each_other_in_no_circle() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// Simulated agents run it in virtual time, and replay it.
+#[test]
+fn the_agent_s_protocol_has_no_clock_no_io_and_no_chance() {
+    let folder = settings::project().join("testbox-client/src/protocol");
+    let never = [
+        "Instant", "HashMap", "HashSet", "async", "crate::", "tokio", "tracing", "uuid", "fs::",
+    ];
+    let mut problems = Vec::new();
+    let modules = modules(&folder);
+    for (name, code) in &modules {
+        let found = never.iter().filter(|word| code.contains(**word));
+        problems.extend(found.map(|word| format!("protocol/{name} has '{word}'")));
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+    assert!(modules.contains_key("core"), "{:?}", modules.keys());
+}
+
 /// A reader that found no methods or no calls would find no arrows either.
 #[test]
 fn methods_of_the_core_are_found() {

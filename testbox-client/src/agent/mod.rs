@@ -1,9 +1,6 @@
-//! The agent as a whole: one task that asks, sends heartbeats and starts a course for each job.
+//! The agent as a whole: one task that drives the protocol, and a course for each job.
 
-mod contact;
-mod core;
-mod grants;
-mod roster;
+mod driver;
 mod start;
 
 pub use start::run;

@@ -12,22 +12,20 @@ use anyhow::Context as _;
 use fairlead_api::{Client, ClientConfig};
 use fairlead_job::Health;
 use rustix::fs::{FlockOperation, flock};
-use tokio::{sync::mpsc, task::JoinSet, time::Instant};
+use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    core::Core,
-    roster::{Held, LEFTOVER_HOLD},
-};
+use super::driver::{Driver, new_session};
 use crate::{
     AgentConfig, AgentEvent, BadConfig, JobUsers, Kinds,
     event::Events,
-    executor::{StopHandle, kill_marked},
+    executor::kill_marked,
     isolation::{
         children::reap_orphans,
         users::{Users, clear_left},
     },
     job::{Context, End, JobFolder, Journal, deliver_leftover, leftovers},
+    protocol::{Event, Leftover},
 };
 
 /// How long one replica may take to answer a heartbeat before the next is tried.
@@ -72,15 +70,21 @@ pub async fn run(
         left,
     } = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
-    let users = users(&config).await?;
-    let events = Events(events);
-    let context = Arc::new(Context::new(config, instance, users, reporter, events));
-    let mut core = Core::new(context, asker, beater);
-    core.adopt(left);
+    let users = users(&config).await?.map(Arc::new);
+    let isolation = if users.is_some() { "users" } else { "none" };
+    let host = config.host(&new_session(), &instance, isolation);
+    let context = Arc::new(Context {
+        config,
+        users,
+        client: reporter,
+        events: Events(events),
+    });
+    let mut driver = Driver::new(context, asker, beater, host);
     let mut reaping = JoinSet::new();
     reaping.spawn(reap_orphans());
-    let worked = core.work(&stop).await;
-    core.wind_down().await;
+    driver.adopt(left);
+    let worked = driver.work(&stop).await;
+    driver.wind_down().await;
     reaping.shutdown().await;
     drop(lock);
     worked
@@ -118,14 +122,14 @@ async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
     }
 }
 
-type Leftover = (JobFolder, Journal);
+type Left = (JobFolder, Journal);
 
 /// The work folder of an agent that starts.
 struct Opened {
     lock: File,
     work_dir: PathBuf,
     instance: String,
-    left: Vec<Leftover>,
+    left: Vec<Left>,
 }
 
 /// Which agent it is: the id of its work folder, made where there is none, and that of the machine's boot. So the
@@ -204,31 +208,28 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     })
 }
 
-impl Core {
+impl Driver {
     /// Goes on delivering what an earlier agent left.
-    fn adopt(&mut self, left: Vec<Leftover>) {
+    fn adopt(&mut self, left: Vec<Left>) {
+        let mut adopted = Vec::new();
         for (folder, journal) in left {
             tracing::info!(
                 job_id = journal.job_id,
                 attempt = journal.attempt,
                 "delivering what an earlier agent left"
             );
-            let (stop_handle, _) = StopHandle::new();
-            let gone = CancellationToken::new();
-            gone.cancel();
-            self.roster.insert(Held {
-                named: journal.held(),
-                memory_mb: 0,
-                running: false,
-                hold_until: Some(Instant::now() + LEFTOVER_HOLD),
-                stop: stop_handle,
-                gone,
-                cut_off_since: None,
-            });
             let key = (journal.job_id.clone(), journal.attempt);
+            adopted.push(Leftover {
+                job: journal.held(),
+                job_token: journal.job_token.clone(),
+                memory_mb: 0,
+                runs: false,
+                stop_when_cut_off: false,
+            });
             let context = Arc::clone(&self.context);
-            self.spawn(key, deliver_leftover(context, folder, journal));
+            self.spawn(key, |line| deliver_leftover(context, folder, journal, line));
         }
+        self.handle(Event::Adopted(adopted));
     }
 }
 

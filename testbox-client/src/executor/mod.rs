@@ -6,8 +6,6 @@
 mod marked;
 mod oom;
 mod process;
-mod stop;
 
 pub(crate) use marked::kill_marked;
 pub(crate) use process::{Launch, Limits, Verdict, Workload};
-pub(crate) use stop::{Stop, StopHandle, Why};

@@ -23,12 +23,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     marked::{MARK, kill_marked},
     oom::OomKills,
-    stop::{Stop, Why},
 };
-use crate::isolation::{
-    children::{self, OwnChild},
-    launcher::{Failure, Order, Post},
-    users::JobUser,
+use crate::{
+    isolation::{
+        children::{self, OwnChild},
+        launcher::{Failure, Order, Post},
+        users::JobUser,
+    },
+    protocol::{Told, Why},
 };
 
 /// The longest grace that is counted, 10 years: beyond it the clock's arithmetic could overflow.
@@ -186,9 +188,9 @@ impl Workload {
     pub(crate) async fn supervise(
         mut self,
         limits: &Limits,
-        stop: &mut watch::Receiver<Option<Stop>>,
+        told: &mut watch::Receiver<Told>,
     ) -> io::Result<Verdict> {
-        let (status, cause) = self.watch(limits, stop).await?;
+        let (status, cause) = self.watch(limits, told).await?;
         // The group's number stays taken while anything of it lives, and otherwise was free for
         // microseconds: no other group can be meant.
         self.group.signal(Signal::KILL);
@@ -229,12 +231,12 @@ impl Workload {
     async fn watch(
         &mut self,
         limits: &Limits,
-        stop: &mut watch::Receiver<Option<Stop>>,
+        told: &mut watch::Receiver<Told>,
     ) -> io::Result<(ExitStatus, Option<Cause>)> {
         let mut cause = None;
         let mut kill_at = None;
         let mut orders = true;
-        stop.mark_changed();
+        told.mark_changed();
         loop {
             let kill_time = kill_at.unwrap_or_else(Instant::now);
             tokio::select! {
@@ -245,9 +247,9 @@ impl Workload {
                     kill_at = None;
                     self.group.signal(Signal::KILL);
                 }
-                changed = stop.changed(), if orders => {
+                changed = told.changed(), if orders => {
                     orders = changed.is_ok();
-                    let order = stop.borrow_and_update().clone();
+                    let order = told.borrow_and_update().stop.clone();
                     if let Some(order) = order {
                         if cause.is_none() {
                             self.group.signal(Signal::TERM);

@@ -1,8 +1,8 @@
 //! One job from its grant to its confirmed end: folder, boot, setup, workload, post run, delivery.
 //!
-//! Three things run side by side while it runs: the workload, the reports of its stages, and its
-//! output on the way to the scheduler. None of them waits for the network but the start, which waits
-//! a little for the first answer: so a grant that is no longer ours is seldom begun.
+//! Two things run side by side while it runs: the workload, and its output on the way to the scheduler.
+//! Neither waits for the network but the start, which waits a little for the first answer: so a grant that
+//! is no longer ours is seldom begun. The reports of its stages are sent by the agent's loop.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use fairlead_api::{Grant, JobUpdate, Peer};
 use fairlead_job::{DataReadiness, Health, Stage};
 use serde_json::Value;
 use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
+    sync::{Notify, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -20,37 +20,23 @@ use super::{
     context::Context,
     end::{ended, not_started, stopped, unrun},
     environment,
-    finish::{Finished, NOT_OURS, finish},
+    finish::{NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
     launch::{Invocation, Unrunnable, prepare},
     limit::OwnLimits,
     log::LogShipper,
     output, peers,
-    report::{Report, report_all, update_of},
 };
 use crate::{
-    AgentEvent,
-    executor::{Launch, Limits, Stop, StopHandle, Why, Workload},
+    AgentEvent, JobLine,
+    executor::{Launch, Limits, Workload},
     isolation::users::JobUser,
+    protocol::Why,
     timer::pause,
 };
 
-/// How long a start waits for the scheduler to confirm the stage boot.
-const BOOT_ANSWER: Duration = Duration::from_secs(5);
 /// How long output is still read when the workload is over and somebody who escaped holds the pipe.
 const OUTPUT_DRAIN: Duration = Duration::from_secs(2);
-/// Most reports that wait to be sent: a job makes five.
-const REPORTS_MAX: usize = 8;
-
-/// Nothing of this job runs any more: its memory is free.
-#[derive(Debug)]
-pub(crate) struct Over {
-    pub(crate) job_id: String,
-    pub(crate) attempt: u16,
-    /// This machine could not begin it.
-    pub(crate) faulty: bool,
-}
-
 /// A job on its way.
 #[derive(Debug)]
 pub(crate) struct Course {
@@ -59,40 +45,18 @@ pub(crate) struct Course {
     pub(crate) folder: JobFolder,
     /// Mark of its processes.
     pub(crate) run: String,
-    pub(crate) stop_handle: StopHandle,
-    pub(crate) stop: watch::Receiver<Option<Stop>>,
-    /// Told when nothing of it runs any more.
-    pub(crate) over: mpsc::Sender<Over>,
-    /// Cancelled at the same time.
-    pub(crate) gone: CancellationToken,
-    /// An earlier attempt of the same job that must be gone first.
-    pub(crate) after: Option<CancellationToken>,
+    pub(crate) line: JobLine,
 }
 
 impl Course {
     /// Runs the job and delivers its end.
-    pub(crate) async fn run(mut self) -> Finished {
-        if let Some(earlier) = self.after.take() {
-            earlier.cancelled().await;
-        }
+    pub(crate) async fn run(mut self) {
         let mut journal = Journal::new(&self.grant, std::mem::take(&mut self.run));
         let context = Arc::clone(&self.context);
         let client = context.client.clone();
         let mut shipper = LogShipper::new(client, &journal, self.folder.output());
-        let (reports, reported) = mpsc::channel(REPORTS_MAX);
         let (size, sizes) = watch::channel(0);
         let over = CancellationToken::new();
-        let job_id = journal.job_id.clone();
-        let stop_handle = self.stop_handle.clone();
-        let grace = context.config.grace;
-        let reporting = report_all(
-            &context.client,
-            &job_id,
-            reported,
-            &over,
-            &stop_handle,
-            grace,
-        );
         let shipping = async {
             tokio::select! {
                 () = shipper.follow(sizes) => {}
@@ -100,36 +64,33 @@ impl Course {
             }
         };
         let working = async {
-            let end = self.work(&mut journal, reports, size).await;
+            let end = self.work(&mut journal, size).await;
             over.cancel();
             let folder = self.folder.clone();
             if let Err(error) = blocking(move || folder.take_back()).await {
                 tracing::warn!(job_id = journal.job_id, %error, "a job's secrets may still be in its folder");
             }
-            self.is_over(&journal).await;
+            let is_faulty = journal.end.as_ref().is_some_and(End::is_fault);
+            self.line.over(is_faulty).await;
             end
         };
-        let (end, (), ()) = tokio::join!(working, reporting, shipping);
-        let end = end.ok_or_else(|| match self.stop.borrow().as_ref().map(|stop| &stop.why) {
-            Some(Why::Forget { reason }) => reason.clone(),
+        let (end, ()) = tokio::join!(working, shipping);
+        self.line.may_deliver().await;
+        let end = end.ok_or_else(|| match self.line.stop().map(|stop| stop.why) {
+            Some(Why::Forget { reason }) => reason,
             _ => NOT_OURS.to_owned(),
         });
-        finish(&context, &self.folder, journal, end, shipper).await
+        finish(&context, &self.folder, journal, end, shipper, self.line).await;
     }
 
     /// Does the work and notes its end in the journal. `None`: the job is to be forgotten.
-    async fn work(
-        &mut self,
-        journal: &mut Journal,
-        reports: mpsc::Sender<Report>,
-        size: watch::Sender<u64>,
-    ) -> Option<End> {
+    async fn work(&mut self, journal: &mut Journal, size: watch::Sender<u64>) -> Option<End> {
         let started = Instant::now();
         let mut ran_since = None;
-        let end = match self.prepare(journal, &reports).await {
+        let end = match self.prepare(journal).await {
             Ok(Some(launch)) => {
                 ran_since = Some(Instant::now());
-                self.workload(journal, launch, &reports, &size).await
+                self.workload(journal, launch, &size).await
             }
             Ok(None) => None,
             Err(end) => Some(end),
@@ -160,40 +121,26 @@ impl Course {
             tracing::error!(job_id = journal.job_id, %error, "the journal cannot be written: a restart would lose this job's end");
         }
         if end.ran {
-            let mut update = update_of(journal, Stage::PostRun);
-            update.job_data_readiness = Some(DataReadiness::Uploading.as_str().to_owned());
-            self.report(&reports, update, Stage::PostRun, None);
+            let more = JobUpdate {
+                job_data_readiness: Some(DataReadiness::Uploading.as_str().to_owned()),
+                ..JobUpdate::default()
+            };
+            self.report(Stage::PostRun, more).await;
         }
         Some(end)
     }
 
     /// Stages boot and setup. `Ok(None)`: to be forgotten; errors: how the job ends unrun.
-    async fn prepare(
-        &mut self,
-        journal: &mut Journal,
-        reports: &mpsc::Sender<Report>,
-    ) -> Result<Option<Launch>, End> {
+    async fn prepare(&mut self, journal: &mut Journal) -> Result<Option<Launch>, End> {
         self.make_folder(journal).await?;
-        let (answered, answer) = oneshot::channel();
-        let update = update_of(journal, Stage::Boot);
-        self.report(reports, update, Stage::Boot, Some(answered));
-        tokio::select! {
-            // Without an answer in time it begins all the same: the lease says it is ours.
-            _ = tokio::time::timeout(BOOT_ANSWER, answer) => {}
-            _ = self.stop.wait_for(Option::is_some) => {}
-        }
-        let stop = self.stop.borrow().clone();
-        if let Some(stop) = stop {
+        self.report(Stage::Boot, JobUpdate::default()).await;
+        // Without an answer in time it begins all the same: the lease says it is ours.
+        if let Err(stop) = self.line.goes_on(Stage::Boot).await {
             return stopped(stop.why, None).map_or(Ok(None), Err);
         }
-        self.report(
-            reports,
-            update_of(journal, Stage::Setup),
-            Stage::Setup,
-            None,
-        );
+        self.report(Stage::Setup, JobUpdate::default()).await;
         let invocation = self.invocation().await?;
-        let Some(peers) = self.meet(journal, reports).await? else {
+        let Some(peers) = self.meet(journal).await? else {
             return Ok(None);
         };
         let user = self.user().await?;
@@ -267,11 +214,7 @@ impl Course {
     }
 
     /// Stage `wait_peer`, of a node of a cluster: who its peers are. `Ok(None)`: to be forgotten.
-    async fn meet(
-        &mut self,
-        journal: &Journal,
-        reports: &mpsc::Sender<Report>,
-    ) -> Result<Option<Vec<Peer>>, End> {
+    async fn meet(&mut self, journal: &Journal) -> Result<Option<Vec<Peer>>, End> {
         if !peers::is_node(&self.grant) {
             return Ok(Some(Vec::new()));
         }
@@ -284,35 +227,27 @@ impl Course {
                 .ok()
                 .flatten(),
         };
-        let (answered, answer) = oneshot::channel();
-        let update = JobUpdate {
+        let more = JobUpdate {
             address,
-            ..update_of(journal, Stage::WaitPeer)
+            ..JobUpdate::default()
         };
-        self.report(reports, update, Stage::WaitPeer, Some(answered));
+        self.report(Stage::WaitPeer, more).await;
+        let mut line = self.line.clone();
         let waiting = async {
-            // It is closed once the job is no longer ours: then there is an order to forget it.
-            let _ = answer.await;
-            peers::wait(&self.context.client, journal).await
+            line.goes_on(Stage::WaitPeer).await?;
+            let client = &self.context.client;
+            match peers::wait(client, journal).await {
+                Ok(peers) => Ok(peers),
+                Err(error) => Err(line.refused(error.to_string()).await),
+            }
         };
         let met = tokio::select! {
             biased;
-            _ = self.stop.wait_for(Option::is_some) => None,
-            met = waiting => Some(met),
+            stop = self.line.stopped() => Err(stop),
+            met = waiting => met,
         };
-        match met {
-            Some(Ok(peers)) => Ok(Some(peers)),
-            Some(Err(error)) => {
-                let grace = self.context.config.grace;
-                self.stop_handle.forget(error.to_string(), grace);
-                Ok(None)
-            }
-            None => {
-                let stop = self.stop.borrow().clone();
-                stop.and_then(|stop| stopped(stop.why, None))
-                    .map_or(Ok(None), Err)
-            }
-        }
+        met.map(Some)
+            .or_else(|stop| stopped(stop.why, None).map_or(Ok(None), Err))
     }
 
     /// Stage running. `None`: to be forgotten.
@@ -320,7 +255,6 @@ impl Course {
         &mut self,
         journal: &Journal,
         launch: Launch,
-        reports: &mpsc::Sender<Report>,
         size: &watch::Sender<u64>,
     ) -> Option<End> {
         let program = launch.program.to_string_lossy().into_owned();
@@ -335,12 +269,7 @@ impl Course {
             Ok(started) => started,
             Err(error) => return Some(not_started(&program, &error)),
         };
-        self.report(
-            reports,
-            update_of(journal, Stage::Running),
-            Stage::Running,
-            None,
-        );
+        self.report(Stage::Running, JobUpdate::default()).await;
         let config = &self.context.config;
         let limits = Limits {
             expired: CancellationToken::new(),
@@ -348,19 +277,19 @@ impl Course {
             kill_now: config.kill_now.clone(),
         };
         let dead = CancellationToken::new();
+        let mut line = self.line.clone();
         let supervising = async {
-            let verdict = workload.supervise(&limits, &mut self.stop).await;
+            let verdict = workload.supervise(&limits, self.line.told()).await;
             dead.cancel();
             verdict
         };
         let heard = Notify::new();
         let pump = output::pump(pipe, file, config.log_bytes_max, size, &heard);
         let pumping = drained(pump, &dead);
-        let (context, named) = (Arc::clone(&self.context), journal.held());
         let own = OwnLimits::of(&self.grant);
         let timing = async {
             let over = tokio::select! {
-                over = own.reached(&context, &named, &heard) => over,
+                over = own.reached(&mut line, &heard) => over,
                 () = dead.cancelled() => return String::new(),
             };
             limits.expired.cancel();
@@ -375,31 +304,13 @@ impl Course {
         end.map(|end| End { lost, ..end })
     }
 
-    fn report(
-        &self,
-        reports: &mpsc::Sender<Report>,
-        update: JobUpdate,
-        stage: Stage,
-        answered: Option<oneshot::Sender<()>>,
-    ) {
+    async fn report(&self, stage: Stage, more: JobUpdate) {
         self.context.events.send(AgentEvent::Stage {
             job_id: self.grant.job_id.clone(),
             attempt: self.grant.attempt,
             stage,
         });
-        // Never full (five reports a job); closed once the job is no longer ours.
-        let _ = reports.try_send(Report { update, answered });
-    }
-
-    async fn is_over(&self, journal: &Journal) {
-        self.gone.cancel();
-        let over = Over {
-            job_id: journal.job_id.clone(),
-            attempt: journal.attempt,
-            faulty: self.stop.borrow().is_none() && journal.end.as_ref().is_some_and(End::is_fault),
-        };
-        // Nobody listens when the agent has gone already.
-        let _ = self.over.send(over).await;
+        self.line.report(stage, more).await;
     }
 }
 

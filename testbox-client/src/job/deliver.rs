@@ -2,16 +2,17 @@
 //! health and data readiness, so that nobody sees a job finished whose results are missing. Each step
 //! may be repeated from the start, by a restarted agent too.
 
-use fairlead_api::{ClientError, ErrorCode, UploadBody};
-use fairlead_job::{DataReadiness, Stage};
+use fairlead_api::{ErrorCode, JobUpdate, UploadBody};
+use fairlead_job::DataReadiness;
 
 use super::{
     context::Context,
     folder::{End, JobFolder, Journal},
     log::LogShipper,
-    report::{until_answered, update_of},
     results::{Results, collect},
+    retry::until_answered,
 };
+use crate::{JobLine, protocol::Failure};
 
 /// Longest reason that is reported, characters.
 const REASON_CHARS_MAX: usize = 1000;
@@ -23,7 +24,8 @@ pub(crate) async fn deliver(
     journal: &Journal,
     end: &End,
     shipper: &mut LogShipper,
-) -> Result<(), ClientError> {
+    line: &mut JobLine,
+) -> Result<(), Failure> {
     let mut readiness = DataReadiness::Norun;
     let mut reason = end.reason.clone();
     if end.ran {
@@ -38,16 +40,15 @@ pub(crate) async fn deliver(
             reason = format!("{reason}{separator}{missing}");
         }
     }
-    let mut update = update_of(journal, Stage::Finish);
-    update.job_health = Some(end.health.clone());
-    update.exit_code = end.exit_code;
-    update.job_data_readiness = Some(readiness.as_str().to_owned());
-    if !reason.is_empty() {
-        update.reason = Some(reason.chars().take(REASON_CHARS_MAX).collect());
-    }
-    let job_id = &journal.job_id;
-    let report = || context.client.update(job_id, &update);
-    until_answered(job_id, "end", report).await.map(drop)
+    let reason = (!reason.is_empty()).then(|| reason.chars().take(REASON_CHARS_MAX).collect());
+    line.end(JobUpdate {
+        job_health: Some(end.health.clone()),
+        exit_code: end.exit_code,
+        job_data_readiness: Some(readiness.as_str().to_owned()),
+        reason,
+        ..JobUpdate::default()
+    })
+    .await
 }
 
 /// Uploads all results. Returns what is missing, and why.

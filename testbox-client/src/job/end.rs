@@ -5,7 +5,7 @@ use std::io;
 use fairlead_job::Health;
 
 use super::folder::End;
-use crate::executor::{Verdict, Why};
+use crate::{executor::Verdict, protocol::Why};
 
 pub(super) fn unrun(health: Health, reason: String) -> End {
     End {

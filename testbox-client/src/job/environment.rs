@@ -57,7 +57,7 @@ fn can_be_set(name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::testing::grant;
+    use crate::testing::grant;
 
     #[test]
     fn parameters_are_there_and_cannot_move_what_is_the_agent_s() {

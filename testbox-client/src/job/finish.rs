@@ -9,19 +9,10 @@ use super::{
     folder::{End, JobFolder, Journal},
     log::LogShipper,
 };
-use crate::AgentEvent;
+use crate::{AgentEvent, JobLine};
 
 /// Why a job is dropped of which nothing else is known.
 pub(super) const NOT_OURS: &str = "it is no longer this testbox's";
-
-/// What became of a job, seen from the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finished {
-    /// The scheduler has confirmed its end.
-    Delivered,
-    /// It was not this agent's any more.
-    Dropped,
-}
 
 /// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
 pub(super) async fn finish(
@@ -30,14 +21,15 @@ pub(super) async fn finish(
     mut journal: Journal,
     end: Result<End, String>,
     mut shipper: LogShipper,
-) -> Finished {
+    mut line: JobLine,
+) {
     let refused = match &end {
         Err(reason) => Some(reason.clone()),
         // An order to forget it does not count any more: it may have crossed the report of the end, and
         // an end that comes late is still taken while nobody else has begun. The answer decides.
         Ok(end) => {
-            let delivered = deliver(context, folder, &journal, end, &mut shipper).await;
-            delivered.err().map(|error| error.to_string())
+            let delivered = deliver(context, folder, &journal, end, &mut shipper, &mut line).await;
+            delivered.err().map(|failure| failure.text().to_owned())
         }
     };
     let (job_id, attempt) = (journal.job_id.clone(), journal.attempt);
@@ -71,12 +63,10 @@ pub(super) async fn finish(
             attempt,
             reason,
         });
-        return Finished::Dropped;
+    } else {
+        let delivered = AgentEvent::Delivered { job_id, attempt };
+        context.events.send(delivered);
     }
-    context
-        .events
-        .send(AgentEvent::Delivered { job_id, attempt });
-    Finished::Delivered
 }
 
 /// Delivers the end of a job that an earlier agent left open.
@@ -84,8 +74,9 @@ pub(crate) async fn deliver_leftover(
     context: Arc<Context>,
     folder: JobFolder,
     journal: Journal,
-) -> Finished {
+    line: JobLine,
+) {
     let shipper = LogShipper::new(context.client.clone(), &journal, folder.output());
     let end = journal.end.clone().ok_or_else(|| NOT_OURS.to_owned());
-    finish(&context, &folder, journal, end, shipper).await
+    finish(&context, &folder, journal, end, shipper, line).await;
 }

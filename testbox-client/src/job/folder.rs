@@ -320,7 +320,7 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::testing::grant;
+    use crate::testing::grant;
 
     #[test]
     fn a_journal_survives_and_closed_ones_are_not_left_over() {

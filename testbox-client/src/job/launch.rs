@@ -101,7 +101,7 @@ fn kind(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::testing::grant;
+    use crate::testing::grant;
     use serde_json::json;
 
     fn check(job: Value, runner: Option<&str>, expected: &[&str]) {

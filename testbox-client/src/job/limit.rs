@@ -1,19 +1,16 @@
 //! A job's own limits: its time, what users add to it while it runs, and how long it may say nothing.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
-use fairlead_api::{Grant, HeartbeatRequest, HeldJob};
+use fairlead_api::Grant;
 use fairlead_job::{
     Spec,
     plan::{SILENCE_TIMEOUT, limit_s},
 };
 use tokio::sync::Notify;
 
-use super::context::Context;
-use crate::timer::pause;
+use crate::{JobLine, timer::pause};
 
-/// How long a job at its limit waits to hear whether it was given more time.
-const MORE_TIME_ANSWER: Duration = Duration::from_secs(3);
 /// The longest limit that is counted, 10 years: beyond it the clock's arithmetic could overflow.
 const LEFT_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 
@@ -33,14 +30,9 @@ impl OwnLimits {
     }
 
     /// Returns once one of them is reached: which, for people.
-    pub(super) async fn reached(
-        &self,
-        context: &Context,
-        named: &HeldJob,
-        heard: &Notify,
-    ) -> String {
+    pub(super) async fn reached(&self, line: &mut JobLine, heard: &Notify) -> String {
         tokio::select! {
-            () = run_out(context, named, self.time) => over_limit(self.time),
+            () = run_out(line, self.time) => over_limit(self.time),
             () = silent(heard, self.silence) => over_silence(self.silence),
         }
     }
@@ -76,29 +68,10 @@ fn over_silence(limit: Option<Duration>) -> String {
 }
 
 /// Returns when a job has used up its time: its own limit, and all that users have added to it.
-async fn run_out(context: &Context, named: &HeldJob, limit: Duration) {
-    let mut left = limit;
-    loop {
-        pause(left.min(LEFT_MAX)).await;
-        match tokio::time::timeout(MORE_TIME_ANSWER, more_time(context, named)).await {
-            Ok(Some(more)) => left = more,
-            // Nobody has put the end off, or nobody is there to say so.
-            _ => return,
-        }
+async fn run_out(line: &mut JobLine, limit: Duration) {
+    let mut left = Some(limit);
+    while let Some(time) = left {
+        pause(time.min(LEFT_MAX)).await;
+        left = line.more_time().await;
     }
-}
-
-/// How much longer the scheduler lets a job run that is at its limit. The answer to a heartbeat says it.
-async fn more_time(context: &Context, named: &HeldJob) -> Option<Duration> {
-    let request = HeartbeatRequest {
-        session: context.session(),
-        running: vec![named.clone()],
-        free_memory_mb: context.free_mb.load(Ordering::Relaxed),
-    };
-    let beat = context.client.heartbeat(&context.config.host, &request);
-    let renewed = beat.await.ok()?.renewed.into_iter();
-    let mut ours = renewed
-        .filter(|renewal| renewal.job_id == named.job_id && renewal.attempt == named.attempt);
-    let left_s = ours.next()?.left_s;
-    (left_s > 0).then(|| Duration::from_secs(left_s))
 }

@@ -8,17 +8,16 @@ mod end;
 mod environment;
 mod finish;
 mod folder;
+
 mod launch;
 mod limit;
 mod log;
 mod output;
 mod peers;
-mod report;
 mod results;
-#[cfg(test)]
-mod testing;
+mod retry;
 
 pub(crate) use context::Context;
-pub(crate) use course::{Course, Over, suite_of};
-pub(crate) use finish::{Finished, deliver_leftover};
+pub(crate) use course::{Course, suite_of};
+pub(crate) use finish::deliver_leftover;
 pub(crate) use folder::{End, JobFolder, Journal, leftovers};

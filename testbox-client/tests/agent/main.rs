@@ -12,3 +12,7 @@ mod reports;
 mod requests;
 mod survival;
 mod testbox;
+#[path = "../../src/testing.rs"]
+mod testing;
+
+use fairlead_testbox::{AgentConfig, AgentEvent, Kinds};

@@ -1,17 +1,15 @@
 //! An agent inside the test, with a folder of its own.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use fairlead_api::Grant;
-use fairlead_testbox::{AgentConfig, AgentEvent, Kinds};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::Fake;
-
-pub(crate) const DC: Kinds = Kinds::Host { vm: true, dc: true };
+pub(crate) use crate::testing::{DC, grant as job};
+use crate::{AgentConfig, AgentEvent, Kinds, fake::Fake, testing};
 
 /// An agent that runs.
 pub(crate) struct Testbox {
@@ -54,36 +52,12 @@ impl Testbox {
     }
 }
 
-/// A configuration for tests: short waits, 1000 MB.
 pub(crate) fn config(fake: &Fake, folder: &TempDir, kinds: Kinds) -> AgentConfig {
-    AgentConfig {
-        grace: Duration::from_millis(300),
-        report_on_stop: Duration::from_secs(20),
-        ..AgentConfig::new(vec![fake.url()], "box", kinds, 1000, folder.path())
-    }
+    testing::config(&fake.url(), kinds, folder.path())
 }
 
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
-}
-
-/// A job of 100 MB that may run a minute.
-pub(crate) fn job(job_id: &str, job: Value) -> Grant {
-    let Value::Object(job) = job else {
-        panic!("not an object")
-    };
-    Grant {
-        job_id: job_id.to_owned(),
-        attempt: 1,
-        claim_token: "claim".to_owned(),
-        job_token: "token".to_owned(),
-        tbox_type: "dc".to_owned(),
-        memory_mb: 100,
-        timeout_s: 60,
-        result_root: format!("/result/s/{job_id}"),
-        stop_when_cut_off: false,
-        job,
-    }
 }
 
 pub(crate) fn script(job_id: &str, text: &str) -> Grant {

@@ -1,0 +1,103 @@
+//! What connects a job with the loop of its agent: the job says how far it is, and hears what it is told.
+
+use std::{future::pending, time::Duration};
+
+use fairlead_api::JobUpdate;
+use fairlead_job::Stage;
+use tokio::sync::{mpsc, watch};
+
+use crate::protocol::{Event, Failure, Key, Stop, Told};
+
+/// A job's end of the line. Clones are the same job's.
+#[derive(Debug, Clone)]
+pub struct JobLine {
+    key: Key,
+    events: mpsc::Sender<Event>,
+    told: watch::Receiver<Told>,
+}
+
+impl JobLine {
+    /// A line between a job and whoever reads `events`; with the end at which the job is told.
+    pub fn new(key: Key, events: mpsc::Sender<Event>) -> (watch::Sender<Told>, Self) {
+        let (teller, told) = watch::channel(Told::default());
+        (teller, Self { key, events, told })
+    }
+
+    /// All that the job was told.
+    pub fn told(&mut self) -> &mut watch::Receiver<Told> {
+        &mut self.told
+    }
+
+    /// The order to stop that stands.
+    pub fn stop(&self) -> Option<Stop> {
+        self.told.borrow().stop.clone()
+    }
+
+    async fn say(&self, event: impl FnOnce(Key) -> Event) {
+        // Nobody listens when the agent has gone already.
+        let _ = self.events.send(event(self.key.clone())).await;
+    }
+
+    /// Returns once the job was told something that `found` finds; never, when nobody tells it any more.
+    async fn hears<T>(&mut self, mut found: impl FnMut(&Told) -> Option<T>) -> T {
+        let mut value = None;
+        let heard = self.told.wait_for(|told| {
+            value = found(told);
+            value.is_some()
+        });
+        let is_told = heard.await.is_ok();
+        match value {
+            Some(value) if is_told => value,
+            _ => pending().await,
+        }
+    }
+
+    /// Says that the job has come to this stage, and `more` of it.
+    pub async fn report(&self, stage: Stage, more: JobUpdate) {
+        self.say(|key| Event::Stage { key, stage, more }).await;
+    }
+
+    /// Waits for an order to stop.
+    pub async fn stopped(&mut self) -> Stop {
+        self.hears(|told| told.stop.clone()).await
+    }
+
+    /// Waits until the report of this stage need not be waited for any more. Errors: an order to stop.
+    pub async fn goes_on(&mut self, stage: Stage) -> Result<(), Stop> {
+        self.hears(|told| match &told.stop {
+            Some(stop) => Some(Err(stop.clone())),
+            None => (told.go_on == Some(stage)).then_some(Ok(())),
+        })
+        .await
+    }
+
+    /// Says that another request for the job was refused, and waits for the order to stop that comes of it.
+    pub async fn refused(&mut self, reason: String) -> Stop {
+        self.say(|key| Event::Refused { key, reason }).await;
+        self.stopped().await
+    }
+
+    /// Asks how much longer the job may run, which has used up its own time; `None`: no longer.
+    pub async fn more_time(&mut self) -> Option<Duration> {
+        let (before, _) = self.told.borrow().limit;
+        self.say(|key| Event::AtLimit { key }).await;
+        self.hears(|told| (told.limit.0 != before).then_some(told.limit.1))
+            .await
+    }
+
+    /// Says that nothing of the job runs any more, and whether this machine could not begin it.
+    pub async fn over(&self, faulty: bool) {
+        self.say(|key| Event::Over { key, faulty }).await;
+    }
+
+    /// Waits until the job's results may be delivered.
+    pub async fn may_deliver(&mut self) {
+        self.hears(|told| told.deliver.then_some(())).await;
+    }
+
+    /// Reports how the job ended, and waits for what becomes of it.
+    pub async fn end(&mut self, more: JobUpdate) -> Result<(), Failure> {
+        self.report(Stage::Finish, more).await;
+        self.hears(|told| told.ended.clone()).await
+    }
+}

@@ -1,0 +1,180 @@
+//! What the answers to requests for work and to heartbeats bring.
+
+use std::time::Duration;
+
+use fairlead_api::{ConsumeAnswer, ErrorCode, Grant, HeartbeatAnswer, Renewal, StopOrder};
+
+use super::{
+    core::{Ask, Core, Phase},
+    event::Action,
+    failure::Failure,
+    host::Time,
+    told::{Stop, Why, Word},
+};
+
+/// Longest grace that an order may give.
+const GRACE_MAX: Duration = Duration::from_hours(1);
+/// The status of all conflicts.
+const CONFLICT: u16 = 409;
+
+impl Core {
+    pub(super) fn work_answered(&mut self, call: u64, answer: Result<ConsumeAnswer, Failure>) {
+        let is_it = |open: &mut Ask| open.call == call;
+        if let Some(older) = self.older.take_if(is_it) {
+            self.older_answered(older.sent, answer);
+        } else if let Some(ask) = self.ask.take_if(is_it) {
+            match answer {
+                Ok(answer) => self.take_answer(ask.sent, answer),
+                Err(failure) => self.not_answered(ask, failure),
+            }
+        }
+    }
+
+    /// The answer to a request that was replaced meanwhile.
+    fn older_answered(&mut self, sent: Time, answer: Result<ConsumeAnswer, Failure>) {
+        match answer {
+            Ok(answer) => {
+                // Of what the open request offers the scheduler counts these off.
+                if let Some(open) = &mut self.ask {
+                    open.room = open.room.without(&answer.jobs);
+                }
+                self.take_answer(sent, answer);
+            }
+            // A conflict says that the newer one was there first: nothing was granted.
+            Err(failure) if failure.status == Some(CONFLICT) => {}
+            Err(failure) => {
+                self.failed(failure);
+                self.ask_anew = true;
+            }
+        }
+    }
+
+    fn take_answer(&mut self, sent: Time, answer: ConsumeAnswer) {
+        self.heard(sent, answer.lease_ms, answer.heartbeat_ms);
+        self.pauses.ask.reset();
+        self.pauses.conflict.reset();
+        self.obey(answer.stop);
+        self.take(answer.jobs);
+        if self.host.once && self.is_busy() {
+            self.hang_up(Phase::Served);
+        }
+    }
+
+    fn not_answered(&mut self, ask: Ask, failure: Failure) {
+        let (status, code) = (failure.status, failure.code);
+        if failure.is_final && status != Some(CONFLICT) && !self.contact.ever {
+            self.act(Action::Unwelcome(failure));
+        } else {
+            self.failed(failure);
+        }
+        let pause = if code == Some(ErrorCode::HostConflict) {
+            self.pauses.conflict.step()
+        } else {
+            self.pauses.ask.step()
+        };
+        self.ask_at = self.now + pause;
+        if code == Some(ErrorCode::SessionOver) {
+            // The scheduler has heard of another session since: of another agent of this name, or a request that
+            // an earlier start of this one sent was long on its way. Asking again as before would be refused for
+            // ever.
+            self.session = None;
+            self.number = 0;
+            self.act(Action::NewSession);
+        }
+        // A conflict says that this number is behind: only a new one can help.
+        if status != Some(CONFLICT) {
+            self.unanswered = Some((ask.request, ask.room));
+        }
+    }
+
+    pub(super) fn beaten(&mut self, call: u64, answer: Result<HeartbeatAnswer, Failure>) {
+        let Some((_, sent)) = self.beat.take_if(|(open, _)| *open == call) else {
+            return;
+        };
+        match answer {
+            Ok(answer) => {
+                self.heard(sent, answer.lease_ms, answer.heartbeat_ms);
+                self.pauses.beat.reset();
+                self.beat_at = sent + self.contact.heartbeat;
+                self.obey(answer.stop);
+                self.tell_limits(&answer.renewed);
+            }
+            Err(failure) => {
+                self.failed(failure);
+                let pause = self.pauses.beat.step();
+                self.beat_at = self.now + pause.min(self.contact.heartbeat);
+            }
+        }
+    }
+
+    fn heard(&mut self, sent: Time, lease_ms: u64, heartbeat_ms: u64) {
+        if self.contact.answered(sent, lease_ms, heartbeat_ms) {
+            self.act(Action::Found);
+        }
+    }
+
+    fn failed(&mut self, failure: Failure) {
+        if failure.status.is_some() {
+            // Somebody is there.
+            self.act(Action::Refused(failure));
+        } else if self.contact.failed() {
+            self.act(Action::Lost(failure));
+        }
+    }
+
+    /// Takes each job that fits. One that does not is left where it is: the next request does not name it, and so
+    /// it goes back.
+    fn take(&mut self, grants: Vec<Grant>) {
+        for grant in grants {
+            if self.roster.has(&(grant.job_id.clone(), grant.attempt)) {
+                // Granted again.
+                continue;
+            }
+            let room = self.free();
+            let memory_mb = if self.host.is_hw() {
+                0
+            } else {
+                grant.memory_mb
+            };
+            if room.slots == 0 || memory_mb > room.free_mb {
+                self.act(Action::TurnAway { grant, room });
+            } else {
+                self.begin(grant, memory_mb);
+            }
+        }
+    }
+
+    /// Passes orders on to the jobs that they are for; all others are gone already.
+    fn obey(&mut self, orders: Vec<StopOrder>) {
+        for order in orders {
+            let key = (order.job_id, order.attempt);
+            let grace = Duration::from_secs(u64::from(order.grace_s)).min(GRACE_MAX);
+            if order.health.is_empty() {
+                self.forget(&key, &order.reason, grace);
+            } else {
+                let why = Why::Order {
+                    health: order.health,
+                    reason: order.reason,
+                };
+                self.order(&key, Stop { why, grace });
+            }
+        }
+    }
+
+    /// Tells the jobs at their limits what users have added. They were named in the heartbeat that is answered:
+    /// one that comes to its limit has a new one sent.
+    fn tell_limits(&mut self, renewed: &[Renewal]) {
+        let waiting = self
+            .roster
+            .all_mut()
+            .filter_map(|job| job.limit_until.take().map(|_| job.key()));
+        for key in waiting.collect::<Vec<_>>() {
+            let left = renewed
+                .iter()
+                .find(|one| (one.job_id.as_str(), one.attempt) == (key.0.as_str(), key.1));
+            let left = left.map(|renewal| Duration::from_secs(renewal.left_s));
+            let word = Word::Limit(left.filter(|left| !left.is_zero()));
+            self.act(Action::Tell { key, word });
+        }
+    }
+}

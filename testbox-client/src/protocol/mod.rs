@@ -1,0 +1,30 @@
+//! What an agent says to its scheduler, and when: the rules of the protocol without IO.
+//!
+//! [`Core`] takes an [`Event`] with the time at which it came, and says by [`Action`]s what is to be done. It has no
+//! clock, no network, no task and no chance but its seed: the same events give the same actions. The agent of this
+//! crate drives it, and so do simulated testboxes.
+//!
+//! A driver feeds each event to [`Core::handle`], then carries out all of [`Core::next_action`]. At
+//! [`Core::wakes_at`], if nothing came before, it feeds [`Event::Wake`].
+
+mod answers;
+mod backoff;
+mod contact;
+mod core;
+mod event;
+mod failure;
+mod host;
+mod job;
+mod jobs;
+mod reports;
+mod roster;
+#[cfg(test)]
+mod tests;
+mod told;
+
+pub use self::core::Core;
+pub use backoff::Backoff;
+pub use event::{Action, Event};
+pub use failure::Failure;
+pub use host::{Host, Key, Leftover, Room, Time};
+pub use told::{Stop, Told, Why, Word};
