@@ -6,7 +6,7 @@ use crate::event::{Dimension, PulledPage, Reached};
 use crate::hosts::Host;
 use crate::ids::{OfferKey, Owner};
 use crate::index::KeyCells;
-use crate::shape::{Lack, lacks_of};
+use crate::shape::Shape;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -115,14 +115,19 @@ impl Engine {
             return Best::Known(0);
         }
         // A find does not look at what else a host does, and who keeps a job back.
-        let passes = |lack| matches!(lack, Lack::Busy | Lack::Caches | Lack::Blocked);
+        let fits = |shape: &Shape| {
+            let required = shape.requirements(Some(account));
+            required
+                .first_unmet_by(&host.view.now(shape.kind))
+                .is_none()
+        };
         let cells = cells.iter().filter_map(|cells| cells.cells.get(&member));
         let heads = cells.flat_map(|cell| cell.heads.iter());
         let mut known = heads.filter(|head| self.coverage.covers(member, head.place));
         let best = known.find(|head| {
             let shape = self.index.buckets.get(head.bucket);
             let shape = shape.and_then(|bucket| self.index.shapes.get(bucket.shape));
-            shape.is_some_and(|entry| lacks_of(account, &entry.shape, &host.view).all(passes))
+            shape.is_some_and(|entry| fits(&entry.shape))
         });
         best.map_or(Best::Unknown, |head| Best::Known(head.memory_mb))
     }

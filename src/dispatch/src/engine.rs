@@ -17,7 +17,7 @@ use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
-use crate::shape::{Env, Gate, Shape, View};
+use crate::shape::{Env, Gate, Shape, View, could_run};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -284,7 +284,7 @@ impl Engine {
         let may_come = |dir: &Atom| {
             self.hosts
                 .recent_holders(dir, self.now)
-                .any(|host| host.view.env.serves(account) && could_ever_run(shape, &host.view))
+                .any(|host| could_run(Some(account), shape, &host.view))
         };
         dirs.iter().any(may_come).then_some(until)
     }
@@ -478,15 +478,4 @@ pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
         devices: atoms.set(&facts.devices),
         not_on: atoms.set(facts.not_on.get(first..).unwrap_or_default()),
     }
-}
-
-/// Whether a host could run jobs of this shape if nothing else ran there.
-pub(crate) fn could_ever_run(shape: &Shape, host: &View) -> bool {
-    let idle = View {
-        free_mb: host.total_mb,
-        hw_open: true,
-        shared_open: true,
-        ..host.clone()
-    };
-    crate::shape::lacks(shape, &idle).next().is_none()
 }

@@ -1,10 +1,10 @@
 //! Explains why a job waits, and why a host is idle.
 //!
-//! It uses the checks of matching ([`crate::shape::lacks`]), so nothing is judged in two ways. Its cost grows with the
+//! It uses the rules of matching ([`crate::requirement`]), so nothing is judged in two ways. Its cost grows with the
 //! known hosts and never with the jobs. Every list in an answer is bounded.
 
-use crate::engine::{Engine, could_ever_run};
-use crate::event::{JobFacts, Kind};
+use crate::engine::Engine;
+use crate::event::JobFacts;
 use crate::explain::{
     Ahead, Count, EXPLAIN_COUNT_MAX, EXPLAIN_LIST_MAX, HostExplanation, HostVerdict,
     JobExplanation, JobState, QueueStanding, Reason, ShapeVerdict,
@@ -14,7 +14,8 @@ use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
 use crate::interner::{Atom, Atoms};
 use crate::labels::place_of;
-use crate::shape::{Gate, Lack, Shape, View, lacks_of};
+use crate::requirement::Requirement;
+use crate::shape::{Gate, Shape, View};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -103,14 +104,9 @@ impl Engine {
             Vec::with_capacity(self.hosts.known.len());
         let (mut able, mut ready) = (0, 0);
         for (id, host) in self.hosts.present() {
-            let could = could_ever_run(
-                &Shape {
-                    gate: Gate::Open,
-                    ..shape.clone()
-                },
-                &host.view,
-            );
-            let lacking = lacks_of(&standing.account, shape, &host.view).count();
+            let anybodys = shape.requirements(None);
+            let could = anybodys.first_unmet_by(&host.view.idle()).is_none();
+            let lacking = lacking(&standing.account, shape, &host.view);
             able += u64::from(could);
             ready += u64::from(lacking == 0 && host.open.is_some());
             verdicts.push((!could, lacking, id, host));
@@ -391,49 +387,51 @@ fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
     crate::engine::shape_of(&mut atoms, facts)
 }
 
+/// How much keeps jobs of a shape off a host.
+fn lacking(account: &str, shape: &Shape, host: &View) -> usize {
+    let required = shape.requirements(Some(account));
+    required.unmet_by(&host.now(shape.kind)).count()
+        + usize::from(!host.admits(shape.kind))
+        + usize::from(!shape.is_let_in(host))
+}
+
 /// Everything that a host lacks for a shape, with what it is about. Gates belong to the job, not to the host.
 fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
+    let texts = |names: &[Atom]| names.iter().map(ToString::to_string).collect();
     let missing = |needs: &[Atom], has: &[Atom]| {
+        let lacks = |name: &&Atom| has.binary_search(name).is_err();
         needs
             .iter()
-            .filter(|name| has.binary_search(name).is_err())
+            .filter(lacks)
             .map(ToString::to_string)
             .collect()
     };
-    let reason = |lack| match lack {
-        Lack::Account => Some(Reason::KeptFor {
-            accounts: host.env.accounts.iter().map(ToString::to_string).collect(),
-        }),
-        Lack::Key => Some(Reason::MissingKey {
-            wants: shape
-                .keys
-                .iter()
-                .take(EXPLAIN_LIST_MAX)
-                .map(ToString::to_string)
-                .collect(),
-        }),
-        Lack::Elsewhere => Some(Reason::FailedThere),
-        Lack::Arch => Some(Reason::Arch {
+    let reason = |unmet| match unmet {
+        Requirement::Account => Reason::KeptFor {
+            accounts: texts(&host.env.accounts),
+        },
+        Requirement::HostKey => Reason::MissingKey {
+            wants: texts(shape.keys.get(..EXPLAIN_LIST_MAX).unwrap_or(&shape.keys)),
+        },
+        Requirement::OtherHost => Reason::FailedThere,
+        Requirement::Architecture => Reason::Arch {
             needs: shape.arch.to_string(),
             has: host.env.arch.to_string(),
-        }),
-        Lack::Busy => Some(Reason::BusyHw),
-        Lack::Memory => Some(Reason::Memory {
+        },
+        Requirement::Memory => Reason::Memory {
             needs_mb: shape.memory_mb,
-            free_mb: if shape.kind == Kind::Hw {
-                host.total_mb
-            } else {
-                host.free_mb
-            },
+            free_mb: host.memory_for(shape.kind),
             total_mb: host.total_mb,
-        }),
-        Lack::Tags => Some(Reason::Tags {
+        },
+        Requirement::Tags => Reason::Tags {
             missing: missing(&shape.tags, &host.env.tags),
-        }),
-        Lack::Devices => Some(Reason::Devices {
+        },
+        Requirement::Devices => Reason::Devices {
             missing: missing(&shape.devices, &host.env.devices),
-        }),
-        Lack::Caches | Lack::Blocked => None,
+        },
     };
-    lacks_of(account, shape, host).filter_map(reason).collect()
+    let (required, has) = (shape.requirements(Some(account)), host.now(shape.kind));
+    let unmet = required.unmet_by(&has).map(reason);
+    let busy = (!host.admits(shape.kind)).then_some(Reason::BusyHw);
+    unmet.chain(busy).collect()
 }

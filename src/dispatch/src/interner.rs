@@ -3,6 +3,7 @@
 //! It owns only the table. Each new value also checks a few others and drops those without users. So memory follows the
 //! values in use (I7), and no single event pays for all of them.
 
+use crate::requirement::Name;
 use indexmap::IndexSet;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
@@ -124,25 +125,22 @@ impl Atoms {
     }
 }
 
-/// Whether two names of one table are equal: then they are the same.
-pub(crate) fn same(a: &Atom, b: &Atom) -> bool {
-    Arc::ptr_eq(a, b)
+/// Names of one table: equal ones are the same, and lists are sorted. No name is read.
+impl Name for Atom {
+    fn is_same(&self, other: &Self) -> bool {
+        Self::ptr_eq(self, other)
+    }
+
+    fn is_subset(inner: &[Self], outer: &[Self]) -> bool {
+        let mut outer = outer.iter();
+        let mut inner = inner.iter();
+        inner.all(|name| outer.any(|other| name.is_same(other)))
+    }
 }
 
 /// Where a name is: of one table, as good as the name.
 pub(crate) fn address(name: &Atom) -> usize {
     Arc::as_ptr(name).cast::<u8>().addr()
-}
-
-/// Whether `name` is among `names` of the same table.
-pub(crate) fn is_among(name: &Atom, names: &[Atom]) -> bool {
-    names.iter().any(|other| same(name, other))
-}
-
-/// Whether the sorted `inner` is contained in the sorted `outer`, both of one table. No name is read.
-pub(crate) fn is_subset(inner: &[Atom], outer: &[Atom]) -> bool {
-    let mut outer = outer.iter();
-    inner.iter().all(|want| outer.any(|have| same(have, want)))
 }
 
 /// How many names two sorted lists have in common.
@@ -180,13 +178,12 @@ mod tests {
             )
         };
         let (none, a, ab, abc, bd) = (set(""), set("a"), set("b a b"), set("a b c"), set("b d"));
-        assert!(
-            is_subset(&none, &none)
-                && is_subset(&none, &abc)
-                && is_subset(&ab, &abc)
-                && is_subset(&a, &ab)
-        );
-        assert!(!is_subset(&bd, &abc) && !is_subset(&a, &none) && !is_subset(&abc, &ab));
+        for (inner, outer) in [(&none, &none), (&none, &abc), (&ab, &abc), (&a, &ab)] {
+            assert!(Name::is_subset(inner, outer));
+        }
+        for (inner, outer) in [(&bd, &abc), (&a, &none), (&abc, &ab)] {
+            assert!(!Name::is_subset(inner, outer));
+        }
         assert_eq!(common(&abc, &bd), 1);
         assert_eq!(common(&ab, &abc), 2);
     }

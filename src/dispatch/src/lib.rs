@@ -37,6 +37,7 @@ mod pick;
 pub mod policy;
 mod pulls;
 mod report;
+mod requirement;
 mod reserve;
 mod runs;
 mod serve;
@@ -57,3 +58,4 @@ pub use explain::{
 pub use peers::{OVERTAKES_MAX, Peers};
 pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};
+pub use requirement::{HostProperties, JobRequirements, Name, Requirement};

@@ -12,7 +12,7 @@ use crate::interner::Atom;
 use crate::ledger::{Ledger, MemberRank, QueueRank};
 use crate::order::Walk;
 use crate::reserve::Limit;
-use crate::shape::{Head, Lack, ShapeEntry, View, lacks, lacks_of, passes_with_jobs};
+use crate::shape::{Head, ShapeEntry, View, could_run, first_obstacle};
 use slotmap::KeyData;
 
 /// Entries looked at by the first walk.
@@ -274,27 +274,24 @@ impl Picker<'_> {
             return false;
         };
         self.work.shapes_checked += 1;
-        match lacks_of(self.ledger.account(owner), &entry.shape, self.view).next() {
-            None => self.may_enter(job, class),
-            Some(lack) => {
-                self.note_passed_over(lack, entry.shape.as_ref(), job);
-                false
-            }
+        let account = Some(self.ledger.account(owner));
+        let Some(obstacle) = first_obstacle(account, &entry.shape, self.view) else {
+            return self.may_enter(job, class);
+        };
+        if obstacle.may_pass() && self.may_reserve(job) {
+            let could = could_run(account, &entry.shape, self.view);
+            self.passed_over = could.then_some(job);
         }
+        false
     }
 
-    fn note_passed_over(&mut self, lack: Lack, shape: &crate::shape::Shape, job: JobKey) {
-        let Some(before) = self.reserve_before.filter(|_| self.passed_over.is_none()) else {
-            return;
-        };
-        let waited = self
-            .index
-            .jobs
-            .get(&job)
-            .is_some_and(|job| job.submitted <= before);
-        if waited && passes_with_jobs(lack, shape, self.view) {
-            self.passed_over = Some(job);
-        }
+    /// Whether a job that is passed over has waited so long that the host is reserved for it.
+    fn may_reserve(&self, job: JobKey) -> bool {
+        let before = self.reserve_before.filter(|_| self.passed_over.is_none());
+        let job = self.index.jobs.get(&job);
+        before
+            .zip(job)
+            .is_some_and(|(before, job)| job.submitted <= before)
     }
 
     fn may_enter(&self, job: JobKey, class: u8) -> bool {
@@ -332,7 +329,7 @@ impl Picker<'_> {
                     let entry = index.shapes.get(*id);
                     let fits = |entry: &ShapeEntry| {
                         entry.needs.may_be_in(view.has)
-                            && lacks(&entry.shape, view).next().is_none()
+                            && first_obstacle(None, &entry.shape, view).is_none()
                     };
                     if entry.is_some_and(fits) {
                         fitting.push(*id);

@@ -10,7 +10,7 @@ use crate::ids::{HostId, JobKey};
 use crate::index::Job;
 use crate::ledger::Ledger;
 use crate::runs::Runs;
-use crate::shape::{Shape, lacks, passes_with_jobs};
+use crate::shape::{Shape, first_obstacle};
 use std::collections::BTreeMap;
 
 /// A job and the host that is kept for it.
@@ -101,10 +101,8 @@ pub(crate) fn start_at(
         view.free_mb = u32::try_from(free).unwrap_or(u32::MAX).min(view.total_mb);
         view.hw_open = left == 0;
         view.shared_open = !hw_runs;
-        match lacks(shape, &view).next() {
-            None => return Some(at),
-            Some(lack) if !passes_with_jobs(lack, shape, &view) => return None,
-            Some(_) => {}
+        if first_obstacle(None, shape, &view).is_none() {
+            return Some(at);
         }
         let (end, memory) = ends.get(ends.len().checked_sub(left)?).copied()?;
         at = end;

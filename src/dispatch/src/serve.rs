@@ -9,8 +9,9 @@ use crate::interner::{Atom, common};
 use crate::ledger::{MemberRank, QueueRank};
 use crate::peers::WINDOW;
 use crate::pick::Picker;
+use crate::requirement::Requirement;
 use crate::reserve::{Limit, Reservation, start_at};
-use crate::shape::{Gate, Lack, Shape, lacks_of};
+use crate::shape::{Gate, Obstacle, Shape, first_obstacle};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -275,8 +276,8 @@ impl Engine {
             .and_then(|job| self.index.shape_of(job));
         let host = self.hosts.known.get(host);
         shape.zip(host).is_some_and(|((shape, owner), host)| {
-            let account = self.ledger.account(owner);
-            lacks_of(account, shape, &host.view).next().is_none()
+            let account = Some(self.ledger.account(owner));
+            first_obstacle(account, shape, &host.view).is_none()
         })
     }
 
@@ -386,7 +387,7 @@ impl Engine {
         if with_cache.is_some() || matches!(shape.gate, Gate::Affine(_)) {
             return with_cache;
         }
-        let account = self.ledger.account(owner);
+        let account = Some(self.ledger.account(owner));
         let mut best: Option<Slot> = None;
         let mut work = self.work;
         for groups in shape
@@ -404,11 +405,13 @@ impl Engine {
                     let Some((id, host)) = self.hosts.host_of(slot.2) else {
                         continue;
                     };
-                    match lacks_of(account, &shape, &host.view).next() {
+                    match first_obstacle(account, &shape, &host.view) {
                         None if self.may_enter(key, class, id) => best = Some(*slot),
                         // Those of a group are alike but for their names, and fewer are named than looked at.
-                        None | Some(Lack::Elsewhere) => continue,
-                        Some(Lack::Memory) if shape.kind == Kind::Hw => continue,
+                        None | Some(Obstacle::Unmet(Requirement::OtherHost)) => continue,
+                        Some(Obstacle::Unmet(Requirement::Memory)) if shape.kind == Kind::Hw => {
+                            continue;
+                        }
                         Some(_) => {}
                     }
                     break;
@@ -442,8 +445,8 @@ impl Engine {
                 continue;
             }
             work.shapes_checked += 1;
-            let account = self.ledger.account(owner);
-            let fits = lacks_of(account, shape, &host.view).next().is_none();
+            let account = Some(self.ledger.account(owner));
+            let fits = first_obstacle(account, shape, &host.view).is_none();
             if fits && self.may_enter(key, class, id) {
                 best = Some(rank);
             }

@@ -1,10 +1,12 @@
-//! Shapes of jobs, properties of hosts, and the one list of checks between them (I3).
+//! Shapes of jobs, views of hosts, and whether jobs of a shape may start on a host now (I3).
 //!
-//! Matching and explaining both use [`lacks`]. Nothing else decides whether a job may run on a host.
+//! [`crate::requirement`] has the rules between a job and a host. Two obstacles that pass by themselves are added here:
+//! other jobs on the host, and the gate of the job.
 
 use crate::event::Kind;
 use crate::ids::{BucketId, KeyId, Place, ShapeId};
-use crate::interner::{Atom, Fixed, Numbers, is_among, is_subset, same};
+use crate::interner::{Atom, Fixed, Numbers};
+use crate::requirement::{HostProperties, JobRequirements, Name, Requirement, serves};
 use slotmap::SlotMap;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -41,6 +43,32 @@ impl Shape {
     pub(crate) fn anchor(&self) -> Option<&Atom> {
         self.devices.first().or_else(|| self.tags.first())
     }
+
+    /// What jobs of this shape require of a host, if they are this account's. None: whosever they are.
+    #[inline]
+    pub(crate) fn requirements<'a>(
+        &'a self,
+        account: Option<&'a str>,
+    ) -> JobRequirements<'a, Atom> {
+        JobRequirements {
+            account,
+            arch: &self.arch,
+            keys: &self.keys,
+            tags: &self.tags,
+            devices: &self.devices,
+            not_on: &self.not_on,
+            memory_mb: self.memory_mb,
+        }
+    }
+
+    /// Whether the gate is open for this host.
+    pub(crate) fn is_let_in(&self, host: &View) -> bool {
+        match &self.gate {
+            Gate::Open => true,
+            Gate::Affine(dirs) => dirs.iter().any(|dir| dir.is_among(&host.caches)),
+            Gate::Blocked => false,
+        }
+    }
 }
 
 /// What does not change from offer to offer of one host; shared by hosts that are alike.
@@ -68,7 +96,7 @@ impl Env {
 
     /// Whether it gets jobs of this account.
     pub(crate) fn serves(&self, account: &str) -> bool {
-        self.accounts.is_empty() || self.accounts.iter().any(|one| **one == *account)
+        serves(&self.accounts, account)
     }
 }
 
@@ -92,95 +120,91 @@ pub(crate) struct View {
     pub shared_open: bool,
 }
 
-/// What a host lacks for a shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
-    Account,
-    Key,
-    /// An earlier attempt failed on this very host.
-    Elsewhere,
-    Arch,
-    Busy,
-    Memory,
-    Tags,
-    Devices,
-    Caches,
-    Blocked,
-}
-
-type Check = (Lack, fn(&Shape, &View) -> bool);
-
-/// Cheap and telling ones first. Those that pass with time (busy, memory, gates) come last.
-const CHECKS: [Check; 9] = [
-    (Lack::Arch, |shape, host| {
-        same(&shape.arch, &host.env.arch) || shape.arch.is_empty()
-    }),
-    (Lack::Tags, |shape, host| {
-        is_subset(&shape.tags, &host.env.tags)
-    }),
-    (Lack::Devices, |shape, host| {
-        is_subset(&shape.devices, &host.env.devices)
-    }),
-    (Lack::Key, |shape, host| {
-        shape.keys.iter().any(|key| is_among(key, &host.keys))
-    }),
-    (Lack::Elsewhere, |shape, host| {
-        !is_among(&host.name, &shape.not_on)
-    }),
-    (Lack::Blocked, |shape, _| shape.gate != Gate::Blocked),
-    (Lack::Caches, |shape, host| match &shape.gate {
-        Gate::Affine(dirs) => dirs.iter().any(|dir| is_among(dir, &host.caches)),
-        Gate::Open | Gate::Blocked => true,
-    }),
-    (Lack::Busy, |shape, host| {
-        if shape.kind == Kind::Hw {
-            host.hw_open
+impl View {
+    /// Whether the jobs there leave room for one of this kind at all.
+    pub(crate) fn admits(&self, kind: Kind) -> bool {
+        if kind == Kind::Hw {
+            self.hw_open
         } else {
-            host.shared_open
+            self.shared_open
         }
-    }),
-    (Lack::Memory, |shape, host| {
-        shape.memory_mb
-            <= if shape.kind == Kind::Hw {
-                host.total_mb
-            } else {
-                host.free_mb
-            }
-    }),
-];
-
-/// What `host` lacks to run jobs of this shape of this account now; empty: they fit.
-pub(crate) fn lacks_of<'a>(
-    account: &str,
-    shape: &'a Shape,
-    host: &'a View,
-) -> impl Iterator<Item = Lack> + use<'a> {
-    let account = (!host.env.serves(account)).then_some(Lack::Account);
-    account.into_iter().chain(lacks(shape, host))
-}
-
-/// The same, whosever they are.
-pub(crate) fn lacks<'a>(shape: &'a Shape, host: &'a View) -> impl Iterator<Item = Lack> + 'a {
-    CHECKS
-        .iter()
-        .filter(move |(_, holds)| !holds(shape, host))
-        .map(|(lack, _)| *lack)
-}
-
-/// Whether a lack goes away when the host's present jobs end.
-pub(crate) fn passes_with_jobs(lack: Lack, shape: &Shape, host: &View) -> bool {
-    match lack {
-        Lack::Busy => shape.memory_mb <= host.total_mb,
-        Lack::Memory => shape.memory_mb <= host.total_mb && shape.kind != Kind::Hw,
-        Lack::Account
-        | Lack::Key
-        | Lack::Elsewhere
-        | Lack::Arch
-        | Lack::Tags
-        | Lack::Devices
-        | Lack::Caches
-        | Lack::Blocked => false,
     }
+
+    /// Memory that a job of this kind may take now, MB: a hw job never shares it.
+    pub(crate) fn memory_for(&self, kind: Kind) -> u32 {
+        if kind == Kind::Hw {
+            self.total_mb
+        } else {
+            self.free_mb
+        }
+    }
+
+    /// What it has for a job of this kind now.
+    #[inline]
+    pub(crate) fn now(&self, kind: Kind) -> HostProperties<'_, Atom> {
+        self.with_memory(self.memory_for(kind))
+    }
+
+    /// What it has when nothing runs there.
+    #[inline]
+    pub(crate) fn idle(&self) -> HostProperties<'_, Atom> {
+        self.with_memory(self.total_mb)
+    }
+
+    #[inline]
+    fn with_memory(&self, memory_mb: u32) -> HostProperties<'_, Atom> {
+        HostProperties {
+            name: &self.name,
+            arch: &self.env.arch,
+            keys: &self.keys,
+            tags: &self.env.tags,
+            devices: &self.env.devices,
+            accounts: &self.env.accounts,
+            memory_mb,
+        }
+    }
+}
+
+/// What keeps the next job of a shape off a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Jobs that share no host with it.
+    Busy,
+    /// The shape's gate.
+    Gate,
+    Unmet(Requirement),
+}
+
+impl Obstacle {
+    /// Whether it may go away when the host's present jobs end.
+    pub(crate) fn may_pass(self) -> bool {
+        matches!(self, Self::Busy | Self::Unmet(Requirement::Memory))
+    }
+}
+
+/// The first thing that keeps jobs of this shape off a host now; none: they fit. No account: whosever they are.
+#[inline]
+pub(crate) fn first_obstacle(
+    account: Option<&str>,
+    shape: &Shape,
+    host: &View,
+) -> Option<Obstacle> {
+    if !host.admits(shape.kind) {
+        return Some(Obstacle::Busy);
+    }
+    if !shape.is_let_in(host) {
+        return Some(Obstacle::Gate);
+    }
+    let required = shape.requirements(account);
+    required
+        .first_unmet_by(&host.now(shape.kind))
+        .map(Obstacle::Unmet)
+}
+
+/// Whether a host could run jobs of this shape if nothing else ran there.
+pub(crate) fn could_run(account: Option<&str>, shape: &Shape, host: &View) -> bool {
+    let required = shape.requirements(account);
+    shape.is_let_in(host) && required.first_unmet_by(&host.idle()).is_none()
 }
 
 /// A set of names, roughly: a bit each, which several may share.

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use fairlead_dispatch::{HostProperties, JobRequirements};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocPage, DueDoc,
@@ -23,14 +24,25 @@ pub(super) fn waits(state: &JobState) -> bool {
 
 /// Whether a host that offers this could take the job.
 pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
-    let all = |needed: &[String], there: &[String]| needed.iter().all(|one| there.contains(one));
-    state.host_keys.iter().any(|key| offer.keys.contains(key))
-        && (state.arch.is_empty() || state.arch == offer.arch)
-        && state.memory_mb <= offer.free_memory_mb
-        && all(&state.tags, &offer.tags)
-        && all(&state.devices, &offer.devices)
-        && !state.not_on.contains(&offer.host)
-        && (offer.accounts.is_empty() || offer.accounts.contains(&state.account))
+    let required = JobRequirements {
+        account: Some(&state.account),
+        arch: &state.arch,
+        keys: &state.host_keys,
+        tags: &state.tags,
+        devices: &state.devices,
+        not_on: &state.not_on,
+        memory_mb: state.memory_mb,
+    };
+    let has = HostProperties {
+        name: &offer.host,
+        arch: &offer.arch,
+        keys: &offer.keys,
+        tags: &offer.tags,
+        devices: &offer.devices,
+        accounts: &offer.accounts,
+        memory_mb: offer.free_memory_mb,
+    };
+    required.first_unmet_by(&has).is_none()
 }
 
 type Rank = (Reverse<u8>, Reverse<i16>, JobId);

@@ -106,9 +106,10 @@ fn naive(engine: &Engine, view: &View) -> Option<JobKey> {
     let ranked = engine.index.buckets.values().flat_map(|bucket| {
         let rank = || {
             let shape = &engine.index.shapes.get(bucket.shape)?.shape;
-            let account = engine.ledger.account(bucket.owner);
-            let mut lacks = lacks_of(account, shape, view);
-            lacks.next().is_none().then_some(())?;
+            let account = Some(engine.ledger.account(bucket.owner));
+            first_obstacle(account, shape, view)
+                .is_none()
+                .then_some(())?;
             let queue = engine.ledger.queue_rank(bucket.owner.queue, engine.now)?;
             Some((
                 queue,

@@ -16,6 +16,7 @@ mod overtakes;
 mod peers;
 mod placing;
 mod random;
+mod requirement;
 mod shares;
 mod steps;
 mod work;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fairlead_dispatch::Millis;
+use fairlead_dispatch::{JobRequirements, Millis};
 use fairlead_store::JobState;
 use parking_lot::Mutex;
 
@@ -30,6 +30,19 @@ impl Wants {
             memory_mb: state.memory_mb,
             tags: state.tags.clone(),
             devices: state.devices.clone(),
+        }
+    }
+
+    /// The same as requirements, whosever job it is and wherever it failed before.
+    pub(crate) fn requirements(&self) -> JobRequirements<'_, String> {
+        JobRequirements {
+            account: None,
+            arch: &self.arch,
+            keys: &self.keys,
+            tags: &self.tags,
+            devices: &self.devices,
+            not_on: &[],
+            memory_mb: self.memory_mb,
         }
     }
 }

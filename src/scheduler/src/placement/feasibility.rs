@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fairlead_dispatch::Millis;
+use fairlead_dispatch::{HostProperties, Millis, Requirement};
 use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
@@ -166,69 +166,82 @@ impl Core {
     }
 }
 
+/// In which order it is said what even the best host lacks.
+const ORDER: [Requirement; 5] = [
+    Requirement::HostKey,
+    Requirement::Architecture,
+    Requirement::Memory,
+    Requirement::Tags,
+    Requirement::Devices,
+];
+
 /// How far the best of all hosts comes.
 #[derive(Debug, Default)]
 struct Nearest {
     known: usize,
-    /// Hosts that offer a key; that have the architecture, too; the memory, too; and so on.
-    with_key: usize,
-    with_arch: usize,
-    most_mb: u32,
-    with_memory: usize,
-    with_tags: usize,
+    /// Hosts that meet all requirements.
     with_all: usize,
+    /// How many requirements the best host meets, in the order in which they are named.
+    met: usize,
+    /// Most memory of hosts that offer a key and have the architecture, MB.
+    most_mb: u32,
 }
 
 impl Nearest {
     fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
-        let has = |all: &[String], wanted: &[String]| wanted.iter().all(|one| all.contains(one));
+        let (name, keys) = (name.to_owned(), host.keys(name));
+        let has = HostProperties {
+            name: &name,
+            arch: &host.arch,
+            keys: &keys,
+            tags: &host.tags,
+            devices: &host.devices,
+            accounts: &[],
+            memory_mb: host.memory_mb,
+        };
+        let unmet: Vec<Requirement> = wants.requirements().unmet_by(&has).collect();
+        let met = ORDER.iter().take_while(|one| !unmet.contains(one)).count();
         self.known += 1;
-        let keys = host.keys(name);
-        if !wants.keys.iter().any(|key| keys.contains(key)) {
-            return;
+        self.with_all += usize::from(unmet.is_empty());
+        self.met = self.met.max(met);
+        let other_kind = [Requirement::HostKey, Requirement::Architecture];
+        if !other_kind.iter().any(|one| unmet.contains(one)) {
+            self.most_mb = self.most_mb.max(host.memory_mb);
         }
-        self.with_key += 1;
-        if !wants.arch.is_empty() && host.arch != wants.arch {
-            return;
-        }
-        self.with_arch += 1;
-        self.most_mb = self.most_mb.max(host.memory_mb);
-        if host.memory_mb < wants.memory_mb {
-            return;
-        }
-        self.with_memory += 1;
-        if !has(&host.tags, &wants.tags) {
-            return;
-        }
-        self.with_tags += 1;
-        self.with_all += usize::from(has(&host.devices, &wants.devices));
     }
 
     /// What even the best one lacks.
     fn words(&self, wants: &Wants) -> Option<String> {
         let keys = wants.keys.join(" or ");
-        if self.with_all > 0 {
-            return None;
+        if self.known == 0 {
+            return Some(format!(
+                "no host is known yet; the job waits for one that offers {keys}"
+            ));
         }
-        Some(if self.known == 0 {
-            format!("no host is known yet; the job waits for one that offers {keys}")
-        } else if self.with_key == 0 && self.known == 1 {
-            format!("the only known host does not offer {keys}")
-        } else if self.with_key == 0 {
-            format!("none of the {} known hosts offers {keys}", self.known)
-        } else if self.with_arch == 0 {
-            format!("no host that offers {keys} has arch {}", wants.arch)
-        } else if self.with_memory == 0 {
-            format!(
+        Some(match ORDER.get(self.met)? {
+            Requirement::HostKey if self.known == 1 => {
+                format!("the only known host does not offer {keys}")
+            }
+            Requirement::HostKey => {
+                format!("none of the {} known hosts offers {keys}", self.known)
+            }
+            Requirement::Architecture => {
+                format!("no host that offers {keys} has arch {}", wants.arch)
+            }
+            Requirement::Memory => format!(
                 "the job needs {} MB; the largest host that offers {keys} has {} MB",
                 wants.memory_mb, self.most_mb
-            )
-        } else if self.with_tags == 0 {
-            let tags = wants.tags.join(", ");
-            format!("no host with enough memory has all of the tags {tags}")
-        } else {
-            let devices = wants.devices.join(", ");
-            format!("no host with the tags of the job has all of the devices {devices}")
+            ),
+            Requirement::Tags => {
+                let tags = wants.tags.join(", ");
+                format!("no host with enough memory has all of the tags {tags}")
+            }
+            Requirement::Devices => {
+                let devices = wants.devices.join(", ");
+                format!("no host with the tags of the job has all of the devices {devices}")
+            }
+            // They are no matter of the host.
+            Requirement::Account | Requirement::OtherHost => return None,
         })
     }
 }

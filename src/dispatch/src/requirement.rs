@@ -1,0 +1,130 @@
+//! Answers whether a job may run on a host (I3): which requirements of the job the host does not meet.
+//!
+//! The engine, the warnings of a submit and the simulated store all use it. The engine compares interned names, the others
+//! plain strings. The rules are the same for both.
+
+/// One requirement of a job. A host that gets the job meets all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement {
+    /// The host serves the account of the job.
+    Account,
+    /// The host has the architecture of the job.
+    Architecture,
+    /// The host has all tags of the job.
+    Tags,
+    /// The host has all devices of the job.
+    Devices,
+    /// The host offers one of the job's keys.
+    HostKey,
+    /// The job need not avoid the host: no earlier attempt failed there.
+    OtherHost,
+    /// The host has enough memory.
+    Memory,
+}
+
+/// A name that can be compared: by its text or, where equal names are shared, by its address.
+pub trait Name: AsRef<str> + Sized {
+    /// Whether both are the same name.
+    fn is_same(&self, other: &Self) -> bool;
+
+    /// Whether it is one of `names`.
+    fn is_among(&self, names: &[Self]) -> bool {
+        names.iter().any(|other| self.is_same(other))
+    }
+
+    /// Whether `outer` has all names of `inner`.
+    fn is_subset(inner: &[Self], outer: &[Self]) -> bool {
+        inner.iter().all(|name| name.is_among(outer))
+    }
+}
+
+impl Name for String {
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// What a job requires of a host.
+#[derive(Debug)]
+pub struct JobRequirements<'a, N> {
+    /// Its account. None: the accounts that a host serves do not matter.
+    pub account: Option<&'a str>,
+    /// Its architecture; empty: any.
+    pub arch: &'a N,
+    /// The keys, of which the host must offer one. Never empty.
+    pub keys: &'a [N],
+    /// The tags that the host must have.
+    pub tags: &'a [N],
+    /// The devices that the host must have.
+    pub devices: &'a [N],
+    /// The hosts that it must avoid.
+    pub not_on: &'a [N],
+    /// Its memory, MB.
+    pub memory_mb: u32,
+}
+
+/// What a host has.
+#[derive(Debug)]
+pub struct HostProperties<'a, N> {
+    /// Its name.
+    pub name: &'a N,
+    /// Its architecture.
+    pub arch: &'a N,
+    /// The keys that it offers.
+    pub keys: &'a [N],
+    /// Its tags.
+    pub tags: &'a [N],
+    /// Its devices.
+    pub devices: &'a [N],
+    /// The accounts that it serves; empty: all.
+    pub accounts: &'a [N],
+    /// Its memory, MB: the total or the free memory, as the caller needs.
+    pub memory_mb: u32,
+}
+
+impl Requirement {
+    /// All of them. The cheapest and most selective come first.
+    const ALL: [Self; 7] = [
+        Self::Account,
+        Self::Architecture,
+        Self::Tags,
+        Self::Devices,
+        Self::HostKey,
+        Self::OtherHost,
+        Self::Memory,
+    ];
+
+    #[inline]
+    fn is_met<N: Name>(self, job: &JobRequirements<'_, N>, host: &HostProperties<'_, N>) -> bool {
+        match self {
+            Self::Account => job.account.is_none_or(|one| serves(host.accounts, one)),
+            Self::Architecture => job.arch.is_same(host.arch) || job.arch.as_ref().is_empty(),
+            Self::Tags => N::is_subset(job.tags, host.tags),
+            Self::Devices => N::is_subset(job.devices, host.devices),
+            Self::HostKey => job.keys.iter().any(|key| key.is_among(host.keys)),
+            Self::OtherHost => !host.name.is_among(job.not_on),
+            Self::Memory => job.memory_mb <= host.memory_mb,
+        }
+    }
+}
+
+impl<N: Name> JobRequirements<'_, N> {
+    /// The requirements that a host does not meet. If there are none, the job may run there.
+    pub fn unmet_by(&self, host: &HostProperties<'_, N>) -> impl Iterator<Item = Requirement> {
+        let all = Requirement::ALL.into_iter();
+        all.filter(|requirement| !requirement.is_met(self, host))
+    }
+
+    /// The first requirement that a host does not meet. It compiles to straight code, which the iterator does not: the
+    /// engine asks this for each shape that it looks at.
+    #[inline]
+    pub fn first_unmet_by(&self, host: &HostProperties<'_, N>) -> Option<Requirement> {
+        let mut all = Requirement::ALL.into_iter();
+        all.find(|requirement| !requirement.is_met(self, host))
+    }
+}
+
+/// Whether a host that serves these accounts gets jobs of this account. An empty list means all accounts.
+pub(crate) fn serves<N: Name>(accounts: &[N], account: &str) -> bool {
+    accounts.is_empty() || accounts.iter().any(|one| one.as_ref() == account)
+}
