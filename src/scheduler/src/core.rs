@@ -14,11 +14,14 @@ use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Config, Parts, PeerLink,
-    base::{budget::Budget, errors::Refusal, mailbox::Mailbox, metrics::Metrics, sealing::Sealer},
+    base::{
+        budget::Budget, errors::Refusal, mailbox::Mailbox, metrics::Metrics, sealing::Sealer,
+        tasks::Tasks,
+    },
     known::{
         accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters, cordons::Cordons,
         dependants::Dependants, feasibility::Feasibility, host_turns::HostTurns, hosts::Hosts,
@@ -123,7 +126,7 @@ pub(crate) struct Core {
     pub(crate) engine: Mailbox,
     pub(crate) metrics: Metrics,
     pub(crate) sealer: Sealer,
-    pub(crate) tasks: TaskTracker,
+    pub(crate) tasks: Tasks,
     /// Cancelled first: waiting requests are answered, no new work is taken.
     pub(crate) draining: CancellationToken,
     ids: Mutex<IdMaker>,
@@ -151,7 +154,7 @@ impl Core {
             run,
         } = parts;
         let run = format!("{}.{run}", config.replica);
-        let tasks = TaskTracker::new();
+        let tasks = Tasks::default();
         let writer = Writer::start(&store, &clock, stop, &tasks);
         let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());

@@ -50,19 +50,23 @@ impl Replica {
             tracing::warn!(%error, "parts of uploads that were broken off could not be removed");
         }
         core.tasks
-            .spawn(engine_task::run(Arc::clone(&core), stop.clone()));
-        core.tasks.spawn(Arc::clone(&core).keep_in_sync(at));
-        core.tasks.spawn(Arc::clone(&core).watch_leases());
-        core.tasks.spawn(Arc::clone(&core).stay_known());
-        core.tasks.spawn(Arc::clone(&core).watch_clock());
-        core.tasks.spawn(Arc::clone(&core).send_hints());
-        core.tasks.spawn(Arc::clone(&core).watch_dependants());
-        core.tasks.spawn(Arc::clone(&core).watch_sequences());
-        core.tasks.spawn(Arc::clone(&core).watch_clusters());
-        core.tasks.spawn(Arc::clone(&core).watch_alarms());
-        core.tasks.spawn(Arc::clone(&core).watch_timers());
+            .run("engine", engine_task::run(Arc::clone(&core), stop.clone()));
+        core.tasks.run("rounds", Arc::clone(&core).keep_in_sync(at));
+        core.tasks.run("leases", Arc::clone(&core).watch_leases());
+        core.tasks.run("membership", Arc::clone(&core).stay_known());
+        core.tasks.run("clock", Arc::clone(&core).watch_clock());
+        core.tasks.run("hints", Arc::clone(&core).send_hints());
+        core.tasks
+            .run("dependants", Arc::clone(&core).watch_dependants());
+        core.tasks
+            .run("sequences", Arc::clone(&core).watch_sequences());
+        core.tasks
+            .run("clusters", Arc::clone(&core).watch_clusters());
+        core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
+        core.tasks.run("timers", Arc::clone(&core).watch_timers());
         if core.config.keep_months > 0 {
-            core.tasks.spawn(Arc::clone(&core).drop_old_months());
+            core.tasks
+                .run("old_months", Arc::clone(&core).drop_old_months());
         }
         let store = core.store.health().name;
         tracing::info!(
@@ -107,7 +111,6 @@ impl Replica {
     pub async fn stop(self) {
         self.drain();
         self.stop.cancel();
-        self.core.tasks.close();
-        self.core.tasks.wait().await;
+        self.core.tasks.finish().await;
     }
 }

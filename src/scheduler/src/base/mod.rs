@@ -17,3 +17,4 @@ pub(crate) mod query;
 pub(crate) mod roles;
 pub(crate) mod sealing;
 pub(crate) mod start_error;
+pub(crate) mod tasks;

@@ -11,9 +11,9 @@ use fairlead_dispatch::Millis;
 use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
-use crate::base::clock::Clock;
+use crate::base::{clock::Clock, tasks::Tasks};
 
 /// More batches at once gain little (measured on Elasticsearch: 2 to 4 is the knee).
 const IN_FLIGHT_MAX: usize = 4;
@@ -125,7 +125,7 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
     }
 
     /// Takes batches until `stop`, then writes what still waits.
-    async fn run(self: Arc<Self>, stop: CancellationToken, tasks: TaskTracker) {
+    async fn run(self: Arc<Self>, stop: CancellationToken, tasks: Tasks) {
         // When what waits has waited long enough.
         let mut patience = None;
         loop {
@@ -237,7 +237,7 @@ impl Writer {
         store: &Arc<dyn JobStore>,
         clock: &Clock,
         stop: &CancellationToken,
-        tasks: &TaskTracker,
+        tasks: &Tasks,
     ) -> Self {
         let (for_submits, for_claims) = (Arc::clone(store), Arc::clone(store));
         let for_patches = Arc::clone(store);
@@ -269,11 +269,26 @@ impl Writer {
             docs(store, clock, DocKind::Session),
             docs(store, clock, DocKind::Lease),
         );
-        tasks.spawn(Arc::clone(&submits).run(stop.clone(), tasks.clone()));
-        tasks.spawn(Arc::clone(&claims).run(stop.clone(), tasks.clone()));
-        tasks.spawn(Arc::clone(&patches).run(stop.clone(), tasks.clone()));
-        tasks.spawn(Arc::clone(&sessions).run(stop.clone(), tasks.clone()));
-        tasks.spawn(Arc::clone(&leases).run(stop.clone(), tasks.clone()));
+        tasks.run(
+            "write_submits",
+            Arc::clone(&submits).run(stop.clone(), tasks.clone()),
+        );
+        tasks.run(
+            "write_claims",
+            Arc::clone(&claims).run(stop.clone(), tasks.clone()),
+        );
+        tasks.run(
+            "write_patches",
+            Arc::clone(&patches).run(stop.clone(), tasks.clone()),
+        );
+        tasks.run(
+            "write_sessions",
+            Arc::clone(&sessions).run(stop.clone(), tasks.clone()),
+        );
+        tasks.run(
+            "write_leases",
+            Arc::clone(&leases).run(stop.clone(), tasks.clone()),
+        );
         Self {
             submits,
             claims,
@@ -349,7 +364,7 @@ mod tests {
             Box::pin(async move { items.into_iter().map(Ok).collect() })
         };
         let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&Clock::system(), Box::new(work));
-        let tasks = TaskTracker::new();
+        let tasks = Tasks::default();
         tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
         let many = |count: u32| (0..count).collect::<Vec<_>>();
         let all = |count: u32| (0..count).map(Ok).collect::<Vec<_>>();
@@ -379,7 +394,7 @@ mod tests {
         };
         let clock = Clock::system();
         let commit: Arc<GroupCommit<u32, u32>> = GroupCommit::new(&clock, Box::new(work));
-        let tasks = TaskTracker::new();
+        let tasks = Tasks::default();
         tasks.spawn(Arc::clone(&commit).run(CancellationToken::new(), tasks.clone()));
         for n in 0..stuck {
             // Each in a batch of its own.

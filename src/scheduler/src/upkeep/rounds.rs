@@ -7,6 +7,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fairlead_store::StoreError;
+use tracing::Instrument;
 
 use crate::{
     base::errors::Refusal,
@@ -160,7 +161,8 @@ impl Rounds {
                 continue;
             }
             let began = core.clock.now();
-            let outcome = self.run(chore, core, began_wall_ms).await;
+            let span = tracing::debug_span!("chore", chore = name);
+            let outcome = self.run(chore, core, began_wall_ms).instrument(span).await;
             let took_ms = core.clock.now().0.saturating_sub(began.0);
             core.metrics.chore_ended(name, took_ms, outcome.is_ok());
             match outcome {
