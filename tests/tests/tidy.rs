@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fairlead_api::{ENDPOINTS, ErrorCode};
+use fairlead_api::{Caller, ENDPOINTS, Endpoint, ErrorCode};
 use serde_json::Value;
 
 const FILE_LINES_MAX: usize = 500;
@@ -418,14 +418,43 @@ fn the_documents_name_files_that_exist() {
     fail_if_any(&problems);
 }
 
+/// With this variable the list of endpoints is written, not only compared.
+const WRITE: &str = "FAIRLEAD_WRITE_DOCS";
+/// The first line of that list, in docs/api.md. It ends with an empty line.
+const LIST_HEAD: &str = "| endpoint | who | what |\n|---|---|---|\n";
+
+fn row_of(endpoint: &Endpoint) -> String {
+    let ways = endpoint.methods.iter();
+    let ways: Vec<String> = ways
+        .map(|method| format!("`{method} {}`", endpoint.path))
+        .collect();
+    let who = match endpoint.caller {
+        Caller::Anybody => "anybody",
+        Caller::Account => "an account",
+        Caller::Testbox => "a testbox",
+        Caller::Admin => "an admin",
+        Caller::JobToken => "the job's token",
+        Caller::Replica => "a replica",
+    };
+    format!("| {} | {who} | {} |\n", ways.join(", "), endpoint.does)
+}
+
 #[test]
 fn every_endpoint_and_error_code_is_documented() {
-    let text = fs::read_to_string(root().join("docs/api.md")).expect("docs/api.md");
+    let path = root().join("docs/api.md");
+    let text = fs::read_to_string(&path).expect("docs/api.md");
+    let (before, after) = text.split_once(LIST_HEAD).expect("the head of its list");
+    let (list, after) = after.split_once("\n\n").expect("the end of its list");
+    let rows: String = ENDPOINTS.iter().map(row_of).collect();
     let mut problems = Vec::new();
-    for endpoint in ENDPOINTS {
-        let cell = format!("`{} {}`", endpoint.method, endpoint.path);
-        if !text.contains(&cell) {
-            problems.push(format!("docs/api.md: {cell} is missing"));
+    if format!("{list}\n") != rows {
+        if std::env::var_os(WRITE).is_some() {
+            let text = format!("{before}{LIST_HEAD}{rows}\n{after}");
+            fs::write(&path, text).expect("docs/api.md can be written");
+        } else {
+            problems.push(format!(
+                "docs/api.md: the endpoints differ from the table; {WRITE}=1 writes them"
+            ));
         }
     }
     for code in ErrorCode::ALL {

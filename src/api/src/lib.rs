@@ -19,9 +19,9 @@ pub use client::{
     UploadOutcome,
 };
 pub use codes::{ErrorBody, ErrorCode};
-pub use endpoints::{ENDPOINTS, Endpoint};
+pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{ClosedView, ConflictView, HostView, ReservedView};
-pub use parameters::{COMMON, Parameters, parameters_of};
+pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use timers::*;

@@ -7,6 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use reqwest::Method;
 
 use super::{error::ClientError, file_body::FileBody};
+use crate::Route;
 
 /// Everything but RFC 3986's unreserved characters is escaped in a path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -52,30 +53,34 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
-        Self {
-            method,
-            path: path.into(),
+    /// A request of this route. Refuses names that cannot stand in a path.
+    pub(super) fn to(route: Route<'_>) -> Result<Self, ClientError> {
+        let endpoint = route.endpoint();
+        let mut path = String::new();
+        for part in endpoint.path.split('/').skip(1) {
+            let Some((_, name)) = part.split_once([':', '*']) else {
+                path.extend(["/", part]);
+                continue;
+            };
+            for value in route.value(name) {
+                path.extend(["/", &segment(value)?]);
+            }
+        }
+        Ok(Self {
+            method: endpoint.methods[0].parse().unwrap_or_default(),
+            path,
             query: Vec::new(),
             payload: Payload::None,
             wait: Duration::ZERO,
             repeat: Repeat::Always,
             stream: false,
             job_token: None,
-        }
+        })
     }
 
     pub(super) fn job_token(mut self, token: Option<&str>) -> Self {
         self.job_token = token.map(str::to_owned);
         self
-    }
-
-    pub(super) fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    pub(super) fn post(path: impl Into<String>) -> Self {
-        Self::new(Method::POST, path)
     }
 
     pub(super) fn json(self, body: &impl serde::Serialize) -> Result<Self, ClientError> {
@@ -111,7 +116,7 @@ impl Call {
 }
 
 /// Escapes one path segment. Refuses those that mean "here" and "above", and the empty one.
-pub(super) fn segment(name: &str) -> Result<String, ClientError> {
+fn segment(name: &str) -> Result<String, ClientError> {
     if matches!(name, "" | "." | "..") {
         return Err(ClientError::BadUrl {
             value: name.to_owned(),

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use bytes::Bytes;
 
 use super::{
-    call::{Call, Payload, segment},
+    call::{Call, Payload},
     error::ClientError,
     file_body::FileBody,
     reply::ByteStream,
     transport::Client,
 };
+use crate::Route;
 
 /// What to upload.
 #[derive(Debug, Clone)]
@@ -44,9 +45,11 @@ impl Client {
         job_token: &str,
         body: UploadBody,
     ) -> Result<UploadOutcome, ClientError> {
-        let mut call = Call::post(result_path(path)?)
-            .query(vec![("job_id", job_id.to_owned())])
-            .job_token(Some(job_token));
+        let mut call = Call::to(Route::Upload {
+            path: &segments_of(path),
+        })?
+        .query(vec![("job_id", job_id.to_owned())])
+        .job_token(Some(job_token));
         call.payload = match body {
             UploadBody::File(path) => Payload::File(FileBody { path }),
             UploadBody::Bytes(bytes) => Payload::Bytes {
@@ -63,16 +66,17 @@ impl Client {
 
     /// Downloads one result file, or a folder's listing. `path` as in [`Client::upload`].
     pub async fn download(&self, path: &str) -> Result<ByteStream, ClientError> {
-        let mut call = Call::get(result_path(path)?);
+        let mut call = Call::to(Route::Download {
+            path: &segments_of(path),
+        })?;
         call.stream = true;
         self.run(&call).await?.stream(Some(self.request_timeout()))
     }
 }
 
-/// `/result/` and the escaped segments. A whole `/result/…` is forgiven, and a slash at the end.
-fn result_path(path: &str) -> Result<String, ClientError> {
+/// What stands below `/result/`. A whole `/result/…` is forgiven, and a slash at the end.
+fn segments_of(path: &str) -> Vec<&str> {
     let path = path.strip_prefix("/result/").unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
-    let segments: Vec<_> = path.split('/').map(segment).collect::<Result<_, _>>()?;
-    Ok(format!("/result/{}", segments.join("/")))
+    path.split('/').collect()
 }

@@ -6,20 +6,16 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::{
-    call::{Call, segment},
+    call::Call,
     config::{JobQuery, JobUpdate, push},
     error::ClientError,
     reply::{ByteStream, Reply},
     transport::Client,
 };
-use crate::{CancelItem, CancelRequest, Explanation, JobList, SubmitItem};
+use crate::{CancelItem, CancelRequest, Explanation, JobList, Route, SubmitItem};
 
 /// Longest time that the server holds `jobs/wait`.
 const JOBS_WAIT: Duration = Duration::from_mins(1);
-
-fn of_job(job_id: &str, what: &str) -> Result<String, ClientError> {
-    Ok(format!("/scheduler/v1/jobs/{}{what}", segment(job_id)?))
-}
 
 /// The items of an answer to a submit.
 fn items_of(reply: Reply) -> Result<Vec<SubmitItem>, ClientError> {
@@ -36,7 +32,7 @@ impl Client {
     ///
     /// Never sent again once it may have been done: [`ClientError::OutcomeUnknown`].
     pub async fn submit(&self, jobs: &Value) -> Result<Vec<SubmitItem>, ClientError> {
-        let call = Call::post("/scheduler/v1/jobs/submit").json(jobs)?;
+        let call = Call::to(Route::Submit)?.json(jobs)?;
         self.submit_call(call).await
     }
 
@@ -52,9 +48,7 @@ impl Client {
             ("idempotency_key", key.to_owned()),
             ("strict", strict.to_string()),
         ];
-        let call = Call::post("/scheduler/v1/jobs/submit")
-            .query(query)
-            .json(jobs)?;
+        let call = Call::to(Route::Submit)?.query(query).json(jobs)?;
         items_of(self.run(&call).await?)
     }
 
@@ -63,7 +57,7 @@ impl Client {
         &self,
         yaml: impl Into<Bytes>,
     ) -> Result<Vec<SubmitItem>, ClientError> {
-        let call = Call::post("/scheduler/v1/jobs/submit").bytes("application/yaml", yaml.into());
+        let call = Call::to(Route::Submit)?.bytes("application/yaml", yaml.into());
         self.submit_call(call).await
     }
 
@@ -73,18 +67,20 @@ impl Client {
 
     /// A page of jobs.
     pub async fn jobs(&self, query: &JobQuery) -> Result<JobList, ClientError> {
-        let call = Call::get("/scheduler/v1/jobs").query(query.pairs());
+        let call = Call::to(Route::Jobs)?.query(query.pairs());
         self.run(&call).await?.json()
     }
 
     /// One job, spec and state flat in one object.
     pub async fn job(&self, job_id: &str) -> Result<Map<String, Value>, ClientError> {
-        self.run(&Call::get(of_job(job_id, "")?)).await?.json()
+        self.run(&Call::to(Route::Job { id: job_id })?)
+            .await?
+            .json()
     }
 
     /// Why a job waits, or where it is.
     pub async fn explain(&self, job_id: &str) -> Result<Explanation, ClientError> {
-        let call = Call::get(of_job(job_id, "/explain")?);
+        let call = Call::to(Route::Explain { id: job_id })?;
         self.run(&call).await?.json()
     }
 
@@ -102,7 +98,7 @@ impl Client {
         if follow {
             pairs.push(("follow", "true".to_owned()));
         }
-        let mut call = Call::get(of_job(job_id, "/log")?).query(pairs);
+        let mut call = Call::to(Route::ReadLog { id: job_id })?.query(pairs);
         call.stream = true;
         let pause_max = (!follow).then(|| self.request_timeout());
         self.run(&call).await?.stream(pause_max)
@@ -113,7 +109,7 @@ impl Client {
     /// Always sent again: a report that is in already is confirmed. Refusals: 409 `conflict`, another
     /// attempt is on; 423 `closed`, it has ended.
     pub async fn update(&self, job_id: &str, update: &JobUpdate) -> Result<String, ClientError> {
-        let call = Call::post(of_job(job_id, "/update")?)
+        let call = Call::to(Route::Update { id: job_id })?
             .query(update.pairs())
             .job_token(update.job_token.as_deref());
         self.run(&call).await?.text()
@@ -122,7 +118,7 @@ impl Client {
     /// Cancels a job that waits. When a first try's answer was lost, `wrong_stage` may mean that it
     /// was done.
     pub async fn cancel(&self, job_id: &str) -> Result<(), ClientError> {
-        let call = Call::post(of_job(job_id, "/cancel")?).json(&Map::new())?;
+        let call = Call::to(Route::Cancel { id: job_id })?.json(&Map::new())?;
         self.run(&call).await?.checked().map(drop)
     }
 
@@ -140,7 +136,7 @@ impl Client {
         &self,
         request: &CancelRequest,
     ) -> Result<Vec<CancelItem>, ClientError> {
-        let call = Call::post("/scheduler/v1/jobs/cancel").json(request)?;
+        let call = Call::to(Route::CancelMany)?.json(request)?;
         self.run(&call).await?.json_list("results")
     }
 
@@ -149,14 +145,14 @@ impl Client {
     pub async fn terminate(&self, job_id: &str, grace_s: Option<u64>) -> Result<(), ClientError> {
         let grace = grace_s.map(|seconds| ("grace_s".to_owned(), Value::from(seconds)));
         let body: Map<String, Value> = grace.into_iter().collect();
-        let call = Call::post(of_job(job_id, "/terminate")?).json(&body)?;
+        let call = Call::to(Route::Terminate { id: job_id })?.json(&body)?;
         self.run(&call).await?.checked().map(drop)
     }
 
     /// Waits until jobs reach what is waited for, or the server's own limit: call it again until
     /// nothing is open. Body and answer as compass-ci's (`wait_on`, `wait_options`, `waited_jobs`).
     pub async fn wait(&self, request: &Value) -> Result<Value, ClientError> {
-        let call = Call::post("/scheduler/v1/jobs/wait").json(request)?;
+        let call = Call::to(Route::Wait)?.json(request)?;
         self.run(&call.wait(JOBS_WAIT)).await?.json()
     }
 }

@@ -1,68 +1,62 @@
 //! Requests about the site: health, version, queues, hosts, accounts.
 
-use reqwest::Method;
-
-use super::{
-    call::{Call, segment},
-    error::ClientError,
-    transport::Client,
-};
+use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
-    AccountChange, AccountView, HostClose, HostReserve, HostView, QueueChange, QueueView, Version,
+    AccountChange, AccountView, HostClose, HostReserve, HostView, QueueChange, QueueView, Route,
+    Version,
 };
 
 impl Client {
     /// Whether a replica is alive, and how its store is, in the server's words.
     pub async fn health(&self) -> Result<String, ClientError> {
-        self.run(&Call::get("/scheduler/v1/health")).await?.text()
+        self.run(&Call::to(Route::Health)?).await?.text()
     }
 
     /// Version and capabilities of a replica.
     pub async fn version(&self) -> Result<Version, ClientError> {
-        self.run(&Call::get("/scheduler/v1/version")).await?.json()
+        self.run(&Call::to(Route::Version)?).await?.json()
     }
 
     /// All queues with work or a policy of their own.
     pub async fn queues(&self) -> Result<Vec<QueueView>, ClientError> {
-        let call = Call::get("/scheduler/v1/queues");
+        let call = Call::to(Route::Queues)?;
         self.run(&call).await?.json_list("queues")
     }
 
     /// Changes a queue's policy: only what is given changes.
     pub async fn set_queue(&self, name: &str, change: &QueueChange) -> Result<(), ClientError> {
-        let call = Call::post(format!("/scheduler/v1/queues/{}", segment(name)?)).json(change)?;
+        let call = Call::to(Route::SetQueue { name })?.json(change)?;
         self.run(&call).await?.checked().map(drop)
     }
 
     /// Gives a queue the default policy again.
     pub async fn delete_queue(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/scheduler/v1/queues/{}", segment(name)?);
-        let reply = self.run(&Call::new(Method::DELETE, path)).await?;
-        reply.checked().map(drop)
+        let call = Call::to(Route::DeleteQueue { name })?;
+        self.run(&call).await?.checked().map(drop)
     }
 
     /// All hosts.
     pub async fn hosts(&self) -> Result<Vec<HostView>, ClientError> {
-        let call = Call::get("/scheduler/v1/hosts");
+        let call = Call::to(Route::Hosts)?;
         self.run(&call).await?.json_list("hosts")
     }
 
     /// One host, and why it is idle.
     pub async fn host(&self, hostname: &str) -> Result<HostView, ClientError> {
-        let call = Call::get(format!("/scheduler/v1/hosts/{}", segment(hostname)?));
+        let call = Call::to(Route::Host { hostname })?;
         self.run(&call).await?.json()
     }
 
     /// Gives a host no new job.
     pub async fn cordon(&self, hostname: &str, close: &HostClose) -> Result<HostView, ClientError> {
-        let path = format!("/scheduler/v1/hosts/{}/cordon", segment(hostname)?);
-        self.run(&Call::post(path).json(close)?).await?.json()
+        let call = Call::to(Route::Cordon { hostname })?.json(close)?;
+        self.run(&call).await?.json()
     }
 
     /// Gives a closed host jobs again.
     pub async fn uncordon(&self, hostname: &str) -> Result<HostView, ClientError> {
-        let path = format!("/scheduler/v1/hosts/{}/uncordon", segment(hostname)?);
-        self.run(&Call::post(path)).await?.json()
+        let call = Call::to(Route::Uncordon { hostname })?;
+        self.run(&call).await?.json()
     }
 
     /// Keeps a host for some accounts.
@@ -71,24 +65,24 @@ impl Client {
         hostname: &str,
         asked: &HostReserve,
     ) -> Result<HostView, ClientError> {
-        let path = format!("/scheduler/v1/hosts/{}/reserve", segment(hostname)?);
-        self.run(&Call::post(path).json(asked)?).await?.json()
+        let call = Call::to(Route::Reserve { hostname })?.json(asked)?;
+        self.run(&call).await?.json()
     }
 
     /// Gives a reserved host back to everybody.
     pub async fn unreserve(&self, hostname: &str) -> Result<HostView, ClientError> {
-        let path = format!("/scheduler/v1/hosts/{}/unreserve", segment(hostname)?);
-        self.run(&Call::post(path)).await?.json()
+        let call = Call::to(Route::Unreserve { hostname })?;
+        self.run(&call).await?.json()
     }
 
     /// The account that this client's token is of; without a name in an open lab.
     pub async fn whoami(&self) -> Result<AccountView, ClientError> {
-        self.run(&Call::get("/scheduler/v1/whoami")).await?.json()
+        self.run(&Call::to(Route::Whoami)?).await?.json()
     }
 
     /// All accounts.
     pub async fn accounts(&self) -> Result<Vec<AccountView>, ClientError> {
-        let call = Call::get("/scheduler/v1/accounts");
+        let call = Call::to(Route::Accounts)?;
         self.run(&call).await?.json_list("accounts")
     }
 
@@ -99,7 +93,7 @@ impl Client {
         name: &str,
         change: &AccountChange,
     ) -> Result<AccountView, ClientError> {
-        let call = Call::post(format!("/scheduler/v1/accounts/{}", segment(name)?)).json(change)?;
+        let call = Call::to(Route::SetAccount { my_account: name })?.json(change)?;
         self.run(&call.once()).await?.json()
     }
 }

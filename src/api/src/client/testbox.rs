@@ -6,13 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{
-    call::{Call, segment},
-    error::ClientError,
-    transport::Client,
-};
+use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
-    ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer, HeartbeatRequest, PeersAnswer,
+    ConsumeAnswer, ConsumeRequest, ErrorCode, HeartbeatAnswer, HeartbeatRequest, PeersAnswer, Route,
 };
 
 /// How long a server holds a request of a node that waits for its peers.
@@ -40,8 +36,7 @@ impl Client {
         host: &str,
         request: &ConsumeRequest,
     ) -> Result<ConsumeAnswer, ClientError> {
-        let path = format!("/scheduler/v1/testboxes/{}/consume", segment(host)?);
-        let call = Call::post(path).json(request)?;
+        let call = Call::to(Route::Consume { hostname: host })?.json(request)?;
         let wait = Duration::from_secs(u64::from(request.wait_s));
         self.run(&call.wait(wait)).await?.json()
     }
@@ -53,8 +48,7 @@ impl Client {
         attempt: u16,
         job_token: &str,
     ) -> Result<PeersAnswer, ClientError> {
-        let path = format!("/scheduler/v1/jobs/{}/wait_peer", segment(job_id)?);
-        let call = Call::post(path)
+        let call = Call::to(Route::WaitPeer { id: job_id })?
             .query(vec![("attempt", attempt.to_string())])
             .job_token(Some(job_token))
             .wait(WAIT_PEER);
@@ -67,8 +61,8 @@ impl Client {
         host: &str,
         request: &HeartbeatRequest,
     ) -> Result<HeartbeatAnswer, ClientError> {
-        let path = format!("/scheduler/v1/testboxes/{}/heartbeat", segment(host)?);
-        self.run(&Call::post(path).json(request)?).await?.json()
+        let call = Call::to(Route::Heartbeat { hostname: host })?.json(request)?;
+        self.run(&call).await?.json()
     }
 
     /// Appends to an attempt's output, at most 1 MiB at a time. What the server has already from
@@ -81,8 +75,7 @@ impl Client {
         offset: u64,
         bytes: Bytes,
     ) -> Result<LogAppend, ClientError> {
-        let path = format!("/scheduler/v1/jobs/{}/log", segment(job_id)?);
-        let call = Call::post(path)
+        let call = Call::to(Route::AppendLog { id: job_id })?
             .query(vec![
                 ("attempt", attempt.to_string()),
                 ("offset", offset.to_string()),

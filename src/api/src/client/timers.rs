@@ -1,19 +1,9 @@
 //! Requests about timers.
 
-use reqwest::Method;
 use serde_json::Value;
 
-use super::{
-    call::{Call, segment},
-    config::push,
-    error::ClientError,
-    transport::Client,
-};
-use crate::{TimerList, TimerView};
-
-fn of_timer(name: &str, what: &str) -> Result<String, ClientError> {
-    Ok(format!("/scheduler/v1/timers/{}{what}", segment(name)?))
-}
+use super::{call::Call, config::push, error::ClientError, transport::Client};
+use crate::{Route, TimerList, TimerView};
 
 /// Whose timer is meant, if not one's own.
 fn of(account: Option<&str>) -> Vec<(&'static str, String)> {
@@ -27,7 +17,7 @@ impl Client {
     ///
     /// Never sent again once it may have been done: [`ClientError::OutcomeUnknown`].
     pub async fn submit_timer(&self, job: &Value) -> Result<TimerView, ClientError> {
-        let call = Call::post("/scheduler/v1/timers").json(job)?;
+        let call = Call::to(Route::SubmitTimer)?.json(job)?;
         self.run(&call.once()).await?.json()
     }
 
@@ -39,13 +29,13 @@ impl Client {
     ) -> Result<TimerList, ClientError> {
         let mut query = of(account);
         push(&mut query, "after", after);
-        let call = Call::get("/scheduler/v1/timers").query(query);
+        let call = Call::to(Route::Timers)?.query(query);
         self.run(&call).await?.json()
     }
 
     /// One timer, with its job.
     pub async fn timer(&self, name: &str, account: Option<&str>) -> Result<TimerView, ClientError> {
-        let call = Call::get(of_timer(name, "")?).query(of(account));
+        let call = Call::to(Route::Timer { timer: name })?.query(of(account));
         self.run(&call).await?.json()
     }
 
@@ -56,7 +46,7 @@ impl Client {
         account: Option<&str>,
         change: &Value,
     ) -> Result<TimerView, ClientError> {
-        let call = Call::post(of_timer(name, "")?).query(of(account));
+        let call = Call::to(Route::UpdateTimer { timer: name })?.query(of(account));
         self.run(&call.json(change)?).await?.json()
     }
 
@@ -66,7 +56,7 @@ impl Client {
         name: &str,
         account: Option<&str>,
     ) -> Result<TimerView, ClientError> {
-        let call = Call::post(of_timer(name, "/pause")?).query(of(account));
+        let call = Call::to(Route::PauseTimer { timer: name })?.query(of(account));
         self.run(&call).await?.json()
     }
 
@@ -76,13 +66,13 @@ impl Client {
         name: &str,
         account: Option<&str>,
     ) -> Result<TimerView, ClientError> {
-        let call = Call::post(of_timer(name, "/resume")?).query(of(account));
+        let call = Call::to(Route::ResumeTimer { timer: name })?.query(of(account));
         self.run(&call).await?.json()
     }
 
     /// Deletes a timer; its runs go on.
     pub async fn delete_timer(&self, name: &str, account: Option<&str>) -> Result<(), ClientError> {
-        let call = Call::new(Method::DELETE, of_timer(name, "")?).query(of(account));
+        let call = Call::to(Route::DeleteTimer { timer: name })?.query(of(account));
         self.run(&call).await?.checked().map(drop)
     }
 }

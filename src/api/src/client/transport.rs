@@ -21,7 +21,7 @@ use super::{
     error::{ClientError, Failure},
     reply::{Reply, ReplyBody, read_whole},
 };
-use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER};
+use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER, Route};
 
 /// First pause between two rounds over the replicas; doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -186,7 +186,10 @@ impl Client {
     /// Ends when the replica shows no sign of life.
     async fn shows_no_life(&self, base: &Base) -> Failure {
         let every = self.inner.config.sign_of_life;
-        let look = Call::get("/scheduler/v1/version");
+        let look = match Call::to(Route::Version) {
+            Ok(look) => look,
+            Err(error) => return Failure::Stop(error),
+        };
         loop {
             rest(every).await;
             match tokio::time::timeout(every, self.try_one(base, &look)).await {

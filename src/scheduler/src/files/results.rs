@@ -309,7 +309,8 @@ impl Core {
 
     /// Opens a kernel or initrd that the operator put below `srv/boot`.
     pub(crate) async fn open_boot_file(&self, path: &str) -> Result<Found, Refusal> {
-        open(&self.config.data_dir.join(checked(path)?)).await
+        let path = format!("srv/boot/{path}");
+        open(&self.config.data_dir.join(checked(&path)?)).await
     }
 
     /// Appends to a log at `offset`; what is there already is skipped. Returns the log's size.

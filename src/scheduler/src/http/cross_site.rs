@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use fairlead_api::ErrorCode;
+use fairlead_api::{ErrorCode, Route};
 use warp::http::HeaderMap;
 
 use super::request::Request;
@@ -20,7 +20,11 @@ const BROWSER: &str = "Mozilla/";
 const OWN_NAME: &str = "localhost";
 
 /// Refuses what a page of another site may have sent to an open lab.
-pub(super) fn refuse_pages(core: &Core, request: &Request) -> Result<(), Refusal> {
+pub(super) fn refuse_pages(
+    core: &Core,
+    request: &Request,
+    route: Option<Route<'_>>,
+) -> Result<(), Refusal> {
     if core.people.accounts.tokens_needed() {
         return Ok(());
     }
@@ -60,7 +64,7 @@ pub(super) fn refuse_pages(core: &Core, request: &Request) -> Result<(), Refusal
             "type the address yourself, or start the scheduler with --auth",
         ));
     }
-    if changes_by_get(&request.path)
+    if route.is_some_and(changes_by_get)
         && let Some(sign) = sign_of_browser(&request.headers)
     {
         return Err(cross_site(
@@ -147,14 +151,12 @@ fn is_of(origin: &str, host: &str) -> bool {
     plain(place) == plain(host)
 }
 
-/// Paths whose GET hands out a job or reports on one, as iPXE and old test suites ask.
-fn changes_by_get(path: &[String]) -> bool {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    match path.as_slice() {
-        ["scheduler", "v1", "jobs", "dispatch"] | ["~lkp", "cgi-bin", ..] => true,
-        [first, ..] => first.starts_with("boot."),
-        [] => false,
-    }
+/// Whether a GET hands out a job or reports on one, as iPXE and old test suites ask.
+fn changes_by_get(route: Route<'_>) -> bool {
+    matches!(
+        route,
+        Route::Dispatch | Route::OldDispatch { .. } | Route::OldReport { .. }
+    )
 }
 
 /// How a request shows that it comes from a browser.
@@ -224,7 +226,7 @@ mod tests {
     fn paths_that_hand_out_jobs_are_known() {
         let changes = |path: &str| {
             let path = path.split('/').filter(|segment| !segment.is_empty());
-            changes_by_get(&path.map(str::to_owned).collect::<Vec<_>>())
+            Route::find("GET", &path.collect::<Vec<_>>()).is_ok_and(changes_by_get)
         };
         assert!(changes("/boot.ipxe/mac/x") && changes("/boot.grub/host/a"));
         assert!(changes("/scheduler/v1/jobs/dispatch") && changes("/~lkp/cgi-bin/set-job-stage"));

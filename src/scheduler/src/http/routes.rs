@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
-use fairlead_api::{ACCEPTS_HEADER, ENDPOINTS, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER};
+use fairlead_api::{ACCEPTS_HEADER, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route};
 use futures_util::{FutureExt, Stream, future::ready};
 use tracing::Instrument;
 use warp::{
@@ -29,7 +29,7 @@ mod parameters;
 mod testboxes;
 mod timers;
 
-use parameters::matches;
+use parameters::refuse_unknown;
 
 /// How long a body that no handler wants may take.
 const READ_OUT: Duration = Duration::from_secs(1);
@@ -105,152 +105,104 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
 }
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    refuse_pages(&core, &request)?;
+    let path = request.path.clone();
+    let segments: Vec<&str> = path.iter().map(String::as_str).collect();
+    let found = Route::find(request.method.as_str(), &segments);
+    refuse_pages(&core, &request, found.ok())?;
     if core.people.accounts.knows(&request.credentials(None)) {
         request.identified();
     }
-    let path = request.path.clone();
-    let segments: Vec<&str> = path.iter().map(String::as_str).collect();
-    traced::name_in_span(&segments);
-    let method = request.method.as_str().to_owned();
     // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
     let is_look = matches!(
-        segments.as_slice(),
-        [] | ["metrics"] | ["scheduler", "v1", "health" | "version"]
+        found,
+        Ok(Route::Alive | Route::Health | Route::Version | Route::Metrics)
     );
     if core.draining.is_cancelled() && !is_look {
         return Err(Refusal::stopping());
     }
-    if let Err(refusal) = parameters::refuse_unknown(&method, &segments, &request.query) {
-        return match segments.as_slice() {
-            ["submit_job"] | ["scheduler", "v1", "jobs", "submit"] => Ok(jobs::refused(refusal)),
+    let route = found.map_err(|methods| no_route(&request.method, &segments, methods))?;
+    traced::name_in_span(&route);
+    if let Err(refusal) = refuse_unknown(&route, &request.query) {
+        return match route {
+            Route::Submit | Route::OldSubmit => Ok(jobs::refused(refusal)),
             _ => Err(refusal),
         };
     }
-    match handler(core, request, &method, &segments) {
-        Some(answer) => answer.await,
-        None => Err(no_route(&method, &segments)),
+    handler(core, request, route).await
+}
+
+/// Who answers.
+fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
+    use fairlead_api::Route as R;
+    match route {
+        R::Alive | R::Health => ready(Ok(admin::health(&core))).boxed(),
+        R::Version => ready(Ok(admin::version(&core))).boxed(),
+        R::Metrics => async move { Ok(admin::metrics(&core).await) }.boxed(),
+        R::Submit | R::OldSubmit => jobs::submit(core, request).boxed(),
+        R::Jobs => jobs::list(core, request).boxed(),
+        R::Dispatch => testboxes::dispatch(core, request, None).boxed(),
+        R::OldDispatch {
+            boot_type,
+            parameter,
+            value,
+        } => testboxes::dispatch(core, request, Some((boot_type, parameter, value))).boxed(),
+        R::Wait => jobs::wait(core, request).boxed(),
+        R::CancelMany => jobs::cancel_many(core, request).boxed(),
+        R::Job { id } => jobs::show(core, request, id).boxed(),
+        R::Explain { id } => jobs::explain(core, request, id).boxed(),
+        R::ReadLog { id } => files::read_log(core, request, id).boxed(),
+        R::AppendLog { id } => files::append_log(core, request, id).boxed(),
+        R::Update { id } => testboxes::update(core, request, id).boxed(),
+        R::WaitPeer { id } => testboxes::wait_peer(core, request, id).boxed(),
+        R::OldReport { report } => testboxes::old_report(core, request, report).boxed(),
+        R::Cancel { id } => jobs::cancel(core, request, id).boxed(),
+        R::Terminate { id } => jobs::terminate(core, request, id).boxed(),
+        R::SubmitTimer => timers::submit(core, request).boxed(),
+        R::Timers => timers::list(core, request).boxed(),
+        R::Timer { timer } => timers::show(core, request, timer).boxed(),
+        R::UpdateTimer { timer } => timers::update(core, request, timer).boxed(),
+        R::DeleteTimer { timer } => timers::delete(core, request, timer).boxed(),
+        R::PauseTimer { timer } => timers::pause(core, request, timer, true).boxed(),
+        R::ResumeTimer { timer } => timers::pause(core, request, timer, false).boxed(),
+        R::Queues => admin::queues(core, request).boxed(),
+        R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
+        R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
+        R::Hosts => admin::hosts(core, request).boxed(),
+        R::Host { hostname } => admin::host(core, request, hostname).boxed(),
+        R::RegisterHost { hostname } => admin::register_host(core, request, hostname).boxed(),
+        R::Cordon { hostname } => admin::cordon(core, request, hostname).boxed(),
+        R::Uncordon { hostname } => admin::uncordon(core, request, hostname).boxed(),
+        R::Reserve { hostname } => admin::reserve(core, request, hostname).boxed(),
+        R::Unreserve { hostname } => admin::unreserve(core, request, hostname).boxed(),
+        R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
+        R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
+        R::Whoami => ready(admin::whoami(&core, &request)).boxed(),
+        R::Accounts => admin::accounts(core, request).boxed(),
+        R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
+        R::Hints => admin::hints(core, request).boxed(),
+        R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
+        R::BootFile { path } => files::boot_file(core, path).boxed(),
+        R::Upload { path } => files::upload(core, request, path).boxed(),
+        R::Download { path } => files::download(core, request, path).boxed(),
     }
 }
 
-/// Who answers; `None`: nobody.
-fn handler<'a>(
-    core: Arc<Core>,
-    request: Request,
-    method: &str,
-    segments: &'a [&'a str],
-) -> Option<Answer<'a>> {
-    Some(match (method, segments) {
-        (_, ["scheduler", "v1", "jobs", rest @ ..]) => {
-            return route_jobs(core, request, method, rest);
-        }
-        (_, ["scheduler", "v1", rest @ ..]) => return route_v1(core, request, method, rest),
-        ("GET" | "HEAD", []) => ready(Ok(admin::health(&core))).boxed(),
-        ("GET", ["metrics"]) => async move { Ok(admin::metrics(&core).await) }.boxed(),
-        ("POST", ["submit_job"]) => jobs::submit(core, request).boxed(),
-        ("GET", [boot, parameter, value]) if boot.starts_with("boot.") => {
-            testboxes::dispatch(core, request, Some((boot, parameter, value))).boxed()
-        }
-        ("GET" | "POST", ["~lkp", "cgi-bin", name]) => {
-            testboxes::old_report(core, request, name).boxed()
-        }
-        ("GET", ["srv", "scheduler", "pending-jobs", id, "job.cgz"]) => {
-            files::job_initrd(core, request, id).boxed()
-        }
-        ("GET", ["srv", "boot", ..]) => files::boot_file(core, segments).boxed(),
-        ("GET", ["result", ..]) => files::download(core, request).boxed(),
-        ("POST" | "PUT", ["result", ..]) => files::upload(core, request).boxed(),
-        _ => return None,
-    })
-}
-
-/// Below `/scheduler/v1/jobs`; `None`: nothing there.
-fn route_jobs<'a>(
-    core: Arc<Core>,
-    request: Request,
-    method: &str,
-    rest: &'a [&'a str],
-) -> Option<Answer<'a>> {
-    Some(match (method, rest) {
-        ("GET", []) => jobs::list(core, request).boxed(),
-        ("POST", ["submit"]) => jobs::submit(core, request).boxed(),
-        ("GET", ["dispatch"]) => testboxes::dispatch(core, request, None).boxed(),
-        ("POST", ["wait"]) => jobs::wait(core, request).boxed(),
-        ("POST", ["cancel"]) => jobs::cancel_many(core, request).boxed(),
-        ("GET", [id]) if !is_verb(id) => jobs::show(core, request, id).boxed(),
-        ("GET", [id, "explain"]) => jobs::explain(core, request, id).boxed(),
-        ("GET", [id, "log"]) => files::read_log(core, request, id).boxed(),
-        ("POST", [id, "log"]) => files::append_log(core, request, id).boxed(),
-        ("POST", [id, "update"]) => testboxes::update(core, request, id).boxed(),
-        ("POST", [id, "wait_peer"]) => testboxes::wait_peer(core, request, id).boxed(),
-        ("POST", [id, "cancel"]) => jobs::cancel(core, request, id).boxed(),
-        ("POST", [id, "terminate"]) => jobs::terminate(core, request, id).boxed(),
-        _ => return None,
-    })
-}
-
-/// Everything else below `/scheduler/v1`; `None`: nothing there.
-fn route_v1<'a>(
-    core: Arc<Core>,
-    request: Request,
-    method: &str,
-    rest: &'a [&'a str],
-) -> Option<Answer<'a>> {
-    Some(match (method, rest) {
-        ("GET" | "HEAD", ["health"]) => ready(Ok(admin::health(&core))).boxed(),
-        ("GET", ["version"]) => ready(Ok(admin::version(&core))).boxed(),
-        (_, ["timers", rest @ ..]) => return timers::route(core, request, method, rest),
-        ("GET", ["queues"]) => admin::queues(core, request).boxed(),
-        ("POST" | "PUT", ["queues", name]) => admin::set_queue(core, request, name).boxed(),
-        ("DELETE", ["queues", name]) => admin::delete_queue(core, request, name).boxed(),
-        ("GET", ["hosts"]) => admin::hosts(core, request).boxed(),
-        ("GET", ["hosts", name]) => admin::host(core, request, name).boxed(),
-        ("POST", ["hosts", name, "cordon"]) => admin::cordon(core, request, name).boxed(),
-        ("POST", ["hosts", name, "uncordon"]) => admin::uncordon(core, request, name).boxed(),
-        ("POST", ["hosts", name, "reserve"]) => admin::reserve(core, request, name).boxed(),
-        ("POST", ["hosts", name, "unreserve"]) => admin::unreserve(core, request, name).boxed(),
-        ("POST", ["hosts", name]) => admin::register_host(core, request, name).boxed(),
-        ("POST", ["testboxes", host, "consume"]) => testboxes::consume(core, request, host).boxed(),
-        ("POST", ["testboxes", host, "heartbeat"]) => {
-            testboxes::heartbeat(core, request, host).boxed()
-        }
-        ("POST", ["peers", "hints"]) => admin::hints(core, request).boxed(),
-        ("GET", ["whoami"]) => ready(admin::whoami(&core, &request)).boxed(),
-        ("GET", ["accounts"]) => admin::accounts(core, request).boxed(),
-        ("POST", ["accounts", name]) => admin::set_account(core, request, name).boxed(),
-        _ => return None,
-    })
-}
-
-/// Words that stand where ids do.
-fn is_verb(segment: &str) -> bool {
-    ["submit", "wait", "cancel", "dispatch"].contains(&segment)
-}
-
-/// 405 where the path exists with another method, else 404.
-fn no_route(method: &str, segments: &[&str]) -> Refusal {
-    let others: Vec<&str> = ENDPOINTS
-        .iter()
-        .filter(|row| matches(row.path, segments))
-        .map(|row| row.method)
-        .collect();
-    let path: String = format!("/{}", segments.join("/"))
-        .chars()
-        .take(80)
-        .collect();
-    if others.is_empty() {
-        let message = format!("there is no {}", path.escape_default());
+/// 405 where the path exists with other methods, else 404.
+fn no_route(method: &Method, segments: &[&str], methods: &[&str]) -> Refusal {
+    let path = format!("/{}", segments.join("/"));
+    let path: String = path.chars().take(80).collect();
+    let path = path.escape_default();
+    if methods.is_empty() {
         return Refusal::new(
             ErrorCode::NotFound,
-            message,
+            format!("there is no {path}"),
             "see docs/api.md for all paths",
         );
     }
-    let message = format!("{method} is not for {}", path.escape_default());
     Refusal::new(
         ErrorCode::MethodNotAllowed,
-        message,
-        format!("use {}", others.join(" or ")),
+        format!("{method} is not for {path}"),
+        format!("use {}", methods.join(" or ")),
     )
 }
 
@@ -260,13 +212,15 @@ mod tests {
 
     #[test]
     fn a_known_path_with_a_wrong_method_is_405_and_an_unknown_one_404() {
-        assert_eq!(no_route("PUT", &["scheduler", "v1", "jobs"]).status, 405);
-        assert_eq!(
-            no_route("GET", &["scheduler", "v1", "jobs", "1", "update"]).status,
-            405
-        );
-        assert_eq!(no_route("DELETE", &["result", "a", "b"]).status, 405);
-        assert_eq!(no_route("POST", &["boot.ipxe", "mac", "x"]).status, 405);
-        assert_eq!(no_route("GET", &["scheduler", "v2"]).status, 404);
+        let status = |method: Method, segments: &[&str]| {
+            let methods = Route::find(method.as_str(), segments).unwrap_err();
+            no_route(&method, segments, methods).status
+        };
+        let of_v1 = |path: &[&'static str]| [&["scheduler", "v1"], path].concat();
+        assert_eq!(status(Method::PUT, &of_v1(&["jobs"])), 405);
+        assert_eq!(status(Method::GET, &of_v1(&["jobs", "1", "update"])), 405);
+        assert_eq!(status(Method::DELETE, &["result", "a", "b"]), 405);
+        assert_eq!(status(Method::POST, &["boot.ipxe", "mac", "x"]), 405);
+        assert_eq!(status(Method::GET, &["scheduler", "v2"]), 404);
     }
 }

@@ -4,7 +4,7 @@
 //! the id, the method, the path, and the host or job that the path names. The span and one line for each answer are at
 //! level debug.
 
-use fairlead_api::REQUEST_ID_HEADER;
+use fairlead_api::{REQUEST_ID_HEADER, Route};
 use tracing::{Span, field::Empty};
 use uuid::Uuid;
 use warp::http::{HeaderMap, HeaderValue, Method};
@@ -36,15 +36,15 @@ pub(super) fn span(id: &HeaderValue, method: &Method, path: &str) -> Span {
 }
 
 /// Notes the host or the job that the path names.
-pub(super) fn name_in_span(segments: &[&str]) {
-    let (field, name) = match segments {
-        ["scheduler", "v1", "testboxes" | "hosts", host, ..] => ("host", host),
-        ["scheduler", "v1", "jobs", id, ..] if id.bytes().all(|byte| byte.is_ascii_digit()) => {
-            ("job_id", id)
-        }
-        _ => return,
-    };
-    Span::current().record(field, name);
+pub(super) fn name_in_span(route: &Route<'_>) {
+    if let [host] = route.value("hostname") {
+        Span::current().record("host", host);
+    }
+    if let [id] = route.value("id")
+        && id.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        Span::current().record("job_id", id);
+    }
 }
 
 #[cfg(test)]

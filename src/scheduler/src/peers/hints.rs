@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fairlead_api::Route;
 
 use crate::{
     core::Core,
@@ -15,8 +16,6 @@ use crate::{
     },
 };
 
-/// Where hints are posted.
-pub(crate) const PATH: &str = "/scheduler/v1/peers/hints";
 /// Largest message that is taken, bytes.
 pub(crate) const BODY_MAX: usize = 8 << 20;
 
@@ -61,8 +60,9 @@ impl Core {
             }
         };
         let token = self.sealer.peer_token();
+        let path = Route::Hints.endpoint().path;
         let each = peers.iter().map(|peer| {
-            let (url, token, body) = (format!("{}{PATH}", peer.url), &token, body.clone());
+            let (url, token, body) = (format!("{}{path}", peer.url), &token, body.clone());
             async move {
                 self.metrics.hints_sent.inc();
                 if let Err(error) = self.others.peers.post(&url, token, body).await {

@@ -1,8 +1,6 @@
 //! Rights, walked: each endpoint of the table, asked by each role about its own, another's and a missing thing.
 
-use fairlead_api::{
-    ConsumeRequest, ENDPOINTS, Endpoint, Grant, JOB_TOKEN_HEADER, endpoints::Caller,
-};
+use fairlead_api::{Caller, ConsumeRequest, ENDPOINTS, Endpoint, Grant, JOB_TOKEN_HEADER};
 use fairlead_tests::{Guarded, Http, Store, Testbox, jobs};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -57,7 +55,7 @@ enum Told {
 /// Whether a route of accounts shows everybody's things.
 fn is_everybodys(row: &Endpoint) -> bool {
     matches!(
-        (row.method, row.path),
+        (row.methods[0], row.path),
         (
             "GET",
             "/scheduler/v1/jobs"
@@ -76,7 +74,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
 /// Whether the body says whose it is to be: a token of another account is a wrong one then.
 fn names_its_account(row: &Endpoint) -> bool {
     matches!(
-        (row.method, row.path),
+        (row.methods[0], row.path),
         (
             "POST",
             "/scheduler/v1/jobs/submit" | "/submit_job" | "/scheduler/v1/timers"
@@ -236,7 +234,6 @@ impl Walk {
             .replace(":id", &id)
             .replace(":timer", &name)
             .replace(":hostname", SPARE)
-            .replace(":host", SPARE)
             .replace(":name", &name)
             .replace(":my_account", &name)
             .replace(
@@ -248,7 +245,7 @@ impl Walk {
             "/scheduler/v1/jobs/dispatch" => format!("{path}?hostname={SPARE}&wait=0"),
             timer if timer.contains(":timer") => format!("{path}?account=alice"),
             "/scheduler/v1/jobs/:id/update" => format!("{path}?job_stage=boot"),
-            "/result/*path" if row.method != "GET" => format!("{path}?job_id={id}"),
+            "/result/*path" if row.caller == Caller::JobToken => format!("{path}?job_id={id}"),
             _ => path,
         };
         match row.path {
@@ -265,8 +262,8 @@ impl Walk {
             "/scheduler/v1/hosts/:hostname/reserve" => {
                 body = json!({"accounts": ["alice"], "until": "+1h"});
             }
-            "/scheduler/v1/testboxes/:host/consume" => body = self.offer(),
-            "/scheduler/v1/testboxes/:host/heartbeat" => body = json!({"session": "s"}),
+            "/scheduler/v1/testboxes/:hostname/consume" => body = self.offer(),
+            "/scheduler/v1/testboxes/:hostname/heartbeat" => body = json!({"session": "s"}),
             "/scheduler/v1/hosts/:hostname" | "/scheduler/v1/hosts/:hostname/cordon" => {
                 body = json!({});
             }
@@ -286,10 +283,15 @@ impl Walk {
     }
 
     /// The status of the answer; of lists that are answered one by one, that of their item.
-    async fn send(&self, row: &Endpoint, asked: &Asked, actor: Actor) -> (u16, String) {
+    async fn send(
+        &self,
+        (row, method): (&Endpoint, &str),
+        asked: &Asked,
+        actor: Actor,
+    ) -> (u16, String) {
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.unwrap_or_else(|error| panic!("a client: {error}"));
-        let method: Method = row.method.parse().unwrap_or(Method::GET);
+        let method: Method = method.parse().unwrap_or(Method::GET);
         let base = self.lab.scheduler.url();
         let mut request = client.request(method, format!("{base}{}", asked.path));
         if let Some(token) = self.client(actor).token() {
@@ -327,11 +329,18 @@ fn told(status: u16) -> Told {
     }
 }
 
+/// Each route by each of its methods.
+fn ways() -> impl Iterator<Item = (&'static Endpoint, &'static str)> {
+    ENDPOINTS
+        .iter()
+        .flat_map(|row| row.methods.iter().map(move |method| (row, *method)))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
     let mut walk = Walk::start().await;
     let mut wrong = Vec::new();
-    for row in ENDPOINTS {
+    for (row, method) in ways() {
         for actor in ACTORS {
             // A job's holder is nobody in particular elsewhere.
             let is_holder = matches!(actor, Actor::Holder | Actor::OtherHolder);
@@ -339,13 +348,12 @@ async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
                 continue;
             }
             let asked = walk.ask_about(row).await;
-            let (status, text) = walk.send(row, &asked, actor).await;
+            let (status, text) = walk.send((row, method), &asked, actor).await;
             let meant = meant(row, actor);
             if told(status) != meant || status >= 500 {
                 let asked = &asked.path;
                 wrong.push(format!(
-                    "{} {asked} by {actor:?}: {status}, not {meant:?}: {text}",
-                    row.method
+                    "{method} {asked} by {actor:?}: {status}, not {meant:?}: {text}"
                 ));
             }
         }
@@ -358,7 +366,7 @@ async fn every_route_lets_through_whom_the_table_names_and_nobody_else() {
 async fn what_is_missing_lets_nobody_through() {
     let mut walk = Walk::start().await;
     let mut wrong = Vec::new();
-    for row in ENDPOINTS.iter().filter(|row| row.path.contains(":id")) {
+    for (row, method) in ways().filter(|(row, _)| row.path.contains(":id")) {
         for actor in ACTORS {
             let is_holder = matches!(actor, Actor::Holder | Actor::OtherHolder);
             if is_holder && row.caller != Caller::JobToken {
@@ -371,7 +379,7 @@ async fn what_is_missing_lets_nobody_through() {
                 .find(|part| part.len() == MISSING.len());
             let id = id.unwrap_or_default().to_owned();
             asked.path = asked.path.replace(&id, MISSING);
-            let (status, text) = walk.send(row, &asked, actor).await;
+            let (status, text) = walk.send((row, method), &asked, actor).await;
             let is_right = match (meant(row, actor), row.caller) {
                 // The token is another job's.
                 (Told::Through, Caller::JobToken) if actor == Actor::Holder => status == 403,
@@ -384,8 +392,8 @@ async fn what_is_missing_lets_nobody_through() {
             };
             if !is_right {
                 wrong.push(format!(
-                    "{} {} by {actor:?}: {status}: {text}",
-                    row.method, asked.path
+                    "{method} {} by {actor:?}: {status}: {text}",
+                    asked.path
                 ));
             }
         }

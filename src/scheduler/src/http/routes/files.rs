@@ -89,7 +89,11 @@ async fn speaker(
     Ok((job.state, speaker))
 }
 
-pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn upload(
+    core: Arc<Core>,
+    mut request: Request,
+    path: &[&str],
+) -> Result<Response, Refusal> {
     let Some(id) = request.query.get("job_id") else {
         return Err(Refusal::new(
             ErrorCode::BadQuery,
@@ -100,8 +104,7 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
     let id = job_id(id)?;
     let (state, speaker) = speaker(&core, &request, id).await?;
     core.check_open(&state, speaker)?;
-    let path = request.path.get(1..).unwrap_or_default().join("/");
-    let target = core.upload_target(&state, speaker, &path)?;
+    let target = core.upload_target(&state, speaker, &path.join("/"))?;
     let Some(body) = request.take_body() else {
         return Err(Refusal::new(
             ErrorCode::BadBody,
@@ -114,9 +117,12 @@ pub(super) async fn upload(core: Arc<Core>, mut request: Request) -> Result<Resp
     Ok(ok(&json!({ "size": size })))
 }
 
-pub(super) async fn download(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn download(
+    core: Arc<Core>,
+    request: Request,
+    segments: &[&str],
+) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
-    let segments = request.path.get(1..).unwrap_or_default();
     if core.people.accounts.tokens_needed() && !who.is_admin() {
         let mut ids = segments
             .iter()
@@ -168,8 +174,8 @@ pub(super) async fn job_initrd(
 }
 
 /// Kernels that the operator put below `srv/boot` in the data folder.
-pub(super) async fn boot_file(core: Arc<Core>, segments: &[&str]) -> Result<Response, Refusal> {
-    match core.open_boot_file(&segments.join("/")).await? {
+pub(super) async fn boot_file(core: Arc<Core>, path: &[&str]) -> Result<Response, Refusal> {
+    match core.open_boot_file(&path.join("/")).await? {
         Found::File(file, size) => Ok(streams::file(file, size)),
         Found::Folder(_) => Err(Refusal::new(
             ErrorCode::NotFound,

@@ -1,6 +1,6 @@
 //! Refuses query parameters that no handler reads: a misspelt filter must not match everything.
 
-use fairlead_api::{COMMON, ENDPOINTS, Endpoint, ErrorCode, Parameters, parameters_of};
+use fairlead_api::{COMMON, ErrorCode, Parameters, Route};
 use fairlead_job::nearest;
 
 use crate::{
@@ -8,16 +8,10 @@ use crate::{
     base::query::Query,
 };
 
-/// Refuses the first parameter that the route does not know. Paths without a route are somebody else's.
-pub(super) fn refuse_unknown(
-    method: &str,
-    segments: &[&str],
-    query: &Query,
-) -> Result<(), Refusal> {
-    let Some(row) = row_of(method, segments) else {
-        return Ok(());
-    };
-    let Parameters::Known(names) = parameters_of(row.method, row.path) else {
+/// Refuses the first parameter that the route does not know.
+pub(super) fn refuse_unknown(route: &Route<'_>, query: &Query) -> Result<(), Refusal> {
+    let row = route.endpoint();
+    let Parameters::Known(names) = row.parameters else {
         return Ok(());
     };
     let known = || names.iter().chain(COMMON).copied();
@@ -35,40 +29,11 @@ pub(super) fn refuse_unknown(
         format!("{}: there is no such parameter", excerpt(name)),
         format!(
             "{meant}{} {} takes {}",
-            row.method,
+            row.methods[0],
             row.path,
             all.join(", ")
         ),
     ))
-}
-
-/// The row of a route; of another method of the same path where that has none of its own (HEAD, PUT).
-fn row_of(method: &str, segments: &[&str]) -> Option<&'static Endpoint> {
-    let rows = || ENDPOINTS.iter().filter(|row| matches(row.path, segments));
-    rows()
-        .find(|row| row.method == method)
-        .or_else(|| rows().next())
-}
-
-pub(super) fn matches(pattern: &str, segments: &[&str]) -> bool {
-    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
-    if let Some((last, head)) = parts.split_last()
-        && last.starts_with('*')
-    {
-        return segments.len() > head.len()
-            && head
-                .iter()
-                .zip(segments)
-                .all(|(part, segment)| part == segment);
-    }
-    parts.len() == segments.len()
-        && parts
-            .iter()
-            .zip(segments)
-            .all(|(part, segment)| match part.split_once(':') {
-                Some((prefix, _)) => segment.starts_with(prefix),
-                None => part == segment,
-            })
 }
 
 #[cfg(test)]
@@ -78,7 +43,8 @@ mod tests {
     fn asked(method: &str, path: &str, query: &str) -> Result<(), String> {
         let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let query = Query::parse(query).unwrap();
-        refuse_unknown(method, &segments, &query)
+        let route = Route::find(method, &segments).unwrap();
+        refuse_unknown(&route, &query)
             .map_err(|refusal| format!("{}; {}", refusal.body.message, refusal.body.hint))
     }
 

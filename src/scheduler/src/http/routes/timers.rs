@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use fairlead_api::ErrorCode;
 use fairlead_job::Spec;
-use futures_util::FutureExt;
 use warp::reply::Response;
 
 use crate::http::{
-    reply::{Answer, done, ok},
+    reply::{done, ok},
     routes::jobs::read_items,
 };
 use crate::{
@@ -20,25 +19,6 @@ use crate::{
 
 /// Most timers on a page.
 const PAGE_MAX: u64 = 1_000;
-
-/// Below `/scheduler/v1/timers`; `None`: nothing there.
-pub(super) fn route<'a>(
-    core: Arc<Core>,
-    request: Request,
-    method: &str,
-    rest: &'a [&'a str],
-) -> Option<Answer<'a>> {
-    Some(match (method, rest) {
-        ("POST", []) => submit(core, request).boxed(),
-        ("GET", []) => list(core, request).boxed(),
-        ("GET", [name]) => show(core, request, name).boxed(),
-        ("POST", [name]) => update(core, request, name).boxed(),
-        ("POST", [name, "pause"]) => pause(core, request, name, true).boxed(),
-        ("POST", [name, "resume"]) => pause(core, request, name, false).boxed(),
-        ("DELETE", [name]) => delete(core, request, name).boxed(),
-        _ => return None,
-    })
-}
 
 /// The one job of a body.
 async fn read_job(core: &Core, request: &mut Request) -> Result<(Spec, Charge), Refusal> {
@@ -64,13 +44,13 @@ fn actor(core: &Core, request: &Request) -> Result<Who, Refusal> {
     core.people.accounts.identify(&request.credentials(None))
 }
 
-async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let said = request.credentials(None);
     let (spec, _charge) = read_job(&core, &mut request).await?;
     Ok(ok(&core.submit_timer(spec, &said).await?))
 }
 
-async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let limit = request.query.number("limit", 1..=PAGE_MAX, 100)?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -79,19 +59,27 @@ async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     Ok(ok(&views.await?))
 }
 
-async fn show(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn show(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     Ok(ok(&core.timer_view(account(&request, &who), name).await?))
 }
 
-async fn update(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn update(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let (spec, _charge) = read_job(&core, &mut request).await?;
     let named = (account(&request, &who), name);
     Ok(ok(&core.update_timer(&who, named, spec).await?))
 }
 
-async fn pause(
+pub(super) async fn pause(
     core: Arc<Core>,
     request: Request,
     name: &str,
@@ -102,7 +90,11 @@ async fn pause(
     Ok(ok(&core.pause_timer(&who, named, paused).await?))
 }
 
-async fn delete(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn delete(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let named = (account(&request, &who), name);
     core.delete_timer(&who, named).await?;
