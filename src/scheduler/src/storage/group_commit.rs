@@ -124,6 +124,11 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
         outcomes
     }
 
+    /// Starts a task that writes until `stop` is cancelled and nothing waits.
+    fn start(self: &Arc<Self>, name: &'static str, stop: &CancellationToken, tasks: &Tasks) {
+        tasks.run(name, Arc::clone(self).run(stop.clone(), tasks.clone()));
+    }
+
     /// Takes batches until `stop`, then writes what still waits.
     async fn run(self: Arc<Self>, stop: CancellationToken, tasks: Tasks) {
         // When what waits has waited long enough.
@@ -269,26 +274,11 @@ impl Writer {
             docs(store, clock, DocKind::Session),
             docs(store, clock, DocKind::Lease),
         );
-        tasks.run(
-            "write_submits",
-            Arc::clone(&submits).run(stop.clone(), tasks.clone()),
-        );
-        tasks.run(
-            "write_claims",
-            Arc::clone(&claims).run(stop.clone(), tasks.clone()),
-        );
-        tasks.run(
-            "write_patches",
-            Arc::clone(&patches).run(stop.clone(), tasks.clone()),
-        );
-        tasks.run(
-            "write_sessions",
-            Arc::clone(&sessions).run(stop.clone(), tasks.clone()),
-        );
-        tasks.run(
-            "write_leases",
-            Arc::clone(&leases).run(stop.clone(), tasks.clone()),
-        );
+        submits.start("write_submits", stop, tasks);
+        claims.start("write_claims", stop, tasks);
+        patches.start("write_patches", stop, tasks);
+        sessions.start("write_sessions", stop, tasks);
+        leases.start("write_leases", stop, tasks);
         Self {
             submits,
             claims,
