@@ -77,12 +77,7 @@ impl Cluster {
         ops: &[Op],
         how: How,
     ) -> Vec<Result<Written, ItemError>> {
-        let lost = || {
-            Err(ItemError::Unknown {
-                reason: "the bulk was not sent".to_owned(),
-            })
-        };
-        let mut results: Vec<Result<Written, ItemError>> = ops.iter().map(|_| lost()).collect();
+        let mut results: Vec<Result<Written, ItemError>> = ops.iter().map(|_| not_sent()).collect();
         let mut open: Vec<usize> = (0..ops.len()).collect();
         for round in 1..=ROUNDS {
             let got = self.round(ops, &open, how).await;
@@ -118,6 +113,23 @@ impl Cluster {
             }
         }
         results
+    }
+
+    /// Sends those that could be made. The results are in the order of `made`; what could not be made keeps its error.
+    pub(super) async fn bulk_made(
+        &self,
+        made: Vec<Result<Op, ItemError>>,
+        how: How,
+    ) -> Vec<Result<Written, ItemError>> {
+        let mut ops = Vec::with_capacity(made.len());
+        let failed: Vec<Option<ItemError>> = made
+            .into_iter()
+            .map(|op| op.map(|op| ops.push(op)).err())
+            .collect();
+        let mut written = self.bulk_written(&ops, how).await.into_iter();
+        let each = failed.into_iter();
+        each.map(|failed| failed.map_or_else(|| written.next().unwrap_or_else(not_sent), Err))
+            .collect()
     }
 
     async fn round(&self, ops: &[Op], open: &[usize], how: How) -> Vec<(usize, Got)> {
@@ -206,6 +218,12 @@ impl Cluster {
         }
         Ok(got)
     }
+}
+
+fn not_sent() -> Result<Written, ItemError> {
+    Err(ItemError::Unknown {
+        reason: "the bulk was not sent".to_owned(),
+    })
 }
 
 impl Got {

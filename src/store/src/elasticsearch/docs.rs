@@ -92,28 +92,13 @@ pub(super) async fn write_docs(
     writes: Vec<DocWrite>,
 ) -> Vec<Result<Version, ItemError>> {
     let now = clock::unix_ms();
-    let (mut sent, mut ops) = (Vec::new(), Vec::new());
-    let mut results = Vec::with_capacity(writes.len());
-    for (number, write) in writes.iter().enumerate() {
-        match doc_op(cluster, kind, write, now) {
-            Err(error) => results.push(Err(error)),
-            Ok(op) => {
-                sent.push(number);
-                ops.push(op);
-                results.push(Err(ItemError::Missing));
-            }
-        }
-    }
+    let made = writes.iter().map(|write| doc_op(cluster, kind, write, now));
     let how = How {
         is_repeatable: false,
         in_flight: 1,
     };
-    for (number, result) in sent.into_iter().zip(cluster.bulk(&ops, how).await) {
-        if let Some(slot) = results.get_mut(number) {
-            *slot = result;
-        }
-    }
-    results
+    let written = cluster.bulk_made(made.collect(), how).await.into_iter();
+    written.map(|item| Ok(item?.version)).collect()
 }
 
 fn doc_op(cluster: &Cluster, kind: DocKind, write: &DocWrite, now: u64) -> Result<Op, ItemError> {

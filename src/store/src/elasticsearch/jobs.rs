@@ -21,6 +21,11 @@ use crate::{
 const GET_STATES: usize = 1_000;
 /// Bodies asked for in one request; they are larger.
 const GET_BODIES: usize = 100;
+/// Sent once each: what a compare-and-set came to is not known after another try.
+const PATCHES: How = How {
+    is_repeatable: false,
+    in_flight: 3,
+};
 
 /// States in real time.
 pub(super) async fn get_states(
@@ -76,37 +81,7 @@ pub(super) async fn patch_jobs(
         let cell = cell_of(cluster, patch).await;
         ops.push(cell.and_then(|cell| update(cluster, patch, cell, part)));
     }
-    send_patches(cluster, ops).await
-}
-
-/// Sends those that could be made.
-async fn send_patches(
-    cluster: &Cluster,
-    made: Vec<Result<Op, ItemError>>,
-) -> Vec<Result<Written, ItemError>> {
-    let (mut sent, mut ops) = (Vec::new(), Vec::new());
-    let mut results = Vec::with_capacity(made.len());
-    for (number, op) in made.into_iter().enumerate() {
-        match op {
-            Err(error) => results.push(Err(error)),
-            Ok(op) => {
-                sent.push(number);
-                ops.push(op);
-                results.push(Err(ItemError::Missing));
-            }
-        }
-    }
-    let how = How {
-        is_repeatable: false,
-        in_flight: 3,
-    };
-    let written = cluster.bulk_written(&ops, how).await;
-    for (number, result) in sent.into_iter().zip(written) {
-        if let Some(slot) = results.get_mut(number) {
-            *slot = result;
-        }
-    }
-    results
+    cluster.bulk_made(ops, PATCHES).await
 }
 
 /// The same, with the states that it left behind. A document that is known is written whole.
@@ -125,7 +100,7 @@ pub(super) async fn patch_and_read(
             cell.and_then(|cell| update(cluster, patch, cell, Part::Whole))
         });
     }
-    let written = send_patches(cluster, ops).await;
+    let written = cluster.bulk_made(ops, PATCHES).await;
     let unread = |reason: String| ItemError::Unknown { reason };
     let read = move || {
         let read = |written: Written, known: Option<String>| {
