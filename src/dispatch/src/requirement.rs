@@ -94,8 +94,13 @@ impl Requirement {
         Self::Memory,
     ];
 
+    /// Whether a host meets this requirement of a job.
     #[inline]
-    fn is_met<N: Name>(self, job: &JobRequirements<'_, N>, host: &HostProperties<'_, N>) -> bool {
+    pub fn is_met<N: Name>(
+        self,
+        job: &JobRequirements<'_, N>,
+        host: &HostProperties<'_, N>,
+    ) -> bool {
         match self {
             Self::Account => job.account.is_none_or(|one| serves(host.accounts, one)),
             Self::Architecture => job.arch.is_same(host.arch) || job.arch.as_ref().is_empty(),

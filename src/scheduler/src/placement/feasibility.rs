@@ -87,15 +87,8 @@ impl Core {
         wants: &Wants,
         kept: &[(String, Reservation)],
     ) -> Option<String> {
-        let could = |name: &str| {
-            let mut alone = Nearest::default();
-            if let Some(host) = self.lab.hosts.get(name) {
-                alone.look(wants, name, &host);
-            }
-            alone.with_all > 0
-        };
         let keeps_off = |(name, reservation): &&(String, Reservation)| {
-            !reservation.serves(&state.account) && could(name)
+            !reservation.serves(&state.account) && self.could(wants, name)
         };
         let (name, reservation) = kept.iter().find(keeps_off)?;
         let mut open = Nearest::default();
@@ -158,15 +151,19 @@ impl Core {
 
     /// Whether this host could ever run the job, as far as is known of it.
     pub(crate) fn could_run(&self, state: &JobState, name: &str) -> bool {
+        self.could(&Wants::of(state), name)
+    }
+
+    fn could(&self, wants: &Wants, name: &str) -> bool {
         let mut alone = Nearest::default();
         if let Some(host) = self.lab.hosts.get(name) {
-            alone.look(&Wants::of(state), name, &host);
+            alone.look(wants, name, &host);
         }
         alone.with_all > 0
     }
 }
 
-/// In which order it is said what even the best host lacks.
+/// All requirements that depend on the host, in the order in which it is said what even the best host lacks.
 const ORDER: [Requirement; 5] = [
     Requirement::HostKey,
     Requirement::Architecture,
@@ -174,6 +171,9 @@ const ORDER: [Requirement; 5] = [
     Requirement::Tags,
     Requirement::Devices,
 ];
+
+/// How many of these a host meets that is of the kind that the job wants.
+const KIND: usize = 2;
 
 /// How far the best of all hosts comes.
 #[derive(Debug, Default)]
@@ -189,9 +189,10 @@ struct Nearest {
 
 impl Nearest {
     fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
-        let (name, keys) = (name.to_owned(), host.keys(name));
+        let (keys, nobody) = (host.keys(name), String::new());
         let has = HostProperties {
-            name: &name,
+            // What is wanted avoids no host.
+            name: &nobody,
             arch: &host.arch,
             keys: &keys,
             tags: &host.tags,
@@ -199,13 +200,13 @@ impl Nearest {
             accounts: &[],
             memory_mb: host.memory_mb,
         };
-        let unmet: Vec<Requirement> = wants.requirements().unmet_by(&has).collect();
-        let met = ORDER.iter().take_while(|one| !unmet.contains(one)).count();
+        let wanted = wants.requirements();
+        let is_met = |requirement: &&Requirement| requirement.is_met(&wanted, &has);
+        let met = ORDER.iter().take_while(is_met).count();
         self.known += 1;
-        self.with_all += usize::from(unmet.is_empty());
+        self.with_all += usize::from(met == ORDER.len());
         self.met = self.met.max(met);
-        let other_kind = [Requirement::HostKey, Requirement::Architecture];
-        if !other_kind.iter().any(|one| unmet.contains(one)) {
+        if met >= KIND {
             self.most_mb = self.most_mb.max(host.memory_mb);
         }
     }
