@@ -32,7 +32,6 @@ const LONG: &[(&str, usize)] = &[
     ("src/scheduler/src/lifecycle/fields.rs: known", 66),
     ("src/scheduler/src/server.rs: accept", 68),
     ("src/scheduler/src/submission/build.rs: new_state", 62),
-    ("src/scheduler/src/submission/create.rs: submit", 70),
     ("src/scheduler/src/timers/tests.rs", 583),
     ("src/scheduler/src/views/explain.rs: render", 68),
     ("src/scheduler/src/waiting/clusters/tests.rs", 564),

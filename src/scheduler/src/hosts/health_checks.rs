@@ -17,6 +17,7 @@ use crate::{
         accounts::Who,
         cordons::{Check, Cordon, CordonKind},
     },
+    submission::built_jobs::{BuiltJobs, Ids},
 };
 
 /// How long after a health check that did not pass the next one is made, ms: twice as long each time.
@@ -156,8 +157,8 @@ impl Core {
         job: Spec,
     ) -> Result<(), Refusal> {
         let made = self.make_job_of(job, Who::health_checks(), check.job_id);
-        let outcomes = self.create_with_ids(vec![made]).await;
-        self.learn_submitted(&outcomes).await;
+        let made = BuiltJobs::from(vec![made]);
+        let outcomes = self.create(made, Ids::WrittenDown).await;
         for outcome in outcomes {
             let id = outcome?.state.job_id.to_string();
             let detail = json!({ "job_id": id, "number": check.number });

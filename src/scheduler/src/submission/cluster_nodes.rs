@@ -12,22 +12,17 @@ use crate::{
     core::Core,
     known::accounts::Credentials,
     lifecycle::attempt::cancelled,
-    submission::{intake::Item, refusals::could_never_run},
+    submission::{
+        built_jobs::{BuiltJobs, Ids},
+        intake::Item,
+        refusals::could_never_run,
+    },
 };
 
 /// The field that says how long nodes that have a testbox wait for those that have none.
 const WAIT: &str = "cluster_wait";
 /// How long they do if nothing is said, seconds.
 const WAIT_S: u64 = 300;
-
-/// The jobs of a submit, made and not stored.
-#[derive(Debug, Default)]
-pub(crate) struct BuiltJobs {
-    /// In the order of the request, a cluster's nodes one after another.
-    pub(crate) jobs: Vec<Result<NewJob, Refusal>>,
-    /// Which of them are clusters.
-    clusters: Vec<Range<usize>>,
-}
 
 fn refused(error: PlanError) -> Refusal {
     let message = error.to_string();
@@ -129,15 +124,15 @@ impl Core {
         }
     }
 
-    /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if the submit has
-    /// a key: sent again, it makes those that are missing, and until then they wait for them.
+    /// Where one node's job could not be stored, all are refused, and the others do not stay. They do if their ids are
+    /// written down: sent again, the submit makes those that are missing, and until then they wait for them.
     ///
     /// That nothing is in is only said when it is so of each node: else somebody would submit the others twice.
     pub(crate) async fn all_or_none(
         self: &Arc<Self>,
         outcomes: &mut [Result<StoredJob, Refusal>],
         clusters: &[Range<usize>],
-        has_key: bool,
+        ids: Ids,
     ) {
         let unknown = |refusal: &Refusal| refusal.body.code == ErrorCode::Unknown;
         for range in clusters {
@@ -151,7 +146,7 @@ impl Core {
             };
             for node in nodes.iter_mut() {
                 let outcome = std::mem::replace(node, Err(refusal.clone()));
-                if let (Ok(stored), false) = (outcome, has_key)
+                if let (Ok(stored), Ids::New) = (outcome, ids)
                     && !self.take_back(stored).await
                     && !unknown(&refusal)
                 {
@@ -189,19 +184,4 @@ impl Core {
 pub(crate) fn say_cluster(body: &mut Spec, jobs: &[JobId]) {
     body.insert("cluster_id".to_owned(), json!(jobs.first()));
     body.insert("cluster_jobs".to_owned(), json!(jobs));
-}
-
-impl BuiltJobs {
-    /// Refuses all nodes of a cluster where one was refused; answers which jobs are clusters.
-    pub(crate) fn refuse_together(&mut self) -> Vec<Range<usize>> {
-        for range in &self.clusters {
-            let Some(nodes) = self.jobs.get_mut(range.clone()) else {
-                continue;
-            };
-            if let Some(refusal) = nodes.iter().find_map(|node| node.as_ref().err()).cloned() {
-                nodes.fill_with(|| Err(refusal.clone()));
-            }
-        }
-        std::mem::take(&mut self.clusters)
-    }
 }

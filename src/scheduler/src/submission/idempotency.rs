@@ -19,7 +19,11 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     storage::group_commit::only,
-    submission::{cluster_nodes::say_cluster, intake::Item},
+    submission::{
+        built_jobs::{BuiltJobs, Ids, rename},
+        cluster_nodes::say_cluster,
+        intake::Item,
+    },
 };
 
 /// The field of a job, and the parameter of a submit.
@@ -110,93 +114,19 @@ impl Keyed {
 }
 
 impl Core {
-    /// Makes jobs once for their key. `made` gets the ids of the first submit.
+    /// Creates jobs, once for their key if they have one: then they get the ids of the first submit.
     pub(crate) async fn create_once(
         self: &Arc<Self>,
-        mut made: Vec<Result<NewJob, Refusal>>,
-        keyed: &Keyed,
+        mut built: BuiltJobs,
+        keyed: Option<&Keyed>,
     ) -> Vec<Result<StoredJob, Refusal>> {
-        if let Err(refusal) = self.take_ids(&mut made, keyed).await {
-            let refused = made.into_iter().map(|made| match made {
-                Ok(_) => Err(refusal.clone()),
-                Err(own) => Err(own),
-            });
-            return refused.collect();
-        }
-        self.create_with_ids(made).await
-    }
-
-    /// Makes jobs whose ids somebody wrote down before: one that is there already is the job.
-    pub(crate) async fn create_with_ids(
-        self: &Arc<Self>,
-        made: Vec<Result<NewJob, Refusal>>,
-    ) -> Vec<Result<StoredJob, Refusal>> {
-        let mut done: BTreeMap<JobId, Result<StoredJob, ItemError>> = BTreeMap::new();
-        for _ in 0..TRIES_MAX {
-            let left = made.iter().flatten().filter(|job| {
-                let outcome = done.get(&job.state.job_id);
-                !matches!(outcome, Some(Ok(_) | Err(ItemError::Refused { .. })))
-            });
-            let left: Vec<NewJob> = left.cloned().collect();
-            if left.is_empty() {
-                break;
-            }
-            self.make_those(left, &mut done).await;
-        }
-        let outcome = |made: Result<NewJob, Refusal>| {
-            let id = made?.state.job_id;
-            let unsaid = || ItemError::Unknown {
-                reason: "it was not tried".to_owned(),
-            };
-            let outcome = done.remove(&id).unwrap_or_else(|| Err(unsaid()));
-            outcome.map_err(Refusal::from)
+        let Some(keyed) = keyed else {
+            return self.create(built, Ids::New).await;
         };
-        made.into_iter().map(outcome).collect()
-    }
-
-    /// One try: those that are there are there, the others are made.
-    async fn make_those(
-        self: &Arc<Self>,
-        left: Vec<NewJob>,
-        done: &mut BTreeMap<JobId, Result<StoredJob, ItemError>>,
-    ) {
-        let created = self.writer.submit(left.clone()).await;
-        for (job, created) in left.into_iter().zip(created) {
-            let id = job.state.job_id;
-            let outcome = match created {
-                Ok(version) => Ok(StoredJob {
-                    state: job.state,
-                    version,
-                }),
-                Err(ItemError::Conflict { .. }) => self.is_there(id).await,
-                Err(error) => Err(error),
-            };
-            // What was not taken now may be in by a try before.
-            let outcome = match (outcome, done.get(&id)) {
-                (Err(error), Some(Err(ItemError::Unknown { .. }))) => Err(error.after_unknown()),
-                (outcome, _) => outcome,
-            };
-            done.insert(id, outcome);
+        if let Err(refusal) = self.take_ids(&mut built.jobs, keyed).await {
+            built.refuse_all(&refusal);
         }
-    }
-
-    /// A job whose id is this key's: whoever made it, it is the job, once both halves are in. What is read may vanish
-    /// until it is written once more.
-    async fn is_there(self: &Arc<Self>, id: JobId) -> Result<StoredJob, ItemError> {
-        let unknown = |reason: &str| ItemError::Unknown {
-            reason: reason.to_owned(),
-        };
-        let refused = |refusal: Refusal| unknown(&refusal.body.message);
-        let stored = self.stored_job(id).await.map_err(refused)?;
-        let bodies = self.store.get_bodies(&[id]).await;
-        let mut bodies = bodies.map_err(|error| unknown(&error.to_string()))?;
-        if bodies.pop().flatten().is_none() {
-            return Err(unknown("only half of it is in"));
-        }
-        match self.confirm(stored).await.map_err(refused)? {
-            (stored, true) => Ok(stored),
-            (_, false) => Err(unknown("it is in, and changes")),
-        }
+        self.create(built, Ids::WrittenDown).await
     }
 
     /// Whether jobs were submitted under this key before.
@@ -313,10 +243,8 @@ fn take_over(
         };
         match id {
             Some(id) => {
-                let (old, new) = (job.state.job_id.to_string(), id.to_string());
-                job.state.result_root = job.state.result_root.replace(&old, &new);
                 renamed.insert(job.state.job_id, *id);
-                job.state.job_id = *id;
+                rename(job, *id);
             }
             None => {
                 *made = Err(Refusal::new(
@@ -406,7 +334,8 @@ mod tests {
     }
 
     async fn submitted(core: &Arc<Core>, n: u64, keyed: &Keyed) -> Result<JobId, Refusal> {
-        let outcome = core.create_once(vec![Ok(job(n))], keyed).await.remove(0);
+        let built = BuiltJobs::from(vec![Ok(job(n))]);
+        let outcome = core.create_once(built, Some(keyed)).await.remove(0);
         outcome.map(|stored| stored.state.job_id)
     }
 

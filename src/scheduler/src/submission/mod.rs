@@ -1,6 +1,7 @@
 //! From the body of a submit to stored jobs: read, build, check, create.
 
 pub(crate) mod build;
+pub(crate) mod built_jobs;
 pub(crate) mod cluster_nodes;
 pub(crate) mod create;
 pub(crate) mod idempotency;
@@ -10,3 +11,4 @@ pub(crate) mod needs;
 pub(crate) mod queue_use;
 pub(crate) mod quotas;
 pub(crate) mod refusals;
+pub(crate) mod submit;

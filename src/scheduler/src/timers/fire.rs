@@ -21,7 +21,10 @@ use crate::{
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
     lifecycle::attempt::{cancelled, to_be_stopped},
-    submission::needs::link,
+    submission::{
+        built_jobs::{BuiltJobs, Ids},
+        needs::link,
+    },
     waiting::alarms::TICK_MS,
 };
 
@@ -337,9 +340,9 @@ impl Core {
     /// Makes the jobs, and writes that they are there.
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
-        let made = begun.iter().map(|begun| self.make_run(begun)).collect();
-        let outcomes = self.create_with_ids(made).await;
-        self.learn_submitted(&outcomes).await;
+        let made = begun.iter().map(|begun| self.make_run(begun));
+        let made = BuiltJobs::from(made.collect::<Vec<_>>());
+        let outcomes = self.create(made, Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {
             let Begun {

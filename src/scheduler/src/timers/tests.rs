@@ -17,6 +17,7 @@ use crate::{
         timers::{Known, STRETCHES_MAX, Stored, Timer},
     },
     lifecycle::attempt::ended,
+    submission::built_jobs::{BuiltJobs, Ids},
     testing::{core_beside, core_over, embedded},
 };
 
@@ -202,7 +203,8 @@ async fn what_a_replica_that_died_began_another_one_ends() {
     let now_ms = a.clock.wall_ms();
     let next = a.next_of(&before.timer, &[(id, true)].into(), now_ms);
     let begun = a.begin(vec![before], vec![next]).await;
-    a.create_with_ids(vec![a.make_run(&begun[0])]).await;
+    let run = BuiltJobs::from(vec![a.make_run(&begun[0])]);
+    a.create(run, Ids::WrittenDown).await;
     step(700).await;
     look(&b).await;
     assert_eq!(runs(&b).await, ["02:46", "02:56"]);

@@ -24,10 +24,10 @@ use crate::{
     known::accounts::Who,
     lifecycle::attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
     submission::{
-        create::{SubmitOptions, refused_item},
         idempotency::KEY,
         intake::{Item, is_quick, read_within},
         queue_use::search_in,
+        submit::{SubmitOptions, refused_item},
     },
     views::{
         explain::explain_job,

@@ -20,7 +20,7 @@ use crate::{
         alarm::at_alarm,
         attempt::{given_back, lost},
     },
-    submission::create::SubmitOptions,
+    submission::{built_jobs::Ids, submit::SubmitOptions},
     testing::{core_beside, core_over, embedded, state, store_job},
 };
 
@@ -513,14 +513,14 @@ async fn that_there_are_fewer_machines_than_nodes_is_said() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_again() {
-    for has_key in [false, true] {
+    for ids in [Ids::New, Ids::WrittenDown] {
         let lab = lab(1).await;
         let stored = lab.core.stored_job(lab.jobs[0]).await.unwrap();
         let refusal = Refusal::stopping();
         let mut outcomes = vec![Err(refusal.clone()), Ok(stored.clone()), Err(refusal)];
         let both = 1..3;
         lab.core
-            .all_or_none(&mut outcomes, std::slice::from_ref(&both), has_key)
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), ids)
             .await;
         let codes = outcomes
             .iter()
@@ -528,10 +528,9 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
         let nothing_is_in = [ErrorCode::Unavailable; 3];
         assert_eq!(codes.collect::<Vec<_>>(), nothing_is_in);
         let stage = lab.job(1).await.stage;
-        let expected = if has_key {
-            Stage::Submit
-        } else {
-            Stage::Cancel
+        let expected = match ids {
+            Ids::New => Stage::Cancel,
+            Ids::WrittenDown => Stage::Submit,
         };
         assert_eq!(stage, expected);
     }
@@ -545,7 +544,7 @@ async fn that_nothing_was_written_is_not_said_while_a_node_may_be_in() {
     let refused = async |nodes: [Result<StoredJob, Refusal>; 2]| {
         let mut outcomes = Vec::from(nodes);
         lab.core
-            .all_or_none(&mut outcomes, std::slice::from_ref(&both), false)
+            .all_or_none(&mut outcomes, std::slice::from_ref(&both), Ids::New)
             .await;
         let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body.code;
         outcomes.iter().map(code).collect::<Vec<_>>()

@@ -1,0 +1,257 @@
+//! Submitting: each spec is built, checked and created, and has its own outcome.
+
+use std::sync::Arc;
+
+use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
+use fairlead_job::{JobId, Stage, misspelt};
+use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
+use serde_json::Value;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::accounts::Credentials,
+    lifecycle::wait_on::Condition,
+    placement::feasibility::Infeasible,
+    submission::{
+        built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link,
+        refusals::could_never_run,
+    },
+};
+
+/// After so many jobs of one submit others get a turn.
+const YIELD_EVERY: usize = 16;
+
+/// How jobs are to be submitted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SubmitOptions<'a> {
+    /// Whether jobs are refused that no known host could ever run, or with keys that are probably misspelt.
+    pub(crate) strict: bool,
+    /// Under which idempotency key; the jobs may name one themselves.
+    pub(crate) key: Option<&'a str>,
+}
+
+/// The answer to a submit.
+pub(crate) struct Submitted {
+    pub(crate) items: Vec<SubmitItem>,
+    /// 200 if any was accepted, else the status of the first refusal.
+    pub(crate) status: u16,
+}
+
+/// What is said of jobs beside their outcomes.
+struct Remarks {
+    /// Why a job may not run, or not where its author thinks.
+    hints: Vec<Option<String>>,
+    /// Keys that are probably misspelt.
+    slips: Vec<Vec<String>>,
+}
+
+impl Submitted {
+    fn of(outcomes: Vec<Result<StoredJob, Refusal>>, remarks: Remarks) -> Self {
+        let accepted = outcomes.iter().any(Result::is_ok);
+        let first_refusal = outcomes
+            .iter()
+            .find_map(|outcome| outcome.as_ref().err())
+            .map_or(400, |refusal| refusal.status);
+        let items = outcomes.into_iter().zip(remarks.hints).zip(remarks.slips);
+        let items = items.map(|((outcome, hint), slips)| answer(outcome, hint, slips));
+        Self {
+            items: items.collect(),
+            status: if accepted { 200 } else { first_refusal },
+        }
+    }
+}
+
+impl Core {
+    /// Submits jobs; each has its own outcome, in order.
+    pub(crate) async fn submit(
+        self: &Arc<Self>,
+        items: Vec<Item>,
+        said: &Credentials,
+        how: SubmitOptions<'_>,
+    ) -> Result<Submitted, Refusal> {
+        let Ok(_permit) = self.requests.submits.acquire().await else {
+            return Err(Refusal::stopping());
+        };
+        self.check_writes()?;
+        self.sure_of_number().await?;
+        let keyed = Keyed::of(how.key, &items)?;
+        let mut built = self.make_items(items, said).await;
+        let remarks = self.remark(&mut built, how.strict);
+        self.check_parents(&mut built.jobs).await?;
+        self.enforce_limits(&mut built.jobs, keyed.as_ref()).await?;
+        link(&mut built.jobs);
+        built.refuse_together();
+        // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
+        let core = Arc::clone(self);
+        let creating = self
+            .tasks
+            .spawn(async move { core.create_once(built, keyed.as_ref()).await });
+        let outcomes = creating.await.map_err(|error| {
+            tracing::error!(%error, "a submit broke off");
+            Refusal::from(ItemError::Unknown {
+                reason: error.to_string(),
+            })
+        })?;
+        Ok(Submitted::of(outcomes, remarks))
+    }
+
+    /// Refuses a submit while the store takes no writes. Each second a look at the store finds out whether it is back.
+    fn check_writes(&self) -> Result<(), Refusal> {
+        let store = self.store.health();
+        if store.reads.is_well() {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            ErrorCode::Unavailable,
+            format!("the store accepts no writes now: {}", store.problem()),
+            "nothing was submitted; submit again in a few seconds",
+        ))
+    }
+
+    async fn make_items(&self, items: Vec<Item>, said: &Credentials) -> BuiltJobs {
+        let mut made = BuiltJobs::default();
+        for (n, item) in items.into_iter().enumerate() {
+            if n % YIELD_EVERY == YIELD_EVERY - 1 {
+                tokio::task::yield_now().await;
+            }
+            self.make_item(&mut made, item, said);
+        }
+        made
+    }
+
+    /// What is to be said of jobs; if `strict`, some of it refuses them.
+    fn remark(&self, made: &mut BuiltJobs, strict: bool) -> Remarks {
+        let mut hints = self.warn(&mut made.jobs, strict);
+        self.warn_of_clusters(made, &mut hints, strict);
+        self.warn_of_queues(&mut made.jobs, &mut hints, strict);
+        let slips = warn_of_keys(&mut made.jobs, strict);
+        Remarks { hints, slips }
+    }
+
+    /// Refuses jobs over a limit, but not those that were submitted under their key before.
+    async fn enforce_limits(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+        keyed: Option<&Keyed>,
+    ) -> Result<(), StoreError> {
+        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(made, keyed).await? {
+            self.enforce_max_run(made).await?;
+            self.enforce_quotas(made).await?;
+        }
+        Ok(())
+    }
+
+    /// What is to be said of each job that no known host could ever run, or none for now; if `strict`, a job of
+    /// the first kind is refused.
+    pub(crate) fn warn(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+        strict: bool,
+    ) -> Vec<Option<String>> {
+        let mut asked = Infeasible::default();
+        let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
+            let state = &outcome.as_ref().ok()?.state;
+            let Some(never) = self.never_runs(state, &mut asked) else {
+                return self.kept_from(state, &mut asked);
+            };
+            if strict {
+                *outcome = Err(could_never_run(&never));
+            }
+            Some(never)
+        };
+        made.iter_mut().map(&mut warn).collect()
+    }
+
+    /// Refuses jobs that wait for jobs that are not there.
+    pub(crate) async fn check_parents(
+        &self,
+        made: &mut [Result<NewJob, Refusal>],
+    ) -> Result<(), Refusal> {
+        for outcome in made.iter_mut() {
+            let Some(waits) = outcome
+                .as_ref()
+                .ok()
+                .and_then(|job| job.state.waits.clone())
+            else {
+                continue;
+            };
+            let conditions = Condition::read_all(waits.get("wait_on").unwrap_or(&Value::Null))?;
+            let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
+            let found = self.store.get(&ids).await?;
+            if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
+                let message = format!("wait_on: unknown job {missing}");
+                *outcome = Err(Refusal::new(
+                    ErrorCode::BadField,
+                    message,
+                    "submit that job first",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is to be said of each job's keys that are probably misspelt fields; if `strict`, the job is refused.
+fn warn_of_keys(made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Vec<String>> {
+    let mut warn = |outcome: &mut Result<NewJob, Refusal>| {
+        let Ok(job) = outcome else { return Vec::new() };
+        let found = misspelt(&job.body);
+        if let Some(first) = found.first().filter(|_| strict) {
+            *outcome = Err(Refusal::new(
+                ErrorCode::BadField,
+                first.to_string(),
+                "correct it; without strict it is a parameter of the job",
+            ));
+        }
+        found.iter().map(ToString::to_string).collect()
+    };
+    made.iter_mut().map(&mut warn).collect()
+}
+
+fn answer(
+    outcome: Result<StoredJob, Refusal>,
+    hint: Option<String>,
+    warnings: Vec<String>,
+) -> SubmitItem {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    match outcome {
+        Ok(job) => SubmitItem {
+            job_id: job.state.job_id.to_string(),
+            message: String::new(),
+            errcode: String::new(),
+            code: String::new(),
+            hint: hint.unwrap_or_default(),
+            warnings,
+            version,
+            job_state: Stage::Submit.to_string(),
+            result_root: job.state.result_root,
+            submit_id: job.state.submit_id,
+            cluster_id: head_of(job.state.cluster.as_ref()),
+        },
+        Err(refusal) => refused_item(refusal.body),
+    }
+}
+
+/// A refused job in the answer to a submit.
+pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
+    SubmitItem {
+        job_id: "0".to_owned(),
+        message: body.message,
+        errcode: body.code.as_str().to_owned(),
+        code: body.code.as_str().to_owned(),
+        hint: body.hint,
+        warnings: Vec::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        job_state: String::new(),
+        result_root: String::new(),
+        submit_id: String::new(),
+        cluster_id: String::new(),
+    }
+}
+
+fn head_of(place: Option<&ClusterPlace>) -> String {
+    let head = place.and_then(ClusterPlace::head);
+    head.map_or_else(String::new, |head| head.to_string())
+}
