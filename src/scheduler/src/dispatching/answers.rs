@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::OfferKey;
 use fairlead_job::JobId;
-use fairlead_store::{JobState, StoredJob};
+use fairlead_store::StoredJob;
 
 use crate::{
     core::Core,
@@ -12,14 +12,6 @@ use crate::{
 };
 
 impl Core {
-    /// A job was claimed for an offer; `false` when nobody waits for it any more.
-    pub(crate) fn note_claimed(&self, offer: OfferKey, state: &JobState) -> bool {
-        self.requests.waiters.get(offer).is_some_and(|waiter| {
-            waiter.claimed.note(KnownClaim::of(state));
-            true
-        })
-    }
-
     /// The engine's answer to an offer.
     pub(crate) fn answer_waiter(self: &Arc<Self>, offer: OfferKey, jobs: Vec<JobId>) {
         let Some(waiter) = self.requests.waiters.remove(offer) else {

@@ -107,21 +107,8 @@ impl Core {
     }
 
     fn claimed(self: &Arc<Self>, claim: Claim, stored: &Arc<StoredJob>) {
-        let version = engine_version(stored.version);
-        self.jobs.seen.note(stored, self.clock.now());
-        self.jobs.live.put(Arc::clone(stored), self.sight());
-        self.others.outbox.job(Arc::clone(stored));
-        self.jobs.changes.announce(claim.job);
-        // Asked before the engine is told: its answer takes the waiter away. One that hangs up from here on
-        // finds the job among its claimed ones and puts it back itself.
-        let waits = self.note_claimed(claim.offer, &stored.state);
-        self.engine.tell(Event::ClaimCommitted {
-            job: JobKey(claim.job.get()),
-            offer: claim.offer,
-            version,
-        });
         // The asker hung up while the store was busy: it was never delivered.
-        if !waits {
+        if !self.claim_committed(claim.offer, stored) {
             let (core, claim) = (Arc::clone(self), KnownClaim::of(&stored.state));
             self.tasks.spawn(async move {
                 core.give_back(&claim, "nobody took the answer").await;

@@ -154,13 +154,12 @@ impl Core {
 mod tests {
     use fairlead_job::Health;
     use fairlead_job::Stage;
-    use fairlead_store::{JobState, StoredJob, Version};
+    use fairlead_store::JobState;
 
     use super::*;
-    use crate::lifecycle::changed::Changed;
     use crate::testing::{core, core_beside, state};
 
-    fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> Changed {
+    fn ended(host: &str, account: &str, dispatch_ms: u64, health: Health) -> (JobState, JobState) {
         let held = JobState {
             stage: Stage::Running,
             host: host.to_owned(),
@@ -173,29 +172,23 @@ mod tests {
             health,
             ..held.clone()
         };
-        let stored = |state| StoredJob {
-            state,
-            version: Version::default(),
-        };
-        Changed {
-            before: stored(held),
-            after: stored(after),
-        }
+        (held, after)
     }
 
     #[tokio::test]
     async fn a_host_that_fails_jobs_of_several_accounts_is_put_aside() {
         let (_data, core) = core().await;
         let now_ms = core.clock.wall_ms();
+        let count = |(before, after)| core.count_host_failure(&before, &after);
         let fail = |account: &str, at| {
-            core.count_host_failure(&ended("h", account, now_ms + at, Health::AbortProvider));
+            count(ended("h", account, now_ms + at, Health::AbortProvider));
         };
         // Of one trouble: what was under way when it began does not count again.
         fail("ann", 0);
-        core.count_host_failure(&ended("h", "bob", 1, Health::AbortProvider));
+        count(ended("h", "bob", 1, Health::AbortProvider));
         // What the job itself did speaks for the host.
         fail("bob", 60_000);
-        core.count_host_failure(&ended("h", "bob", now_ms + 61_000, Health::Fail));
+        count(ended("h", "bob", now_ms + 61_000, Health::Fail));
         fail("ann", 120_000);
         fail("ann", 180_000);
         fail("ann", 240_000);

@@ -163,13 +163,6 @@ impl Core {
                 },
             };
             core.changed(&changed);
-            core.count_end(&changed);
-            let is_over = |job: &StoredJob| job.state.stage.is_terminal();
-            if is_over(&changed.after) && !is_over(&changed.before) {
-                core.waiting.sequences.stirred(&changed.after.state);
-            }
-            core.waiting.clusters.stirred(&changed.after.state);
-            core.others.outbox.job(Arc::new(changed.after.clone()));
             Ok(changed)
         });
         writing.await.unwrap_or_else(|error| {
@@ -179,8 +172,6 @@ impl Core {
         })
     }
 }
-
-impl Core {}
 
 #[cfg(test)]
 mod tests;

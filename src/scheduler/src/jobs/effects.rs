@@ -1,19 +1,22 @@
-//! Applies the effects of a job's change to this replica: its memory, the engine, waiting requests and jobs, hints.
+//! Applies the effects of a job's new state to this replica: its memory, the engine, waiting requests and jobs, hints.
 //!
-//! A change made here ends in [`Core::changed`]. A change by another replica ends in [`Core::observe`]. Each version of
-//! a job has its effects once.
+//! States that this replica wrote come to [`Core::changed`], [`Core::created`] and [`Core::claim_committed`]. States that
+//! it read, or that a peer told, come to [`Core::observe`]. Each version of a job has its effects once.
 
-use std::sync::Arc;
+use std::{borrow::Borrow, sync::Arc};
 
-use fairlead_dispatch::{Event, JobFacts, JobKey, Millis};
+use fairlead_dispatch::{Event, JobFacts, JobKey, Millis, OfferKey};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
+    base::mailbox::Mailbox,
     core::Core,
-    known::{live_jobs::Sight, seen_versions::Noted},
+    known::{
+        live_jobs::Sight, open_requests::KnownClaim, outbox::SUBMITTED_MAX, seen_versions::Noted,
+    },
     lifecycle::{
-        changed::Changed,
+        changed::{Changed, attempt_ended},
         engine_facts::{engine_version, facts, running},
     },
 };
@@ -25,6 +28,38 @@ const RANK_MS: u64 = 30;
 const YOUNG_MS: u64 = 10_000;
 /// An end that is older than this was seen, or is not charged here, ms.
 const UNSEEN_MS: u64 = 10_000;
+
+/// How a state came to be known.
+enum Source<'a> {
+    /// It was read, or told by a peer. If it waits, this replica leaves it to others until then.
+    Seen(Millis),
+    /// This replica created the job.
+    Created,
+    /// This replica changed this state.
+    Changed(&'a JobState),
+    /// This replica's engine claimed the job, and is told by whose offer.
+    Claimed,
+}
+
+/// What the engine is told of jobs together.
+#[derive(Default)]
+struct EngineNews {
+    waiting: Vec<JobFacts>,
+    others: Vec<Event>,
+}
+
+impl EngineNews {
+    /// First who waits, then whose attempt is over: else a host gets another job while nobody knows that its last one
+    /// waits again.
+    fn tell(self, engine: &Mailbox) {
+        if !self.waiting.is_empty() {
+            engine.tell(Event::JobsLearned(self.waiting));
+        }
+        for event in self.others {
+            engine.tell(event);
+        }
+    }
+}
 
 impl Core {
     /// A state that was read from the store or told by a peer: if it is newer than what is known, it has
@@ -57,13 +92,14 @@ impl Core {
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
         let id = stored.state.job_id;
         self.weigh(id, stored.version);
-        match self.jobs.live.get(id) {
-            Some(live) if live.stored.version >= stored.version => {}
-            Some(live) => self.changed(&Changed {
-                before: Arc::unwrap_or_clone(live.stored),
-                after: stored.clone(),
-            }),
-            None => self.observe_unheld(stored, not_before),
+        let live = self.jobs.live.get(id);
+        if live.is_some_and(|live| live.stored.version >= stored.version) {
+            return;
+        }
+        let mut news = EngineNews::default();
+        if self.apply(stored, &Source::Seen(not_before), &mut news) {
+            news.tell(&self.engine);
+            self.jobs.changes.announce(id);
         }
     }
 
@@ -84,124 +120,173 @@ impl Core {
         held.max(self.jobs.seen.newest(id))
     }
 
-    /// The same for a job that no testbox holds, as far as is known.
-    fn observe_unheld(&self, stored: &StoredJob, not_before: Millis) {
-        let state = &stored.state;
-        let id = state.job_id;
-        let noted = self.jobs.seen.note(stored, self.clock.now());
-        if noted == Noted::Old {
-            return;
+    /// This replica changed a state, and the store acknowledged it.
+    pub(crate) fn changed(&self, changed: &Changed) {
+        let (before, after) = (&changed.before.state, &changed.after.state);
+        let shared = Arc::new(changed.after.clone());
+        let mut news = EngineNews::default();
+        self.apply(&shared, &Source::Changed(before), &mut news);
+        news.tell(&self.engine);
+        self.jobs.changes.announce(after.job_id);
+        if let Some(health) = attempt_ended(before, after) {
+            self.metrics.attempt_ended(health.cause());
         }
-        if state.stage.is_held() {
-            self.engine.tell(Event::JobHeld(Box::new(running(stored))));
-            self.jobs.live.put(stored.clone(), self.sight());
-        } else if state.stage == Stage::Submit && state.ready {
-            let facts = JobFacts {
-                not_before,
-                ..facts(stored)
-            };
-            self.engine.tell(Event::JobsLearned(vec![facts]));
-        } else {
-            let version = engine_version(stored.version);
-            self.engine.tell(Event::JobGone(JobKey(id.get()), version));
-            if noted == Noted::News {
-                self.charge_unseen(stored);
+        if after.stage.is_terminal() && !before.stage.is_terminal() {
+            self.waiting.sequences.stirred(after);
+        }
+        self.waiting.clusters.stirred(after);
+        self.others.outbox.job(shared);
+    }
+
+    /// This replica created jobs, and the store acknowledged them. Nobody waits for a change of a job whose id nobody
+    /// knows.
+    pub(crate) fn created(&self, jobs: &[&StoredJob]) {
+        let many = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
+        self.metrics.submitted.inc_by(many);
+        // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
+        let is_newest = |job: &&&StoredJob| {
+            job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
+        };
+        let mut news = EngineNews::default();
+        for (n, job) in jobs.iter().filter(is_newest).enumerate() {
+            if n < SUBMITTED_MAX {
+                self.others.outbox.job(Arc::new(StoredJob::clone(job)));
             }
+            self.apply(*job, &Source::Created, &mut news);
+            self.waiting.sequences.stirred(&job.state);
+        }
+        news.tell(&self.engine);
+    }
+
+    /// The store acknowledged a claim for an offer. False: nobody waits for an answer to that offer any more.
+    pub(crate) fn claim_committed(&self, offer: OfferKey, job: &Arc<StoredJob>) -> bool {
+        let (state, version) = (&job.state, job.version);
+        let id = state.job_id;
+        let is_news = self.apply(job, &Source::Claimed, &mut EngineNews::default());
+        if !is_news && self.newest(id) == Some(version) {
+            // It was read before this answer came, perhaps at this very moment. The request must find it held.
+            self.jobs.live.put(Arc::clone(job), self.sight());
+        }
+        self.others.outbox.job(Arc::clone(job));
+        self.jobs.changes.announce(id);
+        // Noted before the engine is told: its answer takes the waiter away. One that hangs up from here on
+        // finds the job among its claimed ones and puts it back itself.
+        let waiter = self.requests.waiters.get(offer);
+        let waits = waiter.is_some();
+        if let Some(waiter) = waiter {
+            waiter.claimed.note(KnownClaim::of(state));
+        }
+        self.engine.tell(Event::ClaimCommitted {
+            job: JobKey(id.get()),
+            offer,
+            version: engine_version(version),
+        });
+        waits
+    }
+
+    /// Applies a state that is newer than all that was seen of its job, and collects what the engine is to be told.
+    /// False: it is not newer, and what was seen has had its effects.
+    fn apply<J>(&self, job: &J, source: &Source<'_>, news: &mut EngineNews) -> bool
+    where
+        J: Borrow<StoredJob> + Into<Arc<StoredJob>> + Clone,
+    {
+        let after: &StoredJob = job.borrow();
+        let state = &after.state;
+        let noted = self.jobs.seen.note(after, self.clock.now());
+        if noted == Noted::Old {
+            return false;
+        }
+        let held = self.jobs.live.get(state.job_id).map(|live| live.stored);
+        if state.stage.is_held() {
+            self.jobs.live.put(job.clone(), self.sight());
+        } else {
+            self.jobs.live.remove(state.job_id);
+        }
+        let held = held.as_deref().map(|held| &held.state);
+        let before = match source {
+            Source::Changed(before) => Some(*before),
+            Source::Seen(_) | Source::Created | Source::Claimed => held,
+        };
+        match source {
+            Source::Seen(not_before) => self.tell_of(after, held, *not_before, news),
+            Source::Changed(_) => self.tell_of(after, held, Millis(0), news),
+            Source::Created if state.ready => news.waiting.push(facts(after)),
+            // The engine does not know the job, or claimed it.
+            Source::Created | Source::Claimed => {}
+        }
+        let began_unseen = held.is_none() && before.is_none_or(|before| before.stage.is_held());
+        if noted == Noted::News && began_unseen && self.ran_elsewhere(state) {
+            news.others.push(Event::JobHeld(Box::new(running(after))));
+            news.others.push(self.attempt_over(state));
+        }
+        if state.stage == Stage::Submit && !state.ready {
             self.waiting.dependants.add(state);
             self.waiting.sequences.seen(state);
         }
-        self.set_alarm(stored);
-        self.jobs.changes.announce(id);
+        self.set_alarm(after);
+        if let Some(before) = before {
+            self.count_host_failure(before, state);
+        }
+        true
     }
 
-    /// A job that began and ended elsewhere between two looks is charged all the same, once.
-    pub(crate) fn charge_unseen(&self, stored: &StoredJob) {
-        let state = &stored.state;
-        let ran = state.stage == Stage::Finish && state.dispatch_ms > 0;
-        if !ran || state.replica == self.config.replica {
-            return;
-        }
-        let at = self.on_own_clock(state.end_ms);
-        if self.clock.now().0.saturating_sub(at.0) > UNSEEN_MS {
-            return;
-        }
-        self.engine.tell(Event::JobHeld(Box::new(running(stored))));
-        self.engine.tell(Event::JobEnded {
-            job: JobKey(state.job_id.get()),
-            ran: matches!(state.health, Health::Success | Health::Fail),
-            at,
-        });
-    }
-
-    /// What follows here from an acknowledged change of a state. What the engine is told depends on what it
-    /// knows, which may be older than what was changed.
-    pub(crate) fn changed(&self, changed: &Changed) {
-        let (before, after) = (&changed.before.state, &changed.after.state);
-        let id = after.job_id;
-        if self.jobs.seen.note(&changed.after, self.clock.now()) == Noted::Old {
-            // The answer to the write came late: what was seen since has had its effects.
-            self.jobs.changes.announce(id);
-            return;
-        }
-        let known = self.jobs.live.get(id).map(|live| live.stored);
-        let is_held = after.stage.is_held();
-        if is_held {
-            self.jobs.live.put(changed.after.clone(), self.sight());
-        } else {
-            self.jobs.live.remove(id);
-        }
-        let is_same = |known: &Arc<StoredJob>| known.state.claim_token == after.claim_token;
-        let stays = is_held && known.as_ref().is_some_and(is_same);
-        let waits = after.stage == Stage::Submit && after.ready;
+    /// What the engine is told of a job depends on what it knows: who held the job, as far as was known here.
+    fn tell_of(
+        &self,
+        after: &StoredJob,
+        held: Option<&JobState>,
+        not_before: Millis,
+        news: &mut EngineNews,
+    ) {
+        let state = &after.state;
+        let (is_held, waits) = (
+            state.stage.is_held(),
+            state.stage == Stage::Submit && state.ready,
+        );
+        let stays = is_held && held.is_some_and(|held| held.claim_token == state.claim_token);
         if waits {
-            // Before its end: else its host gets another one while nobody knows that this one waits again.
-            self.engine
-                .tell(Event::JobsLearned(vec![facts(&changed.after)]));
+            news.waiting.push(JobFacts {
+                not_before,
+                ..facts(after)
+            });
         }
-        if known.is_some() && !stays {
-            self.tell_ended(after);
+        if held.is_some() && !stays {
+            news.others.push(self.attempt_over(state));
         }
         if is_held && !stays {
-            self.engine
-                .tell(Event::JobHeld(Box::new(running(&changed.after))));
+            news.others.push(Event::JobHeld(Box::new(running(after))));
         }
-        if after.stage == Stage::Submit && !waits {
-            self.waiting.dependants.add(after);
-            self.waiting.sequences.seen(after);
-        }
-        self.set_alarm(&changed.after);
-        if !waits && !is_held {
+        if !is_held && !waits {
             // Also one that was held: it may have waited in between, and have been read as it did.
-            let version = engine_version(changed.after.version);
-            self.engine.tell(Event::JobGone(JobKey(id.get()), version));
-            if known.is_none() && before.stage.is_held() {
-                self.charge_unseen(&changed.after);
-            }
-        }
-        self.jobs.changes.announce(id);
-        self.count_host_failure(changed);
-    }
-
-    /// Counts an attempt that this replica's own write ended.
-    pub(super) fn count_end(&self, changed: &Changed) {
-        if let Some(health) = changed.attempt_ended() {
-            self.metrics.attempt_ended(health.cause());
+            let version = engine_version(after.version);
+            let job = JobKey(state.job_id.get());
+            news.others.push(Event::JobGone(job, version));
         }
     }
 
-    fn tell_ended(&self, after: &JobState) {
-        let is_over = after.stage.is_terminal();
-        let at = if is_over {
-            self.on_own_clock(after.end_ms)
-        } else {
-            self.clock.now()
+    /// Whether a job that ended began at another replica, not long ago: if nobody heard of it in between, it is charged
+    /// all the same.
+    fn ran_elsewhere(&self, state: &JobState) -> bool {
+        let ran = state.stage == Stage::Finish && state.dispatch_ms > 0;
+        let ago_ms = || {
+            let end = self.on_own_clock(state.end_ms);
+            self.clock.now().0.saturating_sub(end.0)
         };
-        self.engine.tell(Event::JobEnded {
+        ran && state.replica != self.config.replica && ago_ms() <= UNSEEN_MS
+    }
+
+    fn attempt_over(&self, after: &JobState) -> Event {
+        let is_over = after.stage.is_terminal();
+        Event::JobEnded {
             job: JobKey(after.job_id.get()),
             ran: matches!(after.health, Health::Success | Health::Fail)
                 && after.stage == Stage::Finish,
-            at,
-        });
+            at: if is_over {
+                self.on_own_clock(after.end_ms)
+            } else {
+                self.clock.now()
+            },
+        }
     }
 
     /// Now, for a job that is heard of.
@@ -310,5 +395,28 @@ mod tests {
         core.observe(&again);
         assert!(core.jobs.live.of_host("h").is_empty());
         assert_eq!(core.jobs.live.of_host("other").len(), 1);
+    }
+
+    /// The answer to a claim may come after the end of its job was seen.
+    #[tokio::test]
+    async fn a_claim_that_is_heard_of_late_brings_no_ended_job_back() {
+        let (_data, core) = core().await;
+        core.observe(&at(6, Stage::Finish));
+        core.engine.take();
+        let waits = core.claim_committed(OfferKey(1), &Arc::new(at(5, Stage::Dispatch)));
+        assert!(!waits && core.jobs.live.len() == 0);
+        assert_eq!(core.engine.take().len(), 1, "the engine waits for it");
+    }
+
+    #[tokio::test]
+    async fn a_created_job_that_was_seen_before_is_told_once() {
+        let (_data, core) = core().await;
+        let jobs = [at(5, Stage::Submit), at(6, Stage::Submit)];
+        core.observe(&jobs[0]);
+        core.engine.take();
+        core.created(&[&jobs[0]]);
+        assert_eq!(core.engine.take().len(), 0);
+        core.created(&[&jobs[1]]);
+        assert_eq!(core.engine.take().len(), 1);
     }
 }

@@ -1,15 +1,15 @@
 //! Counts consecutive attempts that failed through the fault of their host.
 
 use fairlead_job::{Cause, Health};
+use fairlead_store::JobState;
 
-use crate::{core::Core, known::cordons::ACCOUNTS_MIN, lifecycle::changed::Changed};
+use crate::{core::Core, known::cordons::ACCOUNTS_MIN, lifecycle::changed::attempt_ended};
 
 impl Core {
     /// An attempt ended: a host whose attempts fail in a row, and not by their jobs, is put aside.
-    pub(crate) fn count_host_failure(&self, changed: &Changed) {
+    pub(crate) fn count_host_failure(&self, before: &JobState, after: &JobState) {
         let suspect_after = self.config.suspect_after;
-        let before = &changed.before.state;
-        let Some(health) = changed.attempt_ended().filter(|_| suspect_after > 0) else {
+        let Some(health) = attempt_ended(before, after).filter(|_| suspect_after > 0) else {
             return;
         };
         let cause = health.cause();

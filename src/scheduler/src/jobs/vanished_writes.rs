@@ -10,7 +10,10 @@ use std::sync::Arc;
 use fairlead_job::JobId;
 use fairlead_store::{StoreError, StoredJob};
 
-use crate::{core::Core, lifecycle::touch::touch};
+use crate::{
+    core::Core,
+    lifecycle::{changed::Changed, touch::touch},
+};
 
 impl Core {
     /// Looks in real time at what stayed in doubt, and writes anew what the store truly has.
@@ -35,12 +38,14 @@ impl Core {
         tracing::warn!(job_id = %id, "a state that was seen is not in the store; what is there counts");
         // Any other outcome means that somebody wrote it: that version is greater, too.
         if let Ok(version) = self.writer.patch(patch).await {
-            let stored = StoredJob {
+            let after = StoredJob {
                 state: wanted,
                 version,
             };
-            self.observe(&stored);
-            self.others.outbox.job(Arc::new(stored));
+            self.changed(&Changed {
+                before: stored,
+                after,
+            });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A change of a job: its stored state before and after.
 
 use fairlead_job::Health;
-use fairlead_store::StoredJob;
+use fairlead_store::{JobState, StoredJob};
 
 /// What a change came to.
 #[derive(Debug, Clone)]
@@ -17,15 +17,14 @@ impl Changed {
     pub(crate) fn is_change(&self) -> bool {
         self.before.version != self.after.version
     }
+}
 
-    /// How the attempt that a testbox had ended by it, if it did.
-    pub(crate) fn attempt_ended(&self) -> Option<Health> {
-        let (before, after) = (&self.before.state, &self.after.state);
-        let health = if after.attempt > before.attempt {
-            after.attempts.last().map(|last| last.health)
-        } else {
-            after.stage.is_terminal().then_some(after.health)
-        };
-        health.filter(|_| before.stage.is_held())
-    }
+/// How the attempt that a testbox had ended by a change, if it did.
+pub(crate) fn attempt_ended(before: &JobState, after: &JobState) -> Option<Health> {
+    let health = if after.attempt > before.attempt {
+        after.attempts.last().map(|last| last.health)
+    } else {
+        after.stage.is_terminal().then_some(after.health)
+    };
+    health.filter(|_| before.stage.is_held())
 }

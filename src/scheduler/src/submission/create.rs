@@ -1,16 +1,13 @@
-//! Creating jobs: a job is accepted when the store said yes for *that* job, and not before (I1).
+//! Creates jobs: a submit is acknowledged when the store has confirmed *that* job, and not before (I1).
 
 use std::sync::Arc;
 
-use fairlead_dispatch::Event;
 use fairlead_job::Stage;
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::outbox::SUBMITTED_MAX,
-    lifecycle::engine_facts::facts,
     submission::built_jobs::{BuiltJobs, Ids, rename},
 };
 
@@ -66,7 +63,9 @@ impl Core {
         let BuiltJobs { jobs, clusters } = built;
         let mut outcomes = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
-        self.learn_submitted(&outcomes).await;
+        let created: Vec<&StoredJob> = outcomes.iter().flatten().collect();
+        self.created(&created);
+        self.look_at_new_dependants(&created).await;
         outcomes
     }
 
@@ -158,40 +157,10 @@ impl Core {
         }
     }
 
-    /// What follows here from jobs that were made.
-    pub(crate) async fn learn_submitted(self: &Arc<Self>, outcomes: &[Result<StoredJob, Refusal>]) {
-        let accepted = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        self.metrics
-            .submitted
-            .inc_by(u64::try_from(accepted).unwrap_or(u64::MAX));
-        // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
-        let wait = |job: &&StoredJob| {
-            job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
-        };
-        let waiting: Vec<&StoredJob> = outcomes.iter().flatten().filter(wait).collect();
-        for job in waiting.iter().take(SUBMITTED_MAX) {
-            self.others.outbox.job(Arc::new(StoredJob::clone(job)));
-        }
-        let (ready, parked): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|job| job.state.ready);
-        let now = self.clock.now();
-        for job in ready.iter().chain(&parked) {
-            self.jobs.seen.note(job, now);
-        }
-        if !ready.is_empty() {
-            self.engine
-                .tell(Event::JobsLearned(ready.into_iter().map(facts).collect()));
-        }
-        for job in outcomes.iter().flatten() {
-            self.set_alarm(job);
-        }
-        for job in &parked {
-            self.waiting.sequences.seen(&job.state);
-            self.waiting.sequences.stirred(&job.state);
-        }
-        for job in parked.into_iter().filter(|job| job.state.waits.is_some()) {
-            self.waiting.dependants.add(&job.state);
-            // Its parent may have ended meanwhile.
+    /// Looks at jobs that were created and wait for others: these may have ended meanwhile.
+    async fn look_at_new_dependants(self: &Arc<Self>, jobs: &[&StoredJob]) {
+        let waits = |state: &JobState| state.stage == Stage::Submit && state.waits.is_some();
+        for job in jobs.iter().filter(|job| waits(&job.state)) {
             if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
                 tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job is looked at later");
             }

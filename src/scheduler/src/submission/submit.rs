@@ -1,4 +1,4 @@
-//! Submitting: each spec is built, checked and created, and has its own outcome.
+//! Takes a submit: builds, checks and creates its jobs. Each job has its own outcome.
 
 use std::sync::Arc;
 
