@@ -13,7 +13,7 @@ use hyper_util::{
     server::{conn::auto::Builder, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -149,6 +149,44 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
 }
 
+/// The next connection; `None` when the replica drains and nobody comes any more. `leaves_at` is when it leaves in any
+/// case, once it drains.
+async fn next_connection(
+    listener: &TcpListener,
+    core: &Core,
+    leaves_at: &mut Option<u64>,
+) -> Option<(TcpStream, SocketAddr)> {
+    while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
+        let drains = leaves_at.is_some();
+        let enough = async {
+            if drains {
+                core.clock.sleep(LEAVE_QUIET).await;
+            } else {
+                core.draining.cancelled().await;
+            }
+        };
+        let accepted = tokio::select! {
+            biased;
+            () = enough => {
+                if drains {
+                    return None;
+                }
+                *leaves_at = Some(core.clock.now().0 + LEAVE_MAX_MS);
+                continue;
+            }
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok(accepted) => return Some(accepted),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                core.clock.sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+    None
+}
+
 /// Accepts connections until the replica drains and nobody comes any more, then lets the open ones finish.
 ///
 /// The system makes connections before they are accepted here, and breaks those that are waiting when the
@@ -164,33 +202,7 @@ async fn accept(listener: TcpListener, core: Arc<Core>) {
     ));
     let routes = TowerToHyperService::new(warp::service(http::filter(Arc::clone(&core))));
     let mut leaves_at = None;
-    while leaves_at.is_none_or(|at| core.clock.now().0 < at) {
-        let enough = async {
-            if leaves_at.is_some() {
-                core.clock.sleep(LEAVE_QUIET).await;
-            } else {
-                core.draining.cancelled().await;
-            }
-        };
-        let accepted = tokio::select! {
-            biased;
-            () = enough => {
-                if leaves_at.is_some() {
-                    break;
-                }
-                leaves_at = Some(core.clock.now().0 + LEAVE_MAX_MS);
-                continue;
-            }
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, from) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                core.clock.sleep(ACCEPT_REST).await;
-                continue;
-            }
-        };
+    while let Some((stream, from)) = next_connection(&listener, &core, &mut leaves_at).await {
         // Small answers must not wait for an acknowledgement of the one before.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "nodelay could not be set");

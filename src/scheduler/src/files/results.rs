@@ -19,8 +19,7 @@ use crate::{
     },
     core::Core,
     files::parts::{Part, is_part},
-    jobs::speaker::Speaker,
-    lifecycle::result_paths::attempt_root,
+    lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
 
 /// Longest name of a file or folder, bytes: what file systems take.

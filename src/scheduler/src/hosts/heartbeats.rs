@@ -58,19 +58,7 @@ impl Core {
         turn: &mut HostTurn,
     ) -> Result<Vec<JobId>, Refusal> {
         let host = &ask.offerer.host.clone();
-        let doubtful: BTreeSet<JobId> = self
-            .jobs
-            .live
-            .of_host(host)
-            .iter()
-            .filter(|live| !ask.names(&live.stored.state))
-            .map(|live| live.stored.state.job_id)
-            .chain(turn.jobs().iter().copied().filter(|id| {
-                let live = self.jobs.live.get(*id);
-                turn.has_unread(ask.seen) || live.is_none_or(|live| live.stored.state.host != *host)
-            }))
-            .collect();
-        self.reread(doubtful.into_iter().collect()).await?;
+        self.reread(self.doubtful(ask, turn)).await?;
         let its = self.jobs.live.of_host(host);
         let is_foreign = |live: &Live| live.stored.state.session != ask.offerer.session;
         if its.iter().any(is_foreign) {
@@ -80,33 +68,7 @@ impl Core {
         }
         let mut again = Vec::new();
         for live in its {
-            let state = &live.stored.state;
-            let (id, token) = (state.job_id, state.claim_token.as_str());
-            let named = ask.names(state);
-            let same_session = state.session == ask.offerer.session;
-            if named {
-                if !same_session {
-                    self.adopt(id, token, &ask.offerer).await;
-                }
-            } else if same_session {
-                if state.stage == Stage::Dispatch && state.request == ask.offerer.request {
-                    again.extend(self.make_sure(state).await?);
-                } else if state.request > ask.seen {
-                    // Its answer was on its way when the host asked.
-                    ask.set_aside(state);
-                } else if state.stage == Stage::Dispatch {
-                    let claim = KnownClaim::of(state);
-                    self.give_back(&claim, "the host never took it").await;
-                } else {
-                    // It would name one whose last report is not answered.
-                    self.lose(id, token, "its host no longer has it").await;
-                }
-            } else if state.stage == Stage::Dispatch && ask.is_hw() {
-                let claimed = self.claim_again(id, token, &ask.offerer).await;
-                again.extend(claimed.map(|changed| changed.after.state));
-            } else {
-                self.lose(id, token, "its host started anew").await;
-            }
+            again.extend(self.reconcile_job(ask, &live.stored.state).await?);
         }
         let (again, over) = ask.split_fitting(again);
         for state in over {
@@ -130,6 +92,54 @@ impl Core {
             .into_iter()
             .filter(|state| !lost.contains(&state.claim_token));
         Ok(kept.map(|state| state.job_id).collect())
+    }
+
+    /// Jobs of which this replica may not know who has them: those that it thinks the host has and the host does not
+    /// name, and those that were handed to the host and are not known here to be its.
+    fn doubtful(&self, ask: &WorkRequest, turn: &HostTurn) -> Vec<JobId> {
+        let host = &ask.offerer.host;
+        let its = self.jobs.live.of_host(host);
+        let unnamed = its.iter().filter(|live| !ask.names(&live.stored.state));
+        let handed = turn.jobs().iter().copied().filter(|id| {
+            let live = self.jobs.live.get(*id);
+            turn.has_unread(ask.seen) || live.is_none_or(|live| live.stored.state.host != *host)
+        });
+        let doubtful = unnamed.map(|live| live.stored.state.job_id).chain(handed);
+        doubtful.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Settles one job that is thought to be the host's. Answers the job if it is to be handed out (again).
+    async fn reconcile_job(
+        self: &Arc<Self>,
+        ask: &mut WorkRequest,
+        state: &JobState,
+    ) -> Result<Option<JobState>, Refusal> {
+        let (id, token) = (state.job_id, state.claim_token.as_str());
+        let same_session = state.session == ask.offerer.session;
+        let unstarted = state.stage == Stage::Dispatch;
+        if ask.names(state) {
+            if !same_session {
+                self.adopt(id, token, &ask.offerer).await;
+            }
+        } else if !same_session {
+            if unstarted && ask.is_hw() {
+                let claimed = self.claim_again(id, token, &ask.offerer).await;
+                return Ok(claimed.map(|changed| changed.after.state));
+            }
+            self.lose(id, token, "its host started anew").await;
+        } else if unstarted && state.request == ask.offerer.request {
+            return self.make_sure(state).await;
+        } else if state.request > ask.seen {
+            // Its answer was on its way when the host asked.
+            ask.set_aside(state);
+        } else if unstarted {
+            let claim = KnownClaim::of(state);
+            self.give_back(&claim, "the host never took it").await;
+        } else {
+            // It would name one whose last report is not answered.
+            self.lose(id, token, "its host no longer has it").await;
+        }
+        Ok(None)
     }
 
     /// Brings what is known of these jobs up to date, in real time.

@@ -14,13 +14,12 @@ use crate::{
     },
     core::Core,
     hosts::initrd,
-    jobs::{reports::Report, speaker::Speaker},
     known::{
         accounts::Who,
         hosts::{Host, UNKNOWN_MEMORY_MB},
         work_request::{WAIT_S_MAX, WorkRequest},
     },
-    lifecycle::attempt::BOOT_SESSION,
+    lifecycle::{after_report::Speaker, attempt::BOOT_SESSION, report::Report},
 };
 
 /// How long a box waits for a job when it does not say, seconds.

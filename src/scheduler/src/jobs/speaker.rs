@@ -7,16 +7,9 @@ use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
 use fairlead_store::{JobState, StoredJob};
 
-use crate::{base::errors::Refusal, core::Core, known::accounts::Who};
-
-/// Which attempt a sender speaks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
-    /// The present one.
-    Present,
-    /// An earlier one, whose lease was lost.
-    Earlier(u16),
-}
+use crate::{
+    base::errors::Refusal, core::Core, known::accounts::Who, lifecycle::after_report::Speaker,
+};
 
 impl Core {
     /// Which attempt the sender of a token speaks for; refuses strangers.

@@ -1,5 +1,7 @@
 //! A host's request for work, parsed and checked.
 
+use std::fmt::Display;
+
 use fairlead_api::{ConsumeRequest, ErrorCode, HeldJob};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, Version};
@@ -16,6 +18,56 @@ use crate::{
 const INSTANCE_MAX: usize = 128;
 /// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
 const ISOLATION_MAX: usize = 32;
+
+fn bad(field: &str, value: impl Display, expected: &str) -> Refusal {
+    Refusal::new(
+        ErrorCode::BadField,
+        format!("{field}: {value} is not {expected}"),
+        "see docs/api.md, consume",
+    )
+}
+
+/// Checks the session and the numbers of a request.
+fn check_numbers(request: &ConsumeRequest) -> Result<(), Refusal> {
+    let session = &request.session;
+    if !(1..=64).contains(&session.len()) || !session.bytes().all(|b| b.is_ascii_graphic()) {
+        let shown = session.escape_default();
+        return Err(bad("session", shown, "1 to 64 printable characters"));
+    }
+    if request.request == 0 {
+        return Err(bad("request", 0, "counted from 1"));
+    }
+    if !(1..=JOBS_MAX).contains(&request.jobs_max) {
+        return Err(bad("jobs_max", request.jobs_max, "1 to 256"));
+    }
+    if request.wait_s > WAIT_S_MAX {
+        return Err(bad("wait_s", request.wait_s, "0 to 600"));
+    }
+    if request.free_memory_mb > request.memory_mb {
+        let free_mb = request.free_memory_mb;
+        return Err(bad("free_memory_mb", free_mb, "at most memory_mb"));
+    }
+    Ok(())
+}
+
+/// Checks the lengths of the lists of a request.
+fn check_lists(request: &ConsumeRequest) -> Result<(), Refusal> {
+    if request.running.len() > HELD_MAX {
+        return Err(bad("running", request.running.len(), "at most 10,000 jobs"));
+    }
+    let lists = [
+        ("tags", &request.tags),
+        ("devices", &request.devices),
+        ("cache_dirs", &request.cache_dirs),
+    ];
+    for (field, list) in lists {
+        if list.len() > LIST_MAX || list.iter().any(|item| item.is_empty() || item.len() > 256) {
+            let expected = "at most 1,000 texts of 1 to 256 bytes";
+            return Err(bad(field, list.len(), expected));
+        }
+    }
+    Ok(())
+}
 
 /// Checks what a request says of its agent.
 pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
@@ -101,60 +153,13 @@ impl WorkRequest {
     /// Checks what an agent sent.
     pub(crate) fn of(name: &str, request: ConsumeRequest) -> Result<Self, Refusal> {
         check_name("host", name)?;
-        let bad = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
-            Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("{field}: {value} is not {expected}"),
-                "see docs/api.md, consume",
-            ))
-        };
-        if !(1..=64).contains(&request.session.len())
-            || !request.session.bytes().all(|b| b.is_ascii_graphic())
-        {
-            return bad(
-                "session",
-                &request.session.escape_default(),
-                "1 to 64 printable characters",
-            );
-        }
-        if request.request == 0 {
-            return bad("request", &0, "counted from 1");
-        }
-        if !(1..=JOBS_MAX).contains(&request.jobs_max) {
-            return bad("jobs_max", &request.jobs_max, "1 to 256");
-        }
-        if request.wait_s > WAIT_S_MAX {
-            return bad("wait_s", &request.wait_s, "0 to 600");
-        }
-        if request.free_memory_mb > request.memory_mb {
-            return bad(
-                "free_memory_mb",
-                &request.free_memory_mb,
-                "at most memory_mb",
-            );
-        }
-        if request.running.len() > HELD_MAX {
-            return bad("running", &request.running.len(), "at most 10,000 jobs");
-        }
-        let lists = [
-            ("tags", &request.tags),
-            ("devices", &request.devices),
-            ("cache_dirs", &request.cache_dirs),
-        ];
-        for (field, list) in lists {
-            if list.len() > LIST_MAX || list.iter().any(|item| item.is_empty() || item.len() > 256)
-            {
-                return bad(field, &list.len(), "at most 1,000 texts of 1 to 256 bytes");
-            }
-        }
+        check_numbers(&request)?;
+        check_lists(&request)?;
         check_agent(&request)?;
         let kinds = kinds(&request.kinds)?;
         if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
-            return bad(
-                "kinds",
-                &request.kinds.join(","),
-                "hw alone, or vm and/or dc",
-            );
+            let shown = request.kinds.join(",");
+            return Err(bad("kinds", shown, "hw alone, or vm and/or dc"));
         }
         let seen = request.read_up_to();
         let group = if request.group.is_empty() {

@@ -112,6 +112,16 @@ pub(crate) fn attempt_over(
         // A try is the whole cluster's: the others follow.
         place.round = place.round.saturating_add(1);
     }
+    keep_attempt(&mut next, state, health, now_ms, reason);
+    next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
+    next.reason = format!("attempt {} ended with {health}: {reason}", state.attempt);
+    next.ready = pause_ms == 0;
+    next.start_ms = if pause_ms == 0 { 0 } else { begins_ms };
+    next
+}
+
+/// Keeps the record of the attempt that ended, and where the job shall not run again.
+fn keep_attempt(next: &mut JobState, state: &JobState, health: Health, now_ms: u64, reason: &str) {
     next.attempts.push(Attempt {
         attempt: state.attempt,
         host: state.host.clone(),
@@ -132,11 +142,6 @@ pub(crate) fn attempt_over(
             next.not_on.remove(0);
         }
     }
-    next.result_root = attempt_root(&state.result_root, state.attempt, next.attempt);
-    next.reason = format!("attempt {} ended with {health}: {reason}", state.attempt);
-    next.ready = pause_ms == 0;
-    next.start_ms = if pause_ms == 0 { 0 } else { begins_ms };
-    next
 }
 
 /// The state of a waiting job that somebody cancels.

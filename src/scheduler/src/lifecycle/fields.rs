@@ -38,6 +38,18 @@ pub(crate) fn known(state: &JobState) -> Map<String, Value> {
     put("attempt", json!(state.attempt));
     put("result_root", json!(state.result_root));
     put("submit_time", json!(utc_text(state.submit_ms)));
+    view.extend(optional(state));
+    view.extend(state.cluster.as_ref().map(cluster).unwrap_or_default());
+    view.extend(times(state));
+    view
+}
+
+/// Fields that not every job has.
+fn optional(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
     let texts = [
         ("queue_label", &state.queue_label),
         ("category", &state.category),
@@ -74,8 +86,6 @@ pub(crate) fn known(state: &JobState) -> Map<String, Value> {
     if !state.attempts.is_empty() {
         put("attempts", state.attempts.iter().map(attempt).collect());
     }
-    view.extend(state.cluster.as_ref().map(cluster).unwrap_or_default());
-    view.extend(times(state));
     view
 }
 

@@ -1,5 +1,6 @@
 //! Rules of a job's life. Pure: a state and a time in, the next state out.
 
+pub(crate) mod after_report;
 pub(crate) mod alarm;
 pub(crate) mod attempt;
 pub(crate) mod backoff;
@@ -7,6 +8,7 @@ pub(crate) mod changed;
 pub(crate) mod cluster;
 pub(crate) mod engine_facts;
 pub(crate) mod fields;
+pub(crate) mod report;
 pub(crate) mod result_paths;
 pub(crate) mod sequence;
 pub(crate) mod stages;

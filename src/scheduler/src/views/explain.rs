@@ -2,8 +2,8 @@
 
 use fairlead_api::{ErrorCode, Explanation, HostVerdict};
 use fairlead_dispatch::{
-    Count, HostExplanation, JobExplanation, JobKey, JobState as EngineState, Limited, Millis,
-    OVERTAKES_MAX, Reason,
+    Count, HostExplanation, HostVerdict as EngineVerdict, JobExplanation, JobKey,
+    JobState as EngineState, Limited, Millis, OVERTAKES_MAX, QueueStanding, Reason,
 };
 use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
@@ -212,61 +212,61 @@ fn render(core: &Core, state: &JobState, explained: &JobExplanation) -> Explanat
         reasons.push(state.reason.clone());
     }
     reasons.extend(ahead(explained));
-    let standing = &explained.standing;
-    reasons.push(format!(
-        "queue '{}' has priority {} and weight {}: {}.{} % of its class",
-        standing.queue,
-        standing.class,
-        standing.weight,
-        standing.share_per_mille / 10,
-        standing.share_per_mille % 10,
-    ));
-    if !state.queue_label.is_empty() {
-        reasons.push(format!(
-            "it waits under label '{}' in queue '{}': labels take turns there",
-            state.queue_label, standing.queue
-        ));
-    }
-    if standing.background_per_mille > 0 {
-        let (whole, rest) = (
-            standing.background_per_mille / 10,
-            standing.background_per_mille % 10,
-        );
-        reasons.push(format!(
-            "queue '{}' gets {whole}.{rest} % of dispatches while higher classes also wait",
-            standing.queue
-        ));
-    }
+    reasons.extend(standing(state, &explained.standing));
     if let Some(host) = &explained.reserved_host {
         reasons.push(format!("host {host} is reserved for it"));
     }
-    let hosts = explained.hosts.iter().map(|verdict| {
-        let hostname = verdict.host.clone();
-        // A closed host offers nothing: the engine may not know it.
-        let closed = core.lab.cordons.of(&hostname);
-        let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
-        match keeps_off.filter(|_| core.could_run(state, &hostname)) {
-            Some(closure) => HostVerdict {
-                hostname,
-                could: true,
-                lacks: vec![closure.words()],
-            },
-            None => HostVerdict {
-                could: verdict.able,
-                lacks: verdict
-                    .reasons
-                    .iter()
-                    .map(|reason| words_of_host(core, &hostname, reason))
-                    .collect(),
-                hostname,
-            },
-        }
-    });
+    let hosts = explained.hosts.iter();
     Explanation {
-        hosts: hosts.collect(),
+        hosts: hosts.map(|host| verdict(core, state, host)).collect(),
         hosts_more: explained.hosts_more,
         reasons,
         ..plain(state, summary(core, state, explained))
+    }
+}
+
+/// What a job's queue gets.
+fn standing(state: &JobState, standing: &QueueStanding) -> Vec<String> {
+    let percent = |per_mille: u32| format!("{}.{} %", per_mille / 10, per_mille % 10);
+    let queue = &standing.queue;
+    let mut lines = vec![format!(
+        "queue '{queue}' has priority {} and weight {}: {} of its class",
+        standing.class,
+        standing.weight,
+        percent(standing.share_per_mille),
+    )];
+    if !state.queue_label.is_empty() {
+        lines.push(format!(
+            "it waits under label '{}' in queue '{queue}': labels take turns there",
+            state.queue_label
+        ));
+    }
+    if standing.background_per_mille > 0 {
+        lines.push(format!(
+            "queue '{queue}' gets {} of dispatches while higher classes also wait",
+            percent(standing.background_per_mille.into())
+        ));
+    }
+    lines
+}
+
+fn verdict(core: &Core, state: &JobState, host: &EngineVerdict) -> HostVerdict {
+    let hostname = host.host.clone();
+    // A closed host offers nothing: the engine may not know it.
+    let closed = core.lab.cordons.of(&hostname);
+    let keeps_off = closed.filter(|closure| !closure.serves(&state.account));
+    let closed = keeps_off.filter(|_| core.could_run(state, &hostname));
+    let (could, lacks) = if let Some(closure) = closed {
+        (true, vec![closure.words()])
+    } else {
+        let lacks = host.reasons.iter();
+        let lacks = lacks.map(|reason| words_of_host(core, &hostname, reason));
+        (host.able, lacks.collect())
+    };
+    HostVerdict {
+        hostname,
+        could,
+        lacks,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     core::Core,
     files::results::{Found, LOG_APPEND_MAX},
     http::{reply::typed, request::Request, streams},
-    jobs::speaker::Speaker,
+    lifecycle::after_report::Speaker,
 };
 
 pub(super) async fn read_log(

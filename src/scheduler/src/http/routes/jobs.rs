@@ -1,9 +1,9 @@
 //! Handlers of accounts' requests about jobs.
 
-use std::sync::Arc;
+use std::{str::FromStr, sync::Arc};
 
 use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList};
-use fairlead_job::{Health, JobId, Stage};
+use fairlead_job::{JobId, Stage, stage::UnknownWord};
 use fairlead_store::{JobState, Search, SearchOrder};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
@@ -153,54 +153,50 @@ fn after_of(query: &Query) -> Result<Option<JobId>, Refusal> {
     }
 }
 
-fn read_search(query: &Query) -> Result<Search, Refusal> {
-    let either = |a: &str, b: &str| {
-        let mut list = query.list(a);
-        list.extend(query.list(b));
-        list
-    };
-    let words = |error: fairlead_job::stage::UnknownWord| {
-        Refusal::new(
-            ErrorCode::BadQuery,
-            error.to_string(),
-            "separate several values by commas",
-        )
-    };
-    let after = after_of(query)?;
-    let order = match query.get("order") {
-        None | Some("newest") => SearchOrder::NewestFirst,
-        Some("oldest") => SearchOrder::OldestFirst,
-        Some(other) => {
-            let shown = excerpt(other);
-            let message = format!("order: '{shown}' is none");
-            return Err(Refusal::new(
+/// The values of a list that has two names.
+fn either(query: &Query, name: &str, other: &str) -> Vec<String> {
+    let mut list = query.list(name);
+    list.extend(query.list(other));
+    list
+}
+
+fn words<W: FromStr<Err = UnknownWord>>(list: &[String]) -> Result<Vec<W>, Refusal> {
+    let words = list.iter().map(|word| word.parse());
+    words
+        .collect::<Result<_, _>>()
+        .map_err(|error: UnknownWord| {
+            Refusal::new(
                 ErrorCode::BadQuery,
-                message,
-                "newest or oldest",
-            ));
-        }
-    };
-    let limit = query.number("limit", 0..=1000, 100)?;
-    let bound = |name: &str| -> Result<Option<u64>, Refusal> {
-        Ok(if query.get(name).is_some() {
-            Some(query.number(name, 0..=u64::MAX, 0)?)
-        } else {
-            None
+                error.to_string(),
+                "separate several values by commas",
+            )
         })
+}
+
+fn order_of(query: &Query) -> Result<SearchOrder, Refusal> {
+    match query.get("order") {
+        None | Some("newest") => Ok(SearchOrder::NewestFirst),
+        Some("oldest") => Ok(SearchOrder::OldestFirst),
+        Some(other) => {
+            let message = format!("order: '{}' is none", excerpt(other));
+            let hint = "newest or oldest";
+            Err(Refusal::new(ErrorCode::BadQuery, message, hint))
+        }
+    }
+}
+
+fn read_search(query: &Query) -> Result<Search, Refusal> {
+    let limit = query.number("limit", 0..=1000, 100)?;
+    let bound = |name: &str| {
+        let is_said = query.get(name).is_some();
+        let number = is_said.then(|| query.number(name, 0..=u64::MAX, 0));
+        number.transpose()
     };
     let mut search = Search {
-        stages: either("stage", "job_stage")
-            .iter()
-            .map(|w| w.parse::<Stage>())
-            .collect::<Result<_, _>>()
-            .map_err(words)?,
-        healths: either("health", "job_health")
-            .iter()
-            .map(|w| w.parse::<Health>())
-            .collect::<Result<_, _>>()
-            .map_err(words)?,
-        accounts: either("account", "my_account"),
-        hosts: either("host", "host_machine"),
+        stages: words(&either(query, "stage", "job_stage"))?,
+        healths: words(&either(query, "health", "job_health"))?,
+        accounts: either(query, "account", "my_account"),
+        hosts: either(query, "host", "host_machine"),
         suites: query.list("suite"),
         submit_ids: query.list("submit_id"),
         sequences: query.list("sequence"),
@@ -208,8 +204,8 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         tbox_groups: query.list("tbox_group"),
         since_ms: bound("since_ms")?,
         until_ms: bound("until_ms")?,
-        order,
-        after,
+        order: order_of(query)?,
+        after: after_of(query)?,
         limit: u32::try_from(limit).unwrap_or(100),
         ..Search::default()
     };

@@ -17,8 +17,8 @@ use crate::{
         reply::{text, typed},
         request::Request,
     },
-    jobs::reports::Report,
     known::work_request::WorkRequest,
+    lifecycle::report::Report,
 };
 
 /// Largest body of a testbox's request, bytes: some thousand jobs and cache folders are named in it at most.

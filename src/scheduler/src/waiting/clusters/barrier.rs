@@ -10,10 +10,8 @@ use super::of;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    jobs::{
-        reports::Report,
-        speaker::{Speaker, no_token},
-    },
+    jobs::speaker::no_token,
+    lifecycle::{after_report::Speaker, report::Report},
 };
 
 /// How long a request is held, less than anybody waits for an answer; the testbox asks again.

@@ -1,0 +1,412 @@
+//! The state of a job after a report of its testbox.
+//!
+//! Reports are idempotent: a repeat changes nothing. Stages only move forward (I9), and an attempt ends once (I8). The
+//! token of an earlier attempt is refused once the next attempt is claimed.
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{Cause, DataReadiness, Health, Stage};
+use fairlead_store::JobState;
+
+use crate::{
+    base::errors::Refusal,
+    lifecycle::{
+        attempt::attempt_over,
+        report::{MILESTONES_MAX, Report},
+        result_paths::attempt_root,
+        touch::touched,
+    },
+};
+
+/// Which attempt a sender speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// The present one.
+    Present,
+    /// An earlier one, whose lease was lost.
+    Earlier(u16),
+}
+
+/// The state after a report; `None` when it changes nothing.
+pub(crate) fn after_report(
+    state: &JobState,
+    speaker: Speaker,
+    report: &Report,
+    now_ms: u64,
+) -> Result<Option<JobState>, Refusal> {
+    if let Speaker::Earlier(attempt) = speaker {
+        return late_report(state, attempt, report, now_ms);
+    }
+    let mut next = state.clone();
+    if state.stage.is_terminal() {
+        return after_the_end(next, report);
+    }
+    if state.stage == Stage::Submit && (report.stage.is_some() || report.health.is_some()) {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!("job {} waits: no testbox has it", state.job_id),
+            "the job was requeued; another testbox gets its next attempt",
+        ));
+    }
+    for milestone in &report.milestones {
+        if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
+            next.milestones.push(milestone.clone());
+        }
+    }
+    if let Some(health) = report.health {
+        next.health = health;
+    }
+    if let Some(code) = report.exit_code {
+        next.exit_code = Some(code);
+    }
+    let begins = state.stage == Stage::Dispatch && report.stage.is_some_and(|s| s != state.stage);
+    if !report.reason.is_empty() || begins && !state.stop_asked {
+        // Why it waited is over.
+        next.reason.clone_from(&report.reason);
+    }
+    if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
+        place.address.clone_from(address);
+    }
+    if let Some(seconds) = report.renew_s {
+        next.deadline_ms = now_ms
+            .max(state.deadline_ms)
+            .saturating_add(seconds.saturating_mul(1000));
+    }
+    advance_readiness(&mut next, report.readiness)?;
+    match report.stage {
+        Some(stage) if stage != state.stage => enter(next, stage, now_ms).map(Some),
+        _ => Ok(Some(next)),
+    }
+}
+
+/// Moves on to `stage`.
+fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refusal> {
+    if !next.stage.may_become(stage) || stage == Stage::Cancel {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "job {} is in stage {} and cannot go to {stage}",
+                next.job_id, next.stage
+            ),
+            "stages only move forward",
+        ));
+    }
+    if stage.is_terminal() {
+        return Ok(finish(&next, stage, now_ms));
+    }
+    if stage > Stage::WaitPeer
+        && next
+            .cluster
+            .as_ref()
+            .is_some_and(|place| !place.is_through())
+    {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "job {} has not met its peers and cannot go to {stage}",
+                next.job_id
+            ),
+            "report wait_peer, and go on when jobs/ID/wait_peer says so",
+        ));
+    }
+    let began = match stage {
+        Stage::Boot => Some(&mut next.boot_ms),
+        Stage::Setup => Some(&mut next.setup_ms),
+        Stage::WaitPeer => Some(&mut next.wait_peer_ms),
+        Stage::Running => Some(&mut next.running_ms),
+        Stage::PostRun => Some(&mut next.post_run_ms),
+        Stage::ManualCheck => Some(&mut next.manual_check_ms),
+        _ => None,
+    };
+    if let Some(began) = began {
+        *began = now_ms;
+    }
+    if stage == Stage::Running {
+        next.deadline_ms = next
+            .deadline_ms
+            .max(now_ms.saturating_add(next.timeout_s.saturating_mul(1000)));
+    }
+    next.stage = stage;
+    Ok(next)
+}
+
+fn finish(state: &JobState, stage: Stage, now_ms: u64) -> JobState {
+    let health = match (stage, state.health) {
+        (Stage::AbortInvalid, Health::Unknown) => Health::AbortInvalid,
+        (Stage::AbortWait, Health::Unknown) => Health::AbortWait,
+        (Stage::AbortProvider, Health::Unknown) => Health::AbortProvider,
+        (_, Health::Unknown) if state.exit_code.unwrap_or(0) == 0 => Health::Success,
+        (_, Health::Unknown) => Health::Fail,
+        (_, health) => health,
+    };
+    let over = attempt_over(state, health, now_ms, &state.reason);
+    if over.stage.is_terminal() {
+        JobState { stage, ..over }
+    } else {
+        over
+    }
+}
+
+fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, Refusal> {
+    let same_stage = report.stage.is_none_or(|stage| stage == next.stage);
+    let same_health = report.health.is_none_or(|health| health == next.health);
+    if !same_stage || !same_health || report.renew_s.is_some() {
+        return Err(Refusal::new(
+            ErrorCode::Closed,
+            format!(
+                "job {} has ended: stage {}, health {}",
+                next.job_id, next.stage, next.health
+            ),
+            "only its data readiness can still change",
+        ));
+    }
+    advance_readiness(&mut next, report.readiness)?;
+    Ok(Some(next))
+}
+
+fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> Result<(), Refusal> {
+    let Some(wanted) = readiness.filter(|wanted| *wanted != next.data_readiness) else {
+        return Ok(());
+    };
+    let are_in = next.data_readiness == DataReadiness::Uploaded && next.stage.is_terminal();
+    if are_in && wanted == DataReadiness::Incomplete {
+        // The same end again, by an agent that did not hear the answer: its results are sealed, so none was taken.
+        return Ok(());
+    }
+    // A job that seemed to leave nothing behind may still deliver.
+    let open = matches!(
+        next.data_readiness,
+        DataReadiness::Norun | DataReadiness::Incomplete
+    );
+    if wanted < next.data_readiness && !(open && wanted >= DataReadiness::Uploaded) {
+        return Err(Refusal::new(
+            ErrorCode::WrongStage,
+            format!(
+                "data readiness is {} and cannot go back to {wanted}",
+                next.data_readiness
+            ),
+            "it only moves forward",
+        ));
+    }
+    next.data_readiness = wanted;
+    Ok(())
+}
+
+/// How a report of an end says that it ended.
+fn reported_health(report: &Report) -> Health {
+    let by_code = match report.exit_code {
+        None | Some(0) => Health::Success,
+        Some(_) => Health::Fail,
+    };
+    report.health.unwrap_or(by_code)
+}
+
+/// A former owner reports: its end counts if the next attempt was not claimed yet.
+fn late_report(
+    state: &JobState,
+    attempt: u16,
+    report: &Report,
+    now_ms: u64,
+) -> Result<Option<JobState>, Refusal> {
+    let over = || {
+        Err(Refusal::new(
+            ErrorCode::Conflict,
+            format!(
+                "attempt {attempt} of job {} is over; attempt {} counts",
+                state.job_id, state.attempt
+            ),
+            "stop it; its results are kept under its own attempt",
+        ))
+    };
+    let unclaimed = state.stage == Stage::Submit && state.attempt == attempt.saturating_add(1);
+    let ends = report.stage.is_some_and(Stage::is_terminal);
+    let Some(record) = state.attempts.last().filter(|last| last.attempt == attempt) else {
+        return over();
+    };
+    if unclaimed && ends && record.health == reported_health(report) {
+        // The same report again: its answer was lost. Only a write that is taken says that it is on record.
+        return Ok(Some(touched(state)));
+    }
+    if !unclaimed || !ends || state.cluster.is_some() {
+        // Of a cluster, the others go into its next round.
+        return over();
+    }
+    let mut again = state.clone();
+    again.attempts.pop();
+    again.reason.clear();
+    again.attempt = attempt;
+    again.result_root = attempt_root(&state.result_root, state.attempt, attempt);
+    again.host.clone_from(&record.host);
+    again.session.clone_from(&record.session);
+    again.claim_token.clone_from(&record.claim_token);
+    again.dispatch_ms = record.dispatch_ms;
+    again.running_ms = record.dispatch_ms;
+    again.stage = record.stage;
+    let left = if record.health.cause() == Some(Cause::Infra) {
+        &mut again.retry_lost_left
+    } else {
+        &mut again.retry_fail_left
+    };
+    *left = left.saturating_add(1);
+    after_report(&again, Speaker::Present, report, now_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::state;
+
+    fn report(pairs: &[(&str, &str)]) -> Report {
+        Report::of(pairs.iter().copied()).unwrap()
+    }
+
+    fn apply(state: &JobState, pairs: &[(&str, &str)]) -> Result<JobState, ErrorCode> {
+        after_report(state, Speaker::Present, &report(pairs), 1_000)
+            .map(|next| next.unwrap_or_else(|| state.clone()))
+            .map_err(|refusal| refusal.body.code)
+    }
+
+    #[test]
+    fn stages_move_forward_and_an_end_is_an_end() {
+        let held = JobState {
+            stage: Stage::Dispatch,
+            ..state(1)
+        };
+        let running = apply(&held, &[("job_stage", "running")]).unwrap();
+        assert_eq!((running.stage, running.running_ms), (Stage::Running, 1_000));
+        assert_eq!(
+            apply(&running, &[("job_stage", "boot")]),
+            Err(ErrorCode::WrongStage)
+        );
+        assert_eq!(
+            apply(&running, &[("job_stage", "running")]),
+            Ok(running.clone())
+        );
+        let end = apply(&running, &[("job_stage", "finish"), ("exit_code", "0")]).unwrap();
+        assert_eq!((end.stage, end.health), (Stage::Finish, Health::Success));
+        assert_eq!(
+            apply(&end, &[("job_stage", "running")]),
+            Err(ErrorCode::Closed)
+        );
+        assert_eq!(apply(&end, &[("job_stage", "finish")]), Ok(end.clone()));
+        assert_eq!(
+            apply(&end, &[("job_health", "fail")]),
+            Err(ErrorCode::Closed)
+        );
+        assert_eq!(
+            apply(&end, &[("job_data_readiness", "uploaded")])
+                .unwrap()
+                .data_readiness,
+            DataReadiness::Uploaded
+        );
+    }
+
+    /// A success was said to have ended because nobody had taken an earlier answer.
+    #[test]
+    fn why_a_job_came_back_is_over_when_it_begins() {
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            reason: "nobody took the answer".to_owned(),
+            ..state(1)
+        };
+        let running = apply(&claimed, &[("job_stage", "running")]).unwrap();
+        assert_eq!(running.reason, "");
+        let end = [("job_stage", "finish"), ("job_health", "success")];
+        assert_eq!(apply(&claimed, &end).unwrap().reason, "");
+        let with_reason = [&end[..], &[("reason", "the disk is full")]].concat();
+        assert_eq!(
+            apply(&claimed, &with_reason).unwrap().reason,
+            "the disk is full"
+        );
+        let told_to_stop = JobState {
+            stop_asked: true,
+            reason: "stopped by ann".to_owned(),
+            ..claimed
+        };
+        assert_eq!(apply(&told_to_stop, &end).unwrap().reason, "stopped by ann");
+    }
+
+    #[test]
+    fn results_that_are_in_stay_in() {
+        let held = JobState {
+            stage: Stage::Running,
+            running_ms: 1,
+            ..state(1)
+        };
+        let end = [("job_stage", "finish"), ("job_data_readiness", "uploaded")];
+        let end = apply(&held, &end).unwrap();
+        let again = apply(&end, &[("job_data_readiness", "incomplete")]).unwrap();
+        assert_eq!(again.data_readiness, DataReadiness::Uploaded);
+        let complete = apply(&end, &[("job_data_readiness", "complete")]).unwrap();
+        assert_eq!(complete.data_readiness, DataReadiness::Complete);
+    }
+
+    #[test]
+    fn a_failure_is_tried_again_while_the_job_says_so() {
+        let held = JobState {
+            stage: Stage::Running,
+            retry_fail_left: 1,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let again = apply(&held, &[("job_stage", "finish"), ("exit_code", "3")]).unwrap();
+        assert_eq!(
+            (again.stage, again.attempt, again.retry_fail_left),
+            (Stage::Submit, 2, 0)
+        );
+        let end = apply(
+            &JobState {
+                stage: Stage::Running,
+                ..again
+            },
+            &[("job_stage", "finish"), ("exit_code", "3")],
+        );
+        let end = end.unwrap();
+        assert_eq!(
+            (end.stage, end.health, end.exit_code),
+            (Stage::Finish, Health::Fail, Some(3))
+        );
+    }
+
+    #[test]
+    fn a_failure_that_is_told_twice_is_tried_again_once() {
+        let held = JobState {
+            stage: Stage::Running,
+            retry_fail_left: 2,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let end = report(&[("job_stage", "finish"), ("job_health", "fail")]);
+        let again = after_report(&held, Speaker::Present, &end, 500)
+            .unwrap()
+            .unwrap();
+        assert_eq!((again.attempt, again.retry_fail_left), (2, 1));
+        let twice = after_report(&again, Speaker::Earlier(1), &end, 900).unwrap();
+        assert_eq!(twice, Some(touched(&again)), "it is made sure of");
+    }
+
+    #[test]
+    fn a_late_end_counts_until_the_next_attempt_is_claimed() {
+        let held = JobState {
+            stage: Stage::Running,
+            claim_token: "t".into(),
+            retry_lost_left: 1,
+            ..state(1)
+        };
+        let waiting = crate::lifecycle::attempt::lost(&held, 500, "silent");
+        let late = report(&[("job_stage", "finish"), ("job_health", "success")]);
+        let end = after_report(&waiting, Speaker::Earlier(1), &late, 900)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (end.stage, end.health, end.attempt),
+            (Stage::Finish, Health::Success, 1)
+        );
+        assert_eq!(end.result_root, held.result_root);
+        let claimed = JobState {
+            stage: Stage::Dispatch,
+            ..waiting
+        };
+        let refused = after_report(&claimed, Speaker::Earlier(1), &late, 900).unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::Conflict);
+    }
+}

@@ -1,0 +1,140 @@
+//! A report of a testbox about its job, as it was sent: read and checked.
+
+use fairlead_api::ErrorCode;
+use fairlead_job::{DataReadiness, Health, Stage};
+
+use crate::base::errors::{Refusal, excerpt};
+
+/// Most milestones of a job.
+pub(crate) const MILESTONES_MAX: usize = 100;
+/// Longest renewal, seconds: 30 days, as compass-ci has it.
+const RENEW_S_MAX: u64 = 30 * 86_400;
+/// Longest address of a testbox, bytes.
+const ADDRESS_MAX: usize = 128;
+/// Longest reason kept, bytes.
+const REASON_MAX: usize = 300;
+
+/// A checked report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) stage: Option<Stage>,
+    pub(crate) health: Option<Health>,
+    pub(crate) readiness: Option<DataReadiness>,
+    pub(crate) milestones: Vec<String>,
+    pub(crate) renew_s: Option<u64>,
+    pub(crate) exit_code: Option<i32>,
+    /// Under which address its peers reach the testbox.
+    pub(crate) address: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) attempt: Option<u16>,
+    pub(crate) token: Option<String>,
+}
+
+impl Report {
+    /// Reads a query's parameters.
+    pub(crate) fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Refusal> {
+        let mut report = Self::default();
+        for (name, value) in pairs {
+            let bad = |expected: &str| {
+                let shown = excerpt(value);
+                Refusal::new(
+                    ErrorCode::BadQuery,
+                    format!("{name}: '{shown}' is not {expected}"),
+                    "see docs/api.md, update",
+                )
+            };
+            match name {
+                "job_stage" => {
+                    report.stage = Some(value.parse().map_err(|_| bad(&words(Stage::ALL)))?);
+                }
+                "job_health" => {
+                    report.health = Some(value.parse().map_err(|_| bad(&words(Health::ALL)))?);
+                }
+                "job_state" => {
+                    read_state(&mut report, value).ok_or_else(|| bad("a stage or a health"))?;
+                }
+                "job_data_readiness" => {
+                    report.readiness =
+                        Some(value.parse().map_err(|_| bad(&words(DataReadiness::ALL)))?);
+                }
+                "milestones" => {
+                    report.milestones = value
+                        .split(',')
+                        .filter(|m| !m.is_empty())
+                        .map(str::to_owned)
+                        .collect();
+                    if report.milestones.len() > MILESTONES_MAX || value.len() > 4096 {
+                        return Err(bad("a list of at most 100 words"));
+                    }
+                }
+                "renew_seconds" => {
+                    let seconds = value.parse().ok().filter(|s| (1..=RENEW_S_MAX).contains(s));
+                    report.renew_s = Some(seconds.ok_or_else(|| bad("1 to 2592000 seconds"))?);
+                }
+                "exit_code" => {
+                    report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?);
+                }
+                "address" => {
+                    let is_one = (1..=ADDRESS_MAX).contains(&value.len())
+                        && value
+                            .bytes()
+                            .all(|b| b.is_ascii_alphanumeric() || b".:-%_".contains(&b));
+                    let address = is_one.then(|| value.to_owned());
+                    report.address = Some(address.ok_or_else(|| bad("an address or a host name"))?);
+                }
+                "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
+                "job_token" => report.token = Some(value.to_owned()),
+                "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
+                // job_step, ssh_port and others are for watchers; old clients send what they like.
+                _ => {}
+            }
+        }
+        Ok(report)
+    }
+}
+
+fn read_state(report: &mut Report, value: &str) -> Option<()> {
+    let word = if value == "finished" { "finish" } else { value };
+    if let Ok(stage) = word.parse() {
+        report.stage = Some(stage);
+    } else {
+        report.health = Some(word.parse().ok()?);
+    }
+    Some(())
+}
+
+fn words<W: Copy + std::fmt::Display>(all: &[W]) -> String {
+    format!(
+        "one of {}",
+        all.iter().map(W::to_string).collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let end = (0..=bytes_max.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_words_are_refused_by_name() {
+        for pair in [
+            ("job_stage", "started"),
+            ("job_health", "good"),
+            ("renew_seconds", "-1"),
+            ("exit_code", "x"),
+        ] {
+            let refusal = Report::of([pair].into_iter()).unwrap_err();
+            assert!(
+                refusal.status == 400 && refusal.body.message.contains(pair.0),
+                "{refusal:?}"
+            );
+        }
+    }
+}
