@@ -7,9 +7,8 @@ use std::{
 };
 
 use fairlead_job::{
-    SiteDefaults, Stage,
+    LIMITED, SiteDefaults, Stage,
     file::{ExpandOptions, FsSource, expand_file},
-    plan::LIMITED,
 };
 use fairlead_scheduler::{
     Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server,

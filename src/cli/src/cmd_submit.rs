@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_api::client::Client;
-use fairlead_job::{JobPlan, SiteDefaults};
+use fairlead_job::{JobFields, SiteDefaults};
 use serde_json::json;
 
 use crate::{
@@ -109,7 +109,7 @@ fn judge(files: &[FileJobs], context: &Context) -> u8 {
     let mut code = exit::OK;
     for file in files {
         for (n, job) in file.jobs.iter().enumerate() {
-            let Err(error) = JobPlan::of(job, &SiteDefaults::default()) else {
+            let Err(error) = JobFields::parse(job, &SiteDefaults::default()) else {
                 continue;
             };
             let place = format!("{}: job {} of {}", file.file, n + 1, file.jobs.len());

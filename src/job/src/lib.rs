@@ -3,27 +3,23 @@
 //! Pure: this crate reads no clock, starts no task and touches no network. Files are read through
 //! [`file::Source`], so a server can refuse to read any.
 
-mod cluster;
 pub mod cron;
-pub mod fields;
+mod fields;
 pub mod file;
 pub mod id;
 mod misspelt;
 mod near;
 pub mod params;
-mod place;
-pub mod plan;
-mod plan_error;
-mod retry;
 pub mod schedule;
-mod shutdown;
 mod site;
 pub mod stage;
 mod tbox_type;
 pub mod units;
-mod when;
 
-pub use cluster::{ClusterNode, NODES_MAX, cluster_nodes};
+pub use fields::{
+    Backoff, Cause, ClusterNode, FieldError, JobFields, LIMITED, NODES_MAX, OnShutdown, Retry,
+    SILENCE_TIMEOUT, When, cluster_nodes, limit_s, max_run,
+};
 pub use file::{
     ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Setting, Source, expand_file,
     expand_text, expand_text_within, read_file, read_text,
@@ -32,15 +28,10 @@ pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use misspelt::{Misspelt, misspelt};
 pub use near::nearest;
 pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, varying};
-pub use plan::{JobPlan, max_run};
-pub use plan_error::PlanError;
-pub use retry::{Backoff, Cause, Retry};
 pub use schedule::{Due, Missed, Overlap, Schedule};
-pub use shutdown::OnShutdown;
 pub use site::SiteDefaults;
 pub use stage::{DataReadiness, Health, Stage};
 pub use tbox_type::TboxType;
-pub use when::When;
 
 /// A job as its author wrote it: flat JSON, in the order of the file. It never changes after submit.
 pub type Spec = serde_json::Map<String, serde_json::Value>;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    PlanError, Spec,
+    FieldError, Spec,
     cron::Cron,
-    fields::{present, refuse},
+    fields::read::{present, refuse},
     units::{duration_s, shown},
 };
 
@@ -85,7 +85,7 @@ impl Schedule {
     ///
     /// # Errors
     /// A field cannot be used, or says nothing without `every` or `cron`.
-    pub fn of(spec: &Spec) -> Result<Option<Self>, PlanError> {
+    pub fn of(spec: &Spec) -> Result<Option<Self>, FieldError> {
         let line = present(spec, CRON);
         let every = present(spec, EVERY);
         let rule = match (every, line) {
@@ -185,7 +185,7 @@ impl Schedule {
     }
 }
 
-fn period(value: &Value) -> Result<u64, PlanError> {
+fn period(value: &Value) -> Result<u64, FieldError> {
     match duration_s(value) {
         Ok(Some(seconds)) if seconds > 0 => Ok(seconds.saturating_mul(1_000)),
         Ok(_) => refuse(
@@ -197,7 +197,7 @@ fn period(value: &Value) -> Result<u64, PlanError> {
     }
 }
 
-fn cron(value: &Value) -> Result<Cron, PlanError> {
+fn cron(value: &Value) -> Result<Cron, FieldError> {
     let hint = "five fields, minute hour day month weekday: \"0 2 * * *\" is each night at two";
     match value.as_str().map(str::parse) {
         Some(Ok(cron)) => Ok(cron),
@@ -206,7 +206,7 @@ fn cron(value: &Value) -> Result<Cron, PlanError> {
     }
 }
 
-fn zone(spec: &Spec) -> Result<TimeZone, PlanError> {
+fn zone(spec: &Spec) -> Result<TimeZone, FieldError> {
     let Some(value) = present(spec, TIMEZONE) else {
         return Ok(TimeZone::UTC);
     };
@@ -226,7 +226,7 @@ fn word<T: Default + serde::de::DeserializeOwned>(
     spec: &Spec,
     field: &str,
     words: &str,
-) -> Result<T, PlanError> {
+) -> Result<T, FieldError> {
     match present(spec, field) {
         None => Ok(T::default()),
         Some(value) => match serde_json::from_value(value.clone()) {
@@ -249,7 +249,7 @@ mod tests {
 
     const HOUR_MS: u64 = 3_600_000;
 
-    fn of(fields: &Value) -> Result<Option<Schedule>, PlanError> {
+    fn of(fields: &Value) -> Result<Option<Schedule>, FieldError> {
         Schedule::of(fields.as_object().unwrap())
     }
 

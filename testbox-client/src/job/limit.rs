@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use fairlead_api::Grant;
-use fairlead_job::{
-    Spec,
-    plan::{SILENCE_TIMEOUT, limit_s},
-};
+use fairlead_job::{SILENCE_TIMEOUT, Spec, limit_s};
 use tokio::sync::Notify;
 
 use crate::{JobLine, timer::pause};

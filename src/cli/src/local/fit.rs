@@ -1,6 +1,6 @@
 //! Makes jobs fit this machine, and finds those that never will before anything starts.
 
-use fairlead_job::{JobPlan, SiteDefaults, Spec, TboxType};
+use fairlead_job::{JobFields, SiteDefaults, Spec, TboxType};
 use serde_json::Value;
 
 use super::machine::Machine;
@@ -53,7 +53,7 @@ impl Fit<'_> {
     }
 
     fn check(&self, spec: &Spec) -> Result<(), Failure> {
-        let plan = JobPlan::of(spec, self.site)
+        let plan = JobFields::parse(spec, self.site)
             .map_err(|error| Failure::usage(error.to_string(), error.hint))?;
         let here = self.machine;
         if plan.tbox_type != TboxType::Hw && plan.memory_mb > here.memory_mb {
@@ -82,7 +82,7 @@ impl Fit<'_> {
     }
 
     /// What the job wants of a testbox and this machine is not.
-    fn lacks(&self, plan: &JobPlan) -> Vec<String> {
+    fn lacks(&self, plan: &JobFields) -> Vec<String> {
         let here = self.machine;
         let mut lacks = Vec::new();
         if plan.tbox_type == TboxType::Hw {

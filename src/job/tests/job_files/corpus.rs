@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common;
-use fairlead_job::{ExpandOptions, FsSource, JobPlan, SiteDefaults, expand_file, read_file};
+use fairlead_job::{ExpandOptions, FsSource, JobFields, SiteDefaults, expand_file, read_file};
 
 /// Why a real file may be refused: it computes with ERB, or names a file that is nowhere.
 const LEGITIMATE: [&str; 2] = ["erb", "include_not_found"];
@@ -39,7 +39,7 @@ fn every_real_file_is_read_or_refused_with_its_line() {
                     read += 1;
                     for job in &jobs {
                         if folder != "hosts" && job.contains_key("suite") {
-                            let plan = JobPlan::of(job, &SiteDefaults::default());
+                            let plan = JobFields::parse(job, &SiteDefaults::default());
                             assert!(plan.is_ok(), "{}: {plan:?}", file.display());
                         }
                     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairlead_job::{
-    ExpandOptions, FsSource, JobPlan, SiteDefaults, TboxType, environment, expand_file,
+    ExpandOptions, FsSource, JobFields, SiteDefaults, TboxType, environment, expand_file,
 };
 
 use crate::common;
@@ -28,7 +28,7 @@ fn every_example_gives_the_jobs_that_it_promises() {
         let jobs = expand_file(file, &ExpandOptions::default(), &FsSource)
             .unwrap_or_else(|e| panic!("{e}"));
         for job in &jobs {
-            let plan = JobPlan::of(job, &SiteDefaults::default())
+            let plan = JobFields::parse(job, &SiteDefaults::default())
                 .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
             assert_eq!(plan.tbox_type, TboxType::Dc, "{}", file.display());
             assert!(job["script"].is_string() && !environment(job).is_empty());

@@ -12,7 +12,7 @@ use std::{
 };
 
 use fairlead_job::{
-    ExpandOptions, JobPlan, Setting, SiteDefaults, Source, Spec, environment, expand_text,
+    ExpandOptions, JobFields, Setting, SiteDefaults, Source, Spec, environment, expand_text,
     parameters, varying,
 };
 use proptest::{
@@ -203,7 +203,7 @@ fn check(text: &[u8], options: &ExpandOptions) {
             for job in &jobs {
                 assert!(!has_expandable_list(job), "{job:?}");
                 let defaults = SiteDefaults::default();
-                if let Ok(plan) = JobPlan::of(job, &defaults) {
+                if let Ok(plan) = JobFields::parse(job, &defaults) {
                     assert!(
                         !plan.host_keys.is_empty() && plan.timeout_s > 0 && !plan.suite.is_empty()
                     );

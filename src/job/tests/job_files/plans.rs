@@ -1,6 +1,6 @@
 //! From spec to plan: what each field may hold, and what follows from it.
 
-use fairlead_job::{JobPlan, PlanError, SiteDefaults, Spec, TboxType};
+use fairlead_job::{FieldError, JobFields, SiteDefaults, Spec, TboxType};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ fn defaults() -> SiteDefaults {
     }
 }
 
-fn plan(spec: &Value) -> Result<JobPlan, PlanError> {
+fn plan(spec: &Value) -> Result<JobFields, FieldError> {
     let mut spec: Spec = spec.as_object().expect("a map").clone();
     spec.entry("suite").or_insert(json!("s"));
-    JobPlan::of(&spec, &defaults())
+    JobFields::parse(&spec, &defaults())
 }
 
-fn good(spec: &Value) -> JobPlan {
+fn good(spec: &Value) -> JobFields {
     plan(spec).unwrap_or_else(|e| panic!("{spec}: {e}"))
 }
 
@@ -46,7 +46,7 @@ fn a_job_that_says_nothing_gets_the_site_s_defaults() {
 
 #[test]
 fn a_job_needs_a_suite_or_a_script() {
-    let of = |spec: Value| JobPlan::of(spec.as_object().expect("a map"), &defaults());
+    let of = |spec: Value| JobFields::parse(spec.as_object().expect("a map"), &defaults());
     assert_eq!(
         of(json!({"script": "true"})).expect("script").suite,
         "script"
@@ -336,7 +336,7 @@ proptest! {
         ][..]), any_value()), 0..8)
     ) {
         let spec: Spec = fields.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-        match JobPlan::of(&spec, &defaults()) {
+        match JobFields::parse(&spec, &defaults()) {
             Ok(plan) => {
                 prop_assert!(!plan.host_keys.is_empty() && plan.timeout_s >= 1 && !plan.suite.is_empty());
                 prop_assert!(plan.host_keys.is_sorted() && plan.tags.is_sorted());

@@ -1,6 +1,6 @@
 //! The site's health check: the job that tests a suspect host.
 
-use fairlead_job::{JobPlan, PlanError, SiteDefaults, Spec, TboxType};
+use fairlead_job::{FieldError, JobFields, SiteDefaults, Spec, TboxType};
 use serde_json::json;
 
 use crate::base::names::HEALTH_CHECK;
@@ -32,8 +32,8 @@ impl HealthCheck {
     ///
     /// # Errors
     /// It could not be submitted as it is.
-    pub fn of(job: Spec, site: &SiteDefaults) -> Result<Self, PlanError> {
-        let plan = JobPlan::of(&job, site)?;
+    pub fn of(job: Spec, site: &SiteDefaults) -> Result<Self, FieldError> {
+        let plan = JobFields::parse(&job, site)?;
         let is_size = plan.tbox_type != TboxType::Hw && !plan.testbox.contains("--");
         let testbox = if is_size {
             plan.testbox

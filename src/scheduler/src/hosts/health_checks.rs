@@ -181,7 +181,7 @@ fn was_first(outcome: Result<(), ItemError>) -> Result<bool, ItemError> {
 mod tests {
     use std::time::Duration;
 
-    use fairlead_job::{JobPlan, SiteDefaults, TboxType};
+    use fairlead_job::{JobFields, SiteDefaults, TboxType};
     use fairlead_store::StoredJob;
 
     use super::*;
@@ -361,7 +361,7 @@ mod tests {
         let on = |check: &HealthCheck, kinds: &[TboxType]| {
             let known = host(kinds);
             let job = check.on("a66", &known.kinds, &known.arch)?;
-            let plan = JobPlan::of(&job, &SiteDefaults::default()).unwrap();
+            let plan = JobFields::parse(&job, &SiteDefaults::default()).unwrap();
             assert_eq!(plan.account, HEALTH_CHECK);
             Some((plan.testbox, plan.host_keys.concat()))
         };

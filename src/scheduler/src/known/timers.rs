@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_job::{JobId, Missed, Overlap, PlanError, Schedule, Spec};
+use fairlead_job::{FieldError, JobId, Missed, Overlap, Schedule, Spec};
 use fairlead_store::{Doc, DocWrite, Expect, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -76,10 +76,10 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    pub(crate) fn schedule(&self) -> Result<Schedule, PlanError> {
+    pub(crate) fn schedule(&self) -> Result<Schedule, FieldError> {
         match Schedule::of(&self.when)? {
             Some(schedule) => Ok(schedule),
-            None => Err(PlanError {
+            None => Err(FieldError {
                 field: fairlead_job::schedule::EVERY.to_owned(),
                 problem: "every or cron is missing".to_owned(),
                 hint: "every: 6h, or cron: \"0 2 * * *\"".to_owned(),

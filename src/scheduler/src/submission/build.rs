@@ -4,7 +4,7 @@
 use fairlead_api::{ErrorBody, ErrorCode};
 use fairlead_dispatch::labels;
 use fairlead_job::{
-    Cause, JobId, JobPlan, Spec, When, fingerprint, parameters,
+    Cause, JobFields, JobId, Spec, When, fingerprint, parameters,
     schedule::{CRON, EVERY},
 };
 use fairlead_store::{JobState, NewJob};
@@ -56,7 +56,7 @@ impl Core {
         for name in SENSITIVE {
             spec.shift_remove(name);
         }
-        let plan = JobPlan::of(&spec, &self.config.site).map_err(|error| {
+        let plan = JobFields::parse(&spec, &self.config.site).map_err(|error| {
             Refusal::from(ErrorBody::new(
                 ErrorCode::BadField,
                 error.to_string(),
@@ -119,7 +119,7 @@ impl Core {
     fn new_state(
         &self,
         id: JobId,
-        plan: JobPlan,
+        plan: JobFields,
         (account, place): (String, Place),
         waits: Option<Value>,
         spec: &Spec,
@@ -195,7 +195,7 @@ struct Times {
 }
 
 impl Times {
-    fn of(plan: &JobPlan, now_ms: u64) -> Result<Self, Refusal> {
+    fn of(plan: &JobFields, now_ms: u64) -> Result<Self, Refusal> {
         let moment = |when: Option<When>| when.map_or(0, |when| when.moment_ms(now_ms));
         let (start_ms, finish_by_ms) = (moment(plan.start), moment(plan.deadline));
         if plan.deadline.is_some() && finish_by_ms <= start_ms.max(now_ms) {

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{ClusterNode, JobId, PlanError, Spec, Stage, cluster_nodes, plan::limit_s};
+use fairlead_job::{ClusterNode, FieldError, JobId, Spec, Stage, cluster_nodes, limit_s};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ const WAIT: &str = "cluster_wait";
 /// How long they do if nothing is said, seconds.
 const WAIT_S: u64 = 300;
 
-fn refused(error: PlanError) -> Refusal {
+fn refused(error: FieldError) -> Refusal {
     let message = error.to_string();
     ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
 }

@@ -67,7 +67,7 @@ impl Parts {
     }
 }
 
-fn refused(error: fairlead_job::PlanError) -> Refusal {
+fn refused(error: fairlead_job::FieldError) -> Refusal {
     let message = error.to_string();
     ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
 }

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use crate::{
-    PlanError, Spec,
-    fields::{present, refuse},
+    FieldError, Spec,
+    fields::read::{present, refuse},
     units::shown,
 };
 
@@ -61,7 +61,7 @@ impl ClusterNode {
 ///
 /// # Errors
 /// The names of roles, their number, or the nodes are not what they may be.
-pub fn cluster_nodes(spec: &Spec) -> Result<Vec<ClusterNode>, PlanError> {
+pub fn cluster_nodes(spec: &Spec) -> Result<Vec<ClusterNode>, FieldError> {
     let Some(cluster) = present(spec, "cluster") else {
         return Ok(Vec::new());
     };
@@ -114,14 +114,14 @@ fn counted(name: &str) -> Vec<ClusterNode> {
 }
 
 /// `cluster_spec: {nodes: {MACHINE: {roles: [server]}}}`.
-fn named(said: &Value) -> Result<Vec<ClusterNode>, PlanError> {
+fn named(said: &Value) -> Result<Vec<ClusterNode>, FieldError> {
     match said.get("nodes") {
         Some(Value::Object(nodes)) => nodes.iter().map(one_named).collect(),
         other => no_map(other.unwrap_or(said)),
     }
 }
 
-fn one_named((name, said): (&String, &Value)) -> Result<ClusterNode, PlanError> {
+fn one_named((name, said): (&String, &Value)) -> Result<ClusterNode, FieldError> {
     let mut fields = match said {
         Value::Null => Spec::new(),
         Value::Object(said) => said.clone(),
@@ -139,7 +139,7 @@ fn one_named((name, said): (&String, &Value)) -> Result<ClusterNode, PlanError> 
     Ok(ClusterNode { roles, fields })
 }
 
-fn no_map<T>(said: &Value) -> Result<T, PlanError> {
+fn no_map<T>(said: &Value) -> Result<T, FieldError> {
     let problem = format!("{} where a map was expected", shown(said));
     refuse(
         SPEC,
@@ -149,7 +149,7 @@ fn no_map<T>(said: &Value) -> Result<T, PlanError> {
 }
 
 /// Names of roles: a text with blanks or commas between them, or a list.
-fn roles(field: &str, said: Option<&Value>) -> Result<Vec<String>, PlanError> {
+fn roles(field: &str, said: Option<&Value>) -> Result<Vec<String>, FieldError> {
     let texts: Vec<&str> = match said {
         None => vec![ROLES],
         Some(Value::String(text)) => vec![text],

@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use crate::{
-    PlanError, Spec,
+    FieldError, Spec,
     units::{is_nothing, shown},
 };
 
 /// Bytes of a name: account, queue, suite, testbox, machine, tag, device.
-pub const NAME_BYTES_MAX: usize = 128;
+pub(crate) const NAME_BYTES_MAX: usize = 128;
 /// Bytes of a cache directory.
-pub const CACHE_DIR_BYTES_MAX: usize = 256;
+pub(crate) const CACHE_DIR_BYTES_MAX: usize = 256;
 /// Items of `tags`, `devices` and `cache_dirs` each.
-pub const LIST_ITEMS_MAX: usize = 64;
+pub(crate) const LIST_ITEMS_MAX: usize = 64;
 /// Items of `target_machines`.
-pub const MACHINES_MAX: usize = 1024;
+pub(crate) const MACHINES_MAX: usize = 1024;
 
 /// What a name may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(crate) enum Charset {
 }
 
 /// An error about `field`.
-pub(crate) fn refuse<T>(field: &str, problem: String, hint: &str) -> Result<T, PlanError> {
-    Err(PlanError {
+pub(crate) fn refuse<T>(field: &str, problem: String, hint: &str) -> Result<T, FieldError> {
+    Err(FieldError {
         field: field.to_owned(),
         problem,
         hint: hint.to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn present<'s>(spec: &'s Spec, field: &str) -> Option<&'s Value> {
 }
 
 /// A name; empty when nothing is said. A number counts as its digits.
-pub(crate) fn name(spec: &Spec, field: &str, charset: Charset) -> Result<String, PlanError> {
+pub(crate) fn name(spec: &Spec, field: &str, charset: Charset) -> Result<String, FieldError> {
     match present(spec, field) {
         None => Ok(String::new()),
         Some(value) => checked(field, value, charset, NAME_BYTES_MAX),
@@ -55,7 +55,7 @@ pub(crate) fn checked(
     value: &Value,
     charset: Charset,
     bytes_max: usize,
-) -> Result<String, PlanError> {
+) -> Result<String, FieldError> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
@@ -105,7 +105,7 @@ pub(crate) fn names(
     charset: Charset,
     bytes_max: usize,
     items_max: usize,
-) -> Result<Vec<String>, PlanError> {
+) -> Result<Vec<String>, FieldError> {
     let words: Vec<Value>;
     let items: &[Value] = match value {
         None => &[],
@@ -140,7 +140,7 @@ pub(crate) fn names(
 }
 
 /// A whole number within bounds, or its digits as text.
-pub(crate) fn whole(field: &str, value: &Value, least: i64, most: i64) -> Result<i64, PlanError> {
+pub(crate) fn whole(field: &str, value: &Value, least: i64, most: i64) -> Result<i64, FieldError> {
     let number = match value {
         Value::Number(number) => number.as_i64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -159,7 +159,7 @@ pub(crate) fn whole(field: &str, value: &Value, least: i64, most: i64) -> Result
 }
 
 /// A yes or no; no when nothing is said.
-pub(crate) fn yes(spec: &Spec, field: &str) -> Result<bool, PlanError> {
+pub(crate) fn yes(spec: &Spec, field: &str) -> Result<bool, FieldError> {
     let Some(value) = present(spec, field) else {
         return Ok(false);
     };

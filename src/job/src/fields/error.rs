@@ -3,7 +3,7 @@
 /// Why a spec cannot become a job. Never retryable: the job itself must change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
-pub struct PlanError {
+pub struct FieldError {
     /// The field at fault, as the author wrote it.
     pub field: String,
     /// What is wrong, with the value and what was expected.

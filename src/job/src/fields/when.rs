@@ -4,8 +4,8 @@ use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde_json::Value;
 
 use crate::{
-    PlanError, Spec,
-    fields::{present, refuse},
+    FieldError, Spec,
+    fields::read::{present, refuse},
     units::{duration_s, shown},
 };
 
@@ -38,7 +38,7 @@ impl When {
 ///
 /// # Errors
 /// Anything else, with the value.
-pub(crate) fn when(spec: &Spec, field: &str) -> Result<Option<When>, PlanError> {
+pub(crate) fn when(spec: &Spec, field: &str) -> Result<Option<When>, FieldError> {
     let Some(value) = present(spec, field) else {
         return Ok(None);
     };
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(value: Value) -> Result<Option<When>, PlanError> {
+    fn of(value: Value) -> Result<Option<When>, FieldError> {
         when(
             &Spec::from_iter([("start_at".to_owned(), value)]),
             "start_at",

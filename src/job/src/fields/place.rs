@@ -1,8 +1,8 @@
 //! Where a job may run: testbox, group, kind, arch, and the host keys under which hosts find it.
 
 use crate::{
-    PlanError, SiteDefaults, Spec, TboxType,
-    fields::{Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, present, refuse},
+    FieldError, SiteDefaults, Spec, TboxType,
+    fields::read::{Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, present, refuse},
     units::{self, shown},
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, PlanError> {
+    pub(crate) fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let asked = tbox_type(spec)?;
         let testbox = testbox(spec, asked, defaults)?;
         let tbox_type = kind_of(&testbox);
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-fn tbox_type(spec: &Spec) -> Result<Option<TboxType>, PlanError> {
+fn tbox_type(spec: &Spec) -> Result<Option<TboxType>, FieldError> {
     let Some(value) = present(spec, "tbox_type") else {
         return Ok(None);
     };
@@ -92,7 +92,7 @@ fn testbox(
     spec: &Spec,
     asked: Option<TboxType>,
     defaults: &SiteDefaults,
-) -> Result<String, PlanError> {
+) -> Result<String, FieldError> {
     for field in ["testbox", "tbox_group"] {
         let said = name(spec, field, Charset::Machine)?;
         if !said.is_empty() {
@@ -117,7 +117,7 @@ fn group_of(testbox: &str) -> &str {
     before.split_once('.').map_or(before, |(group, _)| group)
 }
 
-fn arch(spec: &Spec, is_any: bool, defaults: &SiteDefaults) -> Result<String, PlanError> {
+fn arch(spec: &Spec, is_any: bool, defaults: &SiteDefaults) -> Result<String, FieldError> {
     for field in ["arch", "os_arch"] {
         let arch = name(spec, field, Charset::Machine)?;
         if arch.is_empty() {
@@ -150,7 +150,7 @@ fn any_hw_keys(arch: &str, machines: &[String]) -> Vec<String> {
 }
 
 /// Keys of a job for one group or machine. Machines restrict it, they never add.
-fn named_hw_keys(testbox: &str, machines: &[String]) -> Result<Vec<String>, PlanError> {
+fn named_hw_keys(testbox: &str, machines: &[String]) -> Result<Vec<String>, FieldError> {
     let is_machine = testbox.contains("--");
     if machines.is_empty() || (is_machine && machines.iter().any(|machine| machine == testbox)) {
         return Ok(vec![format!("hw@{testbox}")]);
@@ -186,7 +186,7 @@ fn guest_keys(
     kind: TboxType,
     arch: &str,
     machines: &[String],
-) -> Result<Vec<String>, PlanError> {
+) -> Result<Vec<String>, FieldError> {
     let any = format!("{}.{arch}", kind.as_str());
     let Some((_, host)) = testbox.split_once("--") else {
         if machines.is_empty() {
@@ -222,7 +222,7 @@ fn memory(
     testbox: &str,
     kind: TboxType,
     defaults: &SiteDefaults,
-) -> Result<u32, PlanError> {
+) -> Result<u32, FieldError> {
     let said = ["need_memory", "memory_minimum", "memory"]
         .into_iter()
         .find_map(|f| Some((f, present(spec, f)?)));

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Health, PlanError, Spec,
-    fields::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, names, present, refuse, whole, yes},
+    FieldError, Health, Spec,
+    fields::read::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, names, present, refuse, whole, yes},
     units::{duration_s, shown},
 };
 
@@ -142,7 +142,7 @@ pub struct Retry {
 
 /// `retry_elsewhere`, and `retry`: a number, or `{max, on, backoff: {first, factor, max}}`: `on` lists after what, all when it is left out;
 /// what it does not list keeps its default.
-pub(crate) fn retry(spec: &Spec) -> Result<Retry, PlanError> {
+pub(crate) fn retry(spec: &Spec) -> Result<Retry, FieldError> {
     let mut retry = Retry {
         infra_max: LOST_MAX,
         own_max: 0,
@@ -190,12 +190,12 @@ pub(crate) fn retry(spec: &Spec) -> Result<Retry, PlanError> {
     Ok(retry)
 }
 
-fn count(field: &str, value: &Value) -> Result<u16, PlanError> {
+fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
     let count = whole(field, value, 0, i64::from(RETRY_MAX))?;
     Ok(u16::try_from(count).unwrap_or_default())
 }
 
-fn known_keys(field: &str, map: &Spec, known: &[&str], example: &str) -> Result<(), PlanError> {
+fn known_keys(field: &str, map: &Spec, known: &[&str], example: &str) -> Result<(), FieldError> {
     let Some(other) = map.keys().find(|key| !known.contains(&key.as_str())) else {
         return Ok(());
     };
@@ -206,7 +206,7 @@ fn known_keys(field: &str, map: &Spec, known: &[&str], example: &str) -> Result<
     refuse(field, problem, &format!("write {example}"))
 }
 
-fn backoff(value: Option<&Value>) -> Result<Option<Backoff>, PlanError> {
+fn backoff(value: Option<&Value>) -> Result<Option<Backoff>, FieldError> {
     const FIELD: &str = "retry.backoff";
     let map = match value {
         None => return Ok(None),
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(value: Value) -> Result<Retry, PlanError> {
+    fn of(value: Value) -> Result<Retry, FieldError> {
         retry(&Spec::from_iter([("retry".to_owned(), value)]))
     }
 

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::{
-    PlanError, Spec,
-    fields::{present, refuse},
+    FieldError, Spec,
+    fields::read::{present, refuse},
     units::shown,
 };
 
@@ -25,7 +25,7 @@ impl OnShutdown {
     ///
     /// # Errors
     /// The value is none of the three words.
-    pub fn of(spec: &Spec) -> Result<Self, PlanError> {
+    pub fn of(spec: &Spec) -> Result<Self, FieldError> {
         const FIELD: &str = "on_shutdown";
         match present(spec, FIELD) {
             None => Ok(Self::default()),

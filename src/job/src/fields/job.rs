@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    OnShutdown, PlanError, Retry, SiteDefaults, Spec, Stage, TboxType, When,
+    FieldError, OnShutdown, Retry, SiteDefaults, Spec, Stage, TboxType, When,
     fields::{
-        CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present, refuse,
-        whole, yes,
+        limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
+        place::Place,
+        read::{
+            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present,
+            refuse, whole, yes,
+        },
+        retry::retry,
+        when::when,
     },
-    place::Place,
-    retry::retry,
-    units::{duration_s, shown},
-    when::when,
+    units::shown,
 };
 
 /// What `max_run` may be at most.
@@ -23,7 +26,7 @@ const MAX_RUN_MAX: i64 = 1_000_000;
 ///
 /// # Errors
 /// It is no whole number from 1 on.
-pub fn max_run(spec: &Spec) -> Result<Option<u64>, PlanError> {
+pub fn max_run(spec: &Spec) -> Result<Option<u64>, FieldError> {
     let said = present(spec, "max_run");
     let most = said
         .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
@@ -33,7 +36,7 @@ pub fn max_run(spec: &Spec) -> Result<Option<u64>, PlanError> {
 
 /// The typed view of one spec: all that matching, charging, limits and people's searches use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobPlan {
+pub struct JobFields {
     /// Test suite; `script` when the job has only a script.
     pub suite: String,
     /// `category`, empty when not said.
@@ -84,18 +87,15 @@ pub struct JobPlan {
     pub group_id: String,
 }
 
-/// How long a running job may say nothing: its testbox stops it then.
-pub const SILENCE_TIMEOUT: &str = "silence_timeout";
-
 /// Bounds of `priority`.
-pub const PRIORITY_MAX: i16 = 100;
+const PRIORITY_MAX: i16 = 100;
 
-impl JobPlan {
+impl JobFields {
     /// Reads and checks `spec`.
     ///
     /// # Errors
     /// The first field that is wrong: of another type, out of bounds, or against another field.
-    pub fn of(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, PlanError> {
+    pub fn parse(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let place = Place::of(spec, defaults)?;
         // The agent reads it from the job: nonsense must not get that far.
         limit_s(spec, SILENCE_TIMEOUT)?;
@@ -145,7 +145,7 @@ impl JobPlan {
 }
 
 /// `suite`, or `script` for a job that has only a script.
-fn suite(spec: &Spec) -> Result<String, PlanError> {
+fn suite(spec: &Spec) -> Result<String, FieldError> {
     let script = match present(spec, "script") {
         None => false,
         Some(Value::String(text)) if !text.contains('\0') => true,
@@ -174,7 +174,7 @@ fn suite(spec: &Spec) -> Result<String, PlanError> {
     )
 }
 
-fn priority(spec: &Spec) -> Result<i16, PlanError> {
+fn priority(spec: &Spec) -> Result<i16, FieldError> {
     let Some(value) = present(spec, "priority") else {
         return Ok(0);
     };
@@ -184,7 +184,7 @@ fn priority(spec: &Spec) -> Result<i16, PlanError> {
 }
 
 /// `sched: {devices: [..]}`, or the flat key `sched.devices`.
-fn devices(spec: &Spec) -> Result<Option<&Value>, PlanError> {
+fn devices(spec: &Spec) -> Result<Option<&Value>, FieldError> {
     if let Some(flat) = present(spec, "sched.devices") {
         return Ok(Some(flat));
     }
@@ -197,95 +197,4 @@ fn devices(spec: &Spec) -> Result<Option<&Value>, PlanError> {
             "write {devices: [..]}",
         ),
     }
-}
-
-/// The time limit: as given; else from the runtime with room for set-up; else the site's.
-fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, PlanError> {
-    let read = |field: &str| match spec.get(field).map_or(Ok(None), duration_s) {
-        Ok(seconds) => Ok(seconds),
-        Err(error) => refuse(
-            field,
-            error.to_string(),
-            "leave it empty for the site's default",
-        ),
-    };
-    let runtime = read("runtime")?;
-    for field in ["timeout", "timeout_seconds"] {
-        match read(field)? {
-            None => {}
-            Some(0) => {
-                return refuse(
-                    field,
-                    "0 is no time to run in".to_owned(),
-                    "at least 1 second",
-                );
-            }
-            Some(seconds) => return Ok(seconds),
-        }
-    }
-    Ok(runtime
-        .map_or(defaults.timeout_s, |runtime| {
-            runtime + (runtime / 8).max(300) + runtime.isqrt()
-        })
-        .max(1))
-}
-
-/// A limit in `field`, in seconds; `None`: nothing is said.
-///
-/// # Errors
-/// No duration, or none at all.
-pub fn limit_s(spec: &Spec, field: &str) -> Result<Option<u64>, PlanError> {
-    spec.get(field)
-        .map_or(Ok(None), |value| read_limit_s(field, value))
-}
-
-fn read_limit_s(field: &str, value: &Value) -> Result<Option<u64>, PlanError> {
-    match duration_s(value) {
-        Ok(Some(0)) => refuse(
-            field,
-            "0 is no time at all".to_owned(),
-            "at least 1 second; leave it out for the usual limit",
-        ),
-        Ok(seconds) => Ok(seconds),
-        Err(error) => refuse(field, error.to_string(), "write for example 10m"),
-    }
-}
-
-/// Stages that have a limit of their own which a job and a site may set.
-pub const LIMITED: [Stage; 6] = [
-    Stage::Dispatch,
-    Stage::Boot,
-    Stage::Setup,
-    Stage::WaitPeer,
-    Stage::PostRun,
-    Stage::ManualCheck,
-];
-
-/// `stage_timeouts: {boot: 20m}` over the site's.
-fn stage_limits_s(spec: &Spec, defaults: &SiteDefaults) -> Result<BTreeMap<Stage, u64>, PlanError> {
-    const FIELD: &str = "stage_timeouts";
-    let mut limits = defaults.stage_limits_s.clone();
-    let said = match present(spec, FIELD) {
-        None => return Ok(limits),
-        Some(Value::Object(said)) => said,
-        Some(other) => {
-            let problem = format!("{} where a map was expected", shown(other));
-            return refuse(FIELD, problem, "write {boot: 20m, post_run: 1h}");
-        }
-    };
-    for (name, value) in said {
-        let Some(stage) = LIMITED.into_iter().find(|stage| stage.as_str() == name) else {
-            let problem = format!("{} has no limit to set", shown(&Value::from(name.as_str())));
-            let known = LIMITED.map(Stage::as_str).join(", ");
-            return refuse(
-                FIELD,
-                problem,
-                &format!("one of {known}; timeout is the limit of stage running"),
-            );
-        };
-        if let Some(seconds) = read_limit_s(&format!("{FIELD}.{name}"), value)? {
-            limits.insert(stage, seconds);
-        }
-    }
-    Ok(limits)
 }
