@@ -24,7 +24,6 @@ const LONG: &[(&str, usize)] = &[
     ("src/dispatch/src/index.rs: sanity_check", 62),
     ("src/dispatch/src/report.rs: sanity_check", 65),
     ("src/job/src/file/expand.rs: unfold", 65),
-    ("src/scheduler/src/submission/build.rs: new_state", 62),
     ("src/store/src/embedded/search.rs: search", 62),
     (
         "src/store/tests/conformance/reads.rs: finds_hold_every_predicate",

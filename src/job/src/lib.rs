@@ -17,8 +17,19 @@ mod tbox_type;
 pub mod units;
 
 pub use fields::{
-    Backoff, Cause, ClusterNode, FieldError, JobFields, LIMITED, NODES_MAX, OnShutdown, Retry,
-    SILENCE_TIMEOUT, When, cluster_nodes, limit_s, max_run,
+    cluster::{ClusterNode, NODES_MAX, cluster_nodes},
+    error::{Fault, FieldError},
+    job::JobFields,
+    key::{check_idempotency_key, idempotency_key},
+    limits::{LIMITED, SILENCE_TIMEOUT, limit_s},
+    needs::{Member, Needs, link},
+    read::check_name,
+    retry::{Backoff, Cause, Retry},
+    sequence::Sequence,
+    shutdown::OnShutdown,
+    submit::{NodePlace, ParsedJob, Submitted, dry_run},
+    wait_on::{Condition, Requirement, WAITED_FOR_MAX, WaitOn, Waits, text_of},
+    when::{Times, When, utc_text},
 };
 pub use file::{
     ExpandOptions, Expanded, FsSource, JobFileError, NoFiles, Setting, Source, expand_file,

@@ -117,6 +117,21 @@ impl Schedule {
         }))
     }
 
+    /// The same of a job that is to be repeated.
+    ///
+    /// # Errors
+    /// It does not say when, or as [`Schedule::of`].
+    pub fn required(spec: &Spec) -> Result<Self, FieldError> {
+        match Self::of(spec)? {
+            Some(schedule) => Ok(schedule),
+            None => refuse(
+                EVERY,
+                "every or cron is missing".to_owned(),
+                "every: 6h, or cron: \"0 2 * * *\"",
+            ),
+        }
+    }
+
     /// The first time after `after_ms`; both UTC epoch ms. A period is counted from `from_ms`.
     pub fn next_ms(&self, from_ms: u64, after_ms: u64) -> Option<u64> {
         match &self.rule {

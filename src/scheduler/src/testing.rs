@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use fairlead_dispatch::Millis;
-use fairlead_job::{IdMaker, JobId, Stage, TboxType};
+use fairlead_job::{IdMaker, JobId, Spec, Stage, TboxType, Waits};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Config, Parts,
-    base::{peer_link::HttpPeers, sealing::Sealer},
+    base::{errors::Refusal, peer_link::HttpPeers, sealing::Sealer},
     core::Core,
-    known::live_jobs::Sight,
+    known::{accounts::Credentials, live_jobs::Sight},
+    submission::built_jobs::BuiltJobs,
 };
 
 /// A job that waits, with this id, and nothing special about it.
@@ -33,6 +34,18 @@ pub(crate) fn state(id: u64) -> JobState {
         result_root: "/result/sleep/1".to_owned(),
         ..JobState::blank(JobId::new(id), TboxType::Dc)
     }
+}
+
+/// What a job waits for, as its state keeps it.
+pub(crate) fn waits(stored: &serde_json::Value) -> Waits {
+    serde_json::from_value(stored.clone()).expect("any JSON is read")
+}
+
+/// What a submit makes of this spec.
+pub(crate) fn built(core: &Core, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
+    let mut built = BuiltJobs::default();
+    core.make_item(&mut built, Ok(spec), said);
+    built.jobs.pop().expect("a job for each spec")
 }
 
 /// A job that a testbox runs.
@@ -92,7 +105,7 @@ pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
 pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
     let job = NewJob {
         state: state.clone(),
-        body: fairlead_job::Spec::new(),
+        body: Spec::new(),
     };
     let outcome = core
         .store

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType};
+use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -222,9 +222,9 @@ pub struct JobState {
     /// Milestones reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<String>,
-    /// What it waits for (an opaque condition that the scheduler reads); empty: nothing.
+    /// What it waits for; none: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Value>,
+    pub waits: Option<Waits>,
     /// The sequence that it belongs to, 0 to 256 bytes: jobs of one account and sequence run one at a time.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sequence: String,

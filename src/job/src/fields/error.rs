@@ -10,4 +10,25 @@ pub struct FieldError {
     pub problem: String,
     /// What to do about it.
     pub hint: String,
+    /// What kind of mistake it is.
+    pub fault: Fault,
+}
+
+/// A kind of mistake in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The value cannot be used.
+    Value,
+    /// The value is not a name.
+    Name,
+}
+
+impl Fault {
+    /// The error code that a submit returns for it.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Value => "bad_field",
+            Self::Name => "bad_name",
+        }
+    }
 }

@@ -1,17 +1,19 @@
-//! What the dispatcher needs to know of a spec: typed, validated, with the site's defaults filled in.
+//! The fields of one job: typed, checked, with the site's defaults filled in.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::{
-    FieldError, OnShutdown, Retry, SiteDefaults, Spec, Stage, TboxType, When,
+    FieldError, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage, TboxType, Times,
+    WaitOn, When,
     fields::{
+        key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
         place::Place,
         read::{
-            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, name, names, present,
-            refuse, whole, yes,
+            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, check_name, name, names,
+            present, refuse, whole, yes,
         },
         retry::retry,
         when::when,
@@ -21,20 +23,14 @@ use crate::{
 
 /// What `max_run` may be at most.
 const MAX_RUN_MAX: i64 = 1_000_000;
+/// Bounds of `priority`.
+const PRIORITY_MAX: i16 = 100;
+/// Most labels of a job that searches know.
+const LABELS_MAX: usize = 32;
+/// The longest of them, bytes.
+const LABEL_BYTES_MAX: usize = 128;
 
-/// `max_run`: how many jobs that run the same thing there may be; `None`: as many as there are.
-///
-/// # Errors
-/// It is no whole number from 1 on.
-pub fn max_run(spec: &Spec) -> Result<Option<u64>, FieldError> {
-    let said = present(spec, "max_run");
-    let most = said
-        .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
-        .transpose()?;
-    Ok(most.and_then(|most| u64::try_from(most).ok()))
-}
-
-/// The typed view of one spec: all that matching, charging, limits and people's searches use.
+/// The fields of a job that fairlead acts on. All others are its program's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFields {
     /// Test suite; `script` when the job has only a script.
@@ -85,10 +81,27 @@ pub struct JobFields {
     pub submit_id: String,
     /// See `submit_id`.
     pub group_id: String,
+    /// The jobs that it waits for.
+    pub waits: Option<WaitOn>,
+    /// The sequence that it belongs to.
+    pub sequence: Option<Sequence>,
+    /// What it says of other jobs of its submit.
+    pub needs: Needs,
+    /// How many jobs that run the same thing there may be; `None`: as many as there are.
+    pub max_run: Option<u64>,
+    /// The name of its submit, so that it may be repeated.
+    pub idempotency_key: Option<String>,
+    /// What becomes of it when its process stops, see [`OnShutdown`].
+    pub on_shutdown: OnShutdown,
+    /// How long it may say nothing while it runs, in seconds.
+    pub silence_timeout_s: Option<u64>,
+    /// `lab` and `project`, for searches; empty when not said.
+    pub lab: String,
+    /// See `lab`.
+    pub project: String,
+    /// `labels` that are short texts, the first 32 of them, for searches.
+    pub labels: Vec<String>,
 }
-
-/// Bounds of `priority`.
-const PRIORITY_MAX: i16 = 100;
 
 impl JobFields {
     /// Reads and checks `spec`.
@@ -97,10 +110,6 @@ impl JobFields {
     /// The first field that is wrong: of another type, out of bounds, or against another field.
     pub fn parse(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let place = Place::of(spec, defaults)?;
-        // The agent reads it from the job: nonsense must not get that far.
-        limit_s(spec, SILENCE_TIMEOUT)?;
-        OnShutdown::of(spec)?;
-        max_run(spec)?;
         let list =
             |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
         let mut tags = list("tags", present(spec, "tags"))?;
@@ -118,8 +127,8 @@ impl JobFields {
         Ok(Self {
             suite: suite(spec)?,
             category: name(spec, "category", Charset::Text)?,
-            account: name(spec, "my_account", Charset::Path)?,
-            queue: name(spec, "queue", Charset::Path)?,
+            account: plain_name(spec, "my_account")?,
+            queue: plain_name(spec, "queue")?,
             priority: priority(spec)?,
             testbox: place.testbox,
             tbox_group: place.tbox_group,
@@ -140,8 +149,61 @@ impl JobFields {
             stop_when_cut_off: yes(spec, "stop_when_cut_off")?,
             submit_id: name(spec, "submit_id", Charset::Path)?,
             group_id: name(spec, "group_id", Charset::Path)?,
+            waits: present(spec, "wait_on")
+                .map(|_| WaitOn::of(spec))
+                .transpose()?,
+            sequence: Sequence::of(spec)?,
+            needs: Needs::of(spec)?,
+            max_run: max_run(spec)?,
+            idempotency_key: idempotency_key(spec)?,
+            on_shutdown: OnShutdown::of(spec)?,
+            silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,
+            lab: text(spec, "lab"),
+            project: text(spec, "project"),
+            labels: labels(spec),
         })
     }
+
+    /// When it may begin and must be over if it is submitted at `now_ms`.
+    ///
+    /// # Errors
+    /// `deadline` comes before that, or before `start_at`.
+    pub fn times(&self, now_ms: u64) -> Result<Times, FieldError> {
+        Times::of(self.start, self.deadline, now_ms)
+    }
+}
+
+/// A name of an account or a queue; empty when nothing is said.
+fn plain_name(spec: &Spec, field: &str) -> Result<String, FieldError> {
+    let name = name(spec, field, Charset::Path)?;
+    if !name.is_empty() {
+        check_name(field, &name)?;
+    }
+    Ok(name)
+}
+
+fn max_run(spec: &Spec) -> Result<Option<u64>, FieldError> {
+    let said = present(spec, "max_run");
+    let most = said
+        .map(|value| whole("max_run", value, 1, MAX_RUN_MAX))
+        .transpose()?;
+    Ok(most.and_then(|most| u64::try_from(most).ok()))
+}
+
+/// Text that people search for; what is no text is left to the body.
+fn text(spec: &Spec, field: &str) -> String {
+    let text = spec.get(field).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+fn labels(spec: &Spec) -> Vec<String> {
+    let items = spec.get("labels").and_then(Value::as_array);
+    let texts = items.into_iter().flatten().filter_map(Value::as_str);
+    texts
+        .filter(|text| text.len() <= LABEL_BYTES_MAX)
+        .take(LABELS_MAX)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// `suite`, or `script` for a job that has only a script.

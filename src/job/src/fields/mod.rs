@@ -1,19 +1,16 @@
-//! The fields of a job: each is read and checked here.
+//! The fields of a job: each is read and checked here, for a submit as for a dry run.
 
-mod cluster;
-mod error;
-mod job;
-mod limits;
-mod place;
+pub(crate) mod cluster;
+pub(crate) mod error;
+pub(crate) mod job;
+pub(crate) mod key;
+pub(crate) mod limits;
+pub(crate) mod needs;
+pub(crate) mod place;
 pub(crate) mod read;
-mod retry;
-mod shutdown;
-mod when;
-
-pub use cluster::{ClusterNode, NODES_MAX, cluster_nodes};
-pub use error::FieldError;
-pub use job::{JobFields, max_run};
-pub use limits::{LIMITED, SILENCE_TIMEOUT, limit_s};
-pub use retry::{Backoff, Cause, Retry};
-pub use shutdown::OnShutdown;
-pub use when::When;
+pub(crate) mod retry;
+pub(crate) mod sequence;
+pub(crate) mod shutdown;
+pub(crate) mod submit;
+pub(crate) mod wait_on;
+pub(crate) mod when;

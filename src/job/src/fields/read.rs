@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::{
     FieldError, Spec,
+    fields::error::Fault,
     units::{is_nothing, shown},
 };
 
@@ -33,6 +34,25 @@ pub(crate) fn refuse<T>(field: &str, problem: String, hint: &str) -> Result<T, F
         field: field.to_owned(),
         problem,
         hint: hint.to_owned(),
+        fault: Fault::Value,
+    })
+}
+
+/// Checks a name that becomes part of paths and tables, as of an account, a queue or a host.
+///
+/// # Errors
+/// It has other bytes than 1 to 128 of the plain ones; `what` says whose name it is.
+pub fn check_name(what: &str, name: &str) -> Result<(), FieldError> {
+    let good = |c: char| c.is_alphanumeric() || "._-@+~:".contains(c);
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
+    if fits && name.chars().all(good) && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(FieldError {
+        field: what.to_owned(),
+        problem: format!("{} is not a name", shown(&Value::from(name))),
+        hint: "1 to 128 bytes of letters, digits and ._-@+~:".to_owned(),
+        fault: Fault::Name,
     })
 }
 

@@ -33,6 +33,51 @@ impl When {
     }
 }
 
+/// When a job may begin and must be over, UTC epoch milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Not before; 0: at once.
+    pub start_ms: u64,
+    /// Over by; 0: no such time.
+    pub finish_by_ms: u64,
+}
+
+impl Times {
+    /// The times of a job that is submitted at `now_ms`.
+    pub(crate) fn of(
+        start: Option<When>,
+        deadline: Option<When>,
+        now_ms: u64,
+    ) -> Result<Self, FieldError> {
+        let moment = |when: Option<When>| when.map_or(0, |when| when.moment_ms(now_ms));
+        let (start_ms, finish_by_ms) = (moment(start), moment(deadline));
+        if deadline.is_some() && finish_by_ms <= start_ms.max(now_ms) {
+            let after = if start_ms > now_ms {
+                "its start_at"
+            } else {
+                "now"
+            };
+            return refuse(
+                "deadline",
+                format!("{} is not after {after}", utc_text(finish_by_ms)),
+                "set a later deadline, or omit it",
+            );
+        }
+        Ok(Self {
+            // A time that has passed is no reason to wait.
+            start_ms: if start_ms > now_ms { start_ms } else { 0 },
+            finish_by_ms,
+        })
+    }
+}
+
+/// `2026-11-21T02:36:11+0000`, as compass-ci writes times, but with the true zone.
+pub fn utc_text(ms: u64) -> String {
+    let moment = Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(0));
+    let text = moment.map(|moment| moment.strftime("%Y-%m-%dT%H:%M:%S+0000").to_string());
+    text.unwrap_or_default()
+}
+
 /// A time in a field: `+2h`, `2026-11-22T05:00:00+08:00`, or `2026-11-22 05:00`, which is UTC. `None` when nothing
 /// is said.
 ///
@@ -91,6 +136,32 @@ mod tests {
         }
         assert_eq!(of(json!(null)), Ok(None));
         assert_eq!(When::After(2).moment_ms(10), 2_010);
+    }
+
+    #[test]
+    fn a_deadline_comes_after_now_and_after_the_start() {
+        let times = |start, deadline| Times::of(start, deadline, 10_000);
+        let at = |start_ms, finish_by_ms| {
+            Ok(Times {
+                start_ms,
+                finish_by_ms,
+            })
+        };
+        assert_eq!(times(None, None), at(0, 0));
+        assert_eq!(times(Some(When::At(9_000)), None), at(0, 0));
+        let both = times(Some(When::After(5)), Some(When::After(6)));
+        assert_eq!(both, at(15_000, 16_000));
+        for (start, deadline, word) in [
+            (None, When::At(10_000), "is not after now"),
+            (
+                Some(When::After(5)),
+                When::After(5),
+                "is not after its start_at",
+            ),
+        ] {
+            let error = times(start, Some(deadline)).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ use std::{
 use fairlead_dispatch::Millis;
 use tokio::{sync::Notify, time::Instant};
 
+pub(crate) use fairlead_job::utc_text;
+
 /// Both clocks of a replica.
 #[derive(Debug, Clone)]
 pub struct Clock {
@@ -149,21 +151,11 @@ fn saturating_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `2026-11-21T02:36:11+0000`, as compass-ci writes times, but with the true zone.
-pub(crate) fn utc_text(ms: u64) -> String {
-    format_utc(ms, "%Y-%m-%dT%H:%M:%S+0000")
-}
-
 /// `2026-11-21`.
 pub(crate) fn utc_date(ms: u64) -> String {
-    format_utc(ms, "%Y-%m-%d")
-}
-
-fn format_utc(ms: u64, format: &str) -> String {
-    let ms = i64::try_from(ms).unwrap_or(0);
-    jiff::Timestamp::from_millisecond(ms)
-        .map(|t| t.strftime(format).to_string())
-        .unwrap_or_default()
+    let moment = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(0));
+    let text = moment.map(|moment| moment.strftime("%Y-%m-%d").to_string());
+    text.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Refusals: the error answers of handlers.
 
 use fairlead_api::{ErrorBody, ErrorCode};
+use fairlead_job::{Fault, FieldError};
 use fairlead_store::{ItemError, StoreError};
 
 use crate::base::sealing::NoKey;
@@ -74,6 +75,16 @@ impl From<ErrorBody> for Refusal {
     fn from(body: ErrorBody) -> Self {
         let status = body.code.status();
         Self { body, status }
+    }
+}
+
+impl From<FieldError> for Refusal {
+    fn from(error: FieldError) -> Self {
+        let code = match error.fault {
+            Fault::Value => ErrorCode::BadField,
+            Fault::Name => ErrorCode::BadName,
+        };
+        Self::new(code, error.to_string(), error.hint)
     }
 }
 

@@ -1,21 +1,10 @@
 //! Reserved names, and the rule for valid names.
 
-use fairlead_api::ErrorCode;
+use crate::base::errors::Refusal;
 
-use crate::base::errors::{Refusal, excerpt};
-
-/// Checks an account's name: 1 to 128 bytes of what is safe in paths and tables.
+/// Checks a name that becomes part of paths and tables.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
-    let good = |c: char| c.is_alphanumeric() || "._-@+~:".contains(c);
-    if (1..=128).contains(&name.len()) && name.chars().all(good) && name != "." && name != ".." {
-        return Ok(());
-    }
-    let shown = excerpt(name);
-    Err(Refusal::new(
-        ErrorCode::BadName,
-        format!("{what}: '{shown}' is not a name"),
-        "1 to 128 bytes of letters, digits and ._-@+~:",
-    ))
+    Ok(fairlead_job::check_name(what, name)?)
 }
 
 /// The queue that only those use who may.

@@ -8,7 +8,7 @@ use fairlead_job::JobId;
 use fairlead_store::JobState;
 use parking_lot::Mutex;
 
-use crate::lifecycle::wait_on::conditions_of;
+use crate::lifecycle::wait_on::waits_for;
 
 /// A job that was read as one that waits no more is looked at once more after so long, ms: a write that the store never
 /// acknowledged can be read for a while, and vanish.
@@ -39,7 +39,8 @@ impl Dependants {
 
     /// Remembers a job that waits, if it does.
     pub(crate) fn add(&self, child: &JobState) {
-        for condition in conditions_of(child).into_iter().flatten() {
+        let on = waits_for(child).map(|on| on.conditions.as_slice());
+        for condition in on.unwrap_or_default() {
             self.with(|known| {
                 let children = known.entry(condition.job).or_default();
                 children.insert(child.job_id, None);
@@ -95,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::state;
+    use crate::testing::{state, waits};
     use fairlead_dispatch::Millis;
     use fairlead_job::JobId;
     use fairlead_store::JobState;
@@ -105,7 +106,7 @@ mod tests {
         let (parent, child) = (JobId::new(1), JobId::new(9));
         let all = Dependants::default();
         all.add(&JobState {
-            waits: Some(json!({"wait_on": {"1": null}})),
+            waits: Some(waits(&json!({"wait_on": {"1": null}}))),
             ..state(9)
         });
         let due = |now| all.of(parent, Millis(now));
@@ -130,7 +131,7 @@ mod tests {
     fn what_was_acknowledged_is_forgotten_at_once() {
         let all = Dependants::default();
         all.add(&JobState {
-            waits: Some(json!({"wait_on": {"1": null, "2": null}})),
+            waits: Some(waits(&json!({"wait_on": {"1": null, "2": null}}))),
             ..state(9)
         });
         all.looked(JobId::new(1), JobId::new(9), Looked::Over, Millis(0));

@@ -77,14 +77,7 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn schedule(&self) -> Result<Schedule, FieldError> {
-        match Schedule::of(&self.when)? {
-            Some(schedule) => Ok(schedule),
-            None => Err(FieldError {
-                field: fairlead_job::schedule::EVERY.to_owned(),
-                problem: "every or cron is missing".to_owned(),
-                hint: "every: 6h, or cron: \"0 2 * * *\"".to_owned(),
-            }),
-        }
+        Schedule::required(&self.when)
     }
 
     /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.

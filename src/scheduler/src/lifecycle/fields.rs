@@ -81,7 +81,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
         put("sequence", json!(state.sequence));
     }
     if let Some(waits) = &state.waits {
-        put("waits", waits.clone());
+        put("waits", json!(waits));
     }
     if !state.attempts.is_empty() {
         put("attempts", state.attempts.iter().map(attempt).collect());

@@ -1,72 +1,49 @@
 //! Builds a job from a spec: its submitter, its requirements, and where and when it may run. Checks it, and stores
 //! nothing.
 
-use fairlead_api::{ErrorBody, ErrorCode};
+use fairlead_api::ErrorCode;
 use fairlead_dispatch::labels;
-use fairlead_job::{
-    Cause, JobFields, JobId, Spec, When, fingerprint, parameters,
-    schedule::{CRON, EVERY},
-};
+use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
 use fairlead_store::{JobState, NewJob};
 use serde_json::{Value, json};
 
 use crate::{
-    base::{clock::utc_text, errors::Refusal, names::check_name},
+    base::{errors::Refusal, names::check_name},
     core::Core,
     known::accounts::{Credentials, Who},
-    lifecycle::{result_paths::result_root, sequence::sequence_of, wait_on::Condition},
-    submission::queue_use::Place,
+    lifecycle::result_paths::result_root,
 };
 
 /// Causes that are a job's own: all but the machine's.
 const OWN_CAUSES: usize = Cause::ALL.len() - 1;
 /// Longest text of parameters kept in a state, bytes.
 const PARAMS_MAX: usize = 200;
-/// Most labels of a job that searches know.
-const LABELS_MAX: usize = 32;
-/// Longest of them, bytes.
-const LABEL_BYTES_MAX: usize = 128;
 /// What is never stored of who submits.
 pub(crate) const SENSITIVE: [&str; 4] = ["my_email", "my_name", "my_token", "job_token"];
 
 impl Core {
-    /// A job of a spec: who, what, where; checked, but not stored.
-    pub(crate) fn make_job(&self, spec: Spec, said: &Credentials) -> Result<NewJob, Refusal> {
-        let who = self.submitter(&spec, said)?;
-        if let Some(field) = [EVERY, CRON]
-            .into_iter()
-            .find(|field| is_said(&spec, field))
-        {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("{field}: a repeated job is a timer and cannot be submitted as a job"),
-                "use fairlead timers submit FILE, or omit the field to run the job once",
-            ));
-        }
-        self.make_job_of(spec, who, self.next_id())
+    /// A job that is submitted by itself, of this submitter and with this id.
+    pub(crate) fn make_job_of(&self, spec: Spec, who: Who, id: JobId) -> Result<NewJob, Refusal> {
+        let fields = JobFields::parse(&spec, &self.config.site)?;
+        fields.needs.check_alone()?;
+        self.build(spec, fields, who, id)
     }
 
-    /// A job of this submitter, with this id.
-    pub(crate) fn make_job_of(
+    /// A job of a spec and its fields: who, what, where; checked, and not stored.
+    pub(super) fn build(
         &self,
         mut spec: Spec,
+        fields: JobFields,
         who: Who,
         id: JobId,
     ) -> Result<NewJob, Refusal> {
         for name in SENSITIVE {
             spec.shift_remove(name);
         }
-        let plan = JobFields::parse(&spec, &self.config.site).map_err(|error| {
-            Refusal::from(ErrorBody::new(
-                ErrorCode::BadField,
-                error.to_string(),
-                error.hint,
-            ))
-        })?;
-        let account = if plan.account.is_empty() {
+        let account = if fields.account.is_empty() {
             who.name.clone()
         } else {
-            plan.account.clone()
+            fields.account.clone()
         };
         if account.is_empty() {
             let hint =
@@ -86,22 +63,24 @@ impl Core {
                 "submit as yourself, or ask an admin",
             ));
         }
-        let place = self.place_in_queue(&plan.queue, &account, &who)?;
-        let waits = waits_of(&spec)?;
-        let (sequence, sequence_same_host) = sequence_of(&spec)?;
+        let place = self.place_in_queue(&fields.queue, &account, &who)?;
         let now_ms = self.clock.wall_ms();
-        let times = Times::of(&plan, now_ms)?;
+        let times = fields.times(now_ms)?;
         spec.insert("my_account".to_owned(), json!(account));
-        let state = self.new_state(id, plan, (account, place), waits, &spec, now_ms);
-        let mut state = times.set(state);
-        state.ready &= sequence.is_empty();
-        (state.sequence, state.sequence_same_host) = (sequence, sequence_same_host);
-        state = state.set_alarm();
-        state.principal = if who.name == state.account {
-            String::new()
-        } else {
-            who.name
-        };
+        let state = new_state(id, fields, &spec, now_ms);
+        let principal = Some(who.name).filter(|name| *name != account);
+        let state = JobState {
+            ready: state.ready && times.start_ms == 0,
+            class: self.people.queues.class(labels::queue_of(&place.queue)),
+            principal: principal.unwrap_or_default(),
+            account,
+            queue: place.queue,
+            queue_label: place.label,
+            start_ms: times.start_ms,
+            finish_by_ms: times.finish_by_ms,
+            ..state
+        }
+        .set_alarm();
         self.sealer.seal(&mut spec);
         Ok(NewJob { state, body: spec })
     }
@@ -115,140 +94,59 @@ impl Core {
         };
         self.people.accounts.identify(&credentials)
     }
+}
 
-    fn new_state(
-        &self,
-        id: JobId,
-        plan: JobFields,
-        (account, place): (String, Place),
-        waits: Option<Value>,
-        spec: &Spec,
-        now_ms: u64,
-    ) -> JobState {
-        let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
-        let text = |name: &str| {
-            spec.get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        JobState {
-            ready: waits.is_none(),
-            ready_ms: now_ms,
-            class: self.people.queues.class(labels::queue_of(&place.queue)),
-            account,
-            queue: place.queue,
-            queue_label: place.label,
-            priority: plan.priority,
-            submit_ms: now_ms,
-            submit_id: plan.submit_id,
-            group_id: plan.group_id,
-            result_root: result_root(&plan.suite, &plan.tbox_group, spec, now_ms, id),
-            suite: plan.suite,
-            category: plan.category,
-            params: params_text(spec),
-            fingerprint: fingerprint(spec),
-            testbox: plan.testbox,
-            tbox_group: plan.tbox_group,
-            arch: plan.arch,
-            host_keys: plan.host_keys,
-            memory_mb: plan.memory_mb,
-            tags_n: count(&plan.tags),
-            tags: plan.tags,
-            devices_n: count(&plan.devices),
-            devices: plan.devices,
-            cache_dirs: plan.cache_dirs,
-            timeout_s: plan.timeout_s,
-            stage_limits_s: plan.stage_limits_s,
-            queue_timeout_s: plan.queue_timeout_s,
-            retry_lost_left: plan.retry.infra_max,
-            retry_fail_left: plan.retry.own_max,
-            retry_on: if plan.retry.own.len() == OWN_CAUSES {
-                Vec::new()
-            } else {
-                plan.retry.own
-            },
-            backoff: plan.retry.backoff,
-            retry_elsewhere: plan.retry.elsewhere,
-            stop_when_cut_off: plan.stop_when_cut_off,
-            waits,
-            lab: text("lab"),
-            project: text("project"),
-            labels: labels_of(spec),
-            ..JobState::blank(id, plan.tbox_type)
-        }
+/// The state of a new job, as its spec says it: not yet whose, in which queue and when.
+fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState {
+    let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
+    let waits = fields.waits.map(Waits::Jobs);
+    let (sequence, sequence_same_host) = fields.sequence.map_or_else(
+        || (String::new(), false),
+        |sequence| (sequence.key, sequence.same_host),
+    );
+    JobState {
+        ready: waits.is_none() && sequence.is_empty(),
+        ready_ms: now_ms,
+        priority: fields.priority,
+        submit_ms: now_ms,
+        submit_id: fields.submit_id,
+        group_id: fields.group_id,
+        result_root: result_root(&fields.suite, &fields.tbox_group, spec, now_ms, id),
+        suite: fields.suite,
+        category: fields.category,
+        params: params_text(spec),
+        fingerprint: fingerprint(spec),
+        testbox: fields.testbox,
+        tbox_group: fields.tbox_group,
+        arch: fields.arch,
+        host_keys: fields.host_keys,
+        memory_mb: fields.memory_mb,
+        tags_n: count(&fields.tags),
+        tags: fields.tags,
+        devices_n: count(&fields.devices),
+        devices: fields.devices,
+        cache_dirs: fields.cache_dirs,
+        timeout_s: fields.timeout_s,
+        stage_limits_s: fields.stage_limits_s,
+        queue_timeout_s: fields.queue_timeout_s,
+        retry_lost_left: fields.retry.infra_max,
+        retry_fail_left: fields.retry.own_max,
+        retry_on: if fields.retry.own.len() == OWN_CAUSES {
+            Vec::new()
+        } else {
+            fields.retry.own
+        },
+        backoff: fields.retry.backoff,
+        retry_elsewhere: fields.retry.elsewhere,
+        stop_when_cut_off: fields.stop_when_cut_off,
+        waits,
+        sequence,
+        sequence_same_host,
+        lab: fields.lab,
+        project: fields.project,
+        labels: fields.labels,
+        ..JobState::blank(id, fields.tbox_type)
     }
-}
-
-/// Whether a field has a value.
-fn is_said(spec: &Spec, field: &str) -> bool {
-    let value = spec.get(field);
-    value.is_some_and(|value| {
-        !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty())
-    })
-}
-
-/// When a new job may begin and must be over.
-struct Times {
-    start_ms: u64,
-    finish_by_ms: u64,
-}
-
-impl Times {
-    fn of(plan: &JobFields, now_ms: u64) -> Result<Self, Refusal> {
-        let moment = |when: Option<When>| when.map_or(0, |when| when.moment_ms(now_ms));
-        let (start_ms, finish_by_ms) = (moment(plan.start), moment(plan.deadline));
-        if plan.deadline.is_some() && finish_by_ms <= start_ms.max(now_ms) {
-            let after = if start_ms > now_ms {
-                "its start_at"
-            } else {
-                "now"
-            };
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("deadline: {} is not after {after}", utc_text(finish_by_ms)),
-                "set a later deadline, or omit it",
-            ));
-        }
-        Ok(Self {
-            // A time that has passed is no reason to wait.
-            start_ms: if start_ms > now_ms { start_ms } else { 0 },
-            finish_by_ms,
-        })
-    }
-
-    fn set(&self, state: JobState) -> JobState {
-        JobState {
-            start_ms: self.start_ms,
-            finish_by_ms: self.finish_by_ms,
-            ready: state.ready && self.start_ms == 0,
-            ..state
-        }
-        .set_alarm()
-    }
-}
-
-fn waits_of(spec: &Spec) -> Result<Option<Value>, Refusal> {
-    let Some(wait_on) = spec.get("wait_on").filter(|value| !value.is_null()) else {
-        return Ok(None);
-    };
-    Condition::read_all(wait_on)?;
-    let options = spec.get("wait_options").and_then(Value::as_object);
-    let fail_fast = options
-        .and_then(|options| options.get("fail_fast"))
-        .is_some_and(|value| value != &json!(false));
-    Ok(Some(json!({ "wait_on": wait_on, "fail_fast": fail_fast })))
-}
-
-/// `labels`, a list of short texts; others are left to the body.
-fn labels_of(spec: &Spec) -> Vec<String> {
-    let items = spec.get("labels").and_then(Value::as_array);
-    let texts = items.into_iter().flatten().filter_map(Value::as_str);
-    texts
-        .filter(|text| text.len() <= LABEL_BYTES_MAX)
-        .take(LABELS_MAX)
-        .map(str::to_owned)
-        .collect()
 }
 
 fn params_text(spec: &Spec) -> String {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairlead_job::JobId;
+use fairlead_job::{JobId, Needs};
 use fairlead_store::NewJob;
 
 use crate::base::errors::Refusal;
@@ -12,8 +12,17 @@ use crate::base::errors::Refusal;
 pub(crate) struct BuiltJobs {
     /// In the order of the request, a cluster's nodes one after another.
     pub(crate) jobs: Vec<Result<NewJob, Refusal>>,
+    /// Of each of them, what it asks of other jobs.
+    asks: Vec<Asks>,
     /// Which of them are clusters.
     pub(crate) clusters: Vec<Range<usize>>,
+}
+
+/// What a job asks of other jobs: of its submit, and of those that run the same thing.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    pub(crate) needs: Needs,
+    pub(crate) max_run: Option<u64>,
 }
 
 /// Where the ids of jobs that are created come from.
@@ -25,9 +34,11 @@ pub(crate) enum Ids {
     WrittenDown,
 }
 
+/// Jobs that ask nothing of each other.
 impl From<Vec<Result<NewJob, Refusal>>> for BuiltJobs {
     fn from(jobs: Vec<Result<NewJob, Refusal>>) -> Self {
         Self {
+            asks: jobs.iter().map(|_| Asks::default()).collect(),
             jobs,
             clusters: Vec::new(),
         }
@@ -35,6 +46,44 @@ impl From<Vec<Result<NewJob, Refusal>>> for BuiltJobs {
 }
 
 impl BuiltJobs {
+    /// Adds the jobs of one spec; several are a cluster.
+    pub(super) fn add(&mut self, jobs: Vec<(NewJob, Asks)>) {
+        let first = self.jobs.len();
+        for (job, asks) in jobs {
+            self.jobs.push(Ok(job));
+            self.asks.push(asks);
+        }
+        self.note_cluster(first);
+    }
+
+    /// Adds a refusal for each of the jobs of one spec, which others may need by its name.
+    pub(super) fn refuse(&mut self, count: usize, name: Option<&str>, refusal: &Refusal) {
+        let first = self.jobs.len();
+        for _ in 0..count {
+            self.jobs.push(Err(refusal.clone()));
+            let needs = Needs {
+                name: name.map(str::to_owned),
+                ..Needs::default()
+            };
+            self.asks.push(Asks {
+                needs,
+                max_run: None,
+            });
+        }
+        self.note_cluster(first);
+    }
+
+    fn note_cluster(&mut self, first: usize) {
+        if self.jobs.len() > first + 1 {
+            self.clusters.push(first..self.jobs.len());
+        }
+    }
+
+    /// Each job with what it asks.
+    pub(super) fn asking(&mut self) -> impl Iterator<Item = (&mut Result<NewJob, Refusal>, &Asks)> {
+        self.jobs.iter_mut().zip(&self.asks)
+    }
+
     /// Refuses all nodes of a cluster where one was refused.
     pub(crate) fn refuse_together(&mut self) {
         for range in &self.clusters {

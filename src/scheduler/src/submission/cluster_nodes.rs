@@ -2,8 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
-use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{ClusterNode, FieldError, JobId, Spec, Stage, cluster_nodes, limit_s};
+use fairlead_api::ErrorCode;
+use fairlead_job::{JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
@@ -13,25 +13,15 @@ use crate::{
     known::accounts::Credentials,
     lifecycle::attempt::cancelled,
     submission::{
-        built_jobs::{BuiltJobs, Ids},
+        built_jobs::{Asks, BuiltJobs, Ids},
         intake::Item,
         refusals::could_never_run,
     },
 };
 
-/// The field that says how long nodes that have a testbox wait for those that have none.
-const WAIT: &str = "cluster_wait";
-/// How long they do if nothing is said, seconds.
-const WAIT_S: u64 = 300;
-
-fn refused(error: FieldError) -> Refusal {
-    let message = error.to_string();
-    ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
-}
-
 /// Refuses a job that would be several: what runs it again and again makes one job a time.
 pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
-    let nodes = cluster_nodes(spec).map_err(refused)?.len();
+    let nodes = cluster_nodes(spec)?.len();
     if nodes <= 1 {
         return Ok(());
     }
@@ -44,50 +34,44 @@ pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
 
 impl Core {
     /// Makes the jobs of one item of a submit.
-    pub(crate) fn make_item(&self, made: &mut BuiltJobs, item: Item, said: &Credentials) {
-        let nodes = item
-            .map_err(Refusal::from)
-            .and_then(|spec| Ok((cluster_nodes(&spec).map_err(refused)?, spec)));
-        match nodes {
-            Err(refusal) => made.jobs.push(Err(refusal)),
-            Ok((nodes, spec)) if nodes.len() <= 1 => made.jobs.push(self.make_job(spec, said)),
-            Ok((nodes, spec)) => {
-                let first = made.jobs.len();
-                let count = nodes.len();
-                match self.make_nodes(&nodes, &spec, said) {
-                    Ok(jobs) => made.jobs.extend(jobs.into_iter().map(Ok)),
-                    Err(refusal) => made.jobs.extend((0..count).map(|_| Err(refusal.clone()))),
-                }
-                made.clusters.push(first..made.jobs.len());
-            }
+    pub(crate) fn make_item(&self, built: &mut BuiltJobs, item: Item, said: &Credentials) {
+        let spec = match item {
+            Ok(spec) => spec,
+            Err(error) => return built.refuse(1, None, &error.into()),
+        };
+        let who = self.submitter(&spec, said);
+        let Submitted { name, count, jobs } = Submitted::of(spec, &self.config.site);
+        let jobs = who.and_then(|_| Ok(jobs?));
+        match jobs.and_then(|jobs| self.make_jobs(jobs, said)) {
+            Ok(jobs) => built.add(jobs),
+            Err(refusal) => built.refuse(count, name.as_deref(), &refusal),
         }
     }
 
-    fn make_nodes(
+    /// Makes the jobs of one spec; several are the nodes of a cluster.
+    fn make_jobs(
         &self,
-        nodes: &[ClusterNode],
-        whole: &Spec,
+        parsed: Vec<ParsedJob>,
         said: &Credentials,
-    ) -> Result<Vec<NewJob>, Refusal> {
-        if whole.get("sequence").is_some_and(|key| !key.is_null()) {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                "sequence: the nodes of a cluster run at the same time",
-                "omit the sequence, or put a job that needs the cluster into it",
-            ));
+    ) -> Result<Vec<(NewJob, Asks)>, Refusal> {
+        let mut made = Vec::with_capacity(parsed.len());
+        let mut nodes = Vec::new();
+        for mut job in parsed {
+            let who = self.submitter(&job.spec, said)?;
+            let asks = Asks {
+                needs: std::mem::take(&mut job.fields.needs),
+                max_run: job.fields.max_run,
+            };
+            nodes.extend(job.node);
+            made.push((self.build(job.spec, job.fields, who, self.next_id())?, asks));
         }
-        let wait_s = limit_s(whole, WAIT).map_err(refused)?.unwrap_or(WAIT_S);
-        let made = nodes
-            .iter()
-            .map(|node| self.make_job(node.job(whole), said));
-        let mut made: Vec<NewJob> = made.collect::<Result<_, _>>()?;
-        let jobs: Vec<JobId> = made.iter().map(|job| job.state.job_id).collect();
-        for (node, job) in nodes.iter().zip(&mut made) {
+        let jobs: Vec<JobId> = made.iter().map(|(job, _)| job.state.job_id).collect();
+        for (node, (job, _)) in nodes.into_iter().zip(&mut made) {
             let place = ClusterPlace {
                 jobs: jobs.clone(),
                 roles: node.roles.join(" "),
                 round: 1,
-                wait_s,
+                wait_s: node.wait_s,
                 ..ClusterPlace::default()
             };
             let is_head = place.head() == Some(job.state.job_id);

@@ -60,7 +60,7 @@ impl Core {
         built: BuiltJobs,
         ids: Ids,
     ) -> Vec<Result<StoredJob, Refusal>> {
-        let BuiltJobs { jobs, clusters } = built;
+        let BuiltJobs { jobs, clusters, .. } = built;
         let mut outcomes = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
         let created: Vec<&StoredJob> = outcomes.iter().flatten().collect();

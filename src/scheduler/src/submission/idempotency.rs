@@ -8,7 +8,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_api::ErrorCode;
-use fairlead_job::JobId;
+use fairlead_job::{JobId, Waits, check_idempotency_key, idempotency_key};
 use fairlead_store::{
     DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
 };
@@ -28,8 +28,6 @@ use crate::{
 
 /// The field of a job, and the parameter of a submit.
 pub(crate) const KEY: &str = fairlead_job::IDEMPOTENCY_KEY;
-/// Longest key, bytes.
-const KEY_BYTES_MAX: usize = 256;
 /// How often a write is tried that nobody acknowledges.
 const TRIES_MAX: usize = 4;
 /// How long a key is remembered at least, ms: a day.
@@ -57,42 +55,25 @@ pub(crate) struct Keyed {
 impl Keyed {
     /// Reads the key: of the request, else the one that all its jobs name. `None`: there is none.
     pub(crate) fn of(said: Option<&str>, items: &[Item]) -> Result<Option<Self>, Refusal> {
-        let bad = |message: String, hint: &str| {
-            let body = Refusal::new(ErrorCode::BadField, message, hint);
-            Err(body)
-        };
         let mut key = said.map(str::to_owned);
         if key.is_none() {
-            let of_job = |item: &Item| {
-                let value = item.as_ref().ok()?.get(KEY)?;
-                Some(
-                    value
-                        .as_str()
-                        .map_or_else(|| value.to_string(), str::to_owned),
-                )
-            };
-            let mut keys: Vec<Option<String>> = items.iter().map(of_job).collect();
+            let of_job = |item: &Item| item.as_ref().map_or(Ok(None), idempotency_key);
+            let keys = items.iter().map(of_job);
+            let mut keys: Vec<Option<String>> = keys.collect::<Result<_, _>>()?;
             keys.dedup();
             if keys.len() > 1 {
-                return bad(
+                return Err(Refusal::new(
+                    ErrorCode::BadField,
                     format!("{KEY}: the jobs of one submit have different keys"),
                     "use one key per submit, or send the jobs in several submits",
-                );
+                ));
             }
             key = keys.pop().flatten();
         }
         let Some(key) = key else {
             return Ok(None);
         };
-        if key.is_empty() || key.len() > KEY_BYTES_MAX {
-            return bad(
-                format!(
-                    "{KEY}: {} bytes; 1 to {KEY_BYTES_MAX} are allowed",
-                    key.len()
-                ),
-                "use a uuid, or a name for the action",
-            );
-        }
+        check_idempotency_key(&key)?;
         let mut hasher = blake3::Hasher::new();
         for item in items {
             if let Ok(spec) = item {
@@ -269,14 +250,11 @@ fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
         }
         say_cluster(&mut job.body, &place.jobs);
     }
-    let waits = job.state.waits.as_mut();
-    if let Some(Value::Object(on)) = waits.and_then(|waits| waits.get_mut("wait_on")) {
-        let conditions = std::mem::take(on).into_iter().map(|(parent, what)| {
-            let id: Option<JobId> = parent.parse().ok();
-            let now = id.and_then(|id| renamed.get(&id));
-            (now.map_or(parent, JobId::to_string), what)
-        });
-        *on = conditions.collect();
+    if let Some(Waits::Jobs(on)) = &mut job.state.waits {
+        for condition in &mut on.conditions {
+            let now = renamed.get(&condition.job).copied();
+            condition.job = now.unwrap_or(condition.job);
+        }
     }
 }
 
@@ -286,7 +264,7 @@ mod tests {
     use fairlead_store::ClusterPlace;
 
     use super::*;
-    use crate::testing::{core, core_beside, state};
+    use crate::testing::{core, core_beside, state, waits};
 
     fn spec(fields: &Value) -> Spec {
         fields.as_object().cloned().unwrap_or_default()
@@ -305,7 +283,9 @@ mod tests {
         let mut made: Vec<Result<NewJob, Refusal>> = [11, 12].map(|n| Ok(job(n))).into();
         let own = [11, 12].map(JobId::new);
         for made in made.iter_mut().flatten() {
-            made.state.waits = Some(json!({"wait_on": {own[0].to_string(): null, "99": null}}));
+            made.state.waits = Some(waits(
+                &json!({"wait_on": {own[0].to_string(): null, "99": null}}),
+            ));
             made.state.cluster = Some(ClusterPlace {
                 jobs: own.to_vec(),
                 ..ClusterPlace::default()
@@ -323,8 +303,9 @@ mod tests {
             assert_eq!(state.job_id, id);
             assert_eq!(state.cluster.unwrap().jobs, first);
             assert_eq!(body["cluster_jobs"], json!(first));
-            let on = json!({first[0].to_string(): null, "99": null});
-            assert_eq!(state.waits.unwrap()["wait_on"], on);
+            let other = JobId::new(99).to_string();
+            let on = json!({first[0].to_string(): null, other: null});
+            assert_eq!(json!(state.waits)["wait_on"], on);
         }
     }
 

@@ -7,10 +7,12 @@
 use std::{collections::BTreeMap, iter::once};
 
 use fairlead_api::ErrorCode;
-use fairlead_job::{Stage, max_run, units::counted};
-use fairlead_store::{NewJob, Search, StoreError};
+use fairlead_job::{Stage, units::counted};
+use fairlead_store::{Search, StoreError};
 
-use crate::{base::errors::Refusal, core::Core, lifecycle::stages::HELD};
+use crate::{
+    base::errors::Refusal, core::Core, lifecycle::stages::HELD, submission::built_jobs::BuiltJobs,
+};
 
 /// Stages of jobs that wait, run or have run.
 fn counted_stages() -> impl Iterator<Item = Stage> {
@@ -19,14 +21,10 @@ fn counted_stages() -> impl Iterator<Item = Stage> {
 
 impl Core {
     /// Refuses of new jobs those of whose kind there are as many as they say, in their order.
-    pub(crate) async fn enforce_max_run(
-        &self,
-        made: &mut [Result<NewJob, Refusal>],
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn enforce_max_run(&self, built: &mut BuiltJobs) -> Result<(), StoreError> {
         let mut there: BTreeMap<String, u64> = BTreeMap::new();
-        for outcome in made {
-            let Ok(job) = outcome else { continue };
-            let Some(most) = max_run(&job.body).ok().flatten() else {
+        for (outcome, asks) in built.asking() {
+            let (Ok(job), Some(most)) = (&outcome, asks.max_run) else {
                 continue;
             };
             let print = job.state.fingerprint.clone();
@@ -70,12 +68,14 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_job::{JobId, Spec};
-    use fairlead_store::JobState;
-    use serde_json::json;
+    use fairlead_job::Spec;
+    use fairlead_store::{JobState, NewJob};
 
     use super::*;
-    use crate::testing::{core, state, store_job};
+    use crate::{
+        submission::built_jobs::Asks,
+        testing::{core, state, store_job},
+    };
 
     #[tokio::test]
     async fn what_was_run_often_enough_is_refused() {
@@ -87,21 +87,23 @@ mod tests {
         };
         store_job(&core, alike(1, Stage::Finish)).await;
         store_job(&core, alike(2, Stage::Cancel)).await;
-        let new = |n: u64, print: &str, most: u64| NewJob {
-            state: JobState {
-                job_id: JobId::new(n),
-                fingerprint: print.to_owned(),
-                ..state(n)
-            },
-            body: Spec::from_iter([("max_run".to_owned(), json!(most))]),
-        };
-        let mut made: Vec<Result<NewJob, Refusal>> = vec![
-            Ok(new(10, "p", 2)),
-            Ok(new(11, "p", 2)),
-            Ok(new(12, "q", 1)),
-            Ok(new(13, "p", 9)),
-        ];
-        core.enforce_max_run(&mut made).await.unwrap();
+        let mut built = BuiltJobs::default();
+        for (n, print, most) in [(10, "p", 2), (11, "p", 2), (12, "q", 1), (13, "p", 9)] {
+            let job = NewJob {
+                state: JobState {
+                    fingerprint: print.to_owned(),
+                    ..state(n)
+                },
+                body: Spec::new(),
+            };
+            let asks = Asks {
+                max_run: Some(most),
+                ..Asks::default()
+            };
+            built.add(vec![(job, asks)]);
+        }
+        core.enforce_max_run(&mut built).await.unwrap();
+        let made = built.jobs;
         let refused: Vec<bool> = made.iter().map(Result::is_err).collect();
         assert_eq!(refused, [false, true, false, false]);
         let refusal = made[1].as_ref().unwrap_err();

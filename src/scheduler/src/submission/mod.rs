@@ -12,3 +12,6 @@ pub(crate) mod queue_use;
 pub(crate) mod quotas;
 pub(crate) mod refusals;
 pub(crate) mod submit;
+
+#[cfg(test)]
+mod tests;

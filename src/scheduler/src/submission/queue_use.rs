@@ -10,10 +10,7 @@ use fairlead_dispatch::labels;
 use fairlead_store::{NewJob, Search};
 
 use crate::{
-    base::{
-        errors::Refusal,
-        names::{VIP, check_name},
-    },
+    base::{errors::Refusal, names::VIP},
     core::Core,
     known::{accounts::Who, queue_users::is_built_in, queues::Queues},
 };
@@ -117,7 +114,6 @@ impl Core {
             self.may_use(account, account, who)?;
             return Ok(Place::whole(account));
         }
-        check_name("queue", said)?;
         if self.may_use(said, account, who)? {
             return Ok(Place::whole(said));
         }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
 use fairlead_job::{JobId, Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
-use serde_json::Value;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
     known::accounts::Credentials,
-    lifecycle::wait_on::Condition,
+    lifecycle::wait_on::waits_for,
     placement::feasibility::Infeasible,
     submission::{
-        built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link,
+        built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs,
         refusals::could_never_run,
     },
 };
@@ -79,8 +78,8 @@ impl Core {
         let mut built = self.make_items(items, said).await;
         let remarks = self.remark(&mut built, how.strict);
         self.check_parents(&mut built.jobs).await?;
-        self.enforce_limits(&mut built.jobs, keyed.as_ref()).await?;
-        link(&mut built.jobs);
+        self.enforce_limits(&mut built, keyed.as_ref()).await?;
+        link_jobs(&mut built);
         built.refuse_together();
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
@@ -132,13 +131,13 @@ impl Core {
     /// Refuses jobs over a limit, but not those that were submitted under their key before.
     async fn enforce_limits(
         &self,
-        made: &mut [Result<NewJob, Refusal>],
+        built: &mut BuiltJobs,
         keyed: Option<&Keyed>,
     ) -> Result<(), StoreError> {
-        let is_limited = made.iter().flatten().any(|job| self.is_limited(job));
-        if is_limited && !self.is_repeated(made, keyed).await? {
-            self.enforce_max_run(made).await?;
-            self.enforce_quotas(made).await?;
+        let is_limited = built.jobs.iter().flatten().any(|job| self.is_limited(job));
+        if is_limited && !self.is_repeated(&built.jobs, keyed).await? {
+            self.enforce_max_run(built).await?;
+            self.enforce_quotas(&mut built.jobs).await?;
         }
         Ok(())
     }
@@ -170,15 +169,13 @@ impl Core {
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), Refusal> {
         for outcome in made.iter_mut() {
-            let Some(waits) = outcome
-                .as_ref()
-                .ok()
-                .and_then(|job| job.state.waits.clone())
-            else {
-                continue;
-            };
-            let conditions = Condition::read_all(waits.get("wait_on").unwrap_or(&Value::Null))?;
-            let ids: Vec<JobId> = conditions.iter().map(|condition| condition.job).collect();
+            let waits = outcome.as_ref().ok().and_then(|job| waits_for(&job.state));
+            let Some(on) = waits else { continue };
+            let ids: Vec<JobId> = on
+                .conditions
+                .iter()
+                .map(|condition| condition.job)
+                .collect();
             let found = self.store.get(&ids).await?;
             if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
                 let message = format!("wait_on: unknown job {missing}");

@@ -21,10 +21,7 @@ use crate::{
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
     lifecycle::attempt::{cancelled, to_be_stopped},
-    submission::{
-        built_jobs::{BuiltJobs, Ids},
-        needs::link,
-    },
+    submission::built_jobs::{BuiltJobs, Ids},
     waiting::alarms::TICK_MS,
 };
 
@@ -422,10 +419,7 @@ impl Core {
         spec.insert("timer".to_owned(), json!(timer.name));
         spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
         wait_for_the_last(&mut spec, timer);
-        let mut made = [self.make_job_of(spec, who, run.job_id)];
-        link(&mut made);
-        let [made] = made;
-        made
+        self.make_job_of(spec, who, run.job_id)
     }
 
     /// Stops the runs that a new one replaces. What cannot be stopped now is waited for all the same.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorBody, ErrorCode, TimerList, TimerRun, TimerView};
+use fairlead_api::{ErrorCode, TimerList, TimerRun, TimerView};
 use fairlead_job::{
     Schedule, Spec,
     schedule::{CRON, EVERY, FIELDS, TIMEZONE},
@@ -18,7 +18,7 @@ use crate::{
         timers::{Known, Run, Stored, Timer, id_of, text_of},
     },
     storage::group_commit::only,
-    submission::{build::SENSITIVE, cluster_nodes::only_one_node, idempotency::KEY, needs::link},
+    submission::{build::SENSITIVE, cluster_nodes::only_one_node, idempotency::KEY},
     views::job as view,
 };
 
@@ -65,11 +65,6 @@ impl Parts {
         when.extend(self.when.clone());
         when
     }
-}
-
-fn refused(error: fairlead_job::FieldError) -> Refusal {
-    let message = error.to_string();
-    ErrorBody::new(ErrorCode::BadField, message, error.hint).into()
 }
 
 impl Core {
@@ -132,7 +127,6 @@ impl Core {
         self.warn_of_queues(&mut made, &mut warnings, false);
         let warning = warnings.pop().flatten();
         self.check_parents(&mut made).await?;
-        link(&mut made);
         let [made] = made;
         let account = made?.state.account;
         job.insert("my_account".to_owned(), json!(account));
@@ -141,7 +135,7 @@ impl Core {
     }
 
     fn check_schedule(&self, timer: &Timer) -> Result<Schedule, Refusal> {
-        let schedule = timer.schedule().map_err(refused)?;
+        let schedule = timer.schedule()?;
         let least_s = self.config.limits.timer_period_min_s;
         let shortest_s = schedule.shortest_ms(self.clock.wall_ms()) / 1_000;
         if shortest_s < least_s {
@@ -296,7 +290,7 @@ impl Core {
         let change = |core: &Self, timer: &mut Timer| {
             if timer.paused != paused {
                 timer.paused = paused;
-                let schedule = timer.schedule().map_err(refused)?;
+                let schedule = timer.schedule()?;
                 timer.next_ms = timer.next_from(&schedule, core.clock.wall_ms());
             }
             Ok(())

@@ -12,7 +12,7 @@ use crate::{
     base::{clock::utc_text, errors::Refusal},
     core::Core,
     known::clusters::of,
-    lifecycle::engine_facts::facts,
+    lifecycle::{engine_facts::facts, wait_on::waits_for},
 };
 
 /// Missing peers that an explanation says more of than that they are missing.
@@ -110,17 +110,20 @@ fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
     if state.start_ms > 0 {
         reasons.push(format!("waits until {}", utc_text(state.start_ms)));
     }
-    let waits = state.waits.as_ref();
-    let on = waits.and_then(|waits| waits.get("wait_on")?.as_object());
-    for (parent, what) in on.into_iter().flatten() {
-        let what = if what.is_null() {
+    for condition in waits_for(state).into_iter().flat_map(|on| &on.conditions) {
+        let required: Vec<String> = condition
+            .requirements
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let what = if required.is_empty() {
             "its end".to_owned()
         } else {
-            what.to_string()
+            required.join(", ")
         };
-        reasons.push(format!("waits for job {parent}: {what}"));
+        reasons.push(format!("waits for job {}: {what}", condition.job));
     }
-    let summary = match (state.start_ms > 0, on.is_some(), no_turn.is_some()) {
+    let summary = match (state.start_ms > 0, state.waits.is_some(), no_turn.is_some()) {
         (true, false, false) => "it waits for its time",
         (true, ..) => "it waits for its time and for other jobs",
         (false, false, true) => "it waits for its turn in its sequence",

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{
         lifecycle::backoff::pause_ms,
-        testing::{core, state, store_job},
+        testing::{core, state, store_job, waits},
     };
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_time_that_has_come_leaves_what_else_is_waited_for() {
-        let waits = Some(serde_json::json!({"wait_on": {"7": null}}));
+        let waits = Some(waits(&serde_json::json!({"wait_on": {"7": null}})));
         let job = JobState {
             waits,
             ..parked(100)

@@ -250,21 +250,13 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use fairlead_job::{Health, Spec};
-    use serde_json::Value;
+    use fairlead_job::Health;
 
     use super::*;
     use crate::{
-        lifecycle::{
-            attempt::ended,
-            sequence::{kept_on, sequence_of},
-        },
+        lifecycle::{attempt::ended, sequence::kept_on},
         testing::{core, core_beside, state, store_job},
     };
-
-    fn spec(fields: &Value) -> Spec {
-        fields.as_object().cloned().unwrap_or_default()
-    }
 
     fn member(n: u64) -> JobState {
         JobState {
@@ -290,24 +282,6 @@ mod tests {
     async fn end(core: &Arc<Core>, id: u64) {
         let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 9, "")));
         core.change(JobId::new(id), over).await.unwrap();
-    }
-
-    #[test]
-    fn words_are_checked() {
-        let read = |fields: Value| sequence_of(&spec(&fields));
-        assert_eq!(read(json!({})), Ok((String::new(), false)));
-        assert_eq!(read(json!({"sequence": 7})), Ok(("7".to_owned(), false)));
-        let same = read(json!({"sequence": "k", "sequence_host": "same"}));
-        assert_eq!(same, Ok(("k".to_owned(), true)));
-        for (fields, word) in [
-            (json!({"sequence": ["k"]}), "not a text"),
-            (json!({"sequence": "k".repeat(257)}), "257 bytes"),
-            (json!({"sequence": "k", "sequence_host": "h1"}), "not known"),
-            (json!({"sequence_host": "same"}), "names no sequence"),
-        ] {
-            let refusal = read(fields).unwrap_err();
-            assert!(refusal.body.message.contains(word), "{refusal:?}");
-        }
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 //! account, so that one collapsed search gives the best job of each pair. It is derived, and written when either
 //! changes.
 
+use fairlead_job::Waits;
 use serde_json::{Map, Value};
 
 use crate::{JobState, StoreError, codec};
@@ -48,7 +49,7 @@ pub(super) fn state_document(state: &JobState) -> Result<String, String> {
 /// A state as read from the text of a document.
 pub(super) fn state_of(document: &str) -> Result<JobState, String> {
     let mut state = codec::decode_text(document)?;
-    if let Some(Value::String(text)) = &state.waits {
+    if let Some(Waits::Unknown(Value::String(text))) = &state.waits {
         let waits = serde_json::from_str(text).map_err(|error| format!("waits: {error}"))?;
         state.waits = Some(waits);
     }

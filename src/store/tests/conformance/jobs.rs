@@ -1,6 +1,6 @@
 //! Tests of submits, reads by id, and compare-and-set.
 
-use fairlead_job::{Health, JobId, Spec, Stage};
+use fairlead_job::{Health, JobId, Spec, Stage, Waits};
 use fairlead_store::{
     Attempt, ClusterPlace, ItemError, JobStore, NewJob, Patch, StatePatch, Version,
 };
@@ -205,24 +205,32 @@ pub(crate) async fn a_stale_or_unknown_patch_is_told_apart(store: &dyn JobStore)
 }
 
 pub(crate) async fn nested_values_are_replaced_whole(store: &dyn JobStore) {
-    let waits = json!({"parent": "1", "deep": {"a": null, "b": [1, {"c": 2.5}]}, "_x.y": 1});
+    let waits = Waits::Unknown(
+        json!({"parent": "1", "deep": {"a": null, "b": [1, {"c": 2.5}]}, "_x.y": 1}),
+    );
     submit_all(
         store,
         vec![state_with(1, |s| s.waits = Some(waits.clone()))],
     )
     .await;
     assert_eq!(read_one(store, id(1)).await.state.waits, Some(waits));
-    let other = json!({"deep": {"z": 1}});
+    let other: Waits = serde_json::from_value(
+        json!({"wait_on": {id(7).to_string(): {"job_stage": "boot"}}, "fail_fast": true, "z": [1]}),
+    )
+    .unwrap();
+    assert!(matches!(other, Waits::Jobs(_)));
     change(store, id(1), |s| s.waits = Some(other.clone()))
         .await
         .unwrap();
     assert_eq!(read_one(store, id(1)).await.state.waits, Some(other));
-    change(store, id(1), |s| s.waits = Some(json!("text")))
-        .await
-        .unwrap();
+    change(store, id(1), |s| {
+        s.waits = Some(Waits::Unknown(json!("text")));
+    })
+    .await
+    .unwrap();
     assert_eq!(
         read_one(store, id(1)).await.state.waits,
-        Some(json!("text"))
+        Some(Waits::Unknown(json!("text")))
     );
     change(store, id(1), |s| s.waits = None).await.unwrap();
     assert_eq!(read_one(store, id(1)).await.state.waits, None);

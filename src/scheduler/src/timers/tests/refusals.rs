@@ -1,6 +1,7 @@
 //! Tests of timers and runs that are refused.
 
 use super::*;
+use crate::testing::built;
 
 async fn refusal(core: &Arc<Core>, more: &Value) -> Refusal {
     core.submit_timer(spec(more), &ann()).await.unwrap_err()
@@ -71,9 +72,7 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
     assert_eq!((rest.timers[0].timer.as_str(), rest.next), ("second", None));
     assert_eq!(core.timer_views("bob", "", 9).await.unwrap().total, 0);
     // A plain submit of such a job is no run of it.
-    let refused = core
-        .make_job(spec(&json!({"cron": "@daily"})), &ann())
-        .unwrap_err();
+    let refused = built(&core, spec(&json!({"cron": "@daily"})), &ann()).unwrap_err();
     assert!(refused.body.hint.contains("fairlead timers submit"));
 }
 
