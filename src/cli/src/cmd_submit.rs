@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_api::client::Client;
-use fairlead_job::{JobFields, SiteDefaults};
+use fairlead_job::{SiteDefaults, dry_run};
 use serde_json::json;
 
 use crate::{
@@ -40,7 +40,7 @@ pub(crate) struct SubmitArgs {
     /// Refuse jobs that no known host can run, and files with keys that are probably misspelt
     #[arg(long)]
     strict: bool,
-    /// Print the expanded jobs and submit nothing; needs no scheduler
+    /// Check and print the expanded jobs and submit nothing; needs no scheduler
     #[arg(long, conflicts_with_all = ["monitor", "output"])]
     dry_run: bool,
     /// Write each expanded job to a file in this folder, and submit nothing
@@ -52,15 +52,17 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     let mut settings = context.settings()?;
     let files = args.jobs.expand(&settings.include_dirs.value)?;
     mind_keys(&files, args.strict, context)?;
+    let submit_id = uuid::Uuid::new_v4().to_string();
     if args.dry_run {
         show(&files, context)?;
-        return Ok(judge(&files, context));
+        let places = places(&files);
+        let entries = submission::entries(files, &settings, &submit_id);
+        return Ok(judge(&places, &entries, context));
     }
     if let Some(folder) = &args.output {
         write(&files, folder, context)?;
         return Ok(exit::OK);
     }
-    let submit_id = uuid::Uuid::new_v4().to_string();
     let client = Client::new(settings.client_config()).map_err(Failure::from)?;
     settings.account.value = context.own_account(&settings, &client).await?;
     let entries = submission::entries(files, &settings, &submit_id);
@@ -103,21 +105,33 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     Ok(code)
 }
 
-/// Says on stderr what a scheduler would refuse; the jobs are shown all the same. The code says whether a
+/// Each job's place in its file, for messages.
+fn places(files: &[FileJobs]) -> Vec<String> {
+    let of_file = |file: &FileJobs| {
+        let (name, all) = (file.file.clone(), file.jobs.len());
+        (1..=all).map(move |n| format!("{name}: job {n} of {all}"))
+    };
+    files.iter().flat_map(of_file).collect()
+}
+
+/// Says on stderr what any scheduler would refuse; the jobs are shown all the same. The code says whether a
 /// value was at fault: a job without a suite may be meant to be completed.
-fn judge(files: &[FileJobs], context: &Context) -> u8 {
+fn judge(places: &[String], entries: &[Entry], context: &Context) -> u8 {
+    let (site, now_ms) = (SiteDefaults::default(), clock::now_ms());
+    let outcomes = submission::chunks(entries).flat_map(|chunk| {
+        let specs = chunk.iter().map(|entry| entry.spec.clone());
+        dry_run(specs, &site, now_ms)
+    });
     let mut code = exit::OK;
-    for file in files {
-        for (n, job) in file.jobs.iter().enumerate() {
-            let Err(error) = JobFields::parse(job, &SiteDefaults::default()) else {
-                continue;
-            };
-            let place = format!("{}: job {} of {}", file.file, n + 1, file.jobs.len());
-            let text = format!("{place} would be refused: {error}\n  hint: {}", error.hint);
-            context.output.remark(&text);
-            if error.field != "suite" {
-                code = exit::USAGE;
-            }
+    for (place, outcome) in places.iter().zip(outcomes) {
+        let Err(error) = outcome else { continue };
+        context.output.remark(&format!(
+            "{place} would be refused: {error} ({})\n  hint: {}",
+            error.fault.code(),
+            error.hint
+        ));
+        if error.field != "suite" {
+            code = exit::USAGE;
         }
     }
     code

@@ -137,10 +137,8 @@ pub(crate) async fn send(
     mut tell: impl FnMut(&Report),
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = Vec::with_capacity(entries.len());
-    let mut rest = entries;
-    while !rest.is_empty() {
-        let (chunk, after) = rest.split_at(chunk_length(rest));
-        rest = after;
+    let mut done = 0;
+    for chunk in chunks(entries) {
         let jobs = chunk
             .iter()
             .map(|entry| Value::Object(entry.spec.clone()))
@@ -159,7 +157,6 @@ pub(crate) async fn send(
             failure
         })?;
         let nodes: Vec<usize> = chunk.iter().map(nodes_of).collect();
-        let done = entries.len() - rest.len() - chunk.len();
         for (at, item) in each_its_own(items, &nodes)? {
             let report = Report {
                 file: chunk
@@ -172,8 +169,19 @@ pub(crate) async fn send(
             tell(&report);
             reports.push(report);
         }
+        done += chunk.len();
     }
     Ok(reports)
+}
+
+/// The jobs in bounded requests: each is a submit of its own.
+pub(crate) fn chunks(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    let mut rest = entries;
+    std::iter::from_fn(move || {
+        let (chunk, after) = rest.split_at(chunk_length(rest).min(rest.len()));
+        rest = after;
+        (!chunk.is_empty()).then_some(chunk)
+    })
 }
 
 /// How many of the next jobs fit in a request; at least one.

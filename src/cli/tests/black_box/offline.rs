@@ -21,7 +21,7 @@ script: |
 fn a_dry_run_prints_just_the_jobs_keys_as_one_array() {
     let lab = Lab::new();
     lab.write("a.yaml", MATRIX);
-    lab.write("b.yaml", "suite: b\nneeds: [x]\n");
+    lab.write("b.yaml", "suite: b\ntags: [x]\n");
     let ran = lab
         .run(&["submit", "--dry-run", "--json", "a.yaml", "b.yaml"])
         .exits(0);
@@ -31,7 +31,7 @@ fn a_dry_run_prints_just_the_jobs_keys_as_one_array() {
         jobs[0],
         json!({"suite": "sleepy", "runtime": 1, "sleepy": {"mode": "a"}, "script": "sleep $runtime\n"})
     );
-    assert_eq!(jobs[4], json!({"suite": "b", "needs": ["x"]}));
+    assert_eq!(jobs[4], json!({"suite": "b", "tags": ["x"]}));
     assert_eq!(ran.err, "");
 }
 
@@ -47,6 +47,17 @@ fn a_dry_run_says_what_would_be_refused() {
         "{}",
         ran.err
     );
+    lab.write("a.yaml", "suite: a\nname: a\nneeds: b\n");
+    lab.write("b.yaml", "suite: b\nname: b\nwait_on: {7: 8}\n");
+    let ran = lab
+        .run(&[&dry[..], &["a.yaml", "b.yaml"]].concat())
+        .exits(2);
+    for told in [
+        "a.yaml: job 1 of 1 would be refused: needs: one of b was refused (bad_field)",
+        "b.yaml: job 1 of 1 would be refused: wait_on: 8 for job 7",
+    ] {
+        assert!(ran.err.contains(told), "{}", ran.err);
+    }
     lab.write("part.yaml", "nr_threads: 8\n");
     let ran = lab.run(&[&dry[..], &["part.yaml"]].concat()).exits(0);
     assert!(ran.err.contains("suite"), "{}", ran.err);
