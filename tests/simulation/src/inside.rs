@@ -33,8 +33,8 @@ impl World {
         all.filter(|(process, _)| !process.pause.is_on()).collect()
     }
 
-    /// The named limits hold (I7).
-    pub(super) async fn memory_is_bounded(&self) {
+    /// The named limits hold (I7), and no replica counted a state that breaks an invariant.
+    pub(super) async fn counts_are_in_bounds(&self) {
         let jobs_max = u64::from(self.scenario.cache_jobs_max) + DIMENSIONS_MAX;
         let askers = self.scenario.hosts.len() + self.scenario.users;
         let waiters_max = u64::try_from(askers).unwrap_or(0) * OPEN_MAX;
@@ -45,6 +45,14 @@ impl World {
                 ("fairlead_jobs_cached ", jobs_max),
                 ("fairlead_waiters ", waiters_max),
             ];
+            for number in ["I2", "I3", "I8", "I9"] {
+                let name =
+                    format!("fairlead_invariant_violations_total{{invariant=\"{number}\"}} ");
+                let many = metric(&text, &name);
+                if many > 0 {
+                    self.violated(number, format!("{} counted {many}", process.name));
+                }
+            }
             for (name, max) in limits {
                 let value = metric(&text, name);
                 if value > max {

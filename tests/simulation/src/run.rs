@@ -223,7 +223,7 @@ async fn drain(world: &Arc<World>) -> u64 {
             world.violated(invariant, format!("{what}: {said}"));
         }
         world.checked(check::Check::higher_classes_went_first);
-        world.memory_is_bounded().await;
+        world.counts_are_in_bounds().await;
         let open = world.check().open();
         let all_done = submitting.is_finished() && administering.is_finished();
         if all_done && open.is_empty() {

@@ -53,6 +53,34 @@ impl Returned {
     }
 }
 
+/// An invariant that one written state can break, by its number in docs/invariants.md.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Invariant {
+    /// At most one live lease a job.
+    I2,
+    /// A job runs only where its requirements hold.
+    I3,
+    /// An attempt ends exactly once.
+    I8,
+    /// Stages only move forward within an attempt.
+    I9,
+}
+
+impl Invariant {
+    /// All, in order.
+    pub(crate) const ALL: [Self; 4] = [Self::I2, Self::I3, Self::I8, Self::I9];
+
+    /// Its number as a label.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::I2 => "I2",
+            Self::I3 => "I3",
+            Self::I8 => "I8",
+            Self::I9 => "I9",
+        }
+    }
+}
+
 /// Where the lateness of timers is counted apart, s.
 const LATENESS_S: [f64; 12] = [
     0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 60.0,
@@ -78,6 +106,7 @@ pub(crate) struct Metrics {
     pub(crate) hints_lost: Counter,
     chore_time: Family<Label, Histogram, fn() -> Histogram>,
     chores_failed: Family<Label, Counter>,
+    violations: Family<Label, Counter>,
     timer_lateness: Histogram,
     steps: Counter,
     last_step_s: Gauge,
@@ -97,6 +126,40 @@ pub(crate) struct States {
     pub(crate) inbox: Gauge,
 }
 
+impl States {
+    fn register(&self, to: &mut Registry) {
+        let states = [
+            (
+                "store_available",
+                "1 if the store answers",
+                &self.store_available,
+            ),
+            (
+                "store_writable",
+                "1 if the store accepts writes",
+                &self.store_writable,
+            ),
+            ("peers", "Other live replicas", &self.peers),
+            ("jobs_held", "Jobs on testboxes", &self.held),
+            ("waiters", "Waiting requests", &self.waiters),
+            ("jobs_cached", "Waiting jobs in memory", &self.cached),
+            (
+                "claims_in_flight",
+                "Unsettled claims",
+                &self.claims_in_flight,
+            ),
+            (
+                "engine_inbox",
+                "Messages that the engine has not processed yet",
+                &self.inbox,
+            ),
+        ];
+        for (name, help, gauge) in states {
+            to.register(name, help, gauge.clone());
+        }
+    }
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut all = Self {
@@ -111,6 +174,7 @@ impl Metrics {
             hints_lost: Counter::default(),
             chore_time: Family::new_with_constructor(|| Histogram::new(CHORE_TIME_S)),
             chores_failed: Family::default(),
+            violations: Family::default(),
             timer_lateness: Histogram::new(LATENESS_S),
             steps: Counter::default(),
             last_step_s: Gauge::default(),
@@ -118,6 +182,12 @@ impl Metrics {
         };
         let mut registry = Registry::with_prefix("fairlead");
         all.register(&mut registry);
+        for invariant in Invariant::ALL {
+            drop(
+                all.violations
+                    .get_or_create(&[("invariant", invariant.word())]),
+            );
+        }
         all.registry = Mutex::new(registry);
         all
     }
@@ -152,17 +222,32 @@ impl Metrics {
     }
 
     fn register(&self, to: &mut Registry) {
-        to.register("claims", "Claims by outcome", self.claims.clone());
+        let families = [
+            ("claims", "Claims by outcome", &self.claims),
+            ("jobs_returned", "Requeued jobs by reason", &self.returned),
+            (
+                "attempts_ended",
+                "Ended attempts by cause of failure; none: success",
+                &self.attempts,
+            ),
+            (
+                "chores_failed",
+                "Failed chores by name; each runs again a second later",
+                &self.chores_failed,
+            ),
+            (
+                "invariant_violations",
+                "Written states that break an invariant of docs/invariants.md",
+                &self.violations,
+            ),
+        ];
+        for (name, help, family) in families {
+            to.register(name, help, family.clone());
+        }
         let help = "Delay of timer runs after their due time, in seconds";
         to.register("timer_lateness_seconds", help, self.timer_lateness.clone());
-        let help = "Requeued jobs by reason";
-        to.register("jobs_returned", help, self.returned.clone());
-        let help = "Ended attempts by cause of failure; none: success";
-        to.register("attempts_ended", help, self.attempts.clone());
         let help = "Duration of each chore of a round, in seconds";
         to.register("chore_seconds", help, self.chore_time.clone());
-        let help = "Failed chores by name; each runs again a second later";
-        to.register("chores_failed", help, self.chores_failed.clone());
         let counters = [
             ("jobs_submitted", "Jobs acknowledged", &self.submitted),
             ("jobs_granted", "Jobs assigned to hosts", &self.granted),
@@ -181,40 +266,19 @@ impl Metrics {
         to.register("clock_steps", help, self.steps.clone());
         let help = "Last jump of the wall clock, in seconds; negative: backwards";
         to.register("clock_step_seconds", help, self.last_step_s.clone());
-        let states = [
-            (
-                "store_available",
-                "1 if the store answers",
-                &self.states.store_available,
-            ),
-            (
-                "store_writable",
-                "1 if the store accepts writes",
-                &self.states.store_writable,
-            ),
-            ("peers", "Other live replicas", &self.states.peers),
-            ("jobs_held", "Jobs on testboxes", &self.states.held),
-            ("waiters", "Waiting requests", &self.states.waiters),
-            ("jobs_cached", "Waiting jobs in memory", &self.states.cached),
-            (
-                "claims_in_flight",
-                "Unsettled claims",
-                &self.states.claims_in_flight,
-            ),
-            (
-                "engine_inbox",
-                "Messages that the engine has not processed yet",
-                &self.states.inbox,
-            ),
-        ];
-        for (name, help, gauge) in states {
-            to.register(name, help, gauge.clone());
-        }
+        self.states.register(to);
     }
 
     pub(crate) fn claim(&self, outcome: Claimed) {
         self.claims
             .get_or_create(&[("outcome", outcome.word())])
+            .inc();
+    }
+
+    /// A written state breaks an invariant.
+    pub(crate) fn violated(&self, invariant: Invariant) {
+        self.violations
+            .get_or_create(&[("invariant", invariant.word())])
             .inc();
     }
 
@@ -243,6 +307,7 @@ mod tests {
         metrics.returned(Returned::Lost);
         metrics.attempt_ended(Some(Cause::Infra));
         metrics.submitted.inc_by(5);
+        metrics.violated(Invariant::I8);
         let mut text = String::new();
         encode(&mut text, &metrics.registry.lock()).unwrap();
         for line in [
@@ -251,6 +316,8 @@ mod tests {
             "fairlead_attempts_ended_total{failure=\"infra\"} 1",
             "fairlead_jobs_submitted_total 5",
             "fairlead_jobs_held 0",
+            "fairlead_invariant_violations_total{invariant=\"I8\"} 1",
+            "fairlead_invariant_violations_total{invariant=\"I9\"} 0",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

@@ -10,7 +10,7 @@ use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, StoredJob, Version};
 
 use crate::{
-    base::mailbox::Mailbox,
+    base::{mailbox::Mailbox, metrics::Invariant},
     core::Core,
     known::{
         live_jobs::Sight, open_requests::KnownClaim, outbox::SUBMITTED_MAX, seen_versions::Noted,
@@ -18,6 +18,7 @@ use crate::{
     lifecycle::{
         changed::{Changed, attempt_ended},
         engine_facts::{engine_version, facts, running},
+        invariants::{broken_by_change, broken_by_claim},
     },
 };
 
@@ -123,6 +124,7 @@ impl Core {
     /// This replica changed a state, and the store acknowledged it.
     pub(crate) fn changed(&self, changed: &Changed) {
         let (before, after) = (&changed.before.state, &changed.after.state);
+        self.count_violation(after, broken_by_change(before, after));
         let shared = Arc::new(changed.after.clone());
         let mut news = EngineNews::default();
         self.apply(&shared, &Source::Changed(before), &mut news);
@@ -162,6 +164,7 @@ impl Core {
     pub(crate) fn claim_committed(&self, offer: OfferKey, job: &Arc<StoredJob>) -> bool {
         let (state, version) = (&job.state, job.version);
         let id = state.job_id;
+        self.count_violation(state, broken_by_claim(state));
         let is_news = self.apply(job, &Source::Claimed, &mut EngineNews::default());
         if !is_news && self.newest(id) == Some(version) {
             // It was read before this answer came, perhaps at this very moment. The request must find it held.
@@ -182,6 +185,14 @@ impl Core {
             version: engine_version(version),
         });
         waits
+    }
+
+    fn count_violation(&self, state: &JobState, broken: Option<Invariant>) {
+        if let Some(invariant) = broken {
+            let number = invariant.word();
+            tracing::error!(job_id = %state.job_id, invariant = number, "a written state breaks an invariant; please report it");
+            self.metrics.violated(invariant);
+        }
     }
 
     /// Applies a state that is newer than all that was seen of its job, and collects what the engine is to be told.

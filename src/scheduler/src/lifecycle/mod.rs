@@ -8,6 +8,7 @@ pub(crate) mod changed;
 pub(crate) mod cluster;
 pub(crate) mod engine_facts;
 pub(crate) mod fields;
+pub(crate) mod invariants;
 pub(crate) mod report;
 pub(crate) mod result_paths;
 pub(crate) mod sequence;
