@@ -5,6 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use fairlead_testbox::protocol::Backoff;
+
+use super::refusal;
 use crate::{
     net::{Answer, Asker, Failed, Message},
     timer::pause,
@@ -60,48 +63,14 @@ impl Client {
 
     /// Asks until there is an answer that stands, a refusal included.
     pub(super) async fn until_answered(&self, message: &Message) -> Answer {
-        let mut backoff = Backoff::new(200, 10_000);
+        let mut backoff = Backoff::patient(self.world.chance().draw());
         loop {
             if let Ok(answer) = self.call(message, ANSWER_MS).await
-                && is_final(&answer)
+                && (answer.is_good() || refusal(&answer).is_final())
             {
                 return answer;
             }
-            pause(backoff.step(&self.world)).await;
+            pause(u64::try_from(backoff.step().as_millis()).unwrap_or(0)).await;
         }
-    }
-}
-
-/// Whether asking again would bring the same answer.
-fn is_final(answer: &Answer) -> bool {
-    answer.is_good()
-        || ((400..500).contains(&answer.status) && !matches!(answer.status, 408 | 425 | 429))
-}
-
-/// Pauses that double, each at random between its half and its whole, ms.
-#[derive(Debug)]
-pub(super) struct Backoff {
-    next: u64,
-    min: u64,
-    max: u64,
-}
-
-impl Backoff {
-    pub(super) fn new(min: u64, max: u64) -> Self {
-        Self {
-            next: min,
-            min,
-            max,
-        }
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.next = self.min;
-    }
-
-    pub(super) fn step(&mut self, world: &World) -> u64 {
-        let whole = self.next;
-        self.next = (self.next * 2).min(self.max);
-        world.chance().within(whole / 2..=whole)
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::{
     agent::Agent,
-    roster::{End, Journal},
+    journal::{End, Journal},
 };
 use crate::{timer::pause, world::World};
 

@@ -1,10 +1,20 @@
-//! Simulated testboxes: they speak the wire format to whatever replica they reach, as the real agent
-//! does, and they die, come back with a new session, and lose the line.
+//! Simulated testboxes: they drive the real agent's protocol with whatever replica they reach, and they die, come back
+//! with a new session, and lose the line.
 
 mod agent;
 mod client;
 mod course;
+mod journal;
 mod machine;
-mod roster;
 
 pub(super) use machine::{Machine, live};
+
+use fairlead_testbox::protocol::Failure;
+
+use crate::net::Answer;
+
+fn refusal(answer: &Answer) -> Failure {
+    let code = answer.code();
+    let text = code.map_or("", fairlead_api::ErrorCode::as_str);
+    Failure::refused(answer.status, code, format!("{} {text}", answer.status))
+}

@@ -1,0 +1,58 @@
+//! What a box has on disk of a job: it outlives the agent.
+
+use fairlead_api::{Grant, HeldJob};
+use fairlead_job::Health;
+use fairlead_testbox::protocol::{Key, Leftover};
+
+/// How a job ended on this box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) health: Health,
+    pub(super) exit_code: Option<i32>,
+    pub(super) ran: bool,
+}
+
+/// What is written down of a job.
+#[derive(Debug, Clone)]
+pub(super) struct Journal {
+    pub(super) grant: Grant,
+    /// Whether its workload was begun, and when that ends by itself.
+    pub(super) runs_until_ms: Option<u64>,
+    pub(super) end: Option<End>,
+}
+
+impl Journal {
+    pub(super) fn new(grant: Grant) -> Self {
+        Self {
+            grant,
+            runs_until_ms: None,
+            end: None,
+        }
+    }
+
+    pub(super) fn key(&self) -> Key {
+        (self.grant.job_id.clone(), self.grant.attempt)
+    }
+
+    /// The job as the next agent adopts it.
+    pub(super) fn leftover(&self) -> Leftover {
+        let grant = &self.grant;
+        Leftover {
+            job: HeldJob {
+                job_id: grant.job_id.clone(),
+                attempt: grant.attempt,
+                claim_token: grant.claim_token.clone(),
+            },
+            job_token: grant.job_token.clone(),
+            memory_mb: grant.memory_mb,
+            runs: self.end.is_none(),
+            stop_when_cut_off: grant.stop_when_cut_off,
+        }
+    }
+
+    /// A number that the job's author wrote into it.
+    pub(super) fn number(&self, field: &str) -> u64 {
+        let value = self.grant.job.get(field);
+        value.and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+}
