@@ -56,7 +56,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "fairlead-faults",
-        &["fairlead-api", "fairlead-cluster", "fairlead-simulation"],
+        &[
+            "fairlead-job",
+            "fairlead-api",
+            "fairlead-cluster",
+            "fairlead-simulation",
+            "fairlead-testbox",
+        ],
     ),
     (
         "fairlead-bench",

@@ -1,34 +1,38 @@
-//! One cheap testbox: a task that asks for work, pretends to run it, and notes when each job ran.
+//! One cheap testbox: a task that drives the real agent's protocol, pretends to run jobs, and notes when each ran.
 //!
-//! It does what the real agent does where promises depend on it: one request at a time, repeated until it is
-//! answered; heartbeats that name what it has; stop orders obeyed; jobs stopped by itself when no replica
-//! answered for two thirds of a lease. A job begins only when the scheduler has confirmed it. Killed, it
-//! loses all; paused, nothing of it moves, its jobs included, as on a machine that hangs.
+//! Killed, it loses all; paused, nothing of it moves, its jobs included, as on a machine that hangs.
 
-use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::Pin, sync::Arc, time::Duration};
 
-use fairlead_api::{
-    Client, ClientError, ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest,
-    HeldJob, StopOrder,
+use fairlead_api::{Client, ConsumeRequest, Grant, HeartbeatRequest, JobUpdate};
+use fairlead_job::Stage;
+use fairlead_testbox::{
+    JobLine,
+    protocol::{Action, Core, Event, Failure, Host, Key, Told, Why, Word},
 };
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, Abortable},
+    stream::FuturesUnordered,
+};
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    course::{Job, Step},
-    history::{Finish, History, Interval},
+    course::{Job, SUCCESS},
+    history::{Finish, History, Interval, micros},
 };
 
 /// How long a request for work may wait at the scheduler, seconds.
 pub(super) const WAIT_S: u32 = 10;
-/// Pauses before the next try of what failed.
-const RETRY_MIN: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(2);
-const BEAT_REST: Duration = Duration::from_millis(300);
+/// How long a job may take to end. All end at once.
+const GRACE: Duration = Duration::from_secs(1);
+/// Most jobs at once on a host.
+const JOBS_MAX: u32 = 64;
+/// Events of jobs that wait for the loop.
+const EVENTS: usize = 64;
 /// Longest sleep of the loop.
 const WAKE: Duration = Duration::from_hours(1);
 
@@ -51,8 +55,7 @@ pub(super) enum Power {
     Off,
 }
 
-type Waiting<T> = Pin<Box<dyn Future<Output = Result<T, ClientError>> + Send>>;
-type Course = Pin<Box<dyn Future<Output = (HeldJob, Step)> + Send>>;
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Its ways to the replicas. Each knows by itself which one answered last.
 #[derive(Debug, Clone)]
@@ -66,11 +69,11 @@ pub(super) struct Lines {
 /// A job that it has.
 struct Held {
     job: Job,
-    granted: Instant,
-    /// Cancelled when it is to be forgotten.
-    over: CancellationToken,
-    /// Whether it is to run now (as opposed to: not begun, or its end is being told).
-    executing: bool,
+    teller: watch::Sender<Told>,
+    /// Its report that is on its way.
+    report: Option<AbortHandle>,
+    /// Whether it is to run now (as opposed to: not begun, stopped, or its end is being told).
+    runs: bool,
     /// Its open interval.
     interval: Option<usize>,
 }
@@ -80,21 +83,13 @@ struct Life {
     about: Testbox,
     lines: Lines,
     history: Arc<History>,
-    session: String,
-    number: u64,
-    held: BTreeMap<String, Held>,
-    courses: FuturesUnordered<Course>,
-    ask: Option<(ConsumeRequest, Instant, Waiting<ConsumeAnswer>)>,
-    /// A request that got no answer: it is sent again as it was.
-    unanswered: Option<ConsumeRequest>,
-    ask_at: Instant,
-    ask_rest: Duration,
-    beat: Option<(Instant, Waiting<HeartbeatAnswer>)>,
-    beat_at: Instant,
-    /// When the last request that was answered well was sent.
-    contact: Option<Instant>,
-    lease: Duration,
-    heartbeat: Duration,
+    core: Core,
+    started: Instant,
+    events: mpsc::Receiver<Event>,
+    sender: mpsc::Sender<Event>,
+    held: BTreeMap<Key, Held>,
+    courses: FuturesUnordered<Work<Key>>,
+    calls: FuturesUnordered<Abortable<Work<Event>>>,
 }
 
 /// Lives until `power` has no owner any more.
@@ -118,26 +113,26 @@ pub(super) async fn live(
 /// Nobody will switch it any more.
 struct Abandoned;
 
+/// Says when it began.
+fn new_session() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
 impl Life {
     fn new(about: Testbox, lines: Lines, history: Arc<History>) -> Self {
-        let now = Instant::now();
+        let (sender, events) = mpsc::channel(EVENTS);
+        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
         Self {
+            core: Core::new(about.host(), Duration::ZERO, seed),
+            started: Instant::now(),
             about,
             lines,
             history,
-            session: uuid::Uuid::new_v4().to_string(),
-            number: 0,
+            events,
+            sender,
             held: BTreeMap::new(),
             courses: FuturesUnordered::new(),
-            ask: None,
-            unanswered: None,
-            ask_at: now,
-            ask_rest: RETRY_MIN,
-            beat: None,
-            beat_at: now,
-            contact: None,
-            lease: Duration::from_mins(1),
-            heartbeat: Duration::from_secs(10),
+            calls: FuturesUnordered::new(),
         }
     }
 
@@ -154,16 +149,22 @@ impl Life {
                 }
                 Power::On => self.thaw(),
             }
-            self.keep_asking();
-            let beats = self.beat.is_none() && !self.held.is_empty();
-            let wake = self.wakes_at();
+            let wake = self.core.wakes_at().map(|at| self.started + at);
+            let wake = wake.unwrap_or_else(|| Instant::now() + WAKE);
             tokio::select! {
                 biased;
                 switched = power.changed() => switched.map_err(|_| Abandoned)?,
-                Some((named, step)) = self.courses.next() => self.stepped(&named, step),
-                answer = open(self.ask.as_mut().map(|(_, _, answer)| answer)) => self.answered(answer),
-                answer = open(self.beat.as_mut().map(|(_, answer)| answer)) => self.beaten(answer),
-                () = sleep_until(self.beat_at), if beats => self.send_beat(),
+                Some(event) = self.events.recv() => self.comes(event),
+                Some(key) = self.courses.next() => {
+                    self.held.remove(&key);
+                    self.handle(Event::Gone { key });
+                }
+                Some(called) = self.calls.next() => {
+                    // Nothing comes of what was given up.
+                    if let Ok(event) = called {
+                        self.handle(event);
+                    }
+                }
                 () = sleep_until(wake) => {}
             }
         }
@@ -180,276 +181,196 @@ impl Life {
 
     /// The machine moves: first of all it looks whether its jobs are still its own, then they go on.
     fn thaw(&mut self) {
-        let (now, patience) = (Instant::now(), self.patience());
-        let cut: Vec<String> = self
-            .held
-            .iter()
-            .filter(|(_, held)| {
-                now >= self.contact.map_or(held.granted, |at| at.max(held.granted)) + patience
-            })
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in cut {
-            self.history
-                .trouble("jobs stopped because no replica answered");
-            self.forget(&id);
+        self.handle(Event::Wake);
+        let begin = self.held.values_mut().filter(|held| held.runs);
+        for held in begin.filter(|held| held.interval.is_none()) {
+            held.interval = Some(self.history.started(Interval {
+                job: held.job.key.0.clone(),
+                attempt: held.job.key.1,
+                token: held.job.token.clone(),
+                host: self.about.host.clone(),
+                memory_mb: held.job.memory_mb,
+                start: self.history.now(),
+                end: None,
+            }));
         }
-        for held in self.held.values_mut() {
-            if held.executing && held.interval.is_none() {
-                let HeldJob {
-                    job_id,
-                    attempt,
-                    claim_token,
-                } = held.job.named.clone();
-                held.interval = Some(self.history.started(Interval {
-                    job: job_id,
-                    attempt,
-                    token: claim_token,
-                    host: self.about.host.clone(),
-                    memory_mb: held.job.memory_mb,
-                    start: self.history.now(),
-                    end: None,
-                }));
+    }
+
+    /// A job says how far it is.
+    fn comes(&mut self, event: Event) {
+        match &event {
+            // Its interval opens when the loop comes round: after a look whether it is still ours.
+            Event::Stage { key, stage, .. } if *stage == Stage::Running => {
+                if let Some(held) = self.held.get_mut(key) {
+                    held.runs = held.teller.borrow().stop.is_none();
+                }
             }
+            Event::Stage { key, more, .. } if more.job_health.as_deref() == Some(SUCCESS) => {
+                self.history.facts().finishes_sent.push(key.clone());
+            }
+            Event::Over { key, .. } => self.stops(key),
+            _ => {}
+        }
+        self.handle(event);
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.core.handle(self.started.elapsed(), event);
+        while let Some(action) = self.core.next_action() {
+            self.carry_out(action);
         }
     }
 
-    /// How long it goes on without contact: the rest of the lease is for stopping.
-    fn patience(&self) -> Duration {
-        self.lease * 2 / 3
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::AskForWork { call, request } => self.ask(call, request),
+            Action::Heartbeat { call, request } => self.beat(call, request),
+            Action::Report { key, call, update } => self.report(key, call, update),
+            Action::Start(grant) => self.start(&grant),
+            Action::TurnAway { grant, room } => {
+                let (job, host, free_mb) = (&grant.job_id, &self.about.host, room.free_mb);
+                let what = format!("{job} to {host}, {free_mb} MB free");
+                self.history.facts().overgranted.push(what);
+            }
+            Action::Tell { key, word } => {
+                if let Word::Stop(stop) = &word {
+                    self.history.trouble(match stop.why {
+                        Why::Order { .. } => "jobs stopped by order",
+                        Why::Agent | Why::Forget { .. } => "jobs that were no longer its own",
+                    });
+                    self.stops(&key);
+                }
+                if let Some(held) = self.held.get(&key) {
+                    held.teller.send_modify(|told| told.hear(word));
+                }
+            }
+            Action::NewSession => {
+                let session = Event::Session(new_session());
+                self.core.handle(self.started.elapsed(), session);
+            }
+            Action::HangUp
+            | Action::Found
+            | Action::Lost(_)
+            | Action::Refused(_)
+            | Action::Unwelcome(_)
+            | Action::Rest(_) => {}
+        }
     }
 
-    fn wakes_at(&self) -> Instant {
-        let patience = self.patience();
-        let cuts = self
-            .held
-            .values()
-            .map(|held| self.contact.map_or(held.granted, |at| at.max(held.granted)) + patience);
-        let asks = (self.ask.is_none() && self.ask_at > Instant::now()).then_some(self.ask_at);
-        cuts.chain(asks)
-            .min()
-            .unwrap_or_else(|| Instant::now() + WAKE)
+    fn start(&mut self, grant: &Grant) {
+        let job = Job::of(grant);
+        let (teller, line) = JobLine::new(job.key.clone(), self.sender.clone());
+        self.courses.push(Box::pin(job.clone().run(line)));
+        let held = Held {
+            job,
+            teller,
+            report: None,
+            runs: false,
+            interval: None,
+        };
+        self.held.insert(held.job.key.clone(), held);
     }
 
-    fn forget(&mut self, job_id: &str) {
-        if let Some(held) = self.held.remove(job_id) {
-            held.over.cancel();
-            if let Some(interval) = held.interval {
+    /// A job runs no more.
+    fn stops(&mut self, key: &Key) {
+        if let Some(held) = self.held.get_mut(key) {
+            held.runs = false;
+            if let Some(interval) = held.interval.take() {
                 self.history.stopped(interval);
             }
         }
     }
 
-    fn named(&self) -> Vec<HeldJob> {
-        self.held
-            .values()
-            .map(|held| held.job.named.clone())
-            .collect()
+    fn call(&self, asking: impl Future<Output = Event> + Send + 'static) -> AbortHandle {
+        let (handle, registration) = AbortHandle::new_pair();
+        let asking: Work<Event> = Box::pin(asking);
+        self.calls.push(Abortable::new(asking, registration));
+        handle
     }
 
-    /// What is not taken by jobs, MB; a hw machine is free or not.
-    fn free_mb(&self) -> u32 {
-        if self.about.hw {
-            return if self.held.is_empty() {
-                self.about.memory_mb
-            } else {
-                0
-            };
-        }
-        let used: u32 = self.held.values().map(|held| held.job.memory_mb).sum();
-        self.about.memory_mb.saturating_sub(used)
-    }
-
-    fn keep_asking(&mut self) {
-        let free_mb = self.free_mb();
-        if self.ask.is_some() || free_mb == 0 || Instant::now() < self.ask_at {
-            return;
-        }
-        let request = match self.unanswered.take() {
-            // Its jobs may be in an answer that was lost: asked for again, with what it has by now.
-            Some(request) => ConsumeRequest {
-                running: self.named(),
-                ..request
-            },
-            None => self.next_request(free_mb),
-        };
-        let (client, host, body) = (
-            self.lines.client.clone(),
-            self.about.host.clone(),
-            request.clone(),
-        );
-        let answer = Box::pin(async move { client.consume(&host, &body).await });
-        self.ask = Some((request, Instant::now(), answer));
-    }
-
-    fn next_request(&mut self, free_mb: u32) -> ConsumeRequest {
-        self.number += 1;
-        let kinds: &[&str] = if self.about.hw {
-            &["hw"]
-        } else {
-            &["vm", "dc"]
-        };
-        ConsumeRequest {
-            session: self.session.clone(),
-            request: self.number,
-            seen: None,
-            kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
-            arch: std::env::consts::ARCH.to_owned(),
-            group: String::new(),
-            memory_mb: self.about.memory_mb,
-            free_memory_mb: free_mb,
-            tags: Vec::new(),
-            devices: Vec::new(),
-            cache_dirs: Vec::new(),
-            jobs_max: 64,
-            wait_s: WAIT_S,
-            running: self.named(),
-            instance: String::new(),
-            isolation: String::new(),
-        }
-    }
-
-    fn answered(&mut self, answer: Result<ConsumeAnswer, ClientError>) {
-        let Some((request, sent, _)) = self.ask.take() else {
-            return;
-        };
-        match answer {
-            Ok(answer) => {
-                self.ask_rest = RETRY_MIN;
-                self.heard(sent, answer.lease_ms, answer.heartbeat_ms);
-                self.obey(&answer.stop);
-                if !answer.jobs.is_empty() {
-                    let took = super::history::micros(sent.elapsed());
-                    self.history.facts().consume_took.push(took);
-                }
-                for grant in &answer.jobs {
-                    self.take(grant);
-                }
+    fn ask(&self, call: u64, request: ConsumeRequest) {
+        let (client, host) = (self.lines.client.clone(), self.about.host.clone());
+        let history = Arc::clone(&self.history);
+        self.call(async move {
+            let sent = Instant::now();
+            let answer = client.consume(&host, &request).await;
+            match &answer {
+                Ok(answer) if answer.jobs.is_empty() => {}
+                Ok(_) => history.facts().consume_took.push(micros(sent.elapsed())),
+                Err(_) => history.trouble("requests for work that failed"),
             }
-            Err(error) => {
-                self.history.trouble("requests for work without an answer");
-                // A conflict says that this number is behind: only a new one can help.
-                if error.status() != Some(409) {
-                    self.unanswered = Some(request);
-                }
-                self.ask_at = Instant::now() + self.ask_rest;
-                self.ask_rest = (self.ask_rest * 2).min(RETRY_MAX);
-            }
-        }
+            let answer = answer.map_err(|error| Failure::from(&error));
+            Event::Work { call, answer }
+        });
     }
 
-    fn heard(&mut self, sent: Instant, lease_ms: u64, heartbeat_ms: u64) {
-        self.contact = self.contact.max(Some(sent));
-        self.lease = Duration::from_millis(lease_ms);
-        self.heartbeat = Duration::from_millis(heartbeat_ms);
+    fn beat(&self, call: u64, request: HeartbeatRequest) {
+        let (client, host) = (self.lines.beater.clone(), self.about.host.clone());
+        let history = Arc::clone(&self.history);
+        self.call(async move {
+            let answer = client.heartbeat(&host, &request).await;
+            if answer.is_err() {
+                history.trouble("heartbeats that failed");
+            }
+            let answer = answer.map_err(|error| Failure::from(&error));
+            Event::Beat { call, answer }
+        });
     }
 
-    fn take(&mut self, grant: &Grant) {
-        let job = Job::of(grant);
-        if let Some(held) = self.held.get(&grant.job_id) {
-            if held.job.named == job.named {
-                return;
-            }
-            // A newer claim means that the older one is lost: never both at once.
-            self.forget(&grant.job_id);
-        }
-        let free_mb = self.free_mb();
-        if free_mb == 0 || job.memory_mb > free_mb {
-            let what = format!("{} to {}, {free_mb} MB free", grant.job_id, self.about.host);
-            self.history.facts().overgranted.push(what);
-            return;
-        }
-        let over = CancellationToken::new();
-        self.courses.push(Box::pin(
-            job.clone().begin(self.lines.client.clone(), over.clone()),
-        ));
-        let held = Held {
-            job,
-            granted: Instant::now(),
-            over,
-            executing: false,
-            interval: None,
-        };
-        self.held.insert(grant.job_id.clone(), held);
-    }
-
-    fn obey(&mut self, orders: &[StopOrder]) {
-        for order in orders {
-            let same = self.held.get(&order.job_id);
-            if same.is_some_and(|held| held.job.named.attempt == order.attempt) {
-                self.history.trouble("jobs stopped by order");
-                self.forget(&order.job_id);
-            }
-        }
-    }
-
-    fn stepped(&mut self, named: &HeldJob, step: Step) {
-        let Some(held) = self.held.get_mut(&named.job_id) else {
-            return;
-        };
-        if held.job.named != *named {
-            return;
-        }
-        let (job, client, over) = (
-            held.job.clone(),
-            self.lines.client.clone(),
-            held.over.clone(),
-        );
-        match step {
-            Step::Begun(Ok(())) => {
-                // Its interval opens when the loop comes round: after a look whether it is still ours.
-                held.executing = true;
-                self.courses.push(Box::pin(job.work(over)));
-            }
-            Step::Ran => {
-                held.executing = false;
-                if let Some(interval) = held.interval.take() {
-                    self.history.stopped(interval);
-                }
-                let sent = (named.job_id.clone(), named.attempt);
-                self.history.facts().finishes_sent.push(sent);
-                self.courses.push(Box::pin(job.end(client, over)));
-            }
-            Step::Ended(said) => {
-                let at = self.history.now();
-                self.history.facts().finishes.push(Finish {
-                    job: named.job_id.clone(),
-                    attempt: named.attempt,
-                    confirmed: said.is_ok(),
+    fn report(&mut self, key: Key, call: u64, update: JobUpdate) {
+        let client = self.lines.client.clone();
+        let history = Arc::clone(&self.history);
+        let name = key.clone();
+        let report = self.call(async move {
+            let answer = client.update(&key.0, &update).await.map(drop);
+            let answer = answer.map_err(|error| Failure::from(&error));
+            let is_last = answer.as_ref().err().is_none_or(Failure::is_final);
+            if is_last && update.job_health.as_deref() == Some(SUCCESS) {
+                let (job, attempt) = key.clone();
+                let at = history.now();
+                history.facts().finishes.push(Finish {
+                    job,
+                    attempt,
+                    confirmed: answer.is_ok(),
                     at,
                 });
-                self.forget(&named.job_id);
             }
-            Step::Begun(Err(_)) => {
-                self.history.trouble("jobs that were not to begin any more");
-                self.forget(&named.job_id);
-            }
-            Step::Dropped => {}
+            Event::Reported { key, call, answer }
+        });
+        let before = self
+            .held
+            .get_mut(&name)
+            .and_then(|held| held.report.replace(report));
+        if let Some(before) = before {
+            before.abort();
         }
     }
+}
 
-    fn send_beat(&mut self) {
-        let request = HeartbeatRequest {
-            session: self.session.clone(),
-            running: self.named(),
-            free_memory_mb: self.free_mb(),
-        };
-        let (client, host) = (self.lines.beater.clone(), self.about.host.clone());
-        let answer = Box::pin(async move { client.heartbeat(&host, &request).await });
-        self.beat = Some((Instant::now(), answer));
-    }
-
-    fn beaten(&mut self, answer: Result<HeartbeatAnswer, ClientError>) {
-        let Some((sent, _)) = self.beat.take() else {
-            return;
-        };
-        if let Ok(answer) = answer {
-            self.heard(sent, answer.lease_ms, answer.heartbeat_ms);
-            self.beat_at = sent + self.heartbeat;
-            self.obey(&answer.stop);
-        } else {
-            self.history.trouble("heartbeats without an answer");
-            self.beat_at = Instant::now() + BEAT_REST;
+impl Testbox {
+    fn host(&self) -> Host {
+        let kinds: &[&str] = if self.hw { &["hw"] } else { &["vm", "dc"] };
+        Host {
+            says: ConsumeRequest {
+                session: new_session(),
+                request: 0,
+                seen: None,
+                kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(),
+                arch: std::env::consts::ARCH.to_owned(),
+                group: String::new(),
+                memory_mb: self.memory_mb,
+                free_memory_mb: self.memory_mb,
+                tags: Vec::new(),
+                devices: Vec::new(),
+                cache_dirs: Vec::new(),
+                jobs_max: if self.hw { 1 } else { JOBS_MAX },
+                wait_s: WAIT_S,
+                running: Vec::new(),
+                instance: self.host.clone(),
+                isolation: String::new(),
+            },
+            grace: GRACE,
+            once: false,
         }
     }
 }
@@ -457,13 +378,5 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         self.freeze();
-    }
-}
-
-/// The answer of what is open; never, when nothing is.
-async fn open<T>(waiting: Option<&mut Waiting<T>>) -> Result<T, ClientError> {
-    match waiting {
-        Some(waiting) => waiting.await,
-        None => std::future::pending().await,
     }
 }

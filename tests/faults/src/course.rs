@@ -2,36 +2,26 @@
 
 use std::time::Duration;
 
-use fairlead_api::{Client, ClientError, Grant, HeldJob, JobUpdate};
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-
+use fairlead_api::{Grant, JobUpdate};
 use fairlead_cluster::clock::pause;
+use fairlead_job::Stage;
+use fairlead_testbox::{
+    JobLine,
+    protocol::{Key, Stop, Why},
+};
+use serde_json::Value;
 
-/// Pauses between two tries of a report.
-const RETRY_MIN: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(2);
+/// The health of a job that has run for its time.
+pub(super) const SUCCESS: &str = "success";
 /// How long a job runs that does not say.
 const RUN_DEFAULT_MS: u64 = 1_000;
-
-/// A step of a job's course is over.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// The scheduler knows that it runs, or refuses that.
-    Begun(Result<(), ClientError>),
-    /// It has run for its time.
-    Ran,
-    /// The scheduler knows its end, or refuses that.
-    Ended(Result<(), ClientError>),
-    /// It was forgotten on the way.
-    Dropped,
-}
 
 /// What of a grant its course needs.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    pub(super) named: HeldJob,
-    token: String,
+    pub(super) key: Key,
+    /// Names its grant.
+    pub(super) token: String,
     pub(super) memory_mb: u32,
     run: Duration,
 }
@@ -40,72 +30,45 @@ impl Job {
     pub(super) fn of(grant: &Grant) -> Self {
         let run_ms = grant.job.get("run_ms").and_then(Value::as_u64);
         Self {
-            named: HeldJob {
-                job_id: grant.job_id.clone(),
-                attempt: grant.attempt,
-                claim_token: grant.claim_token.clone(),
-            },
-            token: grant.job_token.clone(),
+            key: (grant.job_id.clone(), grant.attempt),
+            token: grant.claim_token.clone(),
             memory_mb: grant.memory_mb,
             run: Duration::from_millis(run_ms.unwrap_or(RUN_DEFAULT_MS)),
         }
     }
 
-    fn update(&self, stage: &str) -> JobUpdate {
-        JobUpdate {
-            attempt: Some(self.named.attempt),
-            job_token: Some(self.token.clone()),
-            job_stage: Some(stage.to_owned()),
-            ..JobUpdate::default()
-        }
-    }
-
-    /// Says that it begins.
-    pub(super) async fn begin(self, client: Client, over: CancellationToken) -> (HeldJob, Step) {
-        let update = self.update("running");
-        let said = until_answered(&client, &self.named.job_id, &update);
-        let step = over.run_until_cancelled(said).await;
-        (self.named.clone(), step.map_or(Step::Dropped, Step::Begun))
-    }
-
-    /// Runs.
-    pub(super) async fn work(self, over: CancellationToken) -> (HeldJob, Step) {
-        let ran = over.run_until_cancelled(pause(self.run)).await;
-        (self.named, ran.map_or(Step::Dropped, |()| Step::Ran))
-    }
-
-    /// Says that it ended well.
-    pub(super) async fn end(self, client: Client, over: CancellationToken) -> (HeldJob, Step) {
-        let update = JobUpdate {
-            job_health: Some("success".to_owned()),
-            job_data_readiness: Some("complete".to_owned()),
-            exit_code: Some(0),
-            ..self.update("finish")
+    /// Runs it to its confirmed end.
+    pub(super) async fn run(self, mut line: JobLine) -> Key {
+        let health = match self.work(&mut line).await {
+            Ok(()) => Some(SUCCESS.to_owned()),
+            Err(Stop { why, .. }) => match why {
+                Why::Order { health, .. } => Some(health),
+                Why::Agent | Why::Forget { .. } => None,
+            },
         };
-        let said = until_answered(&client, &self.named.job_id, &update);
-        let step = over.run_until_cancelled(said).await;
-        (self.named.clone(), step.map_or(Step::Dropped, Step::Ended))
-    }
-}
-
-/// Reports until there is an answer that stands, a refusal included.
-async fn until_answered(
-    client: &Client,
-    job_id: &str,
-    update: &JobUpdate,
-) -> Result<(), ClientError> {
-    let mut rest = RETRY_MIN;
-    loop {
-        match client.update(job_id, update).await {
-            Ok(_) => return Ok(()),
-            Err(error) if is_final(&error) => return Err(error),
-            Err(_) => pause(rest).await,
+        line.over(false).await;
+        line.may_deliver().await;
+        if health.is_some() {
+            let more = JobUpdate {
+                exit_code: (health.as_deref() == Some(SUCCESS)).then_some(0),
+                job_health: health,
+                job_data_readiness: Some("complete".to_owned()),
+                ..JobUpdate::default()
+            };
+            // Whatever the answer is, there is nothing more to be done.
+            let _ = line.end(more).await;
         }
-        rest = (rest * 2).min(RETRY_MAX);
+        self.key
     }
-}
 
-fn is_final(error: &ClientError) -> bool {
-    let status = error.status().unwrap_or(503);
-    (400..500).contains(&status) && !matches!(status, 408 | 425 | 429)
+    async fn work(&self, line: &mut JobLine) -> Result<(), Stop> {
+        line.report(Stage::Boot, JobUpdate::default()).await;
+        line.goes_on(Stage::Boot).await?;
+        line.report(Stage::Running, JobUpdate::default()).await;
+        tokio::select! {
+            biased;
+            stop = line.stopped() => Err(stop),
+            () = pause(self.run) => Ok(()),
+        }
+    }
 }
