@@ -185,7 +185,9 @@ impl AgentConfig {
             ));
         }
         if self.kinds.words().is_empty() {
-            return bad("a host that offers nothing (hint: --kind hw, or vm,dc)".to_owned());
+            return bad(
+                "the host offers no kind of testbox (hint: --kind hw, or vm,dc)".to_owned(),
+            );
         }
         if self.memory_mb == 0 {
             return bad("memory of 0 MB (hint: at least 1, as in --memory 20g)".to_owned());

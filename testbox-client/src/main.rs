@@ -170,10 +170,10 @@ async fn serve(config: AgentConfig) -> anyhow::Result<()> {
             _ = interrupt.recv() => {}
         }
         if stop.is_cancelled() {
-            tracing::warn!("told to stop twice: killing all jobs");
+            tracing::warn!("second stop signal: killing all jobs");
             kill_now.cancel();
         } else {
-            tracing::info!("stopping: running jobs are asked to end");
+            tracing::info!("stopping: running jobs get SIGTERM");
             stop.cancel();
         }
     }
@@ -184,7 +184,7 @@ fn keep_apart() {
     let apart = set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .and_then(|()| set_child_subreaper(Some(getpid())));
     if let Err(error) = apart {
-        tracing::warn!(%error, "jobs of this user may be able to look into the agent");
+        tracing::warn!(%error, "jobs of this user may be able to read the agent's memory");
     }
 }
 

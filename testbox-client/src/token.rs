@@ -30,7 +30,7 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read the token file '{shown}'"))?;
     if fs::metadata(file).is_ok_and(|about| about.mode() & NOT_OWNER != 0) {
-        tracing::warn!("others can read the token file '{shown}' (hint: chmod 600)");
+        tracing::warn!("other users can read the token file '{shown}' (hint: chmod 600)");
     }
     Ok(text.trim().to_owned())
 }
@@ -65,13 +65,13 @@ pub(crate) fn hide(token: &str) {
     let (kept, was_argument) = without_token(&args);
     if was_argument {
         tracing::warn!(
-            "others could see the token on the command line; it is hidden now (hint: --token-file FILE)"
+            "other users could see the token on the command line; it is hidden now (hint: --token-file FILE)"
         );
     }
     let error = match begin_anew(&kept, token) {
         Ok(error) | Err(error) => error,
     };
-    tracing::warn!(%error, "the token stays where others can see it (hint: --token-file FILE)");
+    tracing::warn!(%error, "other users can see the token (hint: --token-file FILE)");
 }
 
 fn begin_anew(args: &[OsString], token: &str) -> io::Result<io::Error> {

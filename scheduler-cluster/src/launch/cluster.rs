@@ -227,7 +227,7 @@ impl Cluster {
         let log = self.folder.log(number);
         Err(LaunchError::local(
             format!("replica {number} did not start: {why}\n{}", tail_of(&log)),
-            format!("all of its log is in '{}'", log.display()),
+            format!("its whole log is in '{}'", log.display()),
         ))
     }
 
@@ -325,7 +325,7 @@ fn remembered(folder: &Folder) -> Result<Memory, LaunchError> {
     folder.load()?.ok_or_else(|| {
         LaunchError::usage(
             format!("nothing was started in '{}'", folder.path().display()),
-            "`fairlead-cluster up` starts a cluster; --dir says where",
+            "start a cluster with `fairlead-cluster up`; --dir names its folder",
         )
     })
 }

@@ -81,7 +81,7 @@ impl Elastic {
         let failed = |why: String| {
             LaunchError::local(
                 format!("Elasticsearch: {} failed: {why}", words.join(" ")),
-                "its remarks are above; or give --elasticsearch URL of one that runs",
+                "see its messages above, or name a running one with --elasticsearch URL",
             )
         };
         let started = Command::new("bash")

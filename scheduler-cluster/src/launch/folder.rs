@@ -120,8 +120,8 @@ impl Folder {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Lock(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(LaunchError::usage(
-                format!("another command works on '{}'", self.path.display()),
-                "wait until it has ended, or give another --dir",
+                format!("another command uses '{}'", self.path.display()),
+                "wait for its end, or give another --dir",
             )),
             Err(error) => Err(LaunchError::file(&self.path, error)),
         }

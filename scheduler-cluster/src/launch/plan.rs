@@ -92,7 +92,7 @@ fn planned_store(
 ) -> Result<(Vec<String>, Option<OwnElastic>), LaunchError> {
     match (urls, own) {
         (Some(urls), _) if urls.iter().any(|url| url.contains('@')) => Err(LaunchError::usage(
-            "a URL of Elasticsearch has a user or a password in it, and would be remembered",
+            "the Elasticsearch URL has a user or a password, and the folder would store it",
             "say --elasticsearch-user and --elasticsearch-password-file",
         )),
         (Some(urls), _) if !urls.is_empty() => Ok((urls, None)),
@@ -105,8 +105,8 @@ fn planned_store(
             .map(|known| (known.elasticsearch.clone(), known.own_elasticsearch))
             .ok_or_else(|| {
                 LaunchError::usage(
-                    "several replicas need an Elasticsearch, and none is named",
-                    "--elasticsearch URL of one that runs, or --start-elasticsearch",
+                    "several replicas need Elasticsearch, and none is named",
+                    "use --elasticsearch URL for a running one, or --start-elasticsearch",
                 )
             }),
     }

@@ -39,7 +39,7 @@ impl Process {
     pub fn start(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-        let stat = stat(pid).ok_or_else(|| io::Error::other("it ended at once"))?;
+        let stat = stat(pid).ok_or_else(|| io::Error::other("the process ended at once"))?;
         Ok(Self {
             pid,
             born: birth(&stat)?,

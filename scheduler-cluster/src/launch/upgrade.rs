@@ -31,7 +31,7 @@ impl Cluster {
                 return Err(LaunchError::usage(
                     format!("replica {number} is {}: {}", view.condition, view.says),
                     format!(
-                        "all must be up before an upgrade; `fairlead-cluster restart {number}`"
+                        "all replicas must be up before an upgrade: `fairlead-cluster restart {number}`"
                     ),
                 ));
             }
@@ -69,7 +69,7 @@ impl Cluster {
                 "{error}\nreplica {number} runs '{}' again, and the upgrade ends here",
                 old.display()
             ),
-            "see what the new program said; replicas before this one run the new program",
+            "see the messages of the new program; earlier replicas run the new program",
         ))
     }
 }

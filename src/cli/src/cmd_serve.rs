@@ -196,7 +196,7 @@ fn raise_open_files() {
         maximum: limit.maximum,
     };
     match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => tracing::info!(files = limit.maximum, "open files are limited"),
+        Ok(()) => tracing::info!(files = limit.maximum, "raised the limit of open files"),
         Err(error) => {
             tracing::warn!(%error, files = limit.current, "cannot raise the limit of open files");
         }

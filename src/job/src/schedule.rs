@@ -93,8 +93,8 @@ impl Schedule {
             (Some(_), Some(_)) => {
                 return refuse(
                     CRON,
-                    "every and cron are both given".to_owned(),
-                    "one of them says when it is due",
+                    "both every and cron are given".to_owned(),
+                    "give only one of them",
                 );
             }
             (Some(every), None) => Rule::Every { ms: period(every)? },
@@ -106,8 +106,8 @@ impl Schedule {
         if matches!(rule, Rule::Every { .. }) && present(spec, TIMEZONE).is_some() {
             return refuse(
                 TIMEZONE,
-                "every counts real time and knows no zone".to_owned(),
-                "a zone is for cron; leave it out",
+                "every has no timezone, because it counts real time".to_owned(),
+                "leave timezone out; only cron uses it",
             );
         }
         Ok(Some(Self {
@@ -231,7 +231,7 @@ fn zone(spec: &Spec) -> Result<TimeZone, FieldError> {
         _ => refuse(
             TIMEZONE,
             format!("{} is not a time zone", shown(value)),
-            "a name like Europe/Berlin or Asia/Shanghai; UTC when not said",
+            "a name like Europe/Berlin or Asia/Shanghai; the default is UTC",
         ),
     }
 }

@@ -47,7 +47,7 @@ impl Replica {
         let at = core.restore().await?;
         core.people.accounts.warn_of_unnamed_hosts();
         if let Err(error) = core.sweep_parts() {
-            tracing::warn!(%error, "parts of uploads that were broken off could not be removed");
+            tracing::warn!(%error, "incomplete uploads of an earlier run could not be removed");
         }
         core.tasks
             .run("engine", engine_task::run(Arc::clone(&core), stop.clone()));

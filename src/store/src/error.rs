@@ -47,7 +47,7 @@ pub enum ItemError {
         reason: String,
     },
     /// Certainly not written: overload (429), or no node could be reached at all. Retryable.
-    #[error("the store did not take the write: {reason}")]
+    #[error("the store did not accept the write: {reason}")]
     NotTaken {
         /// Why.
         reason: String,

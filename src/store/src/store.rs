@@ -202,7 +202,7 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
             match self.get(&[*id]).await {
                 Ok(found) => readable.extend(found.into_iter().flatten()),
                 Err(StoreError::Refused { reason }) => {
-                    tracing::warn!(job_id = %id, reason, "a stored job is passed over");
+                    tracing::warn!(job_id = %id, reason, "a stored job is malformed and was skipped");
                 }
                 Err(error) => return Err(error),
             }
@@ -234,14 +234,14 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
                 pairs
                     .map(|(job, version)| {
                         job.filter(|job| job.version == version)
-                            .ok_or_else(|| unknown("it changed again at once".to_owned()))
+                            .ok_or_else(|| unknown("the document changed again".to_owned()))
                     })
                     .collect()
             }
             Err(error) => vec![Err(unknown(error.to_string())); written.len()],
         }
         .into_iter();
-        let lost = || Err(unknown("it was not read".to_owned()));
+        let lost = || Err(unknown("the document was not read".to_owned()));
         outcomes
             .into_iter()
             .map(|outcome| outcome.and_then(|_| read.next().unwrap_or_else(lost)))

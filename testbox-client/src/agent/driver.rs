@@ -136,7 +136,7 @@ impl Driver {
             let left = self.courses.len();
             tracing::warn!(
                 left,
-                "ends are not delivered yet, the next start of the agent does it"
+                "some ended jobs are not reported yet; the next start of the agent reports them"
             );
         }
         self.courses.shutdown().await;
@@ -196,7 +196,7 @@ impl Driver {
                 memory_mb = grant.memory_mb,
                 free_mb = room.free_mb,
                 slots = room.slots,
-                "granted more than was offered, it goes back"
+                "the scheduler granted more than was offered; the job goes back"
             ),
             Action::Tell { key, word } => {
                 if let Some(job) = self.jobs.get(&key) {
@@ -207,7 +207,7 @@ impl Driver {
                 let host = &self.context.config.host;
                 tracing::warn!(
                     host,
-                    "another session of this host was heard of; begins a new one (hint: if this goes on, two agents have this name)"
+                    "the scheduler knows a newer session of this host; beginning a new one (hint: if this repeats, two agents have this name)"
                 );
                 self.core.handle(self.now(), Event::Session(new_session()));
             }
@@ -218,16 +218,16 @@ impl Driver {
             }
             Action::Lost(failure) => {
                 let cause = failure.text().to_owned();
-                tracing::warn!(error = cause, "no scheduler answers, carrying on");
+                tracing::warn!(error = cause, "no scheduler answers; running jobs continue");
                 events.send(AgentEvent::Lost { cause });
             }
             Action::Refused(failure) => {
-                tracing::warn!(error = failure.text(), "a scheduler refuses");
+                tracing::warn!(error = failure.text(), "a scheduler refuses this agent");
             }
             Action::Unwelcome(failure) => self.unwelcome = Some(failure),
             Action::Rest(pause) => tracing::warn!(
                 ?pause,
-                "this machine could not begin a job, it rests before it asks again"
+                "this machine could not start a job; it pauses before it asks again"
             ),
         }
     }
@@ -253,7 +253,7 @@ impl Driver {
             Ok(folder) => folder,
             Err(error) => {
                 // The next request does not name it, and so it goes back.
-                tracing::error!(job_id, %error, "a grant that cannot be taken");
+                tracing::error!(job_id, %error, "a granted job cannot be accepted");
                 return self.core.handle(self.now(), Event::Gone { key });
             }
         };
@@ -298,7 +298,7 @@ impl Driver {
         };
         let key = self.names.remove(&id)?;
         if let Err(error) = ended {
-            tracing::error!(job_id = key.0, %error, "a job's course broke off, its end stays in its journal");
+            tracing::error!(job_id = key.0, %error, "the task of a job failed; the end of the job stays in its journal");
         }
         abort(self.jobs.remove(&key).and_then(|job| job.report));
         Some(Event::Gone { key })
@@ -332,7 +332,7 @@ impl Driver {
                     && !failure.is_final()
                 {
                     let (job_id, error) = (&key.0, failure.text());
-                    tracing::warn!(job_id, error, "no answer to a report yet, trying on");
+                    tracing::warn!(job_id, error, "no answer to a report yet; retrying");
                 }
                 Event::Reported { key, call, answer }
             }
@@ -359,7 +359,7 @@ impl Driver {
         let token = match std::fs::read_to_string(file) {
             Ok(text) => text.trim().to_owned(),
             Err(error) => {
-                tracing::warn!(%error, file = %file.display(), "the token file cannot be read again");
+                tracing::warn!(%error, file = %file.display(), "the token file cannot be read");
                 return false;
             }
         };
@@ -369,11 +369,11 @@ impl Driver {
         let clients = [&self.asker, &self.beater, &self.context.client];
         for client in clients {
             if let Err(error) = client.set_token(Some(&token)) {
-                tracing::warn!(%error, file = %file.display(), "the token file has no token that can be sent");
+                tracing::warn!(%error, file = %file.display(), "the token file has no valid token");
                 return false;
             }
         }
-        tracing::info!(file = %file.display(), "the token was refused; its file has another one");
+        tracing::info!(file = %file.display(), "the token was refused; using the new one in its file");
         self.token = Some(token);
         true
     }

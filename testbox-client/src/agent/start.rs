@@ -105,17 +105,17 @@ async fn users(config: &AgentConfig) -> anyhow::Result<Option<Users>> {
     let tried = tokio::task::spawn_blocking(move || users.try_out(&work_dir).map(|()| users));
     match tried.await? {
         Ok(users) => {
-            tracing::info!(users = %range, "each job runs under a user of its own");
+            tracing::info!(users = %range, "each job runs as its own user");
             Ok(Some(users))
         }
         Err(error) if is_asked_for => Err(BadConfig(format!(
-            "jobs cannot run under users of their own: {error} (hint: the agent must be root; --job-user none runs all jobs under its own user)"
+            "jobs cannot run as their own users: {error} (hint: run the agent as root, or use --job-user none to run all jobs as the agent's user)"
         ))
         .into()),
         Err(error) => {
             tracing::warn!(
                 %error,
-                "jobs cannot run under users of their own here: all who submit to this host must trust each other (hint: --job-user none says that this is known)"
+                "jobs cannot run as their own users here, so all submitters to this host must trust each other (hint: --job-user none accepts this)"
             );
             Ok(None)
         }
@@ -160,7 +160,9 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
     let lock = File::create(work_dir.join("lock"))?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
         if error == rustix::io::Errno::WOULDBLOCK {
-            io::Error::other("another agent works there (hint: give each its own --work-dir)")
+            io::Error::other(
+                "another agent uses this folder (hint: give each agent its own --work-dir)",
+            )
         } else {
             error.into()
         }
@@ -173,14 +175,14 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
         }
         if let Err(error) = folder.take_back() {
             let job_id = &journal.job_id;
-            tracing::warn!(job_id, %error, "a job's secrets may still be in its folder");
+            tracing::warn!(job_id, %error, "the secrets of a job may still be in its folder");
         }
         if killed > 0 {
             let job_id = &journal.job_id;
             tracing::warn!(
                 job_id,
                 killed,
-                "killed processes of a job that an earlier agent left"
+                "killed the remaining processes of an earlier agent's job"
             );
         }
         if journal.end.is_none() && !journal.started {
@@ -216,7 +218,7 @@ impl Driver {
             tracing::info!(
                 job_id = journal.job_id,
                 attempt = journal.attempt,
-                "delivering what an earlier agent left"
+                "reporting jobs that an earlier agent left"
             );
             let key = (journal.job_id.clone(), journal.attempt);
             adopted.push(Leftover {

@@ -208,7 +208,7 @@ impl Workload {
         });
         let (swept, failure, oom_after) = sweep.await.map_err(io::Error::other)?;
         if let Err(error) = swept {
-            tracing::warn!(%error, "cannot kill all processes that a job left behind");
+            tracing::warn!(%error, "cannot kill all remaining processes of a job");
         }
         if let Some(failure) = failure.transpose()?.flatten() {
             return Ok(Verdict::NotLaunched(failure));

@@ -91,7 +91,7 @@ impl FromStr for JobUsers {
         });
         ends.map(Self::Range).ok_or_else(|| {
             BadConfig(format!(
-                "job user '{text}' is no range of user ids (hint: auto, none, or FIRST-LAST as in 60800-61055)"
+                "job user '{text}' is not a range of user ids (hint: auto, none, or FIRST-LAST as in 60800-61055)"
             ))
         })
     }
@@ -212,7 +212,7 @@ fn kill_all(uid: u32) -> io::Result<()> {
         drop(own);
     }
     Err(io::Error::other(format!(
-        "processes of user {uid} outlive every signal"
+        "processes of user {uid} survive SIGKILL"
     )))
 }
 

@@ -68,7 +68,7 @@ impl Course {
             over.cancel();
             let folder = self.folder.clone();
             if let Err(error) = blocking(move || folder.take_back()).await {
-                tracing::warn!(job_id = journal.job_id, %error, "a job's secrets may still be in its folder");
+                tracing::warn!(job_id = journal.job_id, %error, "the secrets of a job may still be in its folder");
             }
             let is_faulty = journal.end.as_ref().is_some_and(End::is_fault);
             self.line.over(is_faulty).await;
@@ -118,7 +118,7 @@ impl Course {
         });
         journal.end = Some(end.clone());
         if let Err(error) = save(&self.folder, journal).await {
-            tracing::error!(job_id = journal.job_id, %error, "the journal cannot be written: a restart would lose this job's end");
+            tracing::error!(job_id = journal.job_id, %error, "the journal cannot be written; a restart would lose the end of this job");
         }
         if end.ran {
             let more = JobUpdate {
@@ -177,7 +177,7 @@ impl Course {
             .map_err(|error| {
                 unrun(
                     Health::AbortProvider,
-                    format!("its folder cannot be made: {error}"),
+                    format!("its folder cannot be created: {error}"),
                 )
             })
     }
@@ -332,7 +332,7 @@ async fn drained(
 /// Why a part of a job's output is lost, for people.
 fn lost_output(journal: &Journal, error: &io::Error) -> String {
     let job_id = &journal.job_id;
-    tracing::warn!(job_id, %error, "a part of the output could not be kept");
+    tracing::warn!(job_id, %error, "a part of the output could not be stored");
     format!("a part of its output could not be kept on the testbox: {error}")
 }
 

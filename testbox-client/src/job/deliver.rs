@@ -76,7 +76,7 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
         if let Err(error) = until_answered(job_id, "upload", upload).await {
             if error.code() == Some(ErrorCode::Closed) {
                 // All was delivered before, and the answer was lost: the results are sealed.
-                tracing::info!(job_id, %error, "the results are in already");
+                tracing::info!(job_id, %error, "the scheduler has the results already");
                 break;
             }
             results.leave_out(format!("'{name}': {error}"));

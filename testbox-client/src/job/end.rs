@@ -77,7 +77,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
         } => end(
             Health::Oom,
             code,
-            "the kernel killed it for want of memory".to_owned(),
+            "the kernel killed it because memory ran out".to_owned(),
         ),
         Verdict::Exited {
             code,
@@ -129,12 +129,12 @@ mod tests {
             (
                 exited(137, Some(9), true),
                 "oom",
-                "the kernel killed it for want of memory",
+                "the kernel killed it because memory ran out",
             ),
             (
                 exited(137, None, true),
                 "oom",
-                "the kernel killed it for want of memory",
+                "the kernel killed it because memory ran out",
             ),
             (Verdict::TooLong { code: 0 }, "soft_timeout", "too long"),
         ] {

@@ -12,7 +12,7 @@ use super::{
 use crate::{AgentEvent, JobLine};
 
 /// Why a job is dropped of which nothing else is known.
-pub(super) const NOT_OURS: &str = "it is no longer this testbox's";
+pub(super) const NOT_OURS: &str = "the job no longer belongs to this testbox";
 
 /// Delivers an end and closes the folder; without an end, but with the reason for it, only closes it.
 pub(super) async fn finish(
@@ -49,14 +49,14 @@ pub(super) async fn finish(
         }
     });
     if let Err(error) = closed.await {
-        tracing::warn!(job_id, %error, "a job's folder cannot be closed");
+        tracing::warn!(job_id, %error, "the folder of a job cannot be closed");
     }
     if let Some(reason) = refused {
         tracing::warn!(
             job_id,
             attempt,
             reason,
-            "job dropped, its local results are kept"
+            "the job was dropped; its local results stay"
         );
         context.events.send(AgentEvent::Dropped {
             job_id,

@@ -127,7 +127,9 @@ impl JobFolder {
         if !good {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("job id {job_id:?} is no plain name of at most {JOB_ID_CHARS_MAX} letters"),
+                format!(
+                    "job id {job_id:?} is not a plain name of at most {JOB_ID_CHARS_MAX} letters"
+                ),
             ));
         }
         Ok(Self {
@@ -246,7 +248,7 @@ impl JobFolder {
     pub(crate) fn load(&self) -> io::Result<Journal> {
         let path = self.path.join(JOURNAL);
         if fs::symlink_metadata(&path)?.uid() != geteuid().as_raw() {
-            return Err(io::Error::other("it is not the agent's own"));
+            return Err(io::Error::other("another user owns it"));
         }
         Ok(serde_json::from_slice(&read_own(&path)?)?)
     }
@@ -299,12 +301,12 @@ pub(crate) fn leftovers(work_dir: &Path, keep: bool) -> io::Result<Vec<(JobFolde
             Ok(journal) => open.push((folder, journal)),
             // Of a job that was never begun: its agent died before it wrote the journal.
             Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_named_as_job() => {
-                tracing::info!(folder = %folder.path().display(), "removes the folder of a job that was never begun");
+                tracing::info!(folder = %folder.path().display(), "removing the folder of a job that never started");
                 folder.remove()?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
-                tracing::warn!(folder = %folder.path().display(), %error, "a journal cannot be read");
+                tracing::warn!(folder = %folder.path().display(), %error, "the journal of a job cannot be read");
             }
         }
     }

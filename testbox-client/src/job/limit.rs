@@ -61,7 +61,7 @@ fn over_limit(limit: Duration) -> String {
 /// Why a job was stopped that said nothing, for people.
 fn over_silence(limit: Option<Duration>) -> String {
     let seconds = limit.unwrap_or_default().as_secs();
-    format!("it printed nothing for {seconds} s, its {SILENCE_TIMEOUT}")
+    format!("it printed nothing for {seconds} s, the limit of {SILENCE_TIMEOUT}")
 }
 
 /// Returns when a job has used up its time: its own limit, and all that users have added to it.

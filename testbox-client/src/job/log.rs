@@ -82,7 +82,7 @@ impl LogShipper {
             Ok(bytes) if bytes.is_empty() => return false,
             Ok(bytes) => bytes,
             Err(error) => {
-                tracing::warn!(job_id = self.job_id, %error, "the output cannot be read back");
+                tracing::warn!(job_id = self.job_id, %error, "the output file of a job cannot be read");
                 return false;
             }
         };
@@ -98,13 +98,13 @@ impl LogShipper {
                 tracing::warn!(
                     job_id = self.job_id,
                     size,
-                    "the scheduler lost output, sending it again"
+                    "the scheduler lost output; sending it again"
                 );
                 self.sent = size;
                 pause(BATCH_DELAY).await;
             }
             Err(error) => {
-                tracing::warn!(job_id = self.job_id, %error, "the scheduler takes no more output");
+                tracing::warn!(job_id = self.job_id, %error, "the scheduler accepts no more output");
                 self.refused = true;
             }
         }

@@ -22,7 +22,7 @@ where
     loop {
         match ask().await {
             Err(error) if !Failure::from(&error).is_final() => {
-                tracing::warn!(job_id, what, %error, "no answer yet, trying on");
+                tracing::warn!(job_id, what, %error, "no answer yet; retrying");
                 pause(backoff.step()).await;
             }
             answer => return answer,

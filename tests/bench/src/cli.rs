@@ -24,17 +24,17 @@ use fairlead_cluster::launch::{Asked, Cluster, Elastic, OwnElastic, Replica};
 
 /// Measures fairlead beside Elasticsearch alone, with the same writes, in one run
 ///
-/// Elasticsearch gets one core, fairlead and the load another. Nothing else should run beside it.
+/// Elasticsearch gets one core; fairlead and the load share another. Run nothing else meanwhile.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(version, max_term_width = 100)]
 pub(crate) struct BenchArgs {
-    /// A new folder for logs and data; removed when all is measured
+    /// New folder for logs and data; removed at the end
     #[arg(long, value_name = "DIR", default_value = "fairlead-bench")]
     dir: PathBuf,
-    /// Rounds; each measures all
+    /// Number of rounds; each measures everything
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// How many jobs wait all the while, with commas, ascending
+    /// Numbers of jobs that wait during a measurement, separated by commas, ascending
     #[arg(
         long,
         value_name = "N",
@@ -42,14 +42,14 @@ pub(crate) struct BenchArgs {
         default_value = "1000,100000"
     )]
     waiting: Vec<usize>,
-    /// How many jobs of the last ten months another scheduler has that ended, with which the least number of waiting jobs
-    /// is measured beside the one without
+    /// Also measure with N ended jobs of the last ten months, and compare with none. Uses a second scheduler and the
+    /// smallest number of waiting jobs
     #[arg(long, value_name = "N", default_value_t = 0)]
     finished: usize,
-    /// Jobs of one measurement
+    /// Number of jobs in one measurement
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     jobs: usize,
-    /// Numbers of agents, with commas
+    /// Numbers of agents, separated by commas
     #[arg(
         long,
         value_name = "N",
@@ -57,42 +57,42 @@ pub(crate) struct BenchArgs {
         default_value = "1,64,1000"
     )]
     agents: Vec<usize>,
-    /// Jobs whose way from submit to receipt is timed
+    /// Number of jobs to time from submit to receipt
     #[arg(long, value_name = "N", default_value_t = 200)]
     receipts: usize,
-    /// How long Elasticsearch is warmed up, seconds: a fresh one is many times slower
+    /// Time to warm up Elasticsearch, seconds; a fresh one is many times slower
     #[arg(long, value_name = "S", default_value_t = 60)]
     warm_up: u64,
-    /// How long nothing is done while idle costs are measured, seconds
+    /// Time to measure idle costs, seconds
     #[arg(long, value_name = "S", default_value_t = 20)]
     idle: u64,
-    /// Numbers of replicas, with commas; all is measured with the first
+    /// Numbers of replicas, separated by commas; only the first measures everything
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4")]
     replicas: Vec<u16>,
-    /// Port of the first
+    /// Port of the first replica; the others have the next ports
     #[arg(long, value_name = "PORT", default_value_t = 3500)]
     port: u16,
-    /// An Elasticsearch that runs, which stays where it runs [default: one of its own]
+    /// URL of a running Elasticsearch, which keeps its core [default: start one]
     #[arg(long, value_name = "URL")]
     elasticsearch: Option<String>,
-    /// Port of an Elasticsearch of its own
+    /// Port of the Elasticsearch to start
     #[arg(long, value_name = "PORT", default_value_t = 9500)]
     elasticsearch_port: u16,
-    /// The program [default: `fairlead` beside this one]
+    /// Program to measure [default: `fairlead` beside this program]
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// Where the report is written as a document, with its plots beside it, besides to standard output
+    /// Also write the report as a Markdown file, with its plots beside it
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Measures the engine alone, without schedulers and Elasticsearch
+    /// Measure only the engine, without schedulers and Elasticsearch
     #[arg(long)]
     engine_only: bool,
-    /// Prints JSON for programs
+    /// Print JSON for programs
     #[arg(long)]
     json: bool,
-    /// More arguments of `fairlead serve`, after `--`, over Elasticsearch
+    /// More arguments for `fairlead serve` over Elasticsearch, after `--`
     #[arg(last = true, value_name = "ARGUMENTS")]
     more: Vec<String>,
 }

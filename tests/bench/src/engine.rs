@@ -36,7 +36,7 @@ const FAR_READS: u32 = 1 << 20;
 /// What is measured.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct EngineArgs {
-    /// Numbers of jobs that the engine knows, with commas, ascending
+    /// Numbers of jobs in the engine, separated by commas, ascending
     #[arg(
         id = "engine_jobs",
         long = "engine-jobs",
@@ -45,7 +45,7 @@ pub(super) struct EngineArgs {
         default_value = "1000,100000,1000000"
     )]
     jobs: Vec<u64>,
-    /// Hosts that the engine serves
+    /// Number of hosts that the engine serves
     #[arg(
         id = "engine_hosts",
         long = "engine-hosts",
@@ -53,7 +53,7 @@ pub(super) struct EngineArgs {
         default_value_t = 10_000
     )]
     hosts: u64,
-    /// Jobs of which each has an account, a queue or a machine of its own, beside the default cache
+    /// Number of jobs that each have their own account, queue or machine, with the default cache
     #[arg(
         id = "engine_names",
         long = "engine-names",
@@ -61,7 +61,7 @@ pub(super) struct EngineArgs {
         default_value_t = 1_000_000
     )]
     names: u64,
-    /// Measures one line, for the process that asks for it
+    /// Measure one line, for the parent process
     #[arg(
         id = "engine_line",
         long = "engine-line",

@@ -8,43 +8,43 @@ use super::{
 };
 use fairlead_cluster::launch::LaunchError;
 
-/// Kills and pauses replicas, Elasticsearch nodes and testboxes while jobs run, and judges what came of it
+/// Kills and pauses replicas, Elasticsearch nodes and testboxes while jobs run, and checks the results
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FaultsArgs {
-    /// How long there are faults, minutes
+    /// Duration of the faults, minutes
     #[arg(long, value_name = "N", default_value_t = 5.0)]
     minutes: f64,
-    /// How long all may take to drain once they have ended, seconds
+    /// Maximum time to end all jobs after the faults, seconds
     #[arg(long, value_name = "S", default_value_t = 60)]
     calm: u64,
-    /// Which faults, when and of whom is drawn from it [default: a new one]
+    /// Seed of the plan of faults: their kinds, times and victims [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Only these kinds, with commas; `none` is none of them [default: all]
+    /// Kinds of faults, separated by commas; `none` for no faults [default: all]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<String>,
-    /// Where the report is written, besides to standard output
+    /// Also write the report to this file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Replicas
+    /// Number of replicas
     #[arg(long, value_name = "N", default_value_t = 3)]
     replicas: u16,
-    /// Port of the first
+    /// Port of the first replica; the others have the next ports
     #[arg(long, value_name = "PORT", default_value_t = 3300)]
     port: u16,
-    /// Nodes of Elasticsearch
+    /// Number of Elasticsearch nodes
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
     nodes: u16,
-    /// Port of the first
+    /// Port of the first Elasticsearch node
     #[arg(long, value_name = "PORT", default_value_t = 9300)]
     elasticsearch_port: u16,
-    /// Testboxes, all in this process
+    /// Number of testboxes, all in this process
     #[arg(long, value_name = "N", default_value_t = 60)]
     agents: usize,
-    /// Jobs submitted a second
+    /// Jobs to submit per second
     #[arg(long, value_name = "N", default_value_t = 10)]
     rate: u32,
-    /// The program of the replicas [default: `fairlead` beside this one]
+    /// Program of the replicas [default: `fairlead` beside this program]
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }
@@ -83,8 +83,8 @@ fn seconds(minutes: f64) -> Result<u64, LaunchError> {
     let whole = whole.ok().map(|time| time.as_secs());
     whole.filter(|s| (5..=86_400).contains(s)).ok_or_else(|| {
         LaunchError::usage(
-            format!("{minutes} minutes of faults"),
-            "from 0.1 to 1440 minutes",
+            format!("--minutes: {minutes} is out of range"),
+            "give 0.1 to 1440 minutes",
         )
     })
 }
@@ -95,8 +95,8 @@ fn kinds(words: &[String]) -> Result<BTreeSet<Kind>, LaunchError> {
         kind.ok_or_else(|| {
             let all = Kind::ALL.map(Kind::word).join(", ");
             LaunchError::usage(
-                format!("there is no fault '{word}'"),
-                format!("none, or of {all}"),
+                format!("--kinds: unknown kind '{word}'"),
+                format!("give none, or some of {all}"),
             )
         })
     };

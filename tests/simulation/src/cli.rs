@@ -1,4 +1,4 @@
-//! The command: runs many seeds, or one again with its whole history.
+//! The command line: runs many seeds, or replays one with its whole history.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -16,34 +16,34 @@ use super::{Counts, Options, Outcome, simulate};
 /// So many of the last lines of a failed seed's history are shown.
 const LAST_LINES: usize = 60;
 
-/// Simulates replicas, hosts, users and faults in virtual time, and says which promises were broken.
+/// Simulates replicas, hosts, users and faults in virtual time, and lists broken promises.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// How many seeds to run.
+    /// Number of seeds to run.
     #[arg(long, default_value_t = 100, conflicts_with_all = ["seed", "minutes"])]
     seeds: u64,
-    /// The first seed. Default: 1; with --minutes: from the clock, so that each run has seeds of its own.
+    /// First seed [default: 1; with --minutes: random].
     #[arg(long)]
     from: Option<u64>,
-    /// Run seeds for so many minutes instead of a number of them.
+    /// Run seeds for N minutes, instead of a number of seeds.
     #[arg(long)]
     minutes: Option<u64>,
     /// Run only this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Print the whole history. For one seed.
+    /// Print the whole history. Needs --seed.
     #[arg(long, requires = "seed")]
     trace: bool,
-    /// Print what the replicas log, too. For one seed.
+    /// Also print the logs of the replicas. Needs --seed.
     #[arg(long, requires = "seed")]
     logs: bool,
-    /// Most replicas of a seed.
+    /// Maximum number of replicas in a seed.
     #[arg(long, default_value_t = Options::default().replicas_max)]
     replicas: usize,
-    /// How many seeds to run at the same time. Default: one a processor.
+    /// Number of seeds to run in parallel [default: one per processor].
     #[arg(long)]
     jobs_parallel: Option<usize>,
-    /// Stop after so many failed seeds.
+    /// Stop after N failed seeds.
     #[arg(long, default_value_t = 10)]
     failures_max: u64,
 }
@@ -96,7 +96,7 @@ impl SimulateArgs {
         }
     }
 
-    /// Runs the seeds; prints what failed and the count. Exit code 1: a seed failed.
+    /// Runs the seeds, and prints the failures and the count. Exit code 1: a seed failed.
     pub fn run(&self) -> ExitCode {
         if self.logs {
             let filter = tracing_subscriber::EnvFilter::new("debug");

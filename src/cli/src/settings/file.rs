@@ -122,7 +122,7 @@ pub(super) fn compass_ci(path: &Path) -> (Option<Setting<String>>, Option<Settin
         return (None, None);
     };
     let Ok(document) = yaml(path, &text) else {
-        tracing::warn!(path = %path.display(), "compass-ci account file is not readable as YAML, ignored");
+        tracing::warn!(path = %path.display(), "the account file of compass-ci is not YAML and is ignored");
         return (None, None);
     };
     let get = |key: &str| {

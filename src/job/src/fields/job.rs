@@ -231,7 +231,7 @@ fn suite(spec: &Spec) -> Result<String, FieldError> {
     }
     refuse(
         "suite",
-        "neither suite nor script is there".to_owned(),
+        "the job has neither suite nor script".to_owned(),
         "name a suite, or give the job a script",
     )
 }

@@ -27,11 +27,11 @@ impl Place {
         let testbox = testbox(spec, asked, defaults)?;
         let tbox_type = kind_of(&testbox);
         if let Some(asked) = asked.filter(|&asked| asked != tbox_type) {
-            let problem = format!("'{}' does not go with testbox '{testbox}'", asked.as_str());
+            let problem = format!("'{}' does not match testbox '{testbox}'", asked.as_str());
             return refuse(
                 "tbox_type",
                 problem,
-                "leave tbox_type out: the testbox says it",
+                "leave tbox_type out: testbox implies it",
             );
         }
         let mut tbox_group = name(spec, "tbox_group", Charset::Machine)?;

@@ -176,7 +176,7 @@ pub(crate) fn retry(spec: &Spec) -> Result<Retry, FieldError> {
         LIST_ITEMS_MAX,
     )? {
         let Some(cause) = Cause::ALL.into_iter().find(|cause| cause.as_str() == word) else {
-            let problem = format!("'{word}' is not a cause to try again");
+            let problem = format!("'{word}' is not a kind of failure");
             let known = Cause::ALL.map(Cause::as_str).join(", ");
             return refuse("retry.on", problem, &format!("one of {known}"));
         };
@@ -247,7 +247,7 @@ fn backoff(value: Option<&Value>) -> Result<Option<Backoff>, FieldError> {
     };
     if first_s > max_s {
         let problem =
-            format!("the first pause, {first_s} s, is longer than the longest, {max_s} s");
+            format!("the first delay, {first_s} s, is longer than the maximum, {max_s} s");
         return refuse(FIELD, problem, "give a larger max");
     }
     Ok(Some(Backoff {

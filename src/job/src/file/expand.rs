@@ -290,7 +290,7 @@ fn check_size(
         return refuse(
             "repeat",
             "repeat is 0; expected at least 1".to_owned(),
-            "leave -n out for once",
+            "leave -n out to run each job once",
         );
     }
     let mut counter = Counter::new(files);

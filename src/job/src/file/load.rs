@@ -327,7 +327,7 @@ impl<'a> Loader<'a> {
             .map(|p| printable(&p.to_string_lossy(), 200))
             .collect();
         let message = format!(
-            "included file '{shown}' is not there (looked for {}, then below jobs/)",
+            "included file '{shown}' does not exist (looked for {}, then below jobs/)",
             places.join(", ")
         );
         Err(self.files.error(

@@ -36,7 +36,7 @@ pub(crate) fn mask(text: &str, file: u32, files: &Files) -> Result<Masked, JobFi
                 At { file, line, column },
                 "template_open",
                 format!("'{{{{' without its '}}}}' within {TEMPLATE_BYTES_MAX} bytes"),
-                "close the template, or quote the text if it is none",
+                "close the template, or quote the text if it is not a template",
             )
         })?;
     }

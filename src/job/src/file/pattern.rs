@@ -72,7 +72,7 @@ fn problem(pattern: &str, error: &Error) -> Problem {
     let what = what.strip_prefix("error: ").unwrap_or(what);
     (
         format!("/{shown}/ is not a pattern: {what}"),
-        "write a regular expression, such as /ext4|xfs/; a \\ before a sign takes its meaning away",
+        "write a regular expression, such as /ext4|xfs/; a \\ before a character makes it literal",
     )
 }
 

@@ -129,7 +129,7 @@ impl Builder<'_> {
                 None => Err(self.error(
                     place,
                     "alias_cycle",
-                    "an alias to what it stands in".to_owned(),
+                    "an alias to a value that contains it".to_owned(),
                     "",
                 )),
             },
@@ -381,7 +381,7 @@ impl Builder<'_> {
             return Ok(value);
         }
         let message = format!(
-            "'{}' is not what its tag '{}' says",
+            "'{}' does not match its tag '{}'",
             printable(text, 60),
             tag.original()
         );

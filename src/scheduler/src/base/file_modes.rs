@@ -81,7 +81,7 @@ impl ResultFiles {
         } else if !is_new && fs::metadata(&results)?.permissions().mode() & 0o077 != 0 {
             tracing::warn!(
                 folder = %results.display(),
-                "other users of this machine can read results of before; new ones they cannot (hint: labs that share results say --results-mode 0640 --results-group NAME; others: chmod -R go= FOLDER)"
+                "other users of this machine can read old results, and cannot read new ones (hint: labs that share results say --results-mode 0640 --results-group NAME; others: chmod -R go= FOLDER)"
             );
         }
         Ok(())

@@ -159,7 +159,7 @@ fn reached(page: &Page) -> Vec<Reached> {
 /// Pages that were asked for; none if the store could not be asked.
 fn read(pages: Result<Vec<Page>, StoreError>) -> Vec<Page> {
     pages.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the store could not be asked for waiting jobs");
+        tracing::warn!(%error, "waiting jobs could not be read from the store");
         Vec::new()
     })
 }

@@ -39,7 +39,7 @@ impl Drop for Part {
         // Whoever hung up is not waited for: two names are removed, which takes no time to speak of.
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, "a part of an upload could not be removed; the next start tries again");
+                tracing::warn!(%error, "an incomplete upload could not be removed; the next start tries again");
             }
             _ => drop(fs::remove_file(&self.note)),
         }

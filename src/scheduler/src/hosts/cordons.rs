@@ -137,14 +137,14 @@ impl Core {
             .await
         {
             Ok(()) => {
-                tracing::warn!(host, reason, "a host is suspect: it gets no new job");
+                tracing::warn!(host, reason, "the host is suspect and gets no new job");
                 let detail = json!({ "reason": reason });
                 self.audit(&self.config.replica, "host.suspect", host, detail);
             }
             // Somebody else closed it.
             Err(ItemError::Conflict { .. }) => {}
             Err(error) => {
-                tracing::warn!(host, reason, %error, "a suspect host could not be put aside");
+                tracing::warn!(host, reason, %error, "a suspect host could not be cordoned; it still gets jobs");
             }
         }
     }

@@ -187,7 +187,7 @@ impl Core {
                 Ok(known) => return Ok(known),
                 Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(host = turn.host, %error, "the turn of a host could not be kept");
+                    tracing::warn!(host = turn.host, %error, "the turn of a host could not be written to its session document");
                     return Err(error.into());
                 }
             }

@@ -64,7 +64,11 @@ impl Core {
             };
             if let Err(refusal) = self.check_suspect(&id, version, closure).await {
                 let (host, error) = (id, refusal.body.message);
-                tracing::warn!(host, error, "a suspect host is looked at again");
+                tracing::warn!(
+                    host,
+                    error,
+                    "the health check of a suspect host could not be handled; it is tried again"
+                );
             }
         }
         Ok(())
@@ -113,7 +117,7 @@ impl Core {
     async fn is_well(&self, host: &str, version: Version, job: JobId) -> Result<(), Refusal> {
         let write = self.write_closure(host, Expect::Version(version), None);
         if was_first(write.await)? {
-            tracing::info!(host, job_id = %job, "a suspect host passed a health check: it gets jobs again");
+            tracing::info!(host, job_id = %job, "the suspect host passed its health check and gets jobs again");
             let detail = json!({ "job_id": job.to_string() });
             self.audit(&self.config.replica, "host.passed", host, detail);
         }

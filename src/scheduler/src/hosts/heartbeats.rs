@@ -166,7 +166,7 @@ impl Core {
             })
             .await;
         if let Err(refusal) = outcome {
-            tracing::warn!(job_id = %id, error = refusal.body.message, "a job could not follow its host's new session");
+            tracing::warn!(job_id = %id, error = refusal.body.message, "a job could not be moved to its host's new session");
         }
     }
 

@@ -74,7 +74,7 @@ impl Core {
             tracing::warn!(
                 host,
                 instance,
-                "another instance of a host takes over: nothing is heard of the one before"
+                "another agent takes over this host, because the previous one is silent"
             );
             return Ok(());
         }

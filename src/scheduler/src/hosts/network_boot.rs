@@ -174,10 +174,10 @@ impl Core {
         };
         let packed = initrd::archive(spec, &about);
         packed.map_err(|error| {
-            tracing::error!(job_id = %id, %error, "a job could not be packed");
+            tracing::error!(job_id = %id, %error, "the initrd of a job could not be built");
             Refusal::new(
                 ErrorCode::Internal,
-                "the job could not be packed",
+                "the initrd of the job could not be built",
                 "the replica's log has the reason",
             )
         })

@@ -39,7 +39,7 @@ impl Core {
             return;
         }
         if let Err(error) = self.store_host(name).await {
-            tracing::warn!(host = name, %error, "a host could not be stored; its next request tries again");
+            tracing::warn!(host = name, %error, "the host could not be stored; its next request tries again");
         }
     }
 

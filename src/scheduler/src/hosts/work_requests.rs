@@ -316,10 +316,10 @@ impl Core {
         match outcome {
             Ok(changed) => {
                 let (stage, reason) = (changed.after.state.stage, &changed.after.state.reason);
-                tracing::warn!(job_id = %state.job_id, %stage, reason, "a job could not be handed out");
+                tracing::warn!(job_id = %state.job_id, %stage, reason, "the job could not be handed out");
             }
             Err(refusal) => {
-                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "a job that cannot be handed out could not be put off");
+                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "the job could neither be handed out nor put back");
             }
         }
     }

@@ -15,10 +15,10 @@ pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
     match serde_json::to_vec(body) {
         Ok(bytes) => typed(status, "application/json", bytes),
         Err(error) => {
-            tracing::error!(%error, "an answer could not be written as JSON");
+            tracing::error!(%error, "an answer could not be encoded as JSON");
             refuse(Refusal::new(
                 ErrorCode::Internal,
-                "the answer could not be written",
+                "the answer could not be encoded as JSON",
                 "the replica's log has the reason",
             ))
         }

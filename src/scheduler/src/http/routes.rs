@@ -94,8 +94,8 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
             tracing::error!(path, "a handler panicked");
             refuse(Refusal::new(
                 ErrorCode::Internal,
-                "a bug of ours",
-                "please report it, with the replica's log",
+                "a bug in the scheduler",
+                "report it with the replica's log",
             ))
         }
     };

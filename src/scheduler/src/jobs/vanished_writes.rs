@@ -35,7 +35,7 @@ impl Core {
     async fn write_anew(self: &Arc<Self>, stored: StoredJob) {
         let id = stored.state.job_id;
         let (wanted, patch) = touch(&stored);
-        tracing::warn!(job_id = %id, "a state that was seen is not in the store; what is there counts");
+        tracing::warn!(job_id = %id, "the store lost a state that this replica saw; the stored state counts");
         // Any other outcome means that somebody wrote it: that version is greater, too.
         if let Ok(version) = self.writer.patch(patch).await {
             let after = StoredJob {

@@ -326,7 +326,7 @@ impl Accounts {
             if who.role == Role::Testbox && who.hosts.is_unsaid() {
                 tracing::warn!(
                     account,
-                    "this testbox account names no hosts, so its token is good for every host (hint: fairlead account add NAME --hosts 'PATTERN')"
+                    "this testbox account names no hosts, so its token acts for every host (hint: fairlead account add NAME --hosts 'PATTERN')"
                 );
             }
         }

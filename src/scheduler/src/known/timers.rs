@@ -254,7 +254,7 @@ impl Stored {
                 timer,
             }),
             Err(error) => {
-                tracing::error!(timer = doc.id, %error, "a timer cannot be read");
+                tracing::error!(timer = doc.id, %error, "the stored timer is malformed and was skipped");
                 None
             }
         }

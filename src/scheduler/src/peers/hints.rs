@@ -55,7 +55,7 @@ impl Core {
         let body = match serde_json::to_vec(&message) {
             Ok(body) => Bytes::from(body),
             Err(error) => {
-                tracing::error!(%error, "a hint could not be written");
+                tracing::error!(%error, "a hint could not be encoded");
                 return;
             }
         };

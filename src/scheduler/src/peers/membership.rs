@@ -68,7 +68,7 @@ impl Core {
             .listed(docs, &self.others.run, self.clock.now());
         self.tell_peers();
         for (id, version) in gone {
-            tracing::info!(replica = id, "it is gone, and forgotten");
+            tracing::info!(replica = id, "this replica is gone and was removed");
             let write = DocWrite {
                 id,
                 expect: Expect::Version(version),
@@ -89,7 +89,7 @@ impl Core {
                 () = self.clock.sleep(Duration::from_millis(BEAT_MS)) => {}
             }
             if let Err(error) = self.be_known().await {
-                tracing::warn!(%error, "this replica could not make itself known");
+                tracing::warn!(%error, "this replica could not register itself in the store");
             }
         }
         self.leave().await;

@@ -105,7 +105,7 @@ impl Core {
         tracing::warn!(
             lost,
             number,
-            "this replica lost its number while it was stopped, and has a new one"
+            "this replica lost its number while it was stopped, and took a new one"
         );
         Ok(())
     }

@@ -12,7 +12,7 @@ impl Core {
     /// Notes that `who` did `what` to `subject`. Returns at once.
     pub(crate) fn audit(&self, who: &str, what: &str, subject: &str, detail: Value) {
         let who = if who.is_empty() { "operator" } else { who };
-        tracing::info!(who, what, subject, %detail, "noted");
+        tracing::info!(who, what, subject, %detail, "audit");
         let event = EventRecord {
             at_ms: self.clock.wall_ms(),
             who: who.to_owned(),
@@ -23,7 +23,7 @@ impl Core {
         let store = std::sync::Arc::clone(&self.store);
         self.tasks.spawn(async move {
             if let Err(error) = store.append_events(vec![event]).await {
-                tracing::warn!(%error, "an event could not be recorded");
+                tracing::warn!(%error, "an audit event could not be stored");
             }
         });
     }

@@ -222,7 +222,7 @@ fn warn_of<O>(outcomes: &[Outcome<O>]) {
     };
     let writes = outcomes.iter().filter(in_trouble).count();
     if let Some(Err(error)) = outcomes.iter().find(in_trouble) {
-        tracing::warn!(writes, of = outcomes.len(), %error, "the store did not take writes");
+        tracing::warn!(writes, of = outcomes.len(), %error, "the store did not accept writes");
     }
 }
 

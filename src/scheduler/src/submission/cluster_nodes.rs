@@ -157,7 +157,7 @@ impl Core {
             Ok(changed) => changed.after.state.stage.is_terminal(),
             Err(refusal) => {
                 let error = refusal.body.message;
-                tracing::warn!(job_id = %id, error, "it ends when its peers are missed");
+                tracing::warn!(job_id = %id, error, "a node of a cluster could not be cancelled; it ends when its peers are missing");
                 false
             }
         }

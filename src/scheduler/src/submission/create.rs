@@ -162,7 +162,7 @@ impl Core {
         let waits = |state: &JobState| state.stage == Stage::Submit && state.waits.is_some();
         for job in jobs.iter().filter(|job| waits(&job.state)) {
             if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
-                tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job is looked at later");
+                tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job could not be checked; it is checked later");
             }
         }
     }

@@ -157,8 +157,12 @@ impl Core {
                 continue;
             };
             let record: Record = serde_json::from_value(doc.body).map_err(|error| {
-                tracing::error!(%error, "an idempotency record cannot be read");
-                Refusal::new(ErrorCode::Internal, "a bug of ours", "please report it")
+                tracing::error!(%error, "the stored idempotency record is malformed");
+                Refusal::new(
+                    ErrorCode::Internal,
+                    "a bug in the scheduler",
+                    "report it with the replica's log",
+                )
             })?;
             if record.ids == own.ids {
                 // Ours, and not acknowledged: only an acknowledged write stays.

@@ -216,7 +216,7 @@ impl Core {
         let ended = match ended.await {
             Ok(ended) => ended,
             Err(error) => {
-                tracing::warn!(%error, "timers that are due are looked at again");
+                tracing::warn!(%error, "due timers could not be handled; they are tried again");
                 for stored in batch {
                     self.retry_timer(&stored, true);
                 }
@@ -254,7 +254,7 @@ impl Core {
         match read.await {
             Ok(docs) => docs.into_iter().flatten().filter_map(Stored::of).collect(),
             Err(error) => {
-                tracing::warn!(%error, "timers that are due are looked at again");
+                tracing::warn!(%error, "due timers could not be handled; they are tried again");
                 for known in seen {
                     self.retry_known(known);
                 }
@@ -357,13 +357,17 @@ impl Core {
                     tracing::warn!(
                         timer = timer.id(),
                         error = refusal.body.message,
-                        "a run is tried again"
+                        "a timer could not start its run; it tries again"
                     );
                     self.retry_timer(&Stored { version, timer }, true);
                 }
                 Err(refusal) => {
                     let why = refusal.body.message;
-                    tracing::info!(timer = timer.id(), why, "a run was refused");
+                    tracing::info!(
+                        timer = timer.id(),
+                        why,
+                        "the submit refused a run of this timer"
+                    );
                     done.push((version, timer.turned_down(&why)));
                 }
             }
@@ -460,7 +464,7 @@ impl Core {
             Ok(_) => {}
             Err(refusal) => {
                 let error = refusal.body.message;
-                tracing::warn!(job_id = %id, error, "a run is not stopped, and is waited for");
+                tracing::warn!(job_id = %id, error, "the old run could not be stopped; the timer waits for its end");
             }
         }
     }

@@ -20,7 +20,7 @@ impl Core {
         let mut ahead_ms = self.clock.ahead_ms();
         // It may have been set back while no replica was there.
         if let Err(error) = self.follow_clock(false).await {
-            tracing::warn!(%error, "timers run at their old times, whatever the clock says");
+            tracing::warn!(%error, "timers cannot follow the clock and keep their old times");
         }
         loop {
             tokio::select! {
@@ -45,7 +45,7 @@ impl Core {
     async fn clock_stepped(self: &Arc<Self>, by_ms: i64) {
         tracing::warn!(
             by_ms,
-            "the wall clock of this machine stepped: time limits of running jobs go on as before, timers follow it"
+            "the wall clock of this machine stepped: timers follow it, time limits of running jobs do not"
         );
         self.metrics.clock_stepped(by_ms);
         let detail = json!({ "by_ms": by_ms });
@@ -61,7 +61,7 @@ impl Core {
         if by_ms < 0
             && let Err(error) = self.follow_clock(true).await
         {
-            tracing::warn!(%error, "timers do not follow the clock yet: they run at their old times");
+            tracing::warn!(%error, "timers do not follow the clock yet and keep their old times");
         }
     }
 }

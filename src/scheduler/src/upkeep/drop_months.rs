@@ -31,7 +31,7 @@ impl Core {
     pub(crate) async fn drop_old_months(self: Arc<Self>) {
         loop {
             if let Err(error) = self.drop_an_old_month().await {
-                tracing::error!(%error, "old jobs could not be dropped; over Elasticsearch that needs the right delete_index");
+                tracing::error!(%error, "old jobs could not be deleted (hint: Elasticsearch needs the privilege delete_index)");
             }
             tokio::select! {
                 biased;
@@ -54,7 +54,7 @@ impl Core {
                 tracing::warn!(
                     month,
                     unfinished,
-                    "an old month is kept: jobs of it have not ended"
+                    "an old month is kept because some of its jobs have not ended"
                 );
             }
         }

@@ -48,7 +48,10 @@ impl Core {
         }
         self.sum_up_hours().await?;
         self.count().await?;
-        tracing::info!(held = self.jobs.live.len(), "restored what runs");
+        tracing::info!(
+            held = self.jobs.live.len(),
+            "restored the jobs that testboxes hold"
+        );
         Ok(Positions::at(&mark))
     }
 

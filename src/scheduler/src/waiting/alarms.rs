@@ -57,7 +57,7 @@ impl Core {
             .await;
         if let Err(refusal) = outcome {
             let error = refusal.body.message;
-            tracing::warn!(job_id = %id, error, "what a waiting job's time brings is tried again");
+            tracing::warn!(job_id = %id, error, "the alarm of a waiting job could not be handled; it is tried again");
             let again_ms = now_ms.saturating_add(OTHERS_LATER_MS);
             self.waiting
                 .alarms

@@ -61,7 +61,7 @@ impl Core {
                 Ok(parent) => {
                     if let Err(refusal) = self.parent_changed(parent).await {
                         let error = refusal.body.message;
-                        tracing::warn!(job_id = %parent, error, "its dependants are looked at later");
+                        tracing::warn!(job_id = %parent, error, "the jobs that wait for this one could not be checked; they are checked later");
                     }
                 }
                 // Too many to tell: look at all of them.
@@ -128,7 +128,7 @@ impl Core {
             if let Err(refusal) = self.parent_changed(parent).await {
                 tracing::warn!(
                     error = refusal.body.message,
-                    "jobs that wait for others could not be looked at"
+                    "jobs that wait for others could not be checked"
                 );
                 return;
             }

@@ -81,7 +81,11 @@ impl Core {
             .with(|known| known.waiting.remove(key));
         let goes_on = self.pass_on(key).await.unwrap_or_else(|refusal| {
             let error = refusal.body.message;
-            tracing::warn!(sequence = key.key, error, "a sequence is looked at later");
+            tracing::warn!(
+                sequence = key.key,
+                error,
+                "a sequence could not be checked; it is checked later"
+            );
             true
         });
         if goes_on {

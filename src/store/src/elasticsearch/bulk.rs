@@ -97,7 +97,7 @@ impl Cluster {
                         open.push(number);
                         missing.insert(op.index.clone());
                         Err(ItemError::NotTaken {
-                            reason: format!("index {} is not there", op.index),
+                            reason: format!("index {} does not exist", op.index),
                         })
                     }
                 };
@@ -109,7 +109,7 @@ impl Cluster {
             if missing.is_empty() {
                 clock::pause(self.chance.jitter(ROUND_WAIT * 2_u32.pow(round))).await;
             } else if let Err(error) = setup::make_indices(self, missing).await {
-                tracing::warn!(%error, "an index could not be made");
+                tracing::warn!(%error, "an index could not be created");
             }
         }
         results

@@ -95,7 +95,7 @@ impl ElasticConfig {
         let all_well = prefix.bytes().all(|b| plain(b) || b == b'-' || b == b'_');
         if !starts_well || !all_well || prefix.len() > 100 {
             return refuse(
-                format!("index prefix '{prefix}' cannot begin the name of an index"),
+                format!("index prefix '{prefix}' cannot be a prefix of index names"),
                 "use 1 to 100 of a-z, 0-9, '-' and '_', beginning with a letter or digit",
             );
         }
@@ -143,7 +143,7 @@ impl ElasticConfig {
     fn check_login(&self) -> Result<(), StoreError> {
         match (&self.username, &self.password, &self.api_key) {
             (Some(user), _, Some(_)) => refuse(
-                format!("user '{user}' and an API key are given: one of them logs in"),
+                format!("user '{user}' and an API key are both given; use one of them"),
                 "leave out --elasticsearch-user, or the API key \
                 (--elasticsearch-api-key-file, FAIRLEAD_ELASTICSEARCH_API_KEY)",
             ),
@@ -156,7 +156,7 @@ impl ElasticConfig {
                 "give --elasticsearch-user the name alone",
             ),
             (None, Some(_), _) => refuse(
-                "a password is given, and no user".to_owned(),
+                "a password is given without a user".to_owned(),
                 "give --elasticsearch-user, or leave out the password \
                 (--elasticsearch-password-file, FAIRLEAD_ELASTICSEARCH_PASSWORD)",
             ),

@@ -37,7 +37,7 @@ pub(super) async fn check(cluster: &Cluster, config: &ElasticConfig) -> Result<(
     for url in config.urls.iter().filter(|url| !config::is_https(url)) {
         tracing::warn!(
             url,
-            "the login goes there without TLS: whoever is on the way can read it"
+            "the login travels without TLS, so others on the network can read it"
         );
     }
     let names: Vec<String> = TEMPLATES

@@ -92,7 +92,7 @@ pub(super) fn read_hit(hit: &Hit) -> Option<StoredJob> {
         Err(reason) => {
             let fields = serde_json::from_str::<Value>(hit.source.get()).unwrap_or_default();
             let id = fields.get("job_id");
-            tracing::warn!(job_id = ?id, %reason, "a stored job is passed over");
+            tracing::warn!(job_id = ?id, %reason, "a stored job is malformed and was skipped");
             None
         }
     }

@@ -23,7 +23,7 @@ where
         aside(move || serde_json::from_slice(&body)).await?
     };
     parsed.map_err(|error| StoreError::Refused {
-        reason: format!("an answer of Elasticsearch was not understood: {error}"),
+        reason: format!("cannot parse an answer of Elasticsearch: {error}"),
     })
 }
 

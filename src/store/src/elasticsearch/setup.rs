@@ -51,7 +51,7 @@ pub(super) async fn check_version(
     let urls = config.shown_urls();
     let not_elastic = |what: &str| StoreError::Unusable {
         reason: format!("{urls} does not answer as Elasticsearch: {what}"),
-        hint: "check --elasticsearch; a proxy in between must pass requests on".to_owned(),
+        hint: "check --elasticsearch; a proxy in between must forward requests".to_owned(),
     };
     let nodes: Nodes =
         serde_json::from_slice(&body).map_err(|error| not_elastic(&error.to_string()))?;
@@ -138,7 +138,7 @@ async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
             Err(failure) => failure.words().to_owned(),
         };
         return Err(StoreError::Unusable {
-            reason: format!("index {name} cannot be made: {reason}"),
+            reason: format!("index {name} cannot be created: {reason}"),
             hint:
                 "the user needs the privilege create_index on the prefix; a busy cluster needs time"
                     .to_owned(),

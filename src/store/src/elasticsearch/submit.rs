@@ -124,9 +124,9 @@ async fn join_halves(cluster: &Cluster, id: JobId, state: Item, body: Item) -> I
             }
             Err(refused(reason))
         }
-        (Ok(_), Err(error)) | (Err(error), Ok(_)) => {
-            Err(unknown(format!("only half of the job is in: {error}")))
-        }
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(unknown(format!(
+            "only one document of the job is stored: {error}"
+        ))),
         (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
             Err(ItemError::NotTaken { reason })
         }
@@ -149,7 +149,7 @@ async fn take_back(cluster: &Cluster, id: JobId, version: Version) {
     ];
     let results = cluster.bulk(&halves, ONCE).await;
     if !results.iter().any(Result::is_ok) {
-        tracing::warn!(job_id = %id, "half of a refused job stays behind");
+        tracing::warn!(job_id = %id, "one document of a refused job remains in the store");
     }
 }
 
@@ -183,7 +183,7 @@ async fn settle_conflicts(cluster: &Cluster, conflicts: Vec<Sent<'_>>) -> Vec<(u
         let result = match (written.next(), written.next()) {
             (Some(Ok(version)), Some(Ok(_))) => Ok(version),
             (Some(Err(error)), _) | (_, Some(Err(error))) => {
-                Err(unknown(format!("an equal job was seen, but: {error}")))
+                Err(unknown(format!("an equal job is stored, but: {error}")))
             }
             _ => Err(unknown("no answer".to_owned())),
         };
@@ -226,8 +226,8 @@ fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
         let other = halves.into_iter().find(|half| !is_conflict(half));
         let why = other.and_then(|half| half.as_ref().err());
         return Err(unknown(match why {
-            Some(error) => format!("only half of the job is in: {error}"),
-            None => "only half of the job is in".to_owned(),
+            Some(error) => format!("only one document of the job is stored: {error}"),
+            None => "only one document of the job is stored".to_owned(),
         }));
     };
     if state.state == sent.job.state && body == sent.job.body {

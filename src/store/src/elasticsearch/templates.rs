@@ -88,7 +88,7 @@ pub(super) async fn ensure_template(
         let put = Call::write(Method::Put, format!("/_index_template/{name}")).json(&template);
         let put = cluster.call(&put).await;
         put.map_err(|failure| {
-            let words = format!("template {name} cannot be put: {}", failure.words());
+            let words = format!("template {name} cannot be written: {}", failure.words());
             refuse(words, &failure)
         })?;
     }

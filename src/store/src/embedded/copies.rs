@@ -116,8 +116,8 @@ pub fn backup(dir: &Path, to: &Path) -> Result<(), StoreError> {
     let path = dir.join(DB_FILE);
     if !path.exists() {
         return Err(StoreError::Unusable {
-            reason: format!("there is no store in {}", dir.display()),
-            hint: "name the folder that the scheduler has with --data".to_owned(),
+            reason: format!("{} has no store", dir.display()),
+            hint: "name the --data folder of the scheduler".to_owned(),
         });
     }
     refuse_part(&path, dir)?;
@@ -145,8 +145,8 @@ pub fn restore(copy: &Path, dir: &Path, as_it_is: bool) -> Result<(), StoreError
     }
     if path.exists() {
         return Err(StoreError::Unusable {
-            reason: format!("there is a store in {} already", dir.display()),
-            hint: "move it away, with its log, or name another --data folder".to_owned(),
+            reason: format!("{} already has a store", dir.display()),
+            hint: "move the store and its log away, or name another --data folder".to_owned(),
         });
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -206,7 +206,7 @@ fn create_new(to: &Path) -> Result<(), StoreError> {
     match options.open(to) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(StoreError::Unusable {
-            reason: format!("{} exists already", to.display()),
+            reason: format!("{} already exists", to.display()),
             hint: "name a new file".to_owned(),
         }),
         Err(error) => Err(cannot("write", to, error)),

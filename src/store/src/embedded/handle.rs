@@ -68,7 +68,7 @@ impl EmbeddedStore {
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|error| StoreError::Unavailable {
-                reason: format!("cannot start the writer's thread: {error}"),
+                reason: format!("cannot start the writer thread: {error}"),
             })?;
         Ok(Self {
             queue: Some(queue),
@@ -159,7 +159,7 @@ impl Drop for EmbeddedStore {
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
         {
-            tracing::error!("the writer's thread of the embedded store had panicked");
+            tracing::error!("the writer thread of the embedded store panicked");
         }
     }
 }
@@ -191,7 +191,7 @@ fn of_read(error: &rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Unusable {
             reason: format!("the database is damaged: {error}"),
-            hint: "stop, and put a backup in its place".to_owned(),
+            hint: "stop the scheduler, and restore a backup".to_owned(),
         },
         _ => StoreError::Unavailable {
             reason: error.to_string(),

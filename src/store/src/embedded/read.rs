@@ -66,7 +66,7 @@ pub(super) fn read_job(row: &Row<'_>) -> rusqlite::Result<Option<StoredJob>> {
             version: version(seq),
         }),
         Err(reason) => {
-            tracing::warn!(job_id = id, %reason, "a stored job is passed over");
+            tracing::warn!(job_id = id, %reason, "a stored job is malformed and was skipped");
             None
         }
     })

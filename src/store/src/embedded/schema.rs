@@ -91,7 +91,7 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
     let broken = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unusable {
             reason: format!("{file} cannot be read as a store: {error}"),
-            hint: "put a backup in its place, or give another --data folder".to_owned(),
+            hint: "restore a backup, or give another --data folder".to_owned(),
         },
         _ => unusable(path, format!("{file} cannot be opened as a store: {error}")),
     };

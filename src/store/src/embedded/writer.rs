@@ -142,7 +142,7 @@ impl Writer {
             self.commit(group);
         }
         if let Err(error) = mark_closed(&self.conn) {
-            tracing::warn!(%error, "the embedded store is not marked as closed; its log is needed at the next start");
+            tracing::warn!(%error, "the embedded store could not be marked as closed; the next start needs its log (-wal)");
         }
     }
 

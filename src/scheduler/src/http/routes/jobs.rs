@@ -102,8 +102,8 @@ pub(super) async fn read_items(
         tracing::error!(%error, "the body of a submit could not be read");
         Refusal::new(
             ErrorCode::Internal,
-            "a bug of ours",
-            "please report it, with the replica's log",
+            "a bug in the scheduler",
+            "report it with the replica's log",
         )
     })?;
     Ok(read?)

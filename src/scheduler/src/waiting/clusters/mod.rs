@@ -57,7 +57,11 @@ impl Core {
     async fn look_or_warn(self: &Arc<Self>, jobs: &[JobId]) {
         if let Err(refusal) = self.look_at_cluster(jobs).await {
             let (head, error) = (jobs.first(), refusal.body.message);
-            tracing::warn!(?head, error, "a cluster is looked at later");
+            tracing::warn!(
+                ?head,
+                error,
+                "a cluster could not be checked; it is checked later"
+            );
         }
     }
 
