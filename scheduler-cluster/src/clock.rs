@@ -1,4 +1,4 @@
-//! Real time: the only place of this crate that asks for it or waits for it to pass.
+//! Real time. No other module of this crate asks for it or waits.
 
 use std::time::{Duration, Instant};
 

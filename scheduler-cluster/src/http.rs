@@ -1,4 +1,4 @@
-//! Plain HTTP to what runs on this machine.
+//! Plain HTTP to programs on this machine.
 
 use std::time::Duration;
 

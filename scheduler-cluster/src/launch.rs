@@ -1,8 +1,8 @@
-//! The launcher: replicas of one scheduler as processes of this machine, remembered in a folder.
+//! The launcher: runs replicas of one scheduler as processes of this machine, and stores them in a folder.
 //!
-//! It owns the folder: `cluster.json` (what was started and how), `logs/`, the shared `data/`, and the
-//! Elasticsearch that it started itself. A process is named by its id and its birth, so that an id that was
-//! given to another process since is never signalled. Entry point: [`Cluster`].
+//! It owns that folder: `cluster.json` (the started processes and their settings), `logs/`, the shared `data/`, and its
+//! own Elasticsearch. A process is named by its id and its start time. So an id that now belongs to another process is
+//! never signalled. Entry point: [`Cluster`].
 
 mod cluster;
 mod elastic;

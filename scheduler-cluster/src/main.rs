@@ -1,5 +1,5 @@
-//! `fairlead-cluster`: several replicas of one scheduler on one machine, for labs that want one machine to
-//! survive its scheduler's upgrade, for trying things out, and for tests.
+//! `fairlead-cluster`: several replicas of one scheduler on one machine. It is for tests, for trials, and for labs
+//! whose one machine must survive upgrades of its scheduler.
 
 use std::{
     io::{self, Write},

@@ -1,4 +1,4 @@
-//! The refusal of a configuration.
+//! The error of an invalid configuration.
 
 /// The agent cannot be started like this. Never retryable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

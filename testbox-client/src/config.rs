@@ -1,4 +1,4 @@
-//! What an agent is started with. The only place that reads the environment.
+//! Configuration of an agent. Only this module reads the environment.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 

@@ -1,5 +1,4 @@
-//! What the agent tells whoever embeds it. Telling never holds the agent up: with a full channel an
-//! event is dropped.
+//! Events for the embedder of an agent. They never delay the agent: if the channel is full, an event is dropped.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! Removing a tree that a job made: however deep, whatever its modes, and never through a link.
+//! Removes a tree that a job made: any depth, any modes, and never through a link.
 //!
-//! A folder inside is first moved up to the top, then emptied there. So two folders are open at any time, no path
-//! grows, and the depth costs neither stack nor files.
+//! An inner folder is first moved to the top, then emptied there. So two folders are open at any time, no path grows,
+//! and the depth costs neither stack nor files.
 
 use std::{ffi::CString, io, os::fd::OwnedFd, path::Path};
 

@@ -1,4 +1,4 @@
-//! The only place of the agent that sleeps, and its source of chance.
+//! Delays of the agent. No other module sleeps.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},

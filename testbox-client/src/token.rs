@@ -1,4 +1,4 @@
-//! The agent's token: where it is read, and how it leaves the command line and the environment, which others can see.
+//! The agent's token: reads it, and removes it from the command line and the environment, which others can see.
 
 use std::{
     ffi::{OsStr, OsString},

@@ -1,4 +1,4 @@
-//! Several replicas over one Elasticsearch, started by the real `fairlead-cluster` in a folder of its own.
+//! Several replicas over one Elasticsearch, started by the real `fairlead-cluster` in its own folder.
 
 use std::process::{Command, Stdio};
 

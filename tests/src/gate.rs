@@ -1,5 +1,5 @@
-//! A way to Elasticsearch that a test can close: while it is held, connections are accepted and bytes are
-//! taken, and none come out. A node that is paused looks the same from outside.
+//! A gate in front of Elasticsearch. While a test holds it, connections are accepted and bytes are taken, but nothing
+//! passes. From outside, a paused node looks the same.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -1,4 +1,4 @@
-//! What became of jobs, read page by page from a scheduler's list.
+//! Outcomes of jobs, read page by page from a scheduler's list.
 
 use serde_json::Value;
 

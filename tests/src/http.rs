@@ -1,4 +1,4 @@
-//! Plain HTTP as any client would speak it, and what a test says of the answers.
+//! Plain HTTP like any client's, and assertions about the answers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What several schedulers share: an index prefix of the Elasticsearch, which goes with the last of them.
+//! A lab shared by several schedulers: an index prefix of the Elasticsearch, which is removed with the last of them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What the black-box tests share: real processes of the built binaries, plain HTTP, testboxes that a
-//! test plays by hand, and waiting for conditions with a deadline.
+//! Shared by the black-box tests: real processes of the built binaries, plain HTTP, testboxes that a test plays, and
+//! waits for conditions with a deadline.
 //!
-//! Nothing here looks inside fairlead: only command lines, HTTP and files. Whatever cannot be had (a
-//! binary, an Elasticsearch) fails the test with what to do about it; nothing is skipped.
+//! It never looks inside fairlead: it uses only command lines, HTTP and files. A missing binary or Elasticsearch fails
+//! the test with a hint. No test is skipped.
 
 #![expect(
     clippy::missing_panics_doc,

@@ -1,4 +1,4 @@
-//! What a replica counts, as `GET /metrics` says it.
+//! Metrics of a replica, from `GET /metrics`.
 
 use std::collections::BTreeMap;
 

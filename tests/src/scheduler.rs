@@ -1,6 +1,6 @@
-//! One `fairlead serve` process with a data folder of its own and, on Elasticsearch, an index prefix of its
-//! own or shared with others ([`crate::Lab`]). It can be killed, paused, stopped and started again at the same
-//! address; at the end nothing of it is left.
+//! One `fairlead serve` process with its own data folder. On Elasticsearch, it has its own index prefix or shares one
+//! ([`crate::Lab`]). It can be killed, paused, stopped and restarted at the same address. At the end nothing of it
+//! remains.
 
 use std::{
     fs::{self, File},

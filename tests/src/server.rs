@@ -1,5 +1,5 @@
-//! An Elasticsearch of a test's own, by the project's own script: in a folder and on ports of its own. It goes
-//! with the process, however that ends.
+//! A test's own Elasticsearch, by the project's script: in its own folder and on its own ports. It ends with the
+//! process in any case.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What the tests are told by their environment. The only place that reads it.
+//! Settings of the tests from their environment. Only this module reads it.
 
 use std::{env, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! A testbox that the test plays by hand over HTTP: it asks, reports and renews exactly when told to.
+//! A testbox that the test plays over HTTP: it asks, reports and renews exactly when told.
 
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
 use reqwest::Method;

@@ -1,5 +1,5 @@
-//! The workspace's layers, as `cargo metadata` sees them: who may depend on whom, where versions are,
-//! whose lints hold. Cargo refuses cycles by itself; this refuses the arrows that must not exist.
+//! Checks the workspace's layers, from `cargo metadata`: allowed dependencies, versions and lints. Cargo itself refuses
+//! cycles; this test refuses forbidden arrows.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,5 @@
-//! What Elasticsearch goes through in a site's life, on servers of these tests' own: nodes that are lost, a disk
-//! that is full, too little memory, nobody there at all. fairlead says what is the matter, refuses what it cannot
-//! keep, loses nothing, and goes on by itself.
+//! Incidents of Elasticsearch in a site's life, on the tests' own servers: lost nodes, a full disk, too little memory,
+//! no server at all. fairlead reports the problem, refuses what it cannot keep, loses nothing, and recovers by itself.
 
 use std::{fs, path::Path};
 

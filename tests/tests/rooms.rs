@@ -1,5 +1,5 @@
-//! The plan of the house: modules of a crate import each other in no circle, and the scheduler's folders know only the
-//! folders that this table names.
+//! Checks the plan of the house: no circles of imports in a crate, and the scheduler's folders know only those that
+//! this table names.
 
 use std::{collections::BTreeSet, fs};
 

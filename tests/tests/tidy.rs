@@ -1,5 +1,4 @@
-//! What a reader expects of the sources and no compiler checks: sizes, headers, banned words, links,
-//! and that the documents name what exists.
+//! Checks that no compiler does: sizes, headers, banned words, links, and that the documents name existing things.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! An upgrade from a recorded lab: nothing is lost, an old agent goes on, and nothing is refused that was allowed
-//! and meant well.
+//! Tests of an upgrade from a recorded lab: nothing is lost, an old agent continues, and valid old requests are still
+//! accepted.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! What the launcher does: starts, stops, kills, pauses.
+//! Starts, stops, kills and pauses replicas.
 
 use std::{
     fs::File,

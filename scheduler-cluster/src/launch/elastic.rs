@@ -1,4 +1,4 @@
-//! An Elasticsearch of the launcher's own, by the project's script, which travels inside the program.
+//! The launcher's own Elasticsearch, run by the project's script, which is part of the program.
 
 use std::{
     fs,

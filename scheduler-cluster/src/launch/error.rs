@@ -1,4 +1,4 @@
-//! Why the launcher did not do what it was asked.
+//! Errors of the launcher.
 
 use std::{fmt::Display, path::Path};
 

@@ -1,4 +1,4 @@
-//! The launcher's folder: what is remembered in it, and who may change it.
+//! The launcher's folder: its stored state, and its lock.
 
 use std::{
     fs::{self, DirBuilder, File},

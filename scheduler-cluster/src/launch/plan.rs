@@ -1,4 +1,4 @@
-//! What a cluster is to be: what was asked for, else what is known, else the default.
+//! Plans a cluster: the options of the command, then the stored settings, then the defaults.
 
 use std::path::PathBuf;
 

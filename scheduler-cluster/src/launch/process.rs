@@ -1,4 +1,4 @@
-//! One process of this machine: started apart from the launcher, named by its id and its birth.
+//! One process of this machine: independent of the launcher, and named by its id and its start time.
 
 use std::{
     fs, io, os::fd::OwnedFd, os::unix::process::CommandExt, process::Command, time::Duration,

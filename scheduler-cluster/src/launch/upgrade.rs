@@ -1,4 +1,4 @@
-//! A rolling upgrade: one replica at a time, the next only when the one before takes work again.
+//! Rolling upgrades: one replica at a time, and the next one only when the previous one accepts work again.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! How the replicas are, asked of each.
+//! Asks each replica for its status.
 
 use std::{fmt, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Error codes: what a client may branch on. One place maps them to HTTP.
+//! Error codes, which clients may branch on. One place maps them to HTTP.
 
 use serde::{Deserialize, Serialize};
 

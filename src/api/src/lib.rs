@@ -1,6 +1,6 @@
-//! What goes over the wire: types, the endpoint table, error codes, and a typed client.
+//! The wire interface: types, the endpoint table, error codes, and a typed client.
 //!
-//! No server dependencies: agents, the CLI and scripts link this crate alone.
+//! It has no server dependencies: agents, the CLI and scripts need only this crate.
 
 mod accounts;
 pub mod client;

@@ -1,4 +1,4 @@
-//! What nodes of a cluster are told of each other.
+//! Peers of a cluster's node, as it is told of them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is said of timers.
+//! Timers on the wire.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The only place of the CLI that asks for the time or waits for it to pass.
+//! The clock of the CLI. No other module asks for the time or waits.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

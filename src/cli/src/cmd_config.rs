@@ -1,4 +1,4 @@
-//! `fairlead config`: what is set, and where it came from.
+//! `fairlead config`: the settings and their origins.
 
 use serde_json::{Map, Value, json};
 

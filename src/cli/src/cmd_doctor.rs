@@ -1,4 +1,4 @@
-//! `fairlead doctor`: looks for what should be mended, and says what to do.
+//! `fairlead doctor`: finds problems of a lab and suggests fixes.
 
 use serde_json::json;
 

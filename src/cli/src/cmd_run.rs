@@ -1,4 +1,4 @@
-//! `fairlead run`: job files on this machine, with a scheduler and a testbox of their own in this process.
+//! `fairlead run`: runs job files on this machine, with a scheduler and a testbox in this process.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! `fairlead cancel ID…` and `fairlead terminate ID…`: one report a job.
+//! `fairlead cancel ID…` and `fairlead terminate ID…`: one report per job.
 
 use fairlead_api::{CancelItem, CancelRequest};
 use serde_json::{Map, Value};

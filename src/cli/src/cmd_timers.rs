@@ -1,4 +1,4 @@
-//! `fairlead timers`: jobs that are run again and again.
+//! `fairlead timers`: jobs that run repeatedly.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What every command is given: where to write, and the settings, resolved when they are needed.
+//! The context of every command: its output, and the settings, resolved on first use.
 
 use fairlead_api::client::Client;
 

@@ -1,4 +1,4 @@
-//! From the words of a command line to expanded jobs. Reads job files and stdin; submits nothing.
+//! Expands the arguments of a command line to jobs. Reads job files and stdin; submits nothing.
 
 use std::{
     io::{self, Read},

@@ -1,5 +1,5 @@
-//! Follows submitted jobs to their ends by asking the scheduler for its list. Owns what is known of each
-//! job; shows nothing itself.
+//! Follows submitted jobs to their ends through the scheduler's list. Owns the known state of each job; shows nothing
+//! itself.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Logs go to stderr by `tracing`. Owns what is logged by default; `FAIRLEAD_LOG` or `RUST_LOG` say otherwise.
+//! Logs to stderr by `tracing`. Owns the default filter; `FAIRLEAD_LOG` or `RUST_LOG` overrides it.
 
 use std::io::{self, IsTerminal};
 

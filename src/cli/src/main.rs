@@ -1,5 +1,5 @@
-//! The command `fairlead`: parses the command line, runs one command, and turns what it returns into an
-//! exit code. The libraries do the work.
+//! The command `fairlead`: parses the command line, runs one command, and turns its result into an exit code. The
+//! libraries do the work.
 
 mod amounts;
 mod clock;

@@ -1,5 +1,5 @@
-//! The one place that writes to stdout and stderr. A reader that went away (`| head`) is no error: what
-//! comes after is dropped, and commands that would go on for ever look at [`Output::closed`].
+//! The only writer to stdout and stderr. A closed reader (`| head`) is no error: later output is dropped, and endless
+//! commands check [`Output::closed`].
 
 use std::io::{self, IsTerminal, Write};
 

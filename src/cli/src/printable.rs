@@ -1,5 +1,5 @@
-//! What may reach a terminal of texts that other people wrote: letters, and nothing that moves the cursor, hides or reorders
-//! them. Pipes and files are not its business.
+//! Sanitizes other people's texts for a terminal: letters stay, and nothing moves the cursor, hides or reorders them.
+//! Pipes and files are not affected.
 
 use anstream::adapter::StripBytes;
 

@@ -1,4 +1,4 @@
-//! Live progress of followed jobs, on stderr: bars on a terminal, else a line an event.
+//! Live progress of followed jobs on stderr: bars on a terminal, otherwise one line per event.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The table at the end of `run` and `submit -m`: one row a job.
+//! The table at the end of `run` and `submit -m`: one row per job.
 
 use fairlead_job::{Cause, DataReadiness, Health, Stage, units::counted};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives, as something to wait for.
+//! Waits for Ctrl-C and similar signals.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Where the jobs are kept, as the command line says it, and who logs in there. Owns the reading of the
-//! secrets of Elasticsearch: from the environment or from files, never from the command line.
+//! Store options of the command line, and its login. Elasticsearch secrets come from the environment or from files,
+//! never from the command line.
 
 use std::{
     fs,

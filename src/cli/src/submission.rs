@@ -1,5 +1,5 @@
-//! Sends expanded jobs to a scheduler in bounded requests and reports each one. Owns the filling-in of
-//! what only the submitter knows: account, site's testbox, submit id.
+//! Sends expanded jobs to a scheduler in bounded requests, and reports each one. Adds the submitter's fields: account,
+//! the site's testbox, submit id.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Tables for people. Owns layout and the harmlessness of cells; knows nothing of what they show.
+//! Tables for people: their layout, and sanitized cells. Does not know the contents.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 

@@ -1,5 +1,4 @@
-//! The last line that each shown job has written, for the progress lines. A nicety: whatever goes wrong
-//! here is left to the next look.
+//! The last output line of each shown job, for the progress lines. Best effort: the next read repeats a failed one.
 
 use std::collections::BTreeMap;
 

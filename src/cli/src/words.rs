@@ -1,8 +1,7 @@
-//! The words of `run` and `submit` whose order has a meaning: job files, `KEY=VALUE`, `-s`, `-i`.
+//! Arguments of `run` and `submit` whose order matters: job files, `KEY=VALUE`, `-s`, `-i`.
 //!
-//! What stands before a file is a default for it, what stands after it an override, for each file; so
-//! `a.yaml nr=1 b.yaml` overrides `nr` in a.yaml and gives b.yaml a default. `-s` overrides wherever it
-//! stands. Among equals the later word wins.
+//! For each file, a setting before it is a default, and a setting after it is an override. So `a.yaml nr=1 b.yaml`
+//! overrides `nr` in a.yaml and gives b.yaml a default. `-s` always overrides. Of equals, the later one wins.
 
 use std::path::{Path, PathBuf};
 

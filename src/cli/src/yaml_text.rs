@@ -1,5 +1,5 @@
-//! Writes an expanded job as YAML that reads back as the same job: a line a top-level key, nested values
-//! in JSON (which is YAML), scripts as block text.
+//! Writes an expanded job as YAML that reads back as the same job: one line per top-level key, nested values in JSON
+//! (which is YAML), scripts as block text.
 
 use fairlead_job::Spec;
 use serde_json::Value;

@@ -1,10 +1,12 @@
-//! Cron lines: five fields that say at which minutes of which days something is due.
+//! Cron lines: five fields that give the minutes and days when a timer is due.
 //!
-//! `MINUTE HOUR DAY MONTH WEEKDAY`, each `*`, a number, a name, a range, a list, with `/STEP` behind. Where day and
-//! weekday are both given, either is enough, as with every cron. A line means the clock on the wall of its zone:
-//! a line for certain hours is due once a day whatever the clocks do (a time that is skipped in spring is due when
-//! the clock has jumped, one that comes twice in autumn is due the first time); a line for every hour follows real
-//! time, so it is due in both of the two hours and leaves no gap.
+//! The fields are `MINUTE HOUR DAY MONTH WEEKDAY`. Each is `*`, a number, a name, a range or a list, with an optional
+//! `/STEP`. If day and weekday are both given, either is enough, as in every cron. A line uses the wall clock of its
+//! zone:
+//!
+//! - A line for fixed hours is due once a day. A time that spring skips is due right after the gap. A time that comes
+//!   twice in autumn is due at its first occurrence.
+//! - A line for every hour follows real time. It is due in both of the two equal hours, and leaves no gap.
 
 use std::str::FromStr;
 

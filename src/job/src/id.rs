@@ -1,7 +1,7 @@
-//! Job ids: an int64 shown as a string, sortable by time, that names its own month.
+//! Job ids: an int64 shown as a string, sortable by time.
 //!
-//! Digits: UTC `yyMMddHHmmss` (12), replica number (2), sequence (5). An id therefore says in which
-//! monthly index its job lives, for ever, without a look-up (DESIGN: "ids name their index").
+//! Digits: UTC `yyMMddHHmmss` (12), replica number (2), sequence (5). So an id names the monthly index of its job, and
+//! an operation by id needs no look-up.
 
 use std::{fmt, str::FromStr};
 

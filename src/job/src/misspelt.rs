@@ -1,8 +1,7 @@
-//! Keys that were probably meant to be fields: a misspelt one is taken for a parameter of the job's own program, and the job
-//! runs with defaults.
+//! Finds misspelt fields: such a key counts as a parameter of the job's program, and the job runs with defaults.
 //!
-//! Job files are free-form, so only near misses are told, and none where the key may well be meant: as a program's section,
-//! beside the field itself, or as a word that real jobs use.
+//! Job files are free-form, so only near misses are reported. A key that may be intended is not: a section of a
+//! program, a key beside the field itself, or a word of real jobs.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Words that were probably meant: the nearest of those that are known.
+//! Suggests the nearest known word for a misspelt one.
 
 use strsim::{damerau_levenshtein, osa_distance};
 

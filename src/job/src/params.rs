@@ -1,4 +1,4 @@
-//! What a job's parameters are: for tables, to tell the jobs of one matrix apart, and for its script.
+//! Parameters of a job: for tables, for its script, and to distinguish the jobs of one matrix.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! When a job is to be run again and again: what a job file says of it, and what is due by now.
+//! Schedules of timers: parses them, and computes the due times.
 //!
-//! `every` counts from a moment on; `cron` is a line for the clocks of `timezone`. Everything here is computed from
-//! times that are handed in.
+//! `every` counts from a moment. `cron` is a line for the clocks of `timezone`. All results depend only on the given
+//! times.
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};

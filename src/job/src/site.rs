@@ -1,4 +1,4 @@
-//! A site's defaults: what a job gets that does not say.
+//! A site's defaults for jobs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! compass-ci's three axes of a job: how far it is, how it ended, whether its results are in.
+//! compass-ci's three axes of a job: stage, health, and data readiness.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Amounts as people write them: memory and durations. Nonsense is an error, never a guess.
+//! Amounts as people write them: memory and durations. An invalid amount is an error and never a guess.
 
 use serde_json::Value;
 

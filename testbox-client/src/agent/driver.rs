@@ -1,4 +1,4 @@
-//! The agent's one loop. It drives the protocol: sends what it says, and tells it what came of it.
+//! The agent's one loop. It drives the protocol: carries out its actions, and feeds it the outcomes.
 
 use std::{
     collections::{BTreeMap, HashMap},

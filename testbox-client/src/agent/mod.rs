@@ -1,4 +1,4 @@
-//! The agent as a whole: one task that drives the protocol, and a course for each job.
+//! The whole agent: one task that drives the protocol, and one task for each job.
 
 mod driver;
 mod start;

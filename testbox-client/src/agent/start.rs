@@ -1,4 +1,4 @@
-//! Starting and stopping: the work folder and its lock, what an earlier agent left, the loop.
+//! Start and stop of the agent: the work folder and its lock, jobs of an earlier agent, the loop.
 
 use std::{
     fs::{self, File},

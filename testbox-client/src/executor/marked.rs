@@ -1,7 +1,8 @@
-//! Finds and kills what is left of a job outside its process group: every process of a job inherits
-//! a mark in its environment, a uuid of the run. So daemons that made a session of their own are found
-//! too, and what ran on while the agent itself was dead. A process that wipes its environment *and*
-//! leaves its group escapes: no more can be done without a control group of its own.
+//! Finds and kills a job's processes outside its process group.
+//!
+//! Every process of a job inherits a mark in its environment, a uuid of the run. So this finds daemons in sessions of
+//! their own, and processes that outlived the agent. A process escapes if it wipes its environment *and* leaves its
+//! group. Only a control group could prevent that.
 
 use std::{fs, io, path::Path};
 

@@ -1,7 +1,7 @@
-//! How a job's workload is run. The rest of the agent knows only [`Launch`], [`Workload`] and
-//! [`Verdict`]: a workload is started, watched to its end under a limit, and nothing of it is left.
+//! Runs a job's workload. The rest of the agent knows only [`Launch`], [`Workload`] and [`Verdict`]. A workload is
+//! started and watched to its end under a limit, and none of its processes remains.
 //!
-//! `process`: as plain processes of this host, for hw, vm and dc testboxes alike.
+//! `process` runs it as plain processes of this host, for hw, vm and dc testboxes.
 
 mod marked;
 mod oom;

@@ -1,6 +1,6 @@
-//! Whether the kernel killed for want of memory. Best effort: the kernel counts its kills by machine
-//! and by control group, not by job, so with several jobs at once a neighbour's kill at the same time
-//! may be taken for this job's. It is asked only when a job died of SIGKILL that nobody here sent.
+//! Detects whether the kernel killed a job because memory ran out. Best effort: the kernel counts its kills per machine
+//! and per control group, and not per job. With several jobs, a neighbour's kill at the same time may count for this
+//! one. It is checked only if a job died of a SIGKILL that the agent did not send.
 
 use std::path::PathBuf;
 

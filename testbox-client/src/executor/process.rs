@@ -1,6 +1,5 @@
-//! Runs a workload as processes of this host: a process group of its own, stdin empty, stdout and
-//! stderr in one pipe, a minimal environment. When it is over nothing of it runs any more, however
-//! it ended; dropping a [`Workload`] kills it.
+//! Runs a workload as processes of this host. They have their own process group, an empty stdin, stdout and stderr in
+//! one pipe, and a minimal environment. After the end none of them runs, in any case. Dropping a [`Workload`] kills it.
 
 use std::{
     ffi::OsString,

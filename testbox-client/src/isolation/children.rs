@@ -1,5 +1,5 @@
-//! The agent's children: those that it started itself, and orphans of jobs, which become its children too where it
-//! is a subreaper. Orphans are reaped here; the others by whoever started them.
+//! The agent's children: processes that it started, and orphans of jobs, which it adopts as a subreaper. Orphans are
+//! reaped here, and the others by their starters.
 
 use std::{collections::BTreeSet, fs, io};
 

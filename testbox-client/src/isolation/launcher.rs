@@ -1,9 +1,9 @@
-//! The launcher: a process that starts as root, gives away all rights, and becomes a job.
+//! The launcher: a process that starts as root, drops all rights, and becomes a job.
 //!
-//! It is this very program, started with [`WORD`]. It has no environment of the job while it has rights: what to run
-//! comes in a memory file on its stdin, and what went wrong goes back the same way. It makes a mount namespace with
-//! a `/proc` that shows the job's own processes only, hides the agent's work folder but for the job's own folder,
-//! and gives up groups, user and the way back.
+//! It is this same program, started with [`WORD`]. While it has rights, it has no environment of the job: its order
+//! comes in a memory file on its stdin, and errors go back the same way. It makes a mount namespace with a `/proc` that
+//! shows only the job's own processes. It hides the agent's work folder except the job's own folder. Then it drops
+//! groups and user for good.
 
 use std::{
     collections::VecDeque,

@@ -1,8 +1,8 @@
-//! Jobs apart from each other and from the agent: users of their own, a launcher, and what they leave.
+//! Isolates jobs from each other and from the agent: their own users, a launcher, and cleanup.
 //!
-//! Where the agent is root, each `vm`/`dc` job can run under a user of its own ([`users`]). A small launcher, this
-//! very program started anew ([`launcher`]), gives its rights away and becomes the job. Orphans of jobs become the
-//! agent's children, which reaps them ([`children`]).
+//! If the agent is root, each `vm`/`dc` job can run as its own user ([`users`]). A small launcher, this same program
+//! started again ([`launcher`]), drops its rights and becomes the job. Orphans of jobs become the agent's children,
+//! which reaps them ([`children`]).
 
 pub(crate) mod children;
 pub(crate) mod launcher;

@@ -1,7 +1,7 @@
-//! Users of jobs: a range of user ids that no one else has, one for each job that runs.
+//! Users of jobs: a reserved range of user ids, one for each running job.
 //!
-//! A user is taken by a lock that all agents of the machine share, and only while no process of that user lives. When
-//! it is given back, all its processes are killed, and what it left in the folders that all may write is removed.
+//! A lock that all agents of the machine share reserves a user, only while no process of that user lives. When the user
+//! is returned, all its processes are killed, and its files in world-writable folders are removed.
 
 use std::{
     fmt,

@@ -1,4 +1,4 @@
-//! Work on the disk beside the async loop.
+//! Runs disk work beside the async loop.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What all jobs of an agent share: its configuration and its ways out.
+//! Context shared by all jobs of an agent: its configuration, its session, its channels.
 
 use std::sync::Arc;
 

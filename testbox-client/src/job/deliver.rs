@@ -1,6 +1,6 @@
-//! Bringing a job's end home: the rest of its output, its files, and then, in one last update, stage,
-//! health and data readiness, so that nobody sees a job finished whose results are missing. Each step
-//! may be repeated from the start, by a restarted agent too.
+//! Delivers the end of a job: the rest of its output, its files, and then one last update with stage, health and data
+//! readiness. So no job looks finished while its results are missing. Each step may be repeated from the start, also by
+//! a restarted agent.
 
 use fairlead_api::{ErrorCode, JobUpdate, UploadBody};
 use fairlead_job::DataReadiness;

@@ -1,4 +1,4 @@
-//! How a job ended, in the words of the scheduler: health, exit code, reason.
+//! The end of a job in the scheduler's terms: health, exit code, reason.
 
 use std::io;
 

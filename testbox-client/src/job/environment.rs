@@ -1,4 +1,4 @@
-//! The environment of a job's processes: small and known, the same on every host.
+//! The environment of a job's processes: small, known, and the same on every host.
 
 use fairlead_api::{Grant, Peer};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Delivers a job's end and closes its folder, for this agent's jobs and for those that an earlier one left.
+//! Delivers a job's end and closes its folder, for this agent's jobs and for those of an earlier agent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a job asks to be run: its script, or its program sections through the runner.
+//! The command of a job: its script, or its program sections through the runner.
 
 use std::{ffi::OsString, fs, io};
 

@@ -1,4 +1,4 @@
-//! A job's own limits: its time, what users add to it while it runs, and how long it may say nothing.
+//! A job's own limits: its time, extensions by users, and its silence.
 
 use std::time::Duration;
 

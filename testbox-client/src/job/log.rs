@@ -1,6 +1,5 @@
-//! Bringing a job's output to the scheduler while it runs: from the file, by offset, in batches. The
-//! file is the buffer, so memory is bounded however far the scheduler is behind, and a restarted agent
-//! goes on where the scheduler stands.
+//! Sends a job's output to the scheduler while it runs: from the file, by offset, in batches. The file is the buffer,
+//! so memory is bounded even if the scheduler is far behind. A restarted agent continues at the scheduler's offset.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,5 +1,5 @@
-//! From a workload's pipe to the file `output`: always emptied, so a job never blocks on a slow disk
-//! limit or network, and never more than the limit on disk.
+//! Copies a workload's pipe to the file `output`. The pipe is always emptied, so a job never blocks on a disk limit or
+//! the network. The file never exceeds its limit.
 
 use std::{io, path::Path};
 

@@ -1,4 +1,4 @@
-//! A node of a cluster: it waits for the others before it begins, and tells its script who they are.
+//! A node of a cluster: it waits for the others before it begins, and passes their addresses to its script.
 
 use std::{
     collections::BTreeMap,

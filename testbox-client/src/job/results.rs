@@ -1,4 +1,4 @@
-//! Which files of a result folder are brought home.
+//! Selects the files of a result folder to upload.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! What the answers to requests for work and to heartbeats bring.
+//! Handles the answers to requests for work and to heartbeats.
 
 use std::time::Duration;
 

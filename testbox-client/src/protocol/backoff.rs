@@ -1,4 +1,4 @@
-//! Pauses that grow, with jitter from a seed.
+//! Growing delays, with jitter from a seed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether a scheduler can be reached, and since when not.
+//! Contact with the schedulers: whether one can be reached, and since when none could.
 
 use std::time::Duration;
 

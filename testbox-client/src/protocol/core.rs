@@ -1,4 +1,4 @@
-//! The core: what it knows, which requests it sends, and when.
+//! The core: its state, its requests, and their times.
 
 use std::{collections::VecDeque, time::Duration};
 

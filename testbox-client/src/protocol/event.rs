@@ -1,4 +1,4 @@
-//! What goes into the core and what comes out of it.
+//! Inputs (events) and outputs (actions) of the core.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Requests that brought nothing.
+//! Failures of requests.
 
 use fairlead_api::{ClientError, ErrorCode};
 

@@ -1,4 +1,4 @@
-//! From the grant of a job to its leave: its start, its orders, its reports.
+//! The jobs of the core from grant to end: start, orders, reports.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! What an agent says to its scheduler, and when: the rules of the protocol without IO.
+//! The protocol of an agent with its scheduler, without IO: what it sends, and when.
 //!
-//! [`Core`] takes an [`Event`] with the time at which it came, and says by [`Action`]s what is to be done. It has no
-//! clock, no network, no task and no chance but its seed: the same events give the same actions. The agent of this
-//! crate drives it, and so do simulated testboxes.
+//! [`Core`] takes an [`Event`] with its time, and answers with [`Action`]s. It has no clock, no network and no task,
+//! and its only randomness is a seed. So the same events give the same actions. The agent of this crate drives it, and
+//! so do simulated testboxes.
 //!
-//! A driver feeds each event to [`Core::handle`], then carries out all of [`Core::next_action`]. At
-//! [`Core::wakes_at`], if nothing came before, it feeds [`Event::Wake`].
+//! A driver feeds each event to [`Core::handle`], then carries out all of [`Core::next_action`]. At [`Core::wakes_at`],
+//! if no other event came before, it feeds [`Event::Wake`].
 
 mod answers;
 mod backoff;

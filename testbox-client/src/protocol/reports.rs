@@ -1,4 +1,4 @@
-//! The reports of one job: in order, each until it is answered, however long the scheduler is away.
+//! Reports of one job: in order, each repeated until it is answered, even after a long outage.
 
 use std::{collections::VecDeque, time::Duration};
 

@@ -1,7 +1,7 @@
-//! The jobs that the agent has, and how much of the host is free.
+//! The roster: the agent's jobs, and the host's free room.
 //!
-//! A job stays on the roster, and is named to the scheduler, until its end is confirmed. Its memory is
-//! free as soon as nothing of it runs.
+//! A job stays on the roster, and is named to the scheduler, until its end is confirmed. Its memory is free as soon as
+//! none of its processes runs.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The core, event by event.
+//! Tests of the core, event by event.
 
 use std::time::Duration;
 

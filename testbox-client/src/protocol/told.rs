@@ -1,4 +1,4 @@
-//! What a job is told: orders to stop, of which the strongest stands, and what became of its reports.
+//! Messages to a job: stop orders, of which the strongest wins, and the outcomes of its reports.
 
 use std::time::Duration;
 

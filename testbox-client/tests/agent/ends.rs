@@ -1,4 +1,4 @@
-//! How jobs end: by themselves, by limits, by orders; and that nothing of them is left.
+//! Tests of jobs' ends: their own, by limits, by orders; and that no process remains.
 
 use serde_json::json;
 

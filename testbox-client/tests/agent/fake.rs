@@ -1,4 +1,4 @@
-//! A fake scheduler: grants what it is told to, keeps all that agents say, can vanish and come back.
+//! A fake scheduler: grants jobs as ordered, records all requests, and can vanish and return.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},

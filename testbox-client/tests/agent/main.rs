@@ -1,4 +1,4 @@
-//! The agent against a fake scheduler: real processes, real HTTP, no fixed waits.
+//! Tests of the agent with a fake scheduler: real processes, real HTTP, no fixed waits.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The program itself: signals, exit codes, and what the next one finds after a kill -9.
+//! Tests of the program: signals, exit codes, and a restart after a kill -9.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! What the scheduler hears of a job: stages, output, results, and in which order.
+//! Tests of a job's reports: stages, output, results, and their order.
 
 use crate::{
     fake::Fake,

@@ -1,4 +1,4 @@
-//! Asking for work: numbers, room, repetition.
+//! Tests of requests for work: numbers, room, repeats.
 
 use fairlead_testbox::{AgentEvent, Kinds};
 

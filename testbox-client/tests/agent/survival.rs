@@ -1,4 +1,4 @@
-//! Schedulers that vanish and come back, agents that start anew.
+//! Tests of schedulers that vanish and return, and of agents that restart.
 
 use std::time::Duration;
 

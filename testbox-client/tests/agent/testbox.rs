@@ -1,4 +1,4 @@
-//! An agent inside the test, with a folder of its own.
+//! An agent inside the test, with its own folder.
 
 use std::path::PathBuf;
 

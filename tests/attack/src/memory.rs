@@ -1,4 +1,4 @@
-//! What a process uses of memory, and bodies that ask for much of it.
+//! Memory use of a process, and bodies that need much memory.
 
 use std::fs;
 

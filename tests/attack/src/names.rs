@@ -1,4 +1,4 @@
-//! Jobs that each have a name of their own.
+//! Jobs that each have their own name.
 
 use fairlead_tests::{Http, jobs, until};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A web site of one page, on a loopback port of its own. It notes which paths it was asked for.
+//! A web site of one page, on its own loopback port. It records the requested paths.
 
 use std::sync::Arc;
 

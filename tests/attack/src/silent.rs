@@ -1,4 +1,4 @@
-//! Connections that begin something and then say nothing more.
+//! Connections that begin something and then stay silent.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What it costs to be there while nothing is dispatched: memory, processor time, the counts request, a start.
+//! Costs without dispatch: memory, processor time, the counts request, a start.
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
-//! What a decision of the engine costs, and that it does not grow with the jobs that it knows.
+//! Measures the cost of an engine's decision, and that it does not grow with the known jobs.
 //!
-//! Each line is measured by a process of its own: none meets a heap that the ones before it have fragmented, as no
-//! scheduler does.
+//! Each line is measured by its own process. So no line meets a heap that earlier lines have fragmented.
 
 mod decide;
 mod names;

@@ -1,4 +1,4 @@
-//! Figures: what was measured in each round, beside the limit of the same round.
+//! Figures: the measurements of each round, beside the limit of the same round.
 
 use serde_json::{Value, json};
 

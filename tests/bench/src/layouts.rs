@@ -1,4 +1,4 @@
-//! Why a job is two documents, its state and its body: the same work with both in one, by Elasticsearch alone.
+//! Compares two documents per job, state and body, with one document, by Elasticsearch alone.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
-//! `fairlead-bench`: measures fairlead beside what limits it, Elasticsearch's own rate of the same writes.
+//! `fairlead-bench`: measures fairlead beside its limit, Elasticsearch's own rate of the same writes.
 //!
-//! A machine is noisy and no two are alike: only ratios say something. So each round measures Elasticsearch alone
-//! ([`raw`]) and then fairlead over it ([`load`]), with the same documents, and the report has both side by side.
-//! Elasticsearch has one core, and fairlead and the load another, in both.
+//! A machine is noisy and no two are alike, so only ratios are comparable. Each round measures Elasticsearch alone
+//! ([`raw`]) and then fairlead over it ([`load`]), with the same documents. The report has both side by side. In both,
+//! Elasticsearch has one core, and fairlead and the load have another.
 
 mod cli;
 mod cost;

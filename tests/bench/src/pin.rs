@@ -1,4 +1,4 @@
-//! Which core a process runs on: what is started from a thread runs where the thread does.
+//! Pins processes to cores: a process runs on the core of the thread that started it.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Rates, drawn: by how much waits, by replicas and by agents, each beside what Elasticsearch alone did.
+//! Draws rates by waiting jobs, by replicas and by agents, each beside Elasticsearch alone.
 
 use std::{fs, path::Path};
 

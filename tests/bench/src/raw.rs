@@ -1,4 +1,4 @@
-//! Elasticsearch alone: the same documents and the same changes, in bulks that are made beforehand.
+//! Elasticsearch alone: the same documents and changes, in bulks that are made beforehand.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the benchmark says: a table for people, JSON for programs.
+//! The report of the benchmark: a table for people, JSON for programs.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! One job as the scheduler under test stores it: what Elasticsearch is measured alone with.
+//! One job as the scheduler under test stores it, for the measurement of Elasticsearch alone.
 
 use std::cell::Cell;
 

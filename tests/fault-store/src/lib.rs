@@ -1,7 +1,7 @@
-//! A store that misbehaves on demand: for tests of whatever is built on a [`JobStore`].
+//! A store that fails as planned, for tests of code that uses a [`JobStore`].
 //!
-//! The faults come from a plan given as data, so that a failing test can be repeated: there is no chance
-//! in here. Each call of the kind that a fault names uses it up; a call without a fault passes through.
+//! The plan is data, so a failing test can be repeated; there is no randomness. Each call of the kind that a fault
+//! names uses that fault up. A call without a fault passes through.
 
 use std::{collections::VecDeque, sync::Arc};
 

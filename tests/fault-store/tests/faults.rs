@@ -1,4 +1,4 @@
-//! The store that misbehaves: each fault does what it says to store and caller, as often as planned.
+//! Tests of the faulty store: each fault has its effect on store and caller, as often as planned.
 
 #![expect(clippy::unwrap_used, reason = "tests panic")]
 

@@ -1,5 +1,5 @@
-//! The judge: compares what was promised, what ran, what the replicas logged and how the store has it in the
-//! end. Pure; each rule is a function that names what broke it.
+//! The judge: compares the promises, the runs, the replicas' logs and the store's final state. Pure. Each rule is a
+//! function that names its violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! One job on a testbox: it says that it begins, runs for the time that the job asks for, and says how it ended.
+//! One job on a testbox: it reports its start, runs for the time that it asks for, and reports its end.
 
 use std::time::Duration;
 

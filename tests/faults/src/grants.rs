@@ -1,4 +1,4 @@
-//! What the replicas logged of their grants: the store keeps no history, these lines do.
+//! Grants as the replicas logged them, because the store keeps no history.
 
 use std::{fs, path::PathBuf, time::Duration};
 

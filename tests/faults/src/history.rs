@@ -1,7 +1,7 @@
-//! What happened, as it happened: told by the submitters, the testboxes and the fault lanes, read by the judge.
+//! The history of a run: written by the submitters, the testboxes and the fault lanes, and read by the judge.
 //!
-//! All times are microseconds on one monotonic clock from the start of the run; [`History::at`] puts the
-//! replicas' logs, which have the machine's wall clock, on it.
+//! All times are microseconds on one monotonic clock from the start of the run. [`History::at`] converts the replicas'
+//! logs, which use the machine's wall clock.
 
 use std::{
     collections::BTreeMap,

@@ -1,9 +1,9 @@
-//! Faults for real: replicas, Elasticsearch nodes and testboxes are killed and paused by a seeded plan while
-//! jobs run, and then the whole history is judged.
+//! `fairlead-faults`: kills and pauses real replicas, Elasticsearch nodes and testboxes by a seeded plan while jobs
+//! run, and then judges the whole history.
 //!
-//! The replicas and the nodes are processes; the testboxes are many tasks of this one, which speak the wire
-//! format and note when each job ran. The judge ([`check`]) compares what the submitters were told, what ran,
-//! what the replicas logged and what the store says in the end. Entry point: [`cli::FaultsArgs::run`].
+//! The replicas and the nodes are processes. The testboxes are many tasks of this process, which speak the wire format
+//! and record when each job ran. The judge ([`check`]) compares the answers to submitters, the runs, the replicas' logs
+//! and the store's final state. Entry point: [`cli::FaultsArgs::run`].
 
 mod agent;
 mod check;

@@ -1,4 +1,4 @@
-//! What the replicas count, added up over their restarts.
+//! Counters of the replicas, summed over their restarts.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The report of a run, as Markdown: figures, faults, rules, and what broke them.
+//! The report of a run, as Markdown: figures, faults, rules, and their violations.
 
 use std::{collections::BTreeMap, fmt::Write};
 

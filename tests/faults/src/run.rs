@@ -1,4 +1,4 @@
-//! One run: start everything, let it work, break it, calm down, look at what is left, judge.
+//! One run: start everything, work, inject faults, calm down, read the final state, judge.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

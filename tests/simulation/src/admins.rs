@@ -1,5 +1,5 @@
-//! Simulated admins: they keep hosts for accounts, close and open them, and limit who runs how much. Most seeds have
-//! none of it, and chance of their own decides: so the others stay as they were.
+//! Simulated admins: they reserve, cordon and reopen hosts, and limit accounts. Most seeds have none, and they have
+//! their own randomness. So other seeds stay unchanged.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Chance from a seed: all that a simulation draws comes from here, so a seed says it all.
+//! Randomness from a seed. A simulation has no other source, so a seed determines it.
 
 use std::ops::RangeInclusive;
 

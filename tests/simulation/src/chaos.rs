@@ -1,4 +1,4 @@
-//! What happens to whole processes, machines and the store, by the seed's plan, until calm.
+//! Faults of whole processes, machines and the store, by the seed's plan, until calm.
 
 use std::sync::Arc;
 

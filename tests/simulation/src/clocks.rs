@@ -1,5 +1,5 @@
-//! Wall clocks of replicas that step, and replicas that are stopped for longer than others wait for them. Most seeds have
-//! none of it, and chance of their own decides: so the others stay as they were.
+//! Wall clocks that step, and replicas that pause for longer than others wait. Most seeds have none, and they have
+//! their own randomness. So other seeds stay unchanged.
 
 use std::sync::Arc;
 

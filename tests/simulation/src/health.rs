@@ -1,4 +1,4 @@
-//! How a replica finds its store, from the outcomes of its calls: as the real stores tell it.
+//! Health of a replica's store, from the outcomes of its calls, like that of the real stores.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What replicas say of themselves, asked without the network: how much they keep in memory.
+//! Reads from replicas without the network how much they keep in memory.
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
-//! Simulation: the real scheduler over a simulated store, network, clock and lab, in virtual time, from
-//! one seed.
+//! Simulation: the real scheduler over a simulated store, network, clock and lab, in virtual time, from one seed.
 //!
-//! Several [`fairlead_scheduler::Replica`]s run in one thread with a paused clock. Hosts speak the wire
-//! format to them; messages are lost, delayed and doubled; processes die and pause; the store lags, loses
-//! answers and writes late. A judge looks at every change of the truth and at every run. After a while
-//! all faults end, and everything must end well (DESIGN section 8). The same seed gives the same history.
+//! Several [`fairlead_scheduler::Replica`]s run in one thread with a paused clock. Hosts speak the wire format to them.
+//! Messages are lost, delayed and doubled; processes die and pause; the store lags, loses answers and writes late. A
+//! judge sees every change of the truth and every run. After a while all faults stop, and then every job must end well.
+//! The same seed gives the same history.
 //!
 //! Entry point: [`simulate`].
 

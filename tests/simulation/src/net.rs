@@ -1,6 +1,6 @@
 //! Messages of hosts and users to replicas, over lines that lose, delay and double.
 //!
-//! Who asks may give up; the replica then hears of it a little later, or much later.
+//! A sender may give up; the replica then hears of it a little later, or much later.
 
 use std::{future::pending, sync::Arc};
 

@@ -1,7 +1,7 @@
-//! Replicas as processes: started, killed, stopped for a while, stopped in order.
+//! Replicas as processes: started, killed, paused, stopped.
 //!
-//! A process that is dead or paused does nothing that others could see: its sleeps do not end, and its
-//! messages, calls and their answers wait at its gate. A dead one waits there for ever.
+//! A dead or paused process has no visible effect. Its sleeps do not end, and its messages, calls and their answers
+//! wait at its gate. Those of a dead process wait forever.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Counts, pulls, finds, searches and changes over what is visible: the plainest way that is right.
+//! Counts, pulls, finds, searches and changes over the visible state, in the simplest correct way.
 
 use std::{
     cmp::Reverse,

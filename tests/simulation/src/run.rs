@@ -1,4 +1,4 @@
-//! One seed from its start to its verdict: a while with faults, then calm, in which everything must end.
+//! Runs one seed to its verdict: a phase with faults, then calm, in which everything must end.
 
 use std::{
     cell::Cell,

@@ -1,6 +1,6 @@
-//! What a seed stands for: how many replicas and hosts, what they are, and which faults there are.
+//! The scenario of a seed: replicas, hosts, and kinds of faults.
 //!
-//! Most kinds of fault are left out of most seeds, so that the few that are there meet often.
+//! Most seeds lack most kinds of faults, so that the remaining ones often coincide.
 
 use super::{admins::Plan, chance::Chance, clocks};
 

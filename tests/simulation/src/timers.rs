@@ -1,5 +1,5 @@
-//! Simulated people's timers: a few with short periods while there are faults. Each time that came is accounted for
-//! when they are paused, and each run is a job of its own (I10).
+//! Timers of simulated people: a few with short periods during the faults. When they are paused, each due time is
+//! accounted for, and each run is its own job (I10).
 
 use std::{collections::BTreeMap, sync::Arc};
 

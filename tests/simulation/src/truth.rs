@@ -1,6 +1,6 @@
-//! What is really stored, and what searches see of it: the simulated store without its faults.
+//! The true content of the simulated store, and what searches see of it, without the store's faults.
 //!
-//! Jobs lie in places (shards), each with its own count of changes, its own refreshes and its own term.
+//! Jobs are in places (shards), each with its own sequence numbers, refreshes and term.
 
 use std::{collections::BTreeMap, sync::Arc};
 

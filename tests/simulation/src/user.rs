@@ -1,4 +1,4 @@
-//! Simulated people: they submit, cancel, stop and change weights, and try again where nobody answers.
+//! Simulated people: they submit, cancel, stop jobs and change weights, and retry without an answer.
 
 use std::sync::Arc;
 

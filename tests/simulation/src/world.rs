@@ -1,4 +1,4 @@
-//! What all parts of a simulation share: time, chance, the history, what is broken, and the verdict.
+//! State shared by all parts of a simulation: time, randomness, the history, the faults, and the verdict.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,5 +1,5 @@
-//! Replicas in virtual time, each seed with its own lab, users and faults: every promise of section 7 of the
-//! design is judged. `FAIRLEAD_SIM_SEEDS` says how many seeds, `fairlead-simulate` runs more and replays one.
+//! Replicas in virtual time: each seed has its own lab, users and faults, and the judge checks every invariant of
+//! docs/invariants.md. `FAIRLEAD_SIM_SEEDS` sets the number of seeds. `fairlead-simulate` runs more, and replays one.
 
 use std::{
     sync::{

@@ -1,9 +1,11 @@
-//! Measures what agents that each run a job cost one replica and its store: `cargo run -p fairlead-tests --release
-//! --bin agents -- 10000` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch).
+//! Measures the cost of agents that each run a job, for one replica and its store.
 //!
-//! Each host asks once and gets a job of its own, which runs for as long as this takes. Then each sends its heartbeat
-//! as often as it was told to, all of them spread evenly, for several leases. No lease may be lost. Prints a table; it
-//! takes long, so it is no test.
+//! `cargo run -p fairlead-tests --release --bin agents -- 10000`; build the workspace's binaries in release before.
+//! `ES_URL` names an Elasticsearch.
+//!
+//! Each host asks once and gets its own job, which runs during the whole measurement. Then each host sends heartbeats
+//! as often as it was told, spread evenly, for several leases. No lease may be lost. It prints a table, and takes long,
+//! so it is no test.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Who may do what: accounts and tokens, own jobs only, secrets.
+//! Tests of access: accounts and tokens, own jobs only, secrets.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Real agents: what they run, how it ends, what arrives of it.
+//! Tests of real agents: their runs, ends and results.
 
 use std::{fs, path::Path};
 

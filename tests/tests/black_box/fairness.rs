@@ -1,5 +1,5 @@
-//! Shares between accounts and classes, as somebody who submits sees them. The exact figure of a long run
-//! is printed by the binary `shares`; here only what must hold for each single dispatch.
+//! Tests of shares between accounts and classes, from a submitter's view. The binary `shares` prints the figure of a
+//! long run; this checks each single dispatch.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What admins do with hosts, and what becomes of hosts that fail.
+//! Tests of admins' actions on hosts, and of failing hosts.
 
 use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
 use serde_json::{Value, json};

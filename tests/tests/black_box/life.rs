@@ -1,4 +1,4 @@
-//! A job's way through its stages: forward only, one end, and what becomes of lost hosts.
+//! Tests of a job's stages: forward only, one end, and lost hosts.
 
 use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores, until};
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! What time does to a job: not before, not longer, again after a pause.
+//! Tests of time: earliest start, time limits, retries after a delay.
 
 use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
 use serde_json::{Value, json};

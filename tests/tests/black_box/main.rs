@@ -1,6 +1,6 @@
 //! Black-box tests: real processes, plain HTTP, both stores.
 //!
-//! `row_NN_…` are the rows of the list of what compass-ci's scheduler gets wrong that concern one scheduler.
+//! `row_NN_…` are rows of a list of compass-ci's faults, those of one scheduler.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

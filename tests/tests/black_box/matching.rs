@@ -1,4 +1,4 @@
-//! Which host gets which job: memory, order, what does not fit, and machines that boot over the network.
+//! Tests of matching: memory, order, jobs that do not fit, and machines that boot over the network.
 
 use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
 use serde_json::{Value, json};

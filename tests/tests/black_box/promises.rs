@@ -1,4 +1,4 @@
-//! What was acknowledged holds: over `kill -9`, over a store that refuses, over lost answers.
+//! Tests that acknowledged writes hold: over `kill -9`, over a store that refuses, over lost answers.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `fairlead-bench` does its work: how fast that goes is not for a test to say.
+//! Tests that `fairlead-bench` works, without a judgement of speed.
 
 use std::{collections::BTreeSet, process::Command};
 

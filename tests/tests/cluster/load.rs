@@ -1,4 +1,4 @@
-//! A steady load of a client that knows some URLs: what it submitted, and every request that failed.
+//! A steady load of a client with several URLs: its submits, and every failed request.
 
 use std::{
     sync::{

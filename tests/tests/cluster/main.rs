@@ -1,5 +1,5 @@
-//! Several replicas over one real Elasticsearch: the launcher, fail-over, upgrades, the proxy, the files
-//! that a site starts from.
+//! Tests of several replicas over one real Elasticsearch: the launcher, fail-over, upgrades, the proxy, and a site's
+//! starting files.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

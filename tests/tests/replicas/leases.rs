@@ -1,4 +1,4 @@
-//! Leases when replicas or the store are gone: a job is put back when its host is lost, and only then.
+//! Tests of leases while replicas or the store are away: a job is put back only when its host is lost.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Black-box tests of several replicas over one Elasticsearch: real processes, plain HTTP, kills and pauses.
 //!
-//! `row_NN_…` are the rows of the list of what compass-ci's scheduler gets wrong that concern several schedulers.
+//! `row_NN_…` are rows of a list of compass-ci's faults, those of several schedulers.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! News between replicas: jobs, vip jobs, weights and priorities act where the testbox asks, wherever they were said.
-//! How long it takes is printed by the binary `hints`; here only that it works.
+//! Tests of news between replicas: jobs, vip jobs, weights and priorities act at the replica that the testbox asks. The
+//! binary `hints` prints how long it takes; these tests check only that it works.
 
 use std::time::Duration;
 

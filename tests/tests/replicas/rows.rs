@@ -1,4 +1,4 @@
-//! What several of compass-ci's schedulers over one store get wrong.
+//! Tests of the faults of several compass-ci schedulers over one store.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Agents that go from one replica to another: one box has one job, whoever serves it.
+//! Tests of agents that move between replicas: one host has one job, whichever replica serves it.
 
 use std::collections::BTreeSet;
 

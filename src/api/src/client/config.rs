@@ -1,4 +1,4 @@
-//! What a client is made with, and the parameters of its larger requests.
+//! Configuration of a client, and the parameters of its larger requests.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Why a request of the client failed, by what the caller can do about it.
+//! Errors of a client's requests, by what the caller can do about them.
 
 use std::{error::Error as _, path::PathBuf, time::Duration};
 

@@ -1,8 +1,7 @@
-//! The typed client: one method an endpoint, over one replica or several.
+//! The typed client: one method per endpoint, over one replica or several.
 //!
-//! It owns fail-over and repetition: which refusals and lost connections are tried again, where, and
-//! for how long. It never repeats a request whose first outcome is unknown unless the endpoint is
-//! idempotent by design, so a submit is never done twice.
+//! It owns fail-over and retries: which refusals and lost connections are retried, where, and for how long. If the
+//! outcome of a request is unknown, it is repeated only if its endpoint is idempotent. So a submit is never done twice.
 //!
 //! Entry point: [`Client::new`].
 

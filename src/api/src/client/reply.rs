@@ -1,4 +1,4 @@
-//! What came back: judging refusals, reading bodies whole or piece by piece.
+//! Reads replies: classifies refusals, and reads bodies as a whole or in pieces.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Sending one request: URL, headers, time limits, fail-over and repetition.
+//! Sends one request: URL, headers, time limits, fail-over and retries.
 //!
-//! A connection that was never made is tried on the next replica, and so is a refusal that says
-//! nothing was done. After that the request's own [`Repeat`] decides.
+//! If no connection was made, or a refusal says that nothing was done, the next replica is tried. After that, the
+//! request's own [`Repeat`] decides.
 
 use std::{
     sync::{

@@ -1,4 +1,4 @@
-//! One check of `fairlead doctor`: its name, its verdict, what was found, and what to do.
+//! One check of `fairlead doctor`: its name, its verdict, its finding, and what to do.
 
 use serde::Serialize;
 

@@ -1,5 +1,4 @@
-//! What `fairlead doctor` looks at: one check a question, each with what was found and what to do. Owns the checks, and prints
-//! nothing.
+//! The checks of `fairlead doctor`: each has one question, a finding and a suggestion. Prints nothing.
 
 mod check;
 mod local;

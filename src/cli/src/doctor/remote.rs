@@ -1,4 +1,4 @@
-//! Checks of the schedulers that the settings name: their clocks, their limits, and what their admins should look at.
+//! Checks of the configured schedulers: their clocks, their limits, and problems for their admins.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Makes jobs fit this machine, and finds those that never will before anything starts.
+//! Fits jobs to this machine, and finds jobs that cannot run here before anything starts.
 
 use fairlead_job::{JobFields, SiteDefaults, Spec, TboxType};
 use serde_json::Value;

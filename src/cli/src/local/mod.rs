@@ -1,5 +1,5 @@
-//! A lab of one machine in one process, for `fairlead run`: what the machine has, which jobs fit it, and
-//! the scheduler and agent together.
+//! A one-machine lab in one process, for `fairlead run`: the machine's resources, the jobs that fit, the scheduler and
+//! the agent.
 
 mod fit;
 mod lab;

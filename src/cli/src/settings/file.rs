@@ -1,5 +1,5 @@
-//! Reads the configuration file, and compass-ci's account file where it is. Unknown keys are errors
-//! that name the nearest known one.
+//! Reads the configuration file, and compass-ci's account file if present. Unknown keys are errors that name the
+//! nearest known one.
 
 use std::{collections::BTreeMap, fs, io, os::unix::fs::MetadataExt, path::Path};
 

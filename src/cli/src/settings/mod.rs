@@ -1,5 +1,5 @@
-//! Settings of the CLI: where the scheduler is, who asks, what jobs get. Flag over environment over
-//! file over default, and each value remembers where it came from.
+//! Settings of the CLI: the scheduler, the account, defaults of jobs. A flag overrides the environment, then a file,
+//! then the default. Each value remembers its origin.
 
 mod file;
 mod origin;

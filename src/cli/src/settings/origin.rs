@@ -1,4 +1,4 @@
-//! A value and where it came from.
+//! A value with its origin.
 
 use std::{fmt, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Puts flags, environment, files and defaults together. Pure but for the files that it reads.
+//! Merges flags, environment, files and defaults. Pure except for the files that it reads.
 
 use std::{
     collections::BTreeMap,

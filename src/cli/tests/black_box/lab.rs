@@ -1,4 +1,4 @@
-//! Runs the built `fairlead` with an environment of its own: no configuration of the machine is seen.
+//! Runs the built `fairlead` with its own environment, without the machine's configuration.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Black-box tests of the built `fairlead`: one program, so that it is linked once.
+//! Black-box tests of the built `fairlead`, in one test program to link once.
 
 mod lab;
 mod local_run;

@@ -1,4 +1,4 @@
-//! What `fairlead` does without any scheduler: expansion, errors, settings, completions.
+//! Tests of `fairlead` without a scheduler: expansion, errors, settings, completions.
 
 use std::{
     io::{Read, Write},

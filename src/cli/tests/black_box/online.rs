@@ -1,4 +1,4 @@
-//! The commands against a scheduler of their own.
+//! Tests of the commands with their own scheduler.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,4 +1,4 @@
-//! That the commands say what is so: of attempts, accounts and misspelt keys.
+//! Tests that the commands tell the truth about attempts, accounts and misspelt keys.
 
 use crate::{
     lab::Lab,

@@ -1,7 +1,7 @@
-//! Clusters: a job that runs on several machines at once becomes one job a node, each with its roles.
+//! Clusters: a job for several machines becomes one job per node, each with its roles.
 //!
-//! Which nodes there are is said by `cluster_spec`, node by node; else by the name in `cluster`: `cs-localhost` is one
-//! node with all roles, `cs-s1-c2` one server and two clients; any other name is one node for each of `node_roles`.
+//! `cluster_spec` lists the nodes one by one. Without it, the name in `cluster` gives them: `cs-localhost` is one node
+//! with all roles, and `cs-s1-c2` is one server and two clients. Any other name is one node for each of `node_roles`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where a job may run: testbox, group, kind, arch, and the host keys under which hosts find it.
+//! Placement of a job: testbox, group, kind, arch, and the host keys under which hosts find it.
 
 use crate::{
     FieldError, SiteDefaults, Spec, TboxType,

@@ -1,4 +1,4 @@
-//! Reading one field of a spec: type, length and characters checked, errors that name field and value.
+//! Reads one field of a spec: checks type, length and characters. Errors name the field and the value.
 
 use serde_json::Value;
 

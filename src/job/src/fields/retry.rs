@@ -1,4 +1,4 @@
-//! Trying again: after which ends, how often, and after which pause.
+//! Retries: after which ends, how often, and with which delays.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What becomes of a job when whoever runs scheduler and testbox in one process stops.
+//! Effect on a job when the process with its scheduler and testbox stops.
 
 use serde_json::Value;
 

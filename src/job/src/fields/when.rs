@@ -1,4 +1,4 @@
-//! Times as people write them: a moment, or how long from now.
+//! Times as people write them: a moment, or a duration from now.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde_json::Value;

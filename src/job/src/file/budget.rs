@@ -1,4 +1,4 @@
-//! Budget of one call for patterns: how many are compiled, and how much matching they may do.
+//! Budget of one call for patterns: the number to compile, and the work of matching.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! The one error of job files: says where, what was found, what was expected and what to do.
+//! The error of job files: its place, the wrong value, the expected one, and what to do.
 
 use std::fmt;
 

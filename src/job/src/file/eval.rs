@@ -1,4 +1,4 @@
-//! Computes a `{{ }}` against one combination.
+//! Evaluates a `{{ }}` for one combination.
 
 use std::{borrow::Cow, collections::BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The whole way: file, settings, documents, matrix, no job twice.
+//! Expands a job file: files, settings, documents, matrix, and the removal of duplicates.
 
 use std::{
     collections::HashMap,

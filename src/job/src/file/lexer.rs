@@ -1,4 +1,4 @@
-//! The words of a `{{ }}` expression, each with its place.
+//! Splits a `{{ }}` expression into tokens, each with its place.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! From a file to its documents: includes found and joined, document 1 under all others.
+//! Loads a file's documents: finds and joins includes, and puts document 1 under all others.
 
 use std::{
     collections::VecDeque,

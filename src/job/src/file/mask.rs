@@ -1,9 +1,9 @@
-//! Hides unquoted `{{ }}` from the YAML parser, which would read a map in a map.
+//! Hides unquoted `{{ }}` from the YAML parser, which would read nested maps.
 //!
-//! `load: {{ fs == 'xfs' ? 1 : 2 }}` is handed on as `load: "          "`, blanks of the same width, so
-//! that every other place in the file keeps its line and column; the expression is kept aside under its
-//! place. Only a `{{` where a value or key begins is hidden: comments, quotes and block scalars are
-//! skipped by a scanner that knows just that much of YAML. A `{{` inside a longer text needs no hiding.
+//! `load: {{ fs == 'xfs' ? 1 : 2 }}` becomes `load: "          "`, with blanks of the same width. So every other place
+//! in the file keeps its line and column. The expression is kept aside under its place. Only a `{{` at the beginning of
+//! a value or key is hidden. A scanner that knows just enough YAML skips comments, quotes and block scalars. A `{{`
+//! inside a longer text needs no hiding.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! From a document to its jobs: counts every combination first, then makes one after the other.
+//! Unfolds a document to its jobs: first counts all combinations, then makes one after the other.
 //!
-//! Each value knows how many alternatives it has, so the nth job is computed from n alone, as the digits
-//! of a number: nothing is held but the jobs that are kept.
+//! Each value knows the number of its alternatives. So the nth job is computed from n alone, like the digits of a
+//! number. Only the jobs that are kept use memory.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Putting keys over keys: documents over document 1, includes under a document, settings over all.
+//! Merges keys over keys: documents over document 1, includes under a document, settings over all.
 
 use std::sync::Arc;
 

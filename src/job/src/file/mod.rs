@@ -1,11 +1,11 @@
-//! Job files: the YAML that lkp-tests and compass-ci users have, expanded to one spec a job.
+//! Job files: the YAML of lkp-tests and compass-ci, expanded to one spec per job.
 //!
-//! The way of a file, one module a step: `source` reads bytes; `mask` hides unquoted `{{ }}` from the
-//! YAML parser; `yaml` builds a tree that remembers places; `load` joins documents, includes and
-//! settings; `matrix` counts, then unfolds every combination; `template` and `eval` compute `{{ }}`.
+//! Each step has its module: `source` reads bytes, and `mask` hides unquoted `{{ }}` from the YAML parser. `yaml`
+//! builds a tree that remembers places. `load` joins documents, includes and settings. `matrix` counts and then unfolds
+//! every combination. `template` and `eval` compute `{{ }}`.
 //!
-//! Nothing here recurses deeper than [`limits::NESTING_MAX`], and what a file would unfold to is
-//! counted before memory is spent on it: any bytes may be given.
+//! Nothing here recurses deeper than [`limits::NESTING_MAX`]. The size of the expansion is counted before it uses
+//! memory. So any bytes may be given.
 
 mod at;
 mod budget;

@@ -1,4 +1,4 @@
-//! Pattern of a `=~`: compiled within bounds, and matched within the work that one call may spend.
+//! Patterns of `=~`: compiled within bounds, and matched within the work of one call.
 
 use regex::{Error, Regex, RegexBuilder};
 

@@ -1,4 +1,4 @@
-//! Quotes of a template: which characters stand inside a text or a pattern, where a `}}` closes nothing.
+//! Quotes of a template: finds the characters inside a text or a pattern, where `}}` does not close.
 
 /// What has been read of a template, from its first character on.
 #[derive(Debug, Default)]

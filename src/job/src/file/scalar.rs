@@ -1,7 +1,7 @@
-//! What an unquoted scalar means: YAML 1.1 as the lab's files use it, without its traps.
+//! Types an unquoted scalar: YAML 1.1 as the lab's files use it, without its traps.
 //!
-//! `0644` is 420 and `1_000` is 1000; `yes`, `no`, `on`, `off`, `12:30`, `1e3` and dates stay text,
-//! because a job file that says `on` means the word. Numbers that do not fit stay text, never rounded.
+//! `0644` is 420 and `1_000` is 1000. `yes`, `no`, `on`, `off`, `12:30`, `1e3` and dates stay text, because a job file
+//! with `on` means the word. Numbers that do not fit stay text and are never rounded.
 
 use serde_json::{Number, Value};
 

@@ -1,5 +1,5 @@
-//! The small shapes inside YAML that have a meaning of their own: templates in text, zipped keys,
-//! merge keys, and ERB, which is refused.
+//! Small shapes inside YAML with their own meaning: templates in text, zipped keys, merge keys, and ERB, which is
+//! refused.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where job files and the files that they include come from. The only place of this crate that reads a disk.
+//! Sources of job files and their includes. Only this module of the crate reads a disk.
 
 use std::{
     fs::{self, File},

@@ -1,7 +1,7 @@
-//! `{{ }}`: what may be computed in a job file, and nothing more.
+//! Templates `{{ }}`: the only computation in a job file.
 //!
-//! Literals, keys and `a.b`, `==`, `=~ /pattern/`, `||`, `? :`, if/elsif/else/end and case/when/then/else/end. Anything else is
-//! refused with its place, so a file never runs code.
+//! They have literals, keys and `a.b`, `==`, `=~ /pattern/`, `||`, `? :`, if/elsif/else/end and
+//! case/when/then/else/end. Anything else is refused with its place. So a file never runs code.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
-//! The tree of a job file: what YAML said, with the place of each key and value.
+//! The tree of a job file: YAML with the place of each key and value.
 //!
-//! Values are shared ([`Arc`]), so that documents, includes and aliases cost pointers, not copies.
+//! Values are shared ([`Arc`]), so documents, includes and aliases cost pointers instead of copies.
 
 use std::sync::Arc;
 

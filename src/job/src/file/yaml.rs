@@ -1,7 +1,7 @@
-//! YAML text to trees. The only module that knows the YAML parser.
+//! Parses YAML text to trees. Only this module knows the YAML parser.
 //!
-//! Works on the parser's events with a stack of its own, so that nesting costs heap, never stack, and so
-//! that each rule sees what it needs: the style of a scalar, the place of a key, a tag, an alias.
+//! It works on the parser's events with its own stack, so nesting costs heap and never the thread's stack. Each rule
+//! sees all that it needs: the style of a scalar, the place of a key, a tag, an alias.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,4 +1,4 @@
-//! What the tests over job files share: where the files are, and how two sets of jobs are compared.
+//! Shared by the tests of job files: paths of the files, and a comparison of two sets of jobs.
 
 use std::{
     collections::BTreeSet,

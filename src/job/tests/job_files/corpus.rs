@@ -1,4 +1,4 @@
-//! Real job and host files: each is read, or refused for a reason that is named here.
+//! Tests real job and host files: each is read, or refused for a reason named here.
 
 use std::fs;
 

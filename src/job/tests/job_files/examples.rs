@@ -1,4 +1,4 @@
-//! The project's examples: each gives the jobs that its header promises, and each job can be planned.
+//! Tests the project's examples: each gives the jobs that its header promises, and each job has a plan.
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
-//! Whatever bytes are given: an answer, soon, on a small stack, and never a panic.
+//! Fuzz tests: any bytes get an answer quickly, on a small stack, without a panic.
 //!
-//! `FAIRLEAD_FUZZ_CASES` sets the number of cases (100 000 when unset). Cases are arbitrary bytes, real job
-//! files with mistakes in them, and heaps of the pieces that YAML and templates are made of. A failing case
-//! is printed whole, shrunk.
+//! `FAIRLEAD_FUZZ_CASES` sets the number of cases (100 000 by default). Cases are arbitrary bytes, real job files with
+//! mistakes, and random pieces of YAML and templates. A failing case is printed as a whole, shrunk.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Job files and exactly the jobs that come of them: the project's own, and real ones when there are any.
+//! Golden tests: job files and their exact expansions. They use the project's own files, and real ones if present.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Job files from outside: exact expansions, refusals, plans, and whatever bytes a fuzzer thinks of.
+//! Black-box tests of job files: exact expansions, refusals, plans, and fuzzing.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The matrix against a model that is too simple to be wrong: loops inside each other, no counting.
+//! Compares the matrix with a trivial model: nested loops without counting.
 
 use fairlead_job::{ExpandOptions, NoFiles, Spec, expand_text};
 use proptest::prelude::*;

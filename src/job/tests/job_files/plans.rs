@@ -1,4 +1,4 @@
-//! From spec to plan: what each field may hold, and what follows from it.
+//! Tests from spec to plan: the valid values of each field, and their effects.
 
 use fairlead_job::{FieldError, JobFields, SiteDefaults, Spec, TboxType};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Files that are refused: with which code, at which place, saying what.
+//! Tests of refused files: code, place and message.
 
 use std::{fs, path::Path};
 

@@ -1,5 +1,5 @@
-//! A web page attacks an open lab through the browser of somebody who reads it. What came of it is asked of the
-//! scheduler; what the page saw does not count.
+//! A web page attacks an open lab through a reader's browser. The scheduler tells the effect; what the page saw does
+//! not count.
 
 use fairlead_attack::{Browser, Site, browser::REBOUND};
 use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, until};

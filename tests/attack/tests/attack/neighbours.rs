@@ -1,4 +1,4 @@
-//! A job on a host beside another one's: it must not get at that one's secrets, nor at the agent's token.
+//! A job on a host beside another one: it must not reach the other's secrets, nor the agent's token.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 

@@ -1,4 +1,4 @@
-//! A night on which the lab's key is lost, doubled or changed: no job runs without its secrets, no lab is split.
+//! Incidents with the lab's key: lost, doubled or changed. No job runs without its secrets, and no lab is split.
 
 use std::{
     fs,

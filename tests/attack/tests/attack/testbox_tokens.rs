@@ -1,4 +1,4 @@
-//! A testbox token that an attacker has: it is good for the hosts that its account names, and for no job.
+//! An attacker with a testbox token: it works for the hosts of its account, and for no job.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! What a stranger on the machine, or a log, shows: no file of the lab, and no token.
+//! Traces for a stranger on the machine, or in a log: no file of the lab, and no token.
 
 use std::{
     fs::{self, File},

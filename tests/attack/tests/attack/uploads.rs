@@ -1,4 +1,4 @@
-//! What a testbox may leave at the scheduler: sealed results, whole files, and names that a disk can take.
+//! Uploads of a testbox: sealed results, complete files, and names that a disk accepts.
 
 use std::{
     fs,

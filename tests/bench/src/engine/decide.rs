@@ -1,8 +1,7 @@
-//! Hosts that ask an engine for jobs, and jobs that replace those that were given.
+//! Hosts that ask an engine for jobs, and new jobs that replace the granted ones.
 //!
-//! A decision is one offer served and its claim committed: the next job found, taken out and charged. The end of
-//! the job and the arrival of another one like it, so that what waits stays as it is, are not timed. Every host has
-//! asked before. Inputs are seeded.
+//! A decision is one served offer and its committed claim: find the next job, take it out, charge it. The end of the
+//! job, and the arrival of an equal new one, are not timed. Every host has asked before. Inputs are seeded.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 

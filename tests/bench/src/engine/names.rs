@@ -1,10 +1,8 @@
-//! A flood of names: each job has an account, a queue or a machine of its own. How long does one event take then, and
-//! how much is kept?
+//! A flood of names: each job has its own account, queue or machine. Measures the time of an event and the memory.
 //!
-//! The engine has its default cache. It hears of jobs as a replica does: submitted in parts, counted each second with a
-//! bounded number of names, pulled in pages and found by turns from a store, which is played here. Hosts ask meanwhile;
-//! half of them could run the flood. What an event takes is its thread's processor time: other load does not show. Inputs
-//! are seeded by their numbers.
+//! The engine has its default cache. It hears of jobs like a replica: from submits, from bounded counts each second,
+//! and from pulls and finds of a simulated store. Hosts ask meanwhile, and half of them could run the flood. The time
+//! of an event is its thread's processor time, so other load does not show. Inputs are seeded by their numbers.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

@@ -1,4 +1,4 @@
-//! Each rule finds what breaks it, and nothing else.
+//! Tests that each rule finds its violations, and nothing else.
 
 use super::{
     super::history::{Acked, Finish},

@@ -1,5 +1,5 @@
-//! What must hold when nothing goes wrong any more: no host idles beside a job that it could run, higher
-//! classes first, and in the end everything has ended as it was reported.
+//! Checks the calm phase: no host idles beside a job that it could run, higher classes go first, and everything ends as
+//! it was reported.
 
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;

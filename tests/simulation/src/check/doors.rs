@@ -1,5 +1,5 @@
-//! Who may have a host, and how much: hosts that are closed, suspect or kept for some, and limits of what runs. Judged
-//! by the documents of the truth; what replicas cannot have read yet is not held against them.
+//! Checks who gets a host, and how much: cordoned, suspect and reserved hosts, and limits of running jobs. It uses the
+//! true documents, and forgives what replicas cannot have read yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Each change of a stored state against what may follow what.
+//! Checks each change of a stored state against the allowed transitions.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What hosts asked for, as they know it.
+//! Requests of hosts, as the hosts know them.
 
 use std::collections::BTreeMap;
 

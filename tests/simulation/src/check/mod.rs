@@ -1,5 +1,5 @@
-//! The judge: what was promised against what happened. It sees the truth of the store, every answer that
-//! a host or a user got, and when each workload ran; it takes no part.
+//! The judge: compares the promises with the events. It sees the truth of the store, every answer to a host or a user,
+//! and the run of each workload. It takes no part.
 
 mod calm;
 mod doors;

@@ -1,4 +1,4 @@
-//! Whose queue each job is stored in, whatever name was said (I5), and with which class (I4).
+//! Checks the stored queue (I5) and class (I4) of each job, whatever name its submit had.
 
 use fairlead_dispatch::labels;
 use fairlead_store::JobState;

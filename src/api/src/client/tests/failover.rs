@@ -1,4 +1,4 @@
-//! Which requests are sent again, where, and which never.
+//! Tests which requests are retried, and where, and which are not.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is sent, and how answers are read.
+//! Tests of the sent requests, and of the answers' parsing.
 
 use bytes::Bytes;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A stub replica: one answer a connection, made by a function of the request; it keeps what it saw.
+//! A stub replica: one answer per connection, made by a function of the request. It keeps all requests.
 
 use std::sync::{Arc, Mutex};
 
