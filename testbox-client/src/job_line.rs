@@ -1,4 +1,4 @@
-//! What connects a job with the loop of its agent: the job says how far it is, and hears what it is told.
+//! Connects a job with the loop of its agent: the job reports its progress, and receives orders.
 
 use std::{future::pending, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the agent's own tests and those of its whole begin with: a configuration and a grant.
+//! Fixtures of the agent's tests.
 
 use std::{path::PathBuf, time::Duration};
 

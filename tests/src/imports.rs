@@ -1,7 +1,8 @@
-//! Reads who imports whom out of the sources of a crate, as text: `use` trees and paths that begin with `crate`,
-//! `super` or `self`; in the scheduler also calls of methods of `Core`, which lie in the files of the flows: a call is
-//! an arrow to the file that defines the method. Code for tests and comments do not count. What a crate exports at its
-//! root stands for the module that it comes from.
+//! Reads the imports of a crate out of its sources, as text.
+//!
+//! It sees `use` trees, and paths that begin with `crate`, `super` or `self`. In the scheduler it also sees calls of
+//! methods of `Core`: a call is an arrow to the file that defines the method. Test code and comments do not count. A
+//! name that a crate exports at its root stands for the module that it comes from.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 

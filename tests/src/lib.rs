@@ -27,6 +27,7 @@ pub mod scheduler;
 pub mod secured;
 pub mod server;
 pub mod settings;
+pub mod sources;
 pub mod testbox;
 
 pub use agent::Agent;

@@ -5,10 +5,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use fairlead_api::{Caller, ENDPOINTS, Endpoint, ErrorCode};
+use fairlead_tests::{settings::project, sources::sources};
 use serde_json::Value;
 
 const FILE_LINES_MAX: usize = 500;
@@ -62,46 +63,6 @@ const PLACES: &[&str] = &[
     concat!("artif", "actory"),
     concat!(".jf", "rog."),
 ];
-
-struct Source {
-    path: String,
-    text: String,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("tests/ is inside the workspace")
-        .to_owned()
-}
-
-/// All text files of the project with one of these endings, sorted by path.
-fn sources(endings: &[&str]) -> Vec<Source> {
-    let root = root();
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of the project") {
-            let path = entry.expect("an entry of it").path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let hidden = name.starts_with('.') && name != ".ci";
-            if path.is_dir() {
-                if !hidden && name != "target" && !name.starts_with("fairlead-") {
-                    folders.push(path);
-                }
-            } else if !hidden && endings.iter().any(|ending| name.ends_with(ending)) {
-                let relative = path.strip_prefix(&root).expect("below the root");
-                found.push(Source {
-                    path: relative.to_string_lossy().into_owned(),
-                    text: fs::read_to_string(&path)
-                        .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
-                });
-            }
-        }
-    }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
-}
 
 fn is_test(path: &str) -> bool {
     let is_program = PROGRAMS.iter().any(|folder| path.starts_with(folder));
@@ -335,7 +296,7 @@ fn no_loose_object(path: &str, value: &Value) {
 
 #[test]
 fn every_link_of_the_documents_leads_somewhere() {
-    let root = root();
+    let root = project();
     let mut problems = Vec::new();
     for source in sources(&[".md"]) {
         for target in links(&source.text) {
@@ -382,7 +343,7 @@ fn has_heading(path: &Path, anchor: &str) -> bool {
 
 #[test]
 fn the_documents_name_files_that_exist() {
-    let root = root();
+    let root = project();
     let mut problems = Vec::new();
     for source in sources(&[".md"]) {
         let words = source
@@ -427,7 +388,7 @@ fn row_of(endpoint: &Endpoint) -> String {
 
 #[test]
 fn every_endpoint_and_error_code_is_documented() {
-    let path = root().join("docs/api.md");
+    let path = project().join("docs/api.md");
     let text = fs::read_to_string(&path).expect("docs/api.md");
     let (before, after) = text.split_once(LIST_HEAD).expect("the head of its list");
     let (list, after) = after.split_once("\n\n").expect("the end of its list");
@@ -454,7 +415,8 @@ fn every_endpoint_and_error_code_is_documented() {
 
 #[test]
 fn every_invariant_names_checks_that_exist() {
-    let text = fs::read_to_string(root().join("docs/invariants.md")).expect("docs/invariants.md");
+    let text =
+        fs::read_to_string(project().join("docs/invariants.md")).expect("docs/invariants.md");
     for number in 1..=9 {
         assert!(
             text.contains(&format!("## I{number} ")),

@@ -139,8 +139,7 @@ fn stdin() -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-/// The disk, and beside it the texts of `-s`, each as a file of its own, so that its errors have a
-/// place and a snippet like all others.
+/// The disk, and the texts of `-s` as files, so that their errors have a place and a snippet, too.
 #[derive(Debug, Default)]
 struct WithTexts {
     texts: Vec<(PathBuf, String)>,

@@ -1,9 +1,9 @@
 //! The faults, drawn from a seed: one lane for each kind of victim, all at the same time.
 //!
-//! A lane draws kinds from a shuffled deck, so that each comes as often as the others. Of more than one replica one
-//! is out at a time, so that how long nothing is dispatched tells of a loss, not of a sum. A node of Elasticsearch
-//! is lost for long only when all are well; while that is not noticed no other hangs for a moment: a cluster that
-//! loses two of three nodes has stopped by right.
+//! A lane draws kinds from a shuffled deck, so all kinds are equally frequent. With several replicas, only one is out
+//! at a time. So a pause of dispatches measures the loss of one replica. A node of Elasticsearch is lost for long only
+//! when all nodes are well. Until this is noticed, no other node hangs, because a cluster that loses two of three nodes
+//! rightly stops.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},

@@ -1,4 +1,4 @@
-//! What happened, line by line: the last lines for people, all of them for the history's hash.
+//! The history, line by line: the last lines for people, and all lines for its hash.
 
 use std::{collections::VecDeque, fmt, fmt::Write as _};
 

@@ -1,12 +1,17 @@
-//! Measures what three replicas and Elasticsearch cost while nothing is dispatched: `cargo run -p fairlead-tests
-//! --release --bin idle [jobs]` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch
-//! of its own). Default: 1,000,000 waiting jobs of 300 accounts, half of them bound to one of 500 machines.
+//! Measures the cost of three replicas and Elasticsearch while nothing is dispatched.
 //!
-//! Processor time is read before and after windows of a minute: with nothing else, with a trickle of changes (a job
-//! submitted, dispatched and ended each second), and with 1,000 hosts that wait for jobs which none of them can run.
-//! Each is done for some minutes before: Elasticsearch compiles what it does for the first time, and that is no cost of
-//! being idle.
-//! Prints a table; it takes long, so it is no test.
+//! `cargo run -p fairlead-tests --release --bin idle [jobs]`; build the workspace's binaries in release before.
+//! `ES_URL` names an Elasticsearch of its own. Default: 1,000,000 waiting jobs of 300 accounts, half of them bound to
+//! one of 500 machines.
+//!
+//! Processor time is read before and after windows of a minute. There are three cases:
+//!
+//! - nothing else happens;
+//! - a job is submitted, dispatched and ended each second;
+//! - 1,000 hosts wait for jobs that none of them can run.
+//!
+//! Each case first runs for some minutes, because Elasticsearch compiles new queries at first, which is no idle cost.
+//! It prints a table, and takes long, so it is no test.
 
 use std::{cell::Cell, time::Duration};
 

@@ -1,9 +1,11 @@
-//! Measures how late many timers that are due within one minute begin over three replicas: `cargo run -p fairlead-tests
-//! --release --bin timers -- 100000` (build the workspace's binaries in release before; `ES_URL` names an Elasticsearch).
+//! Measures how late many timers start that are due within one minute, over three replicas.
 //!
-//! Timers are submitted to all three replicas, each with a period that makes its first run due at its own place in one
-//! minute (or in as many seconds as a second number says). Then nobody does anything but the replicas. Each timer must have had one run, and each run must be a job of
-//! its own. Prints a table; it takes long, so it is no test.
+//! `cargo run -p fairlead-tests --release --bin timers -- 100000`; build the workspace's binaries in release before.
+//! `ES_URL` names an Elasticsearch.
+//!
+//! Timers are submitted to all three replicas. Their periods spread the first runs evenly over one minute, or over the
+//! seconds of a second number. Then only the replicas act. Each timer must have had one run, and each run must be its
+//! own job. It prints a table, and takes long, so it is no test.
 
 use std::{
     collections::BTreeSet,

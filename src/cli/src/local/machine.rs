@@ -1,4 +1,4 @@
-//! What this machine offers to jobs.
+//! The resources of this machine for jobs.
 
 use std::{fs, thread};
 

@@ -1,8 +1,7 @@
 //! Request ids and the request log: each request has an id, in the log and in the answer.
 //!
-//! A client or a proxy may send its own id in `x-request-id`. Log lines that a request causes are in its span, which has
-//! the id, the method, the path, and the host or job that the path names. The span and one line for each answer are at
-//! level debug.
+//! A client or a proxy may send its own id in `x-request-id`. Log lines of a request are in its span. The span has the
+//! id, the method, the path, and the host or job in the path. The span and one line for each answer are at level debug.
 
 use fairlead_api::{REQUEST_ID_HEADER, Route};
 use tracing::{Span, field::Empty};

@@ -1,4 +1,4 @@
-//! Whose jobs a host may run: current reservations, and health checks of suspect hosts.
+//! The accounts whose jobs a host may run: current reservations, and health checks of suspect hosts.
 
 use crate::{
     base::names::HEALTH_CHECK,

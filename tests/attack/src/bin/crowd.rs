@@ -1,8 +1,9 @@
-//! Measures what a crowd of connections costs: 10,000 long polls and 4,000 connections that say nothing.
-//! `cargo run -p fairlead-attack --release --bin crowd` (build the workspace's binaries in release before).
+//! Measures the cost of a crowd of connections: 10,000 long polls and 4,000 silent connections.
 //!
-//! Prints how long the silent connections lived, how many long polls were alive after a minute, and how long a submit
-//! took while all were open and after. The limit of open files must allow 14,000 for each process.
+//! `cargo run -p fairlead-attack --release --bin crowd`; build the workspace's binaries in release before.
+//!
+//! It prints how long the silent connections lived, and how many long polls were alive after a minute. It also prints
+//! the time of a submit while all were open, and after. The limit of open files must allow 14,000 for each process.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a job needs against what a host of a scenario has.
+//! Compares a job's needs with a host of a scenario.
 
 use fairlead_job::TboxType;
 use fairlead_store::JobState;

@@ -1,4 +1,4 @@
-//! What names of queues mean, to whom, and what is said of it.
+//! Tests of queue names: their meaning for each account, and the hint about it.
 
 use fairlead_api::{AccountChange, QueueChange};
 use fairlead_job::{Spec, Stage};
