@@ -20,7 +20,7 @@ pub(crate) fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, Fie
         Err(error) => refuse(
             field,
             error.to_string(),
-            "leave it empty for the site's default",
+            "leave it out for the site's default",
         ),
     };
     let runtime = read("runtime")?;
@@ -30,7 +30,7 @@ pub(crate) fn timeout_s(spec: &Spec, defaults: &SiteDefaults) -> Result<u64, Fie
             Some(0) => {
                 return refuse(
                     field,
-                    "0 is no time to run in".to_owned(),
+                    "0 is not a valid limit".to_owned(),
                     "at least 1 second",
                 );
             }
@@ -57,8 +57,8 @@ fn read_limit_s(field: &str, value: &Value) -> Result<Option<u64>, FieldError> {
     match duration_s(value) {
         Ok(Some(0)) => refuse(
             field,
-            "0 is no time at all".to_owned(),
-            "at least 1 second; leave it out for the usual limit",
+            "0 is not a valid duration".to_owned(),
+            "write at least 1 second, or leave it out for the default",
         ),
         Ok(seconds) => Ok(seconds),
         Err(error) => refuse(field, error.to_string(), "write for example 10m"),

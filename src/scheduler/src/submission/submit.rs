@@ -87,7 +87,7 @@ impl Core {
             .tasks
             .spawn(async move { core.create_once(built, keyed.as_ref()).await });
         let outcomes = creating.await.map_err(|error| {
-            tracing::error!(%error, "a submit broke off");
+            tracing::error!(%error, "a submit failed in its task");
             Refusal::from(ItemError::Unknown {
                 reason: error.to_string(),
             })
