@@ -35,7 +35,7 @@ struct CommandLine {
     command: Launch,
 }
 
-/// What is done to a cluster on this machine.
+/// The actions on a cluster of this machine.
 #[derive(Debug, Subcommand)]
 enum Launch {
     /// Start all stopped replicas, and print their URLs for --server
@@ -96,7 +96,7 @@ struct UpArgs {
     more: Vec<String>,
 }
 
-/// What the replicas are given to log in to Elasticsearch. Passwords and keys in the environment reach them
+/// The credentials with which the replicas log in to Elasticsearch. Passwords and keys in the environment reach them
 /// too, as long as each command that starts replicas has them.
 #[derive(Debug, Args)]
 struct LoginArgs {

@@ -71,7 +71,7 @@ fn sentences(paragraph: &str) -> Vec<String> {
     found.into_iter().map(|words| words.join(" ")).collect()
 }
 
-/// What is wrong with a sentence.
+/// The fault of a sentence, if it has one.
 fn fault(sentence: &str) -> Option<String> {
     let words = sentence
         .split(' ')

@@ -11,7 +11,7 @@ use crate::{
     table::{Grid, or_dash},
 };
 
-/// What to do with accounts.
+/// The actions on accounts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AccountArgs {
     #[command(subcommand)]
@@ -125,7 +125,7 @@ impl AddArgs {
     }
 }
 
-/// What an admin should do about these accounts.
+/// The work that these accounts leave to an admin.
 fn warn(accounts: &[AccountView], context: &Context) {
     for account in accounts.iter().filter(|account| !account.hint.is_empty()) {
         context.output.remark(&format!("warning: {}", account.hint));

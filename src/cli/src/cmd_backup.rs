@@ -10,7 +10,7 @@ use crate::{
     exit::{self, Failure},
 };
 
-/// What to copy.
+/// The files to copy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     /// The new file
@@ -20,7 +20,7 @@ pub(crate) struct BackupArgs {
     data: PathBuf,
 }
 
-/// What to put in place.
+/// The files to restore.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     /// A backup, or `fairlead.db` beside its `fairlead.db-wal`

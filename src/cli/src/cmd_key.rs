@@ -18,7 +18,7 @@ use crate::{
 /// Longest file of keys, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// What to do with the lab's keys.
+/// The actions on the keys of the lab.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
     #[command(subcommand)]

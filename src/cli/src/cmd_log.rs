@@ -71,7 +71,7 @@ pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-/// What comes after a stream has ended.
+/// The next step after a stream has ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     /// Nothing.
@@ -178,7 +178,7 @@ impl Standing {
         }))
     }
 
-    /// What follows the output of `read`. The stage was looked at after the stream had ended: of a job that has ended
+    /// The line after the output of `read`. The stage was looked at after the stream had ended: of a job that has ended
     /// since, the rest is still to be read.
     fn after(self, read: Option<u16>, goes_on: bool) -> Next {
         match read {

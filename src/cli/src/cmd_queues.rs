@@ -10,7 +10,7 @@ use crate::{
     table::{Grid, harmless, or_dash},
 };
 
-/// What to do with queues.
+/// The actions on queues.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct QueuesArgs {
@@ -59,7 +59,7 @@ struct SetArgs {
     limits: LimitArgs,
 }
 
-/// Who may use a queue, from the command line.
+/// The users of a queue, from the command line.
 fn users(text: &str) -> QueueUsers {
     let names = text.split(',').map(|name| name.trim().to_owned());
     match text {
@@ -116,7 +116,7 @@ pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u
 /// Accounts that a table names; of more it says how many.
 const NAMED_MAX: usize = 3;
 
-/// Who may submit into it.
+/// The accounts that may submit into it.
 fn users_of(queue: &QueueView) -> String {
     match &queue.users {
         Some(QueueUsers::Own) => "own".to_owned(),

@@ -33,7 +33,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// How many ids go in one request.
 const IDS_MAX: usize = 1000;
 
-/// What to run, and how.
+/// The job file to run, and the options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every job runs here, with any testbox: testbox becomes dc, and arch, groups, target_machines,
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     Ok(ran.code(&endings))
 }
 
-/// What came of it.
+/// The outcome of the run.
 struct Ran {
     follower: Follower,
     refused: usize,

@@ -93,7 +93,7 @@ pub(crate) struct ServeArgs {
     log_format: LogFormat,
 }
 
-/// What jobs get that do not say.
+/// Defaults of jobs.
 #[derive(Debug, clap::Args)]
 struct SiteArgs {
     /// Testbox of jobs that name none [default: dc]
@@ -283,7 +283,7 @@ fn read_health_check(file: &Path, site: &SiteDefaults) -> Result<HealthCheck, Fa
     HealthCheck::of(job, site).map_err(|error| refuse(error.to_string(), &error.hint))
 }
 
-/// What was said, and the machine's own name, in full and short.
+/// The given names, and the machine's own name, in full and short.
 fn host_names(said: &[String]) -> Vec<String> {
     let own = machine_name();
     let short = own.split('.').next().unwrap_or_default().to_owned();

@@ -23,7 +23,7 @@ use crate::{
     yaml_text,
 };
 
-/// What to submit, and how.
+/// The job files to submit, and the options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 KEY=VALUE or -i FILE before a job file sets a default; after it, overrides a key. Between two

@@ -15,7 +15,7 @@ use crate::{
     words::Words,
 };
 
-/// What to do with timers.
+/// The actions on timers.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct TimersArgs {
@@ -52,7 +52,7 @@ struct SubmitArgs {
     when: WhenArgs,
 }
 
-/// When it runs. What is said here goes before what the file says.
+/// When it runs. These options override the file.
 #[derive(Debug, clap::Args)]
 struct WhenArgs {
     /// Interval of the runs, from now on: 30m, 6h, 1d
@@ -80,7 +80,7 @@ struct OfArgs {
 }
 
 impl OfArgs {
-    /// Whose timers are meant.
+    /// The owner of the timers.
     async fn account(&self, context: &Context, client: &Client) -> Result<Option<String>, Failure> {
         match &self.of {
             Some(account) => Ok(Some(account.clone())),

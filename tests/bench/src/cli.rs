@@ -266,7 +266,7 @@ impl BenchArgs {
         (0..most).map(Agent::new).collect()
     }
 
-    /// What is there while one thing changes.
+    /// The state of the lab while one value changes.
     fn first(&self) -> At {
         let least = |numbers: &[usize]| numbers.first().copied().unwrap_or_default();
         let agents = if self.agents.contains(&CPU_AGENTS) {

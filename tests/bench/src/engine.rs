@@ -32,7 +32,7 @@ const FAR_CELLS: u32 = 1 << 26;
 const BYTES_OF_KIB: f64 = 1_024.0;
 const FAR_READS: u32 = 1 << 20;
 
-/// What is measured.
+/// The measurements.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct EngineArgs {
     /// Numbers of jobs in the engine, separated by commas, ascending
@@ -78,7 +78,7 @@ struct Line {
     hosts: u64,
 }
 
-/// What a process of its own measures.
+/// The measurement of a process of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Asked {
     /// Decisions.
@@ -87,7 +87,7 @@ enum Asked {
     Names(Own, u64),
 }
 
-/// What was measured.
+/// The results.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Took {
     median_us: f64,
@@ -247,7 +247,7 @@ impl Line {
     }
 }
 
-/// What a read costs that waits for the one before it: a decision over many jobs and hosts is a few dozen of these,
+/// The cost of a read that waits for the one before it: a decision over many jobs and hosts is a few dozen of these,
 /// and they differ twofold with what else the machine does.
 fn far_read_ns() -> f64 {
     // One circle through all: each names the next (a linear congruential generator of full period).

@@ -48,7 +48,7 @@ pub struct SimulateArgs {
     failures_max: u64,
 }
 
-/// What came of many seeds.
+/// The outcome of many seeds.
 #[derive(Debug, Default)]
 struct Tally {
     seeds: u64,
