@@ -2,11 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use fairlead_api::{Caller, ENDPOINTS, Endpoint, ErrorCode};
 use fairlead_tests::{settings::project, sources::sources};
@@ -16,20 +12,6 @@ const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 60;
 /// In tests a function may hold a table of cases or all steps of a model.
 const TEST_LINES_MAX: usize = 140;
-
-/// What is longer than that still: a file, or `file: function`, and the most lines that it may have. Nothing is
-/// added, no number grows, and what is within the limit leaves.
-const LONG: &[(&str, usize)] = &[
-    ("src/dispatch/src/claims.rs: job_held", 76),
-    ("src/dispatch/src/index.rs: sanity_check", 62),
-    ("src/dispatch/src/report.rs: sanity_check", 65),
-    ("src/job/src/file/expand.rs: unfold", 65),
-    ("src/store/src/embedded/search.rs: search", 62),
-    (
-        "src/store/tests/conformance/reads.rs: finds_hold_every_predicate",
-        144,
-    ),
-];
 
 /// Banned in Rust sources. Put together here so that this file does not hold them.
 const BANNED: &[(&str, &str)] = &[
@@ -78,11 +60,13 @@ fn fail_if_any(problems: &[String]) {
 #[test]
 fn rust_files_are_short_and_begin_with_what_they_own() {
     let mut problems = Vec::new();
-    let mut long = BTreeMap::new();
     for source in sources(&[".rs"]) {
         let lines = source.text.lines().count();
         if lines > FILE_LINES_MAX {
-            long.insert(source.path.clone(), (lines, FILE_LINES_MAX));
+            problems.push(format!(
+                "{}: {lines} lines, at most {FILE_LINES_MAX}",
+                source.path
+            ));
         }
         if !source.text.starts_with("//!") {
             problems.push(format!("{}: does not begin with //!", source.path));
@@ -94,19 +78,13 @@ fn rust_files_are_short_and_begin_with_what_they_own() {
         };
         for (name, lines) in functions(&source.text) {
             if lines > limit {
-                long.insert(format!("{}: {name}", source.path), (lines, limit));
+                problems.push(format!(
+                    "{}: {name}: {lines} lines, at most {limit}",
+                    source.path
+                ));
             }
         }
     }
-    for (name, (lines, limit)) in &long {
-        let known = LONG.iter().find(|(known, _)| known == name);
-        let most = known.map_or(*limit, |(_, most)| *most);
-        if *lines > most {
-            problems.push(format!("{name}: {lines} lines, at most {most}"));
-        }
-    }
-    let gone = LONG.iter().filter(|(name, _)| !long.contains_key(*name));
-    problems.extend(gone.map(|(name, _)| format!("{name}: within the limit, LONG still names it")));
     fail_if_any(&problems);
 }
 

@@ -253,11 +253,8 @@ impl Engine {
         self.index.goes(key, false);
         self.drop_waiting(key);
         let facts = &running.facts;
-        let (name, group) = (
-            self.atoms.get(&running.host),
-            self.atoms.get(&running.group),
-        );
-        let (suite, arch) = (self.atoms.get(&facts.suite), self.atoms.get(&facts.arch));
+        let suite = self.atoms.get(&facts.suite);
+        let group = self.atoms.get(&running.group);
         let total_mb = running.total_memory_mb.max(facts.memory_mb);
         let whose = (facts.queue.as_str(), facts.account.as_str());
         let owner = self.ledger.owner_of(&mut self.atoms, whose, self.now);
@@ -275,6 +272,29 @@ impl Engine {
             },
             self.now,
         );
+        let host = self.hold_on_host(&running, load, total_mb);
+        self.serial = self.serial.saturating_add(1);
+        let run = Run {
+            host,
+            suite,
+            group,
+            owner,
+            load,
+            timeout_ms: facts.timeout_s.saturating_mul(1_000),
+            version: facts.version,
+            serial: self.serial,
+            flight: None,
+            requeued: None,
+        };
+        self.runs.insert(key, run);
+    }
+
+    /// Notes that a host has a job. An unknown host is taken to have no more than the job says.
+    fn hold_on_host(&mut self, running: &Running, load: Load, total_mb: u32) -> HostId {
+        let facts = &running.facts;
+        let name = self.atoms.get(&running.host);
+        let group = self.atoms.get(&running.group);
+        let arch = self.atoms.get(&facts.arch);
         let envs = &mut self.envs;
         let unknown = || {
             let env = envs.get(&Env {
@@ -295,23 +315,9 @@ impl Engine {
                 hw_open: true,
                 shared_open: true,
             };
-            (Atom::clone(&group), view)
+            (group, view)
         };
-        let host = self.hosts.hold(&name, key, load, unknown);
-        self.serial = self.serial.saturating_add(1);
-        let run = Run {
-            host,
-            suite,
-            group,
-            owner,
-            load,
-            timeout_ms: facts.timeout_s.saturating_mul(1_000),
-            version: facts.version,
-            serial: self.serial,
-            flight: None,
-            requeued: None,
-        };
-        self.runs.insert(key, run);
+        self.hosts.hold(&name, facts.key, load, unknown)
     }
 
     /// A job is over for its host since `at`.

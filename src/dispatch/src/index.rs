@@ -358,6 +358,11 @@ impl Index {
                 .sum::<usize>(),
             self.buckets.len()
         );
+        self.check_heads();
+        self.check_counts();
+    }
+
+    fn check_heads(&self) {
         let listed = |entry: &Shape| entry.keys.len();
         let heads: usize = self
             .keys
@@ -374,7 +379,6 @@ impl Index {
             .map(|(_, e)| e.holders.len() * listed(&e.shape))
             .sum::<usize>();
         assert_eq!(heads, expected, "heads that no bucket has");
-        self.check_counts();
     }
 
     fn check_counts(&self) {

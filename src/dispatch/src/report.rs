@@ -249,6 +249,16 @@ impl Engine {
             .map(|queue| queue.tally.waiting)
             .sum();
         assert_eq!(waiting, self.index.jobs.len() as u64);
+        self.check_offers();
+        for job in self.gates.until.keys() {
+            assert!(
+                self.index.jobs.contains_key(job),
+                "a gate for a job that does not wait"
+            );
+        }
+    }
+
+    fn check_offers(&self) {
         for (key, offer) in &self.hosts.offers {
             let flights = self
                 .runs
@@ -259,12 +269,6 @@ impl Engine {
             assert!(!listed || offer.is_untouched());
             let due = self.hosts.deadlines.contains(&(offer.waits_until, *key));
             assert_eq!(due, offer.in_flight == 0);
-        }
-        for job in self.gates.until.keys() {
-            assert!(
-                self.index.jobs.contains_key(job),
-                "a gate for a job that does not wait"
-            );
         }
     }
 

@@ -365,14 +365,7 @@ fn unfold(
                 }
             };
             if computed > bytes_max {
-                let message =
-                    format!("the file's templates make more than {bytes_max} bytes of text");
-                return Err(JobFileError::whole(
-                    "too_large",
-                    name,
-                    message,
-                    "split the file",
-                ));
+                return Err(too_large(name, bytes_max));
             }
             if job.get("cluster").is_some_and(|c| !c.is_null()) && !job.contains_key("node_roles") {
                 job.insert("node_roles".to_owned(), Value::from("server client"));
@@ -402,6 +395,11 @@ fn unfold(
         )),
         (false, _) => Ok(jobs),
     }
+}
+
+fn too_large(name: &str, bytes_max: u64) -> JobFileError {
+    let message = format!("the file's templates make more than {bytes_max} bytes of text");
+    JobFileError::whole("too_large", name, message, "split the file")
 }
 
 /// A number that equal jobs share, whatever the order of their keys.

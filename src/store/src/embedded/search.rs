@@ -13,6 +13,32 @@ struct Filters {
 }
 
 impl Filters {
+    /// The conditions of a search, without its page.
+    fn of(search: &Search) -> Self {
+        let mut filters = Self::default();
+        filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
+        filters.any_of("health", search.healths.iter().map(|h| h.as_str()));
+        filters.any_of("account", names(&search.accounts));
+        filters.in_queue(&search.queues, &search.queue_labels);
+        filters.any_of("host", names(&search.hosts));
+        filters.any_of("suite", names(&search.suites));
+        filters.any_of("submit_id", names(&search.submit_ids));
+        filters.any_of("group_id", names(&search.group_ids));
+        filters.any_of("sequence", names(&search.sequences));
+        filters.any_of("tbox_group", names(&search.tbox_groups));
+        filters.any_of("fingerprint", names(&search.fingerprints));
+        if let Some(ready) = search.ready {
+            filters.compare("ready = ?", u64::from(ready));
+        }
+        if let Some(since) = search.since_ms {
+            filters.compare("submit_ms >= ?", since);
+        }
+        if let Some(until) = search.until_ms {
+            filters.compare("submit_ms < ?", until);
+        }
+        filters
+    }
+
     fn and(&mut self, condition: &str) {
         self.sql.push_str(if self.sql.is_empty() {
             " WHERE "
@@ -69,27 +95,7 @@ fn names(list: &[String]) -> impl ExactSizeIterator<Item = &str> {
 
 /// Answers one search. Runs inside a read transaction, so that page and total agree.
 pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<SearchPage> {
-    let mut filters = Filters::default();
-    filters.any_of("stage", search.stages.iter().map(|s| s.as_str()));
-    filters.any_of("health", search.healths.iter().map(|h| h.as_str()));
-    filters.any_of("account", names(&search.accounts));
-    filters.in_queue(&search.queues, &search.queue_labels);
-    filters.any_of("host", names(&search.hosts));
-    filters.any_of("suite", names(&search.suites));
-    filters.any_of("submit_id", names(&search.submit_ids));
-    filters.any_of("group_id", names(&search.group_ids));
-    filters.any_of("sequence", names(&search.sequences));
-    filters.any_of("tbox_group", names(&search.tbox_groups));
-    filters.any_of("fingerprint", names(&search.fingerprints));
-    if let Some(ready) = search.ready {
-        filters.compare("ready = ?", u64::from(ready));
-    }
-    if let Some(since) = search.since_ms {
-        filters.compare("submit_ms >= ?", since);
-    }
-    if let Some(until) = search.until_ms {
-        filters.compare("submit_ms < ?", until);
-    }
+    let mut filters = Filters::of(search);
     let total = conn.query_row(
         &format!("SELECT COUNT(*) FROM jobs{}", filters.sql),
         params_from_iter(&filters.values),

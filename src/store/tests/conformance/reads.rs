@@ -197,9 +197,13 @@ async fn found(store: &dyn JobStore, offer: Find) -> Vec<u64> {
     numbers(&page.jobs)
 }
 
-pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
-    let strings = |list: &[&str]| -> Vec<String> { list.iter().map(|s| (*s).to_owned()).collect() };
-    let states = vec![
+fn strings(list: &[&str]) -> Vec<String> {
+    list.iter().map(|s| (*s).to_owned()).collect()
+}
+
+/// Jobs of which each differs from the first in what it requires.
+fn jobs_of_each_predicate() -> Vec<JobState> {
+    vec![
         state(1),
         state_with(2, |s| {
             s.memory_mb = 2_000;
@@ -229,11 +233,12 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
         }),
         state_with(11, |s| s.ready = false),
         state_with(12, |s| s.stage = Stage::Running),
-    ];
-    submit_all(store, states).await;
-    store.refresh().await.unwrap();
-    assert_eq!(found(store, offer()).await, [1, 2, 4]);
-    let offers = [
+    ]
+}
+
+/// Offers, and the jobs that each of them may take.
+fn offers_of_each_predicate() -> Vec<(Find, Vec<u64>)> {
+    vec![
         (
             Find {
                 free_memory_mb: 1_023,
@@ -334,7 +339,14 @@ pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
             },
             vec![2, 4],
         ),
-    ];
+    ]
+}
+
+pub(crate) async fn finds_hold_every_predicate(store: &dyn JobStore) {
+    submit_all(store, jobs_of_each_predicate()).await;
+    store.refresh().await.unwrap();
+    assert_eq!(found(store, offer()).await, [1, 2, 4]);
+    let offers = offers_of_each_predicate();
     let requests: Vec<Find> = offers.iter().map(|(offer, _)| offer.clone()).collect();
     let pages = store.find(&requests).await.unwrap();
     for ((offer, wanted), page) in offers.iter().zip(pages) {
