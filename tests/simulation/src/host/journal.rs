@@ -1,4 +1,4 @@
-//! What a box has on disk of a job: it outlives the agent.
+//! The journal of a box: what it has on disk of a job. It outlives the agent.
 
 use fairlead_api::{Grant, HeldJob};
 use fairlead_job::Health;

@@ -1,5 +1,5 @@
-//! Simulated testboxes: they drive the real agent's protocol with whatever replica they reach, and they die, come back
-//! with a new session, and lose the line.
+//! Simulated testboxes: they drive the real agent's protocol with whatever replica they reach. They die, return with a
+//! new session, and lose the connection.
 
 mod agent;
 mod client;
