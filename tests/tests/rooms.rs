@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("known", &["base", "storage", "lifecycle"]),
     ("core", &["base", "storage", "known"]),
     ("peers", &["storage", "known", "core"]),
-    ("people", &["base", "known", "core"]),
+    ("people", &["base", "storage", "known", "core"]),
     ("placement", &["base", "lifecycle", "known", "core"]),
     (
         "jobs",

@@ -362,6 +362,15 @@ pub struct HostReserve {
     pub reason: String,
 }
 
+/// The result of a reset of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReset {
+    /// The host.
+    pub hostname: String,
+    /// Which of its documents were malformed and are repaired: `lease`, `session`. Empty: none was.
+    pub repaired: Vec<String>,
+}
+
 /// Closes a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostClose {

@@ -1,6 +1,6 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::{HostClose, HostReserve, HostView};
+use fairlead_api::{HostClose, HostReserve, HostReset, HostView};
 
 use crate::{
     clock,
@@ -34,6 +34,11 @@ enum Change {
     Reserve(ReserveArgs),
     /// End a reservation early
     Unreserve {
+        /// The host
+        name: String,
+    },
+    /// Repair malformed session and lease documents of a host
+    Reset {
         /// The host
         name: String,
     },
@@ -78,6 +83,11 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
             Change::Uncordon { name } => client.uncordon(name).await,
             Change::Reserve(args) => client.reserve(&args.name, &args.asked()).await,
             Change::Unreserve { name } => client.unreserve(name).await,
+            Change::Reset { name } => {
+                let reset = client.reset_host(name).await.map_err(Failure::from)?;
+                context.print(&reset, repaired)?;
+                return Ok(exit::OK);
+            }
         };
         let host = changed.map_err(Failure::from)?;
         context.print(&host, |host| one(host, now_ms))?;
@@ -109,6 +119,17 @@ impl ReserveArgs {
             reason: self.reason.clone(),
         }
     }
+}
+
+/// The result of a reset.
+fn repaired(reset: &HostReset) -> String {
+    let HostReset { hostname, repaired } = reset;
+    let what = if repaired.is_empty() {
+        "nothing to repair; all its documents can be read".to_owned()
+    } else {
+        format!("repaired: {}", repaired.join(", "))
+    };
+    harmless(&format!("{hostname}: {what}"))
 }
 
 /// Its state, whether it is kept for some, and whether another agent has its name too.

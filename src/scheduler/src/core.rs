@@ -30,7 +30,7 @@ use crate::{
         seen_versions::Seen, sequences::Sequences, timers::Timers, usage::Usage,
         vanished_writes::VanishedWrites,
     },
-    storage::group_commit::Writer,
+    storage::{group_commit::Writer, small_doc::SmallDocs},
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -123,6 +123,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<dyn JobStore>,
     pub(crate) writer: Writer,
+    pub(crate) docs: SmallDocs,
     pub(crate) engine: Mailbox,
     pub(crate) metrics: Metrics,
     pub(crate) sealer: Sealer,
@@ -156,6 +157,9 @@ impl Core {
         let run = format!("{}.{run}", config.replica);
         let tasks = Tasks::default();
         let writer = Writer::start(&store, &clock, stop, &tasks);
+        let metrics = Metrics::new();
+        let unreadable = metrics.unreadable_documents.clone();
+        let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unreadable);
         let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -165,8 +169,9 @@ impl Core {
             clock,
             store,
             writer,
+            docs,
             engine: Mailbox::default(),
-            metrics: Metrics::new(),
+            metrics,
             sealer,
             tasks,
             draining: CancellationToken::new(),

@@ -18,14 +18,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Clock, Config, ConnectionLimits, Parts, Replica,
-    base::{peer_link::HttpPeers, start_error::StartError},
+    base::{metrics::Counters, peer_link::HttpPeers, start_error::StartError},
     core::Core,
     http::{
         self,
         connections::{Connection, Connections, Held, Watched},
     },
     people::accounts::set_account,
-    storage::open::open_store,
+    storage::{open::open_store, small_doc::SmallDocs},
 };
 
 /// How long open connections may take to finish when the replica stops.
@@ -110,8 +110,9 @@ pub async fn add_account(
         new_token: true,
         ..change.clone()
     };
-    match set_account(store.as_ref(), name, &change, true).await {
-        Ok(written) => Ok(written.view),
+    let docs = SmallDocs::new(store, None, Counters::default());
+    match set_account(&docs, name, &change, true).await {
+        Ok((view, _)) => Ok(view),
         Err(refusal) => Err(StartError::Account {
             message: refusal.body.message,
             hint: refusal.body.hint,

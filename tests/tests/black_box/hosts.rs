@@ -155,6 +155,8 @@ async fn a_reserved_host_gets_the_jobs_of_its_accounts_alone(store: Store) {
     let (none, view) = tokio::join!(testbox.ask(60), giving_back);
     assert!(none.is_empty() && view["reserved"].is_null(), "{view}");
     assert_eq!(testbox.run_all(5).await, [bobs]);
+    let reset = post(&http, "host-1", "reset", &json!({})).await;
+    assert_eq!(reset, json!({"hostname": "host-1", "repaired": []}));
     for (body, word) in [
         (json!({"accounts": [], "until": "+2h"}), "accounts"),
         (json!({"accounts": ["alice"], "until": "soon"}), "soon"),

@@ -33,21 +33,22 @@ pub(super) enum ReplyBody {
 }
 
 impl Reply {
-    /// Whether the request is to be tried on the next replica. 503 `unavailable` and 429 say that
-    /// nothing was done; all other 502, 503 and 504 leave it open.
+    /// Whether the request is to be tried on the next replica. 503 `unavailable`, 503 `unreadable_document`
+    /// and 429 say that nothing was done; all other 502, 503 and 504 leave it open.
     pub(super) fn try_elsewhere(&self, repeat: Repeat) -> bool {
         if !matches!(self.status, 429 | 502 | 503 | 504) {
             return false;
         }
-        repeat == Repeat::Always
-            || self.status == 429
-            || (self.status == 503 && self.says_unavailable())
+        repeat == Repeat::Always || self.status == 429 || (self.status == 503 && self.says_undone())
     }
 
-    /// Whether the body says `unavailable` in so many words, for an item at a time too.
-    fn says_unavailable(&self) -> bool {
+    /// Whether the body says in so many words that nothing was done, for an item at a time too.
+    fn says_undone(&self) -> bool {
         let is_it = |value: &Value| {
-            value.get("code").and_then(Value::as_str) == Some(ErrorCode::Unavailable.as_str())
+            let code = value.get("code").and_then(Value::as_str);
+            [ErrorCode::Unavailable, ErrorCode::UnreadableDocument]
+                .iter()
+                .any(|undone| code == Some(undone.as_str()))
         };
         match self.value() {
             Some(Value::Array(items)) => !items.is_empty() && items.iter().all(is_it),

@@ -2,8 +2,8 @@
 
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
-    AccountChange, AccountView, HostClose, HostReserve, HostView, QueueChange, QueueView, Route,
-    Version,
+    AccountChange, AccountView, HostClose, HostReserve, HostReset, HostView, QueueChange,
+    QueueView, Route, Version,
 };
 
 impl Client {
@@ -72,6 +72,12 @@ impl Client {
     /// Gives a reserved host back to everybody.
     pub async fn unreserve(&self, hostname: &str) -> Result<HostView, ClientError> {
         let call = Call::to(Route::Unreserve { hostname })?;
+        self.run(&call).await?.json()
+    }
+
+    /// Repairs malformed documents of a host.
+    pub async fn reset_host(&self, hostname: &str) -> Result<HostReset, ClientError> {
+        let call = Call::to(Route::ResetHost { hostname })?;
         self.run(&call).await?.json()
     }
 

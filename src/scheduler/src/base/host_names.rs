@@ -1,17 +1,14 @@
 //! The hosts of a testbox account: names and simple patterns, as in its document.
 //!
 //! `*` matches any text, and `?` one character. A document without this field matches all hosts: an older version wrote
-//! it, or the account was created without hosts. A field that cannot be read matches no host.
+//! it, or the account was created without hosts.
 
 use std::sync::Arc;
 
 use fairlead_api::ErrorCode;
-use serde_json::{Map, Value, json};
 
 use crate::base::errors::{Refusal, excerpt};
 
-/// The field of an account's document.
-const FIELD: &str = "hosts";
 /// Most patterns of one account.
 const PATTERNS_MAX: usize = 64;
 /// Longest pattern, bytes: as long as a host's name.
@@ -27,16 +24,10 @@ pub(crate) struct HostNames {
 }
 
 impl HostNames {
-    /// Reads an account's document.
-    pub(crate) fn of(body: &Value) -> Self {
-        let list = |value: &Value| -> Option<Vec<String>> {
-            let items = value.as_array()?.iter();
-            items.map(|item| item.as_str().map(str::to_owned)).collect()
-        };
+    /// What an account's document says.
+    pub(crate) fn of(said: Option<&[String]>) -> Self {
         Self {
-            said: body
-                .get(FIELD)
-                .map(|value| list(value).unwrap_or_default().into()),
+            said: said.map(Arc::from),
         }
     }
 
@@ -67,12 +58,8 @@ impl HostNames {
     }
 }
 
-/// Checks new patterns and puts them into an account's document.
-pub(crate) fn set(
-    fields: &mut Map<String, Value>,
-    patterns: &[String],
-    role: &str,
-) -> Result<(), Refusal> {
+/// Checks new patterns of an account of this role.
+pub(crate) fn check(patterns: &[String], role: &str) -> Result<(), Refusal> {
     let bad = |message: String, hint: &str| Err(Refusal::new(ErrorCode::BadField, message, hint));
     if role != "testbox" {
         return bad(
@@ -98,7 +85,6 @@ pub(crate) fn set(
             );
         }
     }
-    fields.insert(FIELD.to_owned(), json!(patterns));
     Ok(())
 }
 
@@ -158,30 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn a_document_without_hosts_names_all_and_one_that_cannot_be_read_none() {
-        assert!(HostNames::of(&json!({})).names("x") && HostNames::of(&json!({})).is_unsaid());
-        for unreadable in [
-            json!({"hosts": "x"}),
-            json!({"hosts": ["x", 7]}),
-            json!({"hosts": null}),
-        ] {
-            assert!(!HostNames::of(&unreadable).names("x"), "{unreadable}");
-        }
-        let named = HostNames::of(&json!({"hosts": ["x", "y-*"]}));
-        assert!(named.names("x") && named.names("y-1") && !named.names("z"));
-    }
-
-    #[test]
     fn what_is_no_pattern_is_refused() {
-        let set = |patterns: &[&str], role: &str| {
+        let check = |patterns: &[&str], role: &str| {
             let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
-            set(&mut Map::new(), &patterns, role)
+            check(&patterns, role)
         };
-        assert!(set(&["rack1-*", "a66", "b?"], "testbox").is_ok());
-        assert!(set(&["a66"], "user").is_err() && set(&[], "testbox").is_err());
+        assert!(check(&["rack1-*", "a66", "b?"], "testbox").is_ok());
+        assert!(check(&["a66"], "user").is_err() && check(&[], "testbox").is_err());
         for bad in ["", "a b", "a/b", "x\0", &"x".repeat(129)] {
-            assert!(set(&[bad], "testbox").is_err(), "{bad:?}");
+            assert!(check(&[bad], "testbox").is_err(), "{bad:?}");
         }
-        assert!(set(&["a"; 65], "testbox").is_err());
+        assert!(check(&["a"; 65], "testbox").is_err());
     }
 }

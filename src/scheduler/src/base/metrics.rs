@@ -91,22 +91,26 @@ const CHORE_TIME_S: [f64; 8] = [0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// One label and its value.
 type Label = [(&'static str, &'static str); 1];
+/// Counts by a label.
+pub(crate) type Counters = Family<Label, Counter>;
 
 /// The counters of one replica.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     pub(crate) registry: Mutex<Registry>,
-    claims: Family<Label, Counter>,
-    returned: Family<Label, Counter>,
-    attempts: Family<Label, Counter>,
+    claims: Counters,
+    returned: Counters,
+    attempts: Counters,
     pub(crate) submitted: Counter,
     pub(crate) granted: Counter,
     pub(crate) turns_lost: Counter,
     pub(crate) hints_sent: Counter,
     pub(crate) hints_lost: Counter,
     chore_time: Family<Label, Histogram, fn() -> Histogram>,
-    chores_failed: Family<Label, Counter>,
-    violations: Family<Label, Counter>,
+    chores_failed: Counters,
+    violations: Counters,
+    /// Versions of small documents that cannot be read, by kind.
+    pub(crate) unreadable_documents: Counters,
     timer_lateness: Histogram,
     steps: Counter,
     last_step_s: Gauge,
@@ -175,6 +179,7 @@ impl Metrics {
             chore_time: Family::new_with_constructor(|| Histogram::new(CHORE_TIME_S)),
             chores_failed: Family::default(),
             violations: Family::default(),
+            unreadable_documents: Family::default(),
             timer_lateness: Histogram::new(LATENESS_S),
             steps: Counter::default(),
             last_step_s: Gauge::default(),
@@ -239,6 +244,11 @@ impl Metrics {
                 "invariant_violations",
                 "Written states that break an invariant of docs/invariants.md",
                 &self.violations,
+            ),
+            (
+                "unreadable_documents",
+                "Small documents found malformed or of a newer format, by kind; each version counts once",
+                &self.unreadable_documents,
             ),
         ];
         for (name, help, family) in families {

@@ -1,12 +1,11 @@
 //! Roles of accounts, as in their documents.
 
 use fairlead_api::ErrorCode;
-use serde_json::Value;
 
 use crate::base::errors::{Refusal, excerpt};
 
 /// The role of an account that says none.
-const DEFAULT_ROLE: &str = "user";
+pub(crate) const DEFAULT_ROLE: &str = "user";
 
 /// What an account is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +51,4 @@ impl Role {
             "one of: admin, user, testbox",
         ))
     }
-}
-
-/// The role as it is stored; one that is no text is a role that nobody knows.
-pub(crate) fn role_of(body: &Value) -> String {
-    body.get("role").map_or_else(
-        || DEFAULT_ROLE.to_owned(),
-        |role| {
-            role.as_str()
-                .map_or_else(|| role.to_string(), str::to_owned)
-        },
-    )
 }

@@ -4,29 +4,24 @@
 //! reads cordons every other second. A request of a cordoned host waits like any other and is answered empty. Jobs on
 //! the host continue. A suspect host gets only health checks (`health_checks`).
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use fairlead_api::ErrorCode;
 use fairlead_dispatch::Millis;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError};
+use fairlead_store::{ItemError, StoreError, Version};
 use serde_json::json;
 
 use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
     known::cordons::{Cordon, CordonKind, REASON_MAX},
-    storage::group_commit::only,
+    storage::small_doc::{DocError, Stored},
 };
 
 impl Core {
     /// Reads which hosts are closed. Requests of those that are so now are answered.
     pub(crate) async fn reload_closures(&self) -> Result<(), StoreError> {
-        let docs = self.store.list_docs(DocKind::Closure).await?;
-        let read = docs.into_iter().filter_map(|doc| {
-            let closure = serde_json::from_value(doc.body).ok()?;
-            Some((doc.id, doc.version, closure))
-        });
-        let read = read.collect();
+        let read = self.docs.list::<Cordon>().await?;
         if self.lab.cordons.with(|known| known.listed(read)) {
             // Whoever opens it again begins a new count everywhere.
             let is_open = |host: &String| self.lab.cordons.of(host).is_none();
@@ -71,7 +66,9 @@ impl Core {
     ) -> Result<(), Refusal> {
         check_name("hostname", host)?;
         let closure = self.closure(how, reason, by);
-        self.write_closure(host, Expect::Any, Some(closure)).await?;
+        let next = |_| ready(Ok::<_, DocError>(closure.clone()));
+        let stored = self.docs.change(host, next).await?;
+        self.closure_is(host, stored.version, Some(stored.doc));
         Ok(())
     }
 
@@ -89,37 +86,40 @@ impl Core {
     /// Opens a host again.
     pub(crate) async fn open_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let Some(doc) = self.store.get_doc(DocKind::Closure, host).await? else {
+        let Some(version) = self.docs.delete::<Cordon>(host).await? else {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
                 format!("host '{host}' is not closed"),
                 "list hosts and their states with GET hosts",
             ));
         };
-        let expect = Expect::Version(doc.version);
-        self.write_closure(host, expect, None).await?;
+        self.closure_is(host, version, None);
         Ok(())
     }
 
+    /// Writes a closure over this one, or where there is none; `None` opens the host. `false`: somebody else changed it.
     pub(crate) async fn write_closure(
         &self,
         host: &str,
-        expect: Expect,
+        over: Option<&Stored<Cordon>>,
         closure: Option<Cordon>,
-    ) -> Result<(), ItemError> {
-        let body = closure.as_ref().map(|closure| json!(closure));
-        let write = DocWrite {
-            id: host.to_owned(),
-            expect,
-            body,
-        };
-        let version = only(self.store.put_docs(DocKind::Closure, vec![write]).await)?;
+    ) -> Result<bool, ItemError> {
+        match self.docs.put(host, over, closure.as_ref()).await {
+            Ok(version) => {
+                self.closure_is(host, version, closure);
+                Ok(true)
+            }
+            Err(ItemError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn closure_is(&self, host: &str, version: Version, closure: Option<Cordon>) {
         self.lab
             .cordons
             .with(|known| known.wrote(host, version, closure));
         self.lab.cordons.streaks.remove(host);
         self.closures_changed();
-        Ok(())
     }
 
     /// Closes the hosts that have become suspect.
@@ -132,17 +132,14 @@ impl Core {
 
     async fn put_aside(&self, host: &str, reason: &str) {
         let closure = self.closure(CordonKind::Suspect, reason, &self.config.replica);
-        match self
-            .write_closure(host, Expect::Absent, Some(closure))
-            .await
-        {
-            Ok(()) => {
+        match self.write_closure(host, None, Some(closure)).await {
+            Ok(true) => {
                 tracing::warn!(host, reason, "the host is suspect and gets no new job");
                 let detail = json!({ "reason": reason });
                 self.audit(&self.config.replica, "host.suspect", host, detail);
             }
             // Somebody else closed it.
-            Err(ItemError::Conflict { .. }) => {}
+            Ok(false) => {}
             Err(error) => {
                 tracing::warn!(host, reason, %error, "a suspect host could not be cordoned; it still gets jobs");
             }

@@ -4,26 +4,25 @@
 //! replicas never serve one host at once. A request takes its turn when it comes, and must still have it when jobs are
 //! handed out. The document also names these jobs, so the replica that serves the next request knows even the newest.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, Version};
+use fairlead_store::Version;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        host_turns::{HostTurn, Known, TurnDoc},
+        host_turns::{HostTurn, TurnDoc},
         instances::Holder,
         open_requests::Requester,
         outbox::HintedHost,
         work_request::WorkRequest,
     },
+    storage::small_doc::{DocError, Stored},
 };
 
-/// How often a turn is tried again when somebody else was faster or the store did not say.
-const TRIES_MAX: usize = 8;
 /// Earlier sessions that are remembered: a late request of theirs takes nobody's turn.
 const PAST_MAX: usize = 8;
 
@@ -34,57 +33,33 @@ impl Core {
         ask: &WorkRequest,
     ) -> Result<HostTurn, Refusal> {
         let offerer = &ask.offerer;
+        let host = &offerer.host;
         let turn = uuid::Uuid::new_v4().simple().to_string();
-        let mut known = self
-            .lab
-            .host_turns
-            .0
-            .get(&offerer.host)
-            .map(|known| known.clone());
-        let mut last = None;
-        for _ in 0..TRIES_MAX {
-            let (present, was_read) = match known.take() {
-                Some(known) => (Some(known), false),
-                None => (self.read_turn(&offerer.host).await?, true),
-            };
-            if let Some(present) = &present
-                && let Err(refusal) = self.may_follow(present, ask).await
-            {
-                if was_read {
-                    return Err(refusal);
-                }
-                // Another replica may have served it since.
-                continue;
-            }
-            let doc = self.next_turn(present.as_ref(), ask, &turn)?;
-            let new_session = present
-                .as_ref()
-                .is_none_or(|present| present.doc.session != offerer.session);
-            match self.write_turn(&offerer.host, present, doc).await {
-                Ok(known) => {
-                    self.others
-                        .outbox
-                        .host(HintedHost::of(&offerer.host, known.version));
-                    self.turn_is_over(&offerer.host, known.version);
-                    return Ok(HostTurn {
-                        host: offerer.host.clone(),
-                        known,
-                        new_session,
-                    });
-                }
-                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
-                    last = Some(error);
-                }
-                Err(other) => return Err(other.into()),
-            }
-        }
-        Err(last.unwrap_or(ItemError::Conflict { current: None }).into())
+        let mut new_session = true;
+        let next = |present: Option<TurnDoc>| {
+            let session = present.as_ref().map(|present| &present.session);
+            new_session = session != Some(&offerer.session);
+            self.next_turn(present, ask, &turn)
+        };
+        let memory = &self.lab.host_turns.0;
+        let known = self.lab.host_turns.known(host);
+        let known = self
+            .docs
+            .change_known(host, known, Some(memory), next)
+            .await?;
+        let moved = HintedHost::of(host, known.version);
+        self.others.outbox.host(moved);
+        self.turn_is_over(host, known.version);
+        Ok(HostTurn {
+            host: host.clone(),
+            known,
+            new_session,
+        })
     }
 
     /// Whether the agent that asks may have the host after the one that has it; a refusal when that is another one
     /// and lives.
-    async fn may_follow(&self, present: &Known, ask: &WorkRequest) -> Result<(), Refusal> {
-        let doc = &present.doc;
+    async fn may_follow(&self, doc: &TurnDoc, ask: &WorkRequest) -> Result<(), Refusal> {
         let holder = Holder {
             instance: &doc.instance,
             session: &doc.session,
@@ -96,9 +71,9 @@ impl Core {
     }
 
     /// The document after this request took its turn; a refusal when a later one did.
-    fn next_turn(
+    async fn next_turn(
         &self,
-        present: Option<&Known>,
+        present: Option<TurnDoc>,
         ask: &WorkRequest,
         turn: &str,
     ) -> Result<TurnDoc, Refusal> {
@@ -115,9 +90,10 @@ impl Core {
                 .saturating_add(self.config.lease_ms),
             ..TurnDoc::default()
         };
-        let Some(Known { doc: present, .. }) = present else {
+        let Some(present) = present else {
             return Ok(doc);
         };
+        self.may_follow(&present, ask).await?;
         if present.session == offerer.session && offerer.request < present.request {
             return Err(late(offerer, present.request));
         }
@@ -131,18 +107,18 @@ impl Core {
                 "begin a new session; if this goes on, two agents have the same name",
             ));
         }
-        doc.past.clone_from(&present.past);
+        doc.past = present.past;
         doc.answered = present.answered
             && present.session == offerer.session
             && present.request == offerer.request;
         if present.session == offerer.session {
             doc.handed = present.handed;
         } else {
-            doc.past.push(present.session.clone());
+            doc.past.push(present.session);
             let over = doc.past.len().saturating_sub(PAST_MAX);
             doc.past.drain(..over);
         }
-        doc.jobs.clone_from(&present.jobs);
+        doc.jobs = present.jobs;
         if present.replica == self.others.run {
             // What is known to be over need not be looked at again.
             doc.jobs.retain(|id| self.is_held_by(*id, &offerer.host));
@@ -177,66 +153,34 @@ impl Core {
     }
 
     /// Writes the document of a turn; a refusal when it is another request's meanwhile.
-    async fn rewrite_turn(&self, turn: &HostTurn, doc: TurnDoc) -> Result<Known, Refusal> {
-        let mut present = turn.known.clone();
-        for _ in 0..TRIES_MAX {
-            let written = self
-                .write_turn(&turn.host, Some(present), doc.clone())
-                .await;
-            match written {
-                Ok(known) => return Ok(known),
-                Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => {}
-                Err(error) => {
-                    tracing::warn!(host = turn.host, %error, "the turn of a host could not be written to its session document");
-                    return Err(error.into());
-                }
-            }
-            // It may be in all the same, and only an acknowledged write decides.
-            match self.read_turn(&turn.host).await? {
-                Some(known) if known.doc.turn == doc.turn => present = known,
-                _ => break,
-            }
-        }
-        self.metrics.turns_lost.inc();
-        Err(Refusal::new(
-            ErrorCode::Conflict,
-            "a later request of this host came meanwhile",
-            "its answer has the jobs; ask again with a greater number",
-        ))
-    }
-
-    async fn read_turn(&self, host: &str) -> Result<Option<Known>, Refusal> {
-        let doc = self.store.get_doc(DocKind::Session, host).await?;
-        Ok(doc.map(|doc| Known {
-            version: doc.version,
-            // One that cannot be read is replaced: a host must not be locked out by it.
-            doc: serde_json::from_value(doc.body).unwrap_or_default(),
-        }))
-    }
-
-    async fn write_turn(
+    async fn rewrite_turn(
         &self,
-        host: &str,
-        present: Option<Known>,
+        turn: &HostTurn,
         doc: TurnDoc,
-    ) -> Result<Known, ItemError> {
-        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
-            reason: error.to_string(),
-        })?;
-        let write = DocWrite {
-            id: host.to_owned(),
-            expect: present.map_or(Expect::Absent, |known| Expect::Version(known.version)),
-            body: Some(body),
+    ) -> Result<Stored<TurnDoc>, Refusal> {
+        let HostTurn { host, known, .. } = turn;
+        // An earlier try may be in all the same, and only an acknowledged write decides.
+        let next = |present: Option<TurnDoc>| {
+            let is_its = present.is_some_and(|present| present.turn == doc.turn);
+            ready(is_its.then(|| doc.clone()).ok_or(None::<DocError>))
         };
-        match self.writer.session(write).await {
-            Ok(version) => {
-                let known = Known { version, doc };
-                self.lab.host_turns.0.insert(host.to_owned(), known.clone());
-                Ok(known)
+        let memory = &self.lab.host_turns.0;
+        let written = self
+            .docs
+            .change_known(host, Some(known.clone()), Some(memory), next);
+        match written.await {
+            Ok(known) => Ok(known),
+            Err(Some(error)) => {
+                tracing::warn!(host, %error, "the turn of a host could not be written to its session document");
+                Err(error.into())
             }
-            Err(error) => {
-                self.lab.host_turns.0.remove(host);
-                Err(error)
+            Err(None) => {
+                self.metrics.turns_lost.inc();
+                Err(Refusal::new(
+                    ErrorCode::Conflict,
+                    "a later request of this host came meanwhile",
+                    "its answer has the jobs; ask again with a greater number",
+                ))
             }
         }
     }
@@ -285,11 +229,15 @@ fn late(offerer: &Requester, request: u64) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_fault_store::{Fault, FaultStore, On, Step};
     use fairlead_store::JobState;
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{core, core_beside, held, store_job, until};
+    use crate::{
+        Clock, Config,
+        testing::{core, core_beside, core_over, embedded, held, store_job, until},
+    };
 
     fn ask(session: &str, request: u64) -> WorkRequest {
         let request = json!({
@@ -297,6 +245,31 @@ mod tests {
             "memory_mb": 1024, "free_memory_mb": 1024,
         });
         WorkRequest::of("h", serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    /// A lab has thousands of hosts, and each asks or beats every few seconds.
+    #[tokio::test]
+    async fn a_request_and_a_heartbeat_of_a_known_host_write_once_and_read_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultStore::new(embedded(&data), []));
+        let config = Config::embedded(data.path().to_owned());
+        let core = core_over(Arc::clone(&store) as _, config, Clock::system());
+        let job = [(JobId::new(7), "claim".to_owned())];
+        core.take_turn(&ask("s", 1)).await.unwrap();
+        core.renew("h", &job).await.unwrap();
+        let step = |on, fault| Step {
+            on,
+            fault,
+            times: 9,
+        };
+        let reads = step(On::Get, Fault::Refused);
+        store.then(reads);
+        // It changes no write, and counts them.
+        store.then(step(On::PutDocs, Fault::Stale));
+        core.take_turn(&ask("s", 2)).await.unwrap();
+        core.renew("h", &job).await.unwrap();
+        let left = store.left();
+        assert_eq!((left[0], left[1].times), (reads, 7));
     }
 
     #[tokio::test]
@@ -436,12 +409,16 @@ mod tests {
         assert_eq!(refused.body.code, ErrorCode::SessionOver);
         assert!(!core.take_turn(&ask(&new, 2)).await.unwrap().new_session);
         // A clock that was set back.
-        let doc = core.read_turn("h").await.unwrap().unwrap();
-        let silent = TurnDoc {
-            alive_ms: core.clock.wall_ms(),
-            ..doc.doc.clone()
+        let silent = |present: Option<TurnDoc>| {
+            let alive_ms = core.clock.wall_ms();
+            let doc = present.map(|present| TurnDoc {
+                alive_ms,
+                ..present
+            });
+            ready(doc.ok_or(None::<DocError>))
         };
-        core.write_turn("h", Some(doc), silent).await.unwrap();
+        core.docs.change("h", silent).await.unwrap();
+        core.lab.host_turns.0.remove("h");
         assert!(core.take_turn(&ask(&old, 1)).await.unwrap().new_session);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fairlead_job::{Health, JobId, Spec, Stage};
-use fairlead_store::{Doc, DocKind, Expect, ItemError, JobState, Search, StoreError, Version};
+use fairlead_store::{JobState, Search, StoreError};
 use serde_json::json;
 
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
         accounts::Who,
         cordons::{Check, Cordon, CordonKind},
     },
+    storage::small_doc::Stored,
     submission::built_jobs::{BuiltJobs, Ids},
 };
 
@@ -51,19 +52,12 @@ impl Core {
         if hosts.is_empty() {
             return Ok(());
         }
-        for doc in self.store.get_docs(DocKind::Closure, &hosts).await? {
-            let Some(Doc {
-                id, version, body, ..
-            }) = doc
-            else {
+        for (host, closure) in self.docs.read_some::<Cordon>(&hosts).await? {
+            if closure.doc.how != CordonKind::Suspect {
                 continue;
-            };
-            let closure = serde_json::from_value::<Cordon>(body).ok();
-            let Some(closure) = closure.filter(|closure| closure.how == CordonKind::Suspect) else {
-                continue;
-            };
-            if let Err(refusal) = self.check_suspect(&id, version, closure).await {
-                let (host, error) = (id, refusal.body.message);
+            }
+            if let Err(refusal) = self.check_suspect(&host, &closure).await {
+                let error = refusal.body.message;
                 tracing::warn!(
                     host,
                     error,
@@ -77,9 +71,9 @@ impl Core {
     async fn check_suspect(
         self: &Arc<Self>,
         host: &str,
-        version: Version,
-        closure: Cordon,
+        stored: &Stored<Cordon>,
     ) -> Result<(), Refusal> {
+        let closure = &stored.doc;
         let last = match closure.check {
             Some(check) => self.store.get(&[check.job_id]).await?.pop().flatten(),
             None => None,
@@ -91,7 +85,7 @@ impl Core {
             None => self.passed_on(host, closure.at_ms).await?,
         };
         if let Some(job) = passed {
-            return self.is_well(host, version, job).await;
+            return self.is_well(host, stored, job).await;
         }
         let known = self.lab.hosts.get(host).unwrap_or_default();
         let template = self.config.health_check.as_ref();
@@ -104,19 +98,23 @@ impl Core {
         // Also one that was only read, and is still to be made: what is only read may vanish.
         let closure = Cordon {
             check: Some(check),
-            ..closure
+            ..closure.clone()
         };
-        let write = self.write_closure(host, Expect::Version(version), Some(closure));
-        if was_first(write.await)? {
+        let closure = Some(closure);
+        if self.write_closure(host, Some(stored), closure).await? {
             self.make_check(host, check, job).await?;
         }
         Ok(())
     }
 
     /// A health check passed on the host: gives it back.
-    async fn is_well(&self, host: &str, version: Version, job: JobId) -> Result<(), Refusal> {
-        let write = self.write_closure(host, Expect::Version(version), None);
-        if was_first(write.await)? {
+    async fn is_well(
+        &self,
+        host: &str,
+        stored: &Stored<Cordon>,
+        job: JobId,
+    ) -> Result<(), Refusal> {
+        if self.write_closure(host, Some(stored), None).await? {
             tracing::info!(host, job_id = %job, "the suspect host passed its health check and gets jobs again");
             let detail = json!({ "job_id": job.to_string() });
             self.audit(&self.config.replica, "host.passed", host, detail);
@@ -169,15 +167,6 @@ impl Core {
             self.audit(&self.config.replica, "host.check", host, detail);
         }
         Ok(())
-    }
-}
-
-/// Whether a write by compare-and-set was the first: not if somebody changed the document before.
-fn was_first(outcome: Result<(), ItemError>) -> Result<bool, ItemError> {
-    match outcome {
-        Ok(()) => Ok(true),
-        Err(ItemError::Conflict { .. }) => Ok(false),
-        Err(error) => Err(error),
     }
 }
 
@@ -311,9 +300,9 @@ mod tests {
             check: Some(check),
             ..core.lab.cordons.of("h").unwrap()
         };
-        core.write_closure("h", Expect::Any, Some(closure.clone()))
-            .await
-            .unwrap();
+        let present = core.docs.read("h").await.unwrap();
+        let written = core.write_closure("h", present.as_ref(), Some(closure.clone()));
+        assert!(written.await.unwrap());
         assert_eq!(look(&core).await, Some(closure));
         let made = checks(&core).await;
         let made: Vec<JobId> = made.iter().map(|job| job.state.job_id).collect();

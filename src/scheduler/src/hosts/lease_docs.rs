@@ -7,26 +7,25 @@
 //! the host is told. A start, an outage of the store and a pause of this process do not count as silence: they requeue
 //! no job.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::ready, sync::Arc, time::Duration};
 
 use fairlead_dispatch::Millis;
 use fairlead_job::JobId;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, JobState, StoreError};
+use fairlead_store::{JobState, StoreError};
 
 use crate::{
     base::errors::Refusal,
     core::Core,
     jobs::time_limits::Passed,
-    known::leases::{Held, Known, LOST_MAX, LeaseDoc},
+    known::leases::{Held, LOST_MAX, LeaseDoc},
     lifecycle::attempt::BOOT_SESSION,
+    storage::small_doc::DocError,
 };
 
 /// Looks in a lease.
 const LOOKS: u64 = 12;
 /// Shortest and longest time between looks, ms.
 const LOOK_MS: std::ops::RangeInclusive<u64> = 100..=5_000;
-/// How often a renewal is tried again when somebody else was faster or the store did not say.
-const TRIES_MAX: usize = 8;
 
 impl Core {
     /// Renews the leases of these jobs for all replicas. Answers the tokens of those that were lost before:
@@ -42,78 +41,41 @@ impl Core {
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let mut known = self.lab.renewals.known(host);
-        let mut last = ItemError::Conflict { current: None };
-        for _ in 0..TRIES_MAX {
-            if known.is_none() {
-                known = self.read_lease(host).await?;
-            }
-            let lost_before = known.as_ref().map(|known| known.doc.lost.as_slice());
-            let is_lost = |token: &String| lost_before.unwrap_or_default().contains(token);
-            let (lost, live): (Vec<_>, Vec<_>) = held.iter().partition(|(_, t)| is_lost(t));
-            let lost: Vec<String> = lost.into_iter().map(|(_, token)| token.clone()).collect();
-            let jobs: Vec<JobId> = live.into_iter().map(|(id, _)| *id).collect();
-            match self.write_lease(host, known.take(), &jobs, &lost).await {
-                Ok(()) => {
-                    for id in jobs {
-                        self.jobs.live.renew(id, self.clock.now());
-                    }
-                    return Ok(lost.into_iter().collect());
-                }
-                Err(error @ (ItemError::Conflict { .. } | ItemError::Unknown { .. })) => {
-                    last = error;
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let next = |present: Option<LeaseDoc>| {
+            let before = present.unwrap_or_default().lost;
+            let is_lost = |(_, token): &Held| before.contains(token);
+            let (lost, live): (Vec<Held>, Vec<Held>) = held.iter().cloned().partition(is_lost);
+            let jobs = live.into_iter().map(|(id, _)| id).collect();
+            let lost = lost.into_iter().map(|(_, token)| token).collect();
+            ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
+        };
+        let memory = &self.lab.renewals.0;
+        let known = self.lab.renewals.known(host);
+        let renewed = self
+            .docs
+            .change_known(host, known, Some(memory), next)
+            .await?;
+        for id in &renewed.doc.jobs {
+            self.jobs.live.renew(*id, self.clock.now());
         }
-        Err(last.into())
-    }
-
-    async fn read_lease(&self, host: &str) -> Result<Option<Known>, StoreError> {
-        let doc = self.store.get_doc(DocKind::Lease, host).await?;
-        Ok(doc.as_ref().map(Known::of))
+        Ok(renewed.doc.lost.into_iter().collect())
     }
 
     /// When a replica heard last of jobs that the host has, UTC epoch ms; 0: never.
-    pub(crate) async fn beat_ms(&self, host: &str) -> Result<u64, StoreError> {
-        let known = self.read_lease(host).await?;
+    pub(crate) async fn beat_ms(&self, host: &str) -> Result<u64, DocError> {
+        let known = self.docs.read::<LeaseDoc>(host).await?;
         Ok(known.map_or(0, |known| known.doc.beat_ms))
     }
 
-    async fn write_lease(
-        &self,
-        host: &str,
-        known: Option<Known>,
-        jobs: &[JobId],
-        lost: &[String],
-    ) -> Result<(), ItemError> {
+    /// The document in which a host is heard of now.
+    pub(crate) fn lease_doc(&self, jobs: Vec<JobId>, mut lost: Vec<String>) -> LeaseDoc {
         let over = lost.len().saturating_sub(LOST_MAX);
-        let doc = LeaseDoc {
-            jobs: jobs.to_vec(),
-            lost: lost.get(over..).unwrap_or_default().to_vec(),
+        lost.drain(..over);
+        LeaseDoc {
+            jobs,
+            lost,
             replica: self.config.replica.clone(),
             beat_ms: self.clock.wall_ms(),
-        };
-        let body = serde_json::to_value(&doc).map_err(|error| ItemError::Refused {
-            reason: error.to_string(),
-        })?;
-        let write = DocWrite {
-            id: host.to_owned(),
-            expect: known.map_or(Expect::Absent, |known| Expect::Version(known.version)),
-            body: Some(body),
-        };
-        match self.writer.lease(write).await {
-            Ok(version) => {
-                self.lab
-                    .renewals
-                    .0
-                    .insert(host.to_owned(), Known { version, doc });
-                Ok(())
-            }
-            Err(error) => {
-                self.lab.renewals.0.remove(host);
-                Err(error)
-            }
         }
     }
 
@@ -150,18 +112,18 @@ impl Core {
 
     /// Takes in what other replicas heard.
     async fn read_renewals(&self) -> Result<(), StoreError> {
-        let docs = self.store.list_docs(DocKind::Lease).await?;
+        let docs = self.docs.list::<LeaseDoc>().await?;
         let now = self.clock.now();
-        for doc in docs {
-            if let Some(known) = self.lab.renewals.read(&doc) {
-                self.renew_named(&doc.id, &known, now);
+        for (host, known) in docs {
+            if self.lab.renewals.is_news(&host, &known) {
+                self.renew_named(&host, &known.doc, now);
             }
         }
         Ok(())
     }
 
-    fn renew_named(&self, host: &str, known: &Known, now: Millis) {
-        for id in &known.doc.jobs {
+    fn renew_named(&self, host: &str, doc: &LeaseDoc, now: Millis) {
+        for id in &doc.jobs {
             self.jobs.live.renew_of(*id, host, now);
         }
     }
@@ -203,27 +165,32 @@ impl Core {
 
     /// Takes back that the lease is lost: its job was reported of meanwhile.
     async fn unmark_lost(&self, state: &JobState) {
-        if let Some(known) = self.lab.renewals.known(&state.host) {
-            let LeaseDoc { jobs, lost, .. } = known.doc.clone();
-            let is_other = |token: &String| *token != state.claim_token;
-            let lost: Vec<String> = lost.into_iter().filter(is_other).collect();
-            if let Err(error) = self
-                .write_lease(&state.host, Some(known), &jobs, &lost)
-                .await
-            {
-                tracing::debug!(job_id = %state.job_id, %error, "its host will be told to stop it");
-            }
+        let known = self.lab.renewals.known(&state.host);
+        let next = |present: Option<LeaseDoc>| {
+            let LeaseDoc { jobs, mut lost, .. } = present.unwrap_or_default();
+            lost.retain(|token| *token != state.claim_token);
+            ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
+        };
+        let memory = &self.lab.renewals.0;
+        let written = self
+            .docs
+            .change_known(&state.host, known, Some(memory), next);
+        if let Err(error) = written.await {
+            tracing::debug!(job_id = %state.job_id, %error, "its host will be told to stop it");
         }
     }
 
-    /// Writes into the host's document that the lease is lost; `false` when the host was heard of meanwhile.
-    async fn mark_lost(&self, state: &JobState) -> Result<bool, StoreError> {
+    /// Writes into the host's document that the lease is lost; `false` when the host was heard of meanwhile. Nobody
+    /// loses a lease while the document cannot be read: it may name the job.
+    async fn mark_lost(&self, state: &JobState) -> Result<bool, DocError> {
         let host = &state.host;
         // Lists lag behind: the last word is read in real time.
-        let found = self.store.get_doc(DocKind::Lease, host).await?;
-        if let Some(news) = found.as_ref().and_then(|doc| self.lab.renewals.read(doc)) {
-            self.renew_named(host, &news, self.clock.now());
-            if news.doc.jobs.contains(&state.job_id) {
+        let found = self.docs.read::<LeaseDoc>(host).await?;
+        if let Some(found) = &found
+            && self.lab.renewals.is_news(host, found)
+        {
+            self.renew_named(host, &found.doc, self.clock.now());
+            if found.doc.jobs.contains(&state.job_id) {
                 return Ok(false);
             }
         }
@@ -231,15 +198,18 @@ impl Core {
         if self.silent_ms(state.job_id) <= self.config.lease_ms {
             return Ok(false);
         }
-        let known = found.as_ref().map(Known::of);
-        let doc = known.as_ref().map(|known| known.doc.clone());
+        let doc = found.as_ref().map(|found| found.doc.clone());
         let LeaseDoc { jobs, mut lost, .. } = doc.unwrap_or_default();
         if lost.contains(&state.claim_token) {
             return Ok(true);
         }
         lost.push(state.claim_token.clone());
-        // A conflict: somebody wrote it, perhaps a renewal. The next look knows.
-        Ok(self.write_lease(host, known, &jobs, &lost).await.is_ok())
+        // Once: somebody else who wrote it may have renewed. The next look knows.
+        let mut doc = Some(self.lease_doc(jobs, lost));
+        let next = |_| ready(doc.take().ok_or(None::<DocError>));
+        let memory = &self.lab.renewals.0;
+        let written = self.docs.change_known(host, found, Some(memory), next);
+        Ok(written.await.is_ok())
     }
 }
 

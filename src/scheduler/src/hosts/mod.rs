@@ -10,4 +10,5 @@ pub(crate) mod lease_docs;
 pub(crate) mod network_boot;
 pub(crate) mod registration;
 pub(crate) mod reservations;
+pub(crate) mod reset;
 pub(crate) mod work_requests;

@@ -4,18 +4,17 @@
 //! expired one deletes it. With each offer, the engine is told whose jobs the host may run. A cordon takes precedence
 //! over a reservation and leaves it unchanged.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, future::ready};
 
 use fairlead_api::{ErrorCode, HostReserve};
 use fairlead_job::When;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError, StoreError, Version};
-use serde_json::json;
+use fairlead_store::{StoreError, Version};
 
 use crate::{
     base::{clock::utc_text, errors::Refusal, names::check_name},
     core::Core,
     known::{cordons::REASON_MAX, reservations::Reservation},
-    storage::group_commit::only,
+    storage::small_doc::{DocError, Stored},
 };
 
 /// Most accounts that a host is kept for at one time.
@@ -69,24 +68,19 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
 impl Core {
     /// Reads which hosts are kept for whom, and gives back those whose time is over.
     pub(crate) async fn reload_reservations(&self) -> Result<(), StoreError> {
-        let docs = self.store.list_docs(DocKind::Reservation).await?;
+        let read = self.docs.list::<Reservation>().await?;
         let now_ms = self.clock.wall_ms();
-        let (mut read, mut over) = (Vec::new(), Vec::new());
-        for doc in docs {
-            let Ok(reservation) = serde_json::from_value::<Reservation>(doc.body) else {
-                continue;
-            };
-            if reservation.until_ms <= now_ms {
-                over.push((doc.id.clone(), doc.version));
-            }
-            read.push((doc.id, doc.version, reservation));
-        }
+        let is_over = |stored: &Stored<Reservation>| stored.doc.until_ms <= now_ms;
+        let over = read.iter().filter(|(_, stored)| is_over(stored));
+        let over: Vec<_> = over.cloned().collect();
         let changed = self.lab.reservations.with(|known| known.listed(read));
-        for (host, version) in over {
+        for (host, stored) in over {
             // Who was faster, or prolonged it, is right.
-            let outcome = self.write_reservation(&host, Expect::Version(version), None);
-            if let Err(error) = outcome.await {
-                tracing::debug!(host, %error, "a reservation that is over was not given back here");
+            match self.docs.put(&host, Some(&stored), None).await {
+                Ok(version) => self.reservation_is(&host, version, None),
+                Err(error) => {
+                    tracing::debug!(host, %error, "a reservation that is over was not given back here");
+                }
             }
         }
         if changed {
@@ -106,46 +100,33 @@ impl Core {
     ) -> Result<(), Refusal> {
         check_name("hostname", host)?;
         let reservation = check(asked, by, self.clock.wall_ms())?;
-        self.write_reservation(host, Expect::Any, Some(reservation))
-            .await?;
+        let next = |_| ready(Ok::<_, DocError>(reservation.clone()));
+        let stored = self.docs.change(host, next).await?;
+        self.reservation_is(host, stored.version, Some(stored.doc));
         Ok(())
     }
 
     /// Gives a host back to everybody before its time.
     pub(crate) async fn unreserve_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
-        let Some(doc) = self.store.get_doc(DocKind::Reservation, host).await? else {
+        let Some(version) = self.docs.delete::<Reservation>(host).await? else {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
                 format!("host '{host}' is not reserved"),
                 "list hosts and their reservations with GET hosts",
             ));
         };
-        self.write_reservation(host, Expect::Version(doc.version), None)
-            .await?;
+        self.reservation_is(host, version, None);
         Ok(())
     }
 
-    async fn write_reservation(
-        &self,
-        host: &str,
-        expect: Expect,
-        reservation: Option<Reservation>,
-    ) -> Result<Version, ItemError> {
-        let write = DocWrite {
-            id: host.to_owned(),
-            expect,
-            body: reservation.as_ref().map(|reservation| json!(reservation)),
-        };
-        let written = self.store.put_docs(DocKind::Reservation, vec![write]);
-        let version = only(written.await)?;
+    fn reservation_is(&self, host: &str, version: Version, reservation: Option<Reservation>) {
         self.lab
             .reservations
             .with(|known| known.wrote(host, version, reservation));
         self.requests
             .waiters
             .hurry(|waiter| self.is_outdated(waiter));
-        Ok(version)
     }
 }
 
@@ -214,18 +195,16 @@ mod tests {
             by: "root".to_owned(),
             at_ms: now_ms - 2,
         };
-        core.write_reservation("h", Expect::Absent, Some(over))
-            .await
-            .unwrap();
+        let written = core.docs.put("h", None, Some(&over)).await;
+        core.reservation_is("h", written.unwrap(), Some(over));
         assert!(
             core.served_accounts("h").is_empty(),
             "the moment it is over"
         );
-        let stored = core.store.get_doc(DocKind::Reservation, "h");
-        assert!(stored.await.unwrap().is_some());
+        let stored = async || core.docs.read::<Reservation>("h").await.unwrap();
+        assert!(stored().await.is_some());
         core.reload_reservations().await.unwrap();
-        let stored = core.store.get_doc(DocKind::Reservation, "h");
-        assert_eq!(stored.await.unwrap(), None, "somebody tidies up");
+        assert_eq!(stored().await, None, "somebody tidies up");
     }
 
     #[tokio::test]

@@ -174,6 +174,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Uncordon { hostname } => admin::uncordon(core, request, hostname).boxed(),
         R::Reserve { hostname } => admin::reserve(core, request, hostname).boxed(),
         R::Unreserve { hostname } => admin::unreserve(core, request, hostname).boxed(),
+        R::ResetHost { hostname } => admin::reset_host(core, request, hostname).boxed(),
         R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
         R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
         R::Whoami => ready(admin::whoami(&core, &request)).boxed(),

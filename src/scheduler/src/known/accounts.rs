@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
 use fairlead_api::{AccountView, ErrorCode, Limits};
-use fairlead_store::{DocKind, JobStore, StoreError, Version};
+use fairlead_store::{DocKind, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Access,
@@ -14,11 +14,13 @@ use crate::{
         errors::{Refusal, excerpt},
         host_names::HostNames,
         names::HEALTH_CHECK,
-        roles::{Role, role_of},
+        roles::{DEFAULT_ROLE, Role},
         sealing::token_hash,
     },
-    known::limits::limits_from,
-    storage::doc_cache::DocCache,
+    storage::{
+        doc_cache::DocCache,
+        small_doc::{SmallDoc, SmallDocs, no_null},
+    },
 };
 
 /// Who asks.
@@ -147,22 +149,51 @@ pub(crate) struct Credentials {
     pub(crate) account: Option<String>,
 }
 
-/// An account as it is stored.
-#[derive(Debug, PartialEq, Eq)]
-struct Known {
-    hash: Option<Hash>,
-    who: Who,
+/// An account's document. One that cannot be read is nobody's: its token is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct AccountDoc {
+    /// A newer version may have others than [`Role`] has.
+    pub(crate) role: String,
+    pub(crate) vip: bool,
+    /// As hexadecimal digits.
+    pub(crate) token_hash: Option<String>,
     pub(crate) limits: Limits,
+    /// Patterns of the hosts of a testbox account; `None`: nobody said so.
+    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
+    pub(crate) hosts: Option<Vec<String>>,
 }
 
-impl Known {
-    fn of(name: &str, body: &Value) -> Self {
-        let hash = body.get("token_hash").and_then(Value::as_str);
+impl Default for AccountDoc {
+    fn default() -> Self {
         Self {
-            hash: hash.and_then(|text| Hash::from_hex(text).ok()),
-            who: who_of(name, body),
-            limits: limits_from(body),
+            role: DEFAULT_ROLE.to_owned(),
+            vip: false,
+            token_hash: None,
+            limits: Limits::default(),
+            hosts: None,
         }
+    }
+}
+
+impl SmallDoc for AccountDoc {
+    const KIND: DocKind = DocKind::Account;
+}
+
+impl AccountDoc {
+    /// Who the account of this name is.
+    pub(crate) fn who(&self, name: &str) -> Who {
+        Who {
+            name: name.to_owned(),
+            role: Role::of(&self.role),
+            hosts: HostNames::of(self.hosts.as_deref()),
+            vip: self.vip,
+            open: false,
+        }
+    }
+
+    fn hash(&self) -> Option<Hash> {
+        Hash::from_hex(self.token_hash.as_ref()?).ok()
     }
 }
 
@@ -170,7 +201,7 @@ impl Known {
 #[derive(Debug)]
 pub(crate) struct Accounts {
     access: Access,
-    known: Mutex<DocCache<Known>>,
+    known: Mutex<DocCache<AccountDoc>>,
     /// By hash of the token, made of `known`. Its places are chosen with a random key, and [`Hash`] compares in constant
     /// time: how long a look takes says nothing of what is stored.
     by_hash: RwLock<HashMap<Hash, Who>>,
@@ -201,13 +232,9 @@ impl Accounts {
     }
 
     /// Reads all accounts anew.
-    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<(), StoreError> {
-        let docs = store.list_docs(DocKind::Account).await?;
-        let read = docs.into_iter().map(|doc| {
-            let known = Known::of(&doc.id, &doc.body);
-            (doc.id, doc.version, known)
-        });
-        self.update(|known| known.listed(read.collect()));
+    pub(crate) async fn reload(&self, docs: &SmallDocs) -> Result<(), StoreError> {
+        let read = docs.list().await?;
+        self.update(|known| known.listed(read));
         Ok(())
     }
 
@@ -231,17 +258,16 @@ impl Accounts {
     }
 
     /// Takes over what this replica wrote, at once.
-    pub(crate) fn wrote(&self, written: &Written) {
-        let known = Known::of(&written.view.my_account, &written.body);
-        self.update(|all| all.wrote(&written.view.my_account, written.version, Some(known)));
+    pub(crate) fn wrote(&self, name: &str, version: Version, doc: AccountDoc) {
+        self.update(|all| all.wrote(name, version, Some(doc)));
     }
 
-    fn update<R>(&self, work: impl FnOnce(&mut DocCache<Known>) -> R) {
+    fn update<R>(&self, work: impl FnOnce(&mut DocCache<AccountDoc>) -> R) {
         let mut known = self.known.lock();
         work(&mut known);
         let by_hash = known
             .iter()
-            .filter_map(|(_, known)| Some((known.hash?, known.who.clone())));
+            .filter_map(|(name, known)| Some((known.hash()?, known.who(name))));
         *self.by_hash.write() = by_hash.collect();
     }
 
@@ -311,7 +337,7 @@ impl Accounts {
         let built_in = built_in.filter(|who| who.name == name).cloned();
         let known = || {
             let known = self.known.lock();
-            known.get(name).map(|known| known.who.clone())
+            known.get(name).map(|known| known.who(name))
         };
         built_in.or_else(known)
     }
@@ -322,8 +348,8 @@ impl Accounts {
             return;
         }
         let known = self.known.lock();
-        for (account, Known { who, .. }) in known.iter() {
-            if who.role == Role::Testbox && who.hosts.is_unsaid() {
+        for (account, known) in known.iter() {
+            if Role::of(&known.role) == Role::Testbox && known.hosts.is_none() {
                 tracing::warn!(
                     account,
                     "this testbox account names no hosts, so its token acts for every host (hint: fairlead account add NAME --hosts 'PATTERN')"
@@ -347,22 +373,4 @@ impl Accounts {
     pub(crate) fn tokens_needed(&self) -> bool {
         self.access == Access::Tokens
     }
-}
-
-pub(crate) fn who_of(name: &str, body: &Value) -> Who {
-    Who {
-        name: name.to_owned(),
-        role: Role::of(&role_of(body)),
-        hosts: HostNames::of(body),
-        vip: body.get("vip").and_then(Value::as_bool).unwrap_or(false),
-        open: false,
-    }
-}
-
-/// An account that was just stored.
-pub(crate) struct Written {
-    /// For who asked.
-    pub(crate) view: AccountView,
-    pub(crate) version: Version,
-    pub(crate) body: Value,
 }

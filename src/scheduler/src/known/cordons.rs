@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dashmap::DashMap;
 use fairlead_api::ClosedView;
 use fairlead_job::JobId;
+use fairlead_store::DocKind;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::{
     base::{clock::utc_text, names::HEALTH_CHECK},
-    storage::doc_cache::DocCache,
+    storage::{doc_cache::DocCache, small_doc::SmallDoc},
 };
 
 /// Longest reason kept, characters.
@@ -43,6 +44,20 @@ pub(crate) struct Cordon {
     /// Of a suspect host: the health check that was made last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) check: Option<Check>,
+}
+
+impl SmallDoc for Cordon {
+    const KIND: DocKind = DocKind::Closure;
+
+    fn stand_in() -> Option<Self> {
+        Some(Self {
+            how: CordonKind::Cordon,
+            reason: "its document cannot be read".to_owned(),
+            by: "this replica".to_owned(),
+            at_ms: 0,
+            check: None,
+        })
+    }
 }
 
 impl Cordon {

@@ -3,8 +3,10 @@
 use dashmap::DashMap;
 use fairlead_api::Grant;
 use fairlead_job::JobId;
-use fairlead_store::Version;
+use fairlead_store::{DocKind, Version};
 use serde::{Deserialize, Serialize};
+
+use crate::storage::small_doc::{SmallDoc, Stored};
 
 /// The document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,18 +37,15 @@ pub(crate) struct TurnDoc {
     pub(crate) instance: String,
 }
 
-/// A document as it was read or written.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) version: Version,
-    pub(crate) doc: TurnDoc,
+impl SmallDoc for TurnDoc {
+    const KIND: DocKind = DocKind::Session;
 }
 
 /// The right to serve one request of a host.
 #[derive(Debug, Clone)]
 pub(crate) struct HostTurn {
     pub(crate) host: String,
-    pub(crate) known: Known,
+    pub(crate) known: Stored<TurnDoc>,
     /// Whether the host began a new session with it.
     pub(crate) new_session: bool,
 }
@@ -105,4 +104,10 @@ impl HostTurn {
 
 /// What this replica wrote last, by host.
 #[derive(Debug, Default)]
-pub(crate) struct HostTurns(pub(crate) DashMap<String, Known>);
+pub(crate) struct HostTurns(pub(crate) DashMap<String, Stored<TurnDoc>>);
+
+impl HostTurns {
+    pub(crate) fn known(&self, host: &str) -> Option<Stored<TurnDoc>> {
+        self.0.get(host).map(|known| known.clone())
+    }
+}

@@ -2,8 +2,10 @@
 
 use dashmap::DashMap;
 use fairlead_job::JobId;
-use fairlead_store::{Doc, Version};
+use fairlead_store::DocKind;
 use serde::{Deserialize, Serialize};
+
+use crate::storage::small_doc::{SmallDoc, Stored};
 
 /// Most lost leases that a document names.
 pub(crate) const LOST_MAX: usize = 256;
@@ -24,41 +26,27 @@ pub(crate) struct LeaseDoc {
     pub(crate) beat_ms: u64,
 }
 
-/// A document as it was read or written.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) version: Version,
-    pub(crate) doc: LeaseDoc,
-}
-
-impl Known {
-    pub(crate) fn of(doc: &Doc) -> Self {
-        Self {
-            version: doc.version,
-            // One that cannot be read names nothing.
-            doc: serde_json::from_value(doc.body.clone()).unwrap_or_default(),
-        }
-    }
+impl SmallDoc for LeaseDoc {
+    const KIND: DocKind = DocKind::Lease;
 }
 
 /// The documents as this replica knows them, by host.
 #[derive(Debug, Default)]
-pub(crate) struct Renewals(pub(crate) DashMap<String, Known>);
+pub(crate) struct Renewals(pub(crate) DashMap<String, Stored<LeaseDoc>>);
 
 impl Renewals {
-    pub(crate) fn known(&self, host: &str) -> Option<Known> {
+    pub(crate) fn known(&self, host: &str) -> Option<Stored<LeaseDoc>> {
         self.0.get(host).map(|known| known.clone())
     }
 
     /// A document was read: is it newer than what was known?
-    pub(crate) fn read(&self, doc: &Doc) -> Option<Known> {
-        let read = Known::of(doc);
-        let known = self.known(&doc.id).map(|known| known.version);
-        if known >= Some(read.version) {
-            return None;
+    pub(crate) fn is_news(&self, host: &str, read: &Stored<LeaseDoc>) -> bool {
+        let known = self.0.get(host).map(|known| known.version);
+        let is_news = known < Some(read.version);
+        if is_news {
+            self.0.insert(host.to_owned(), read.clone());
         }
-        self.0.insert(doc.id.clone(), read.clone());
-        Some(read)
+        is_news
     }
 }
 

@@ -1,18 +1,11 @@
 //! Limits of accounts and queues, as in their documents.
 
 use fairlead_api::{Bounds, ErrorCode, Limits, LimitsChange};
-use serde_json::Value;
 
 use crate::base::errors::Refusal;
 
 /// Largest limit.
 pub(crate) const LIMIT_MAX: u64 = 1_000_000_000;
-
-/// The limits that a document of a queue or an account holds; nonsense is read over.
-pub(crate) fn limits_from(body: &Value) -> Limits {
-    let said = body.get("limits").cloned().unwrap_or_default();
-    serde_json::from_value(said).unwrap_or_default()
-}
 
 /// The limits after a change of them.
 pub(crate) fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, Refusal> {

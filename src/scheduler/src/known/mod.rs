@@ -26,3 +26,6 @@ pub(crate) mod timers;
 pub(crate) mod usage;
 pub(crate) mod vanished_writes;
 pub(crate) mod work_request;
+
+#[cfg(test)]
+mod tests;

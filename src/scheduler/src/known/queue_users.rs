@@ -2,11 +2,13 @@
 
 use fairlead_api::{ErrorCode, QueueUsers};
 use fairlead_dispatch::Policy;
-use serde_json::Value;
 
-use crate::base::{errors::Refusal, names::check_name};
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    known::queues::Set,
+};
 
-/// The field of a queue's document that says who may use it.
+/// The field of a change of a queue that says who may use it.
 pub(crate) const USERS: &str = "users";
 
 /// Most accounts that a queue names.
@@ -17,22 +19,15 @@ pub(crate) fn is_built_in(queue: &str) -> bool {
     Policy::default().queues.contains_key(queue)
 }
 
-/// Who may use a queue, as its document says.
-pub(crate) fn users_from(body: &Value) -> Option<QueueUsers> {
-    let said = body.get(USERS)?;
-    // Nonsense opens nothing.
-    Some(serde_json::from_value(said.clone()).unwrap_or(QueueUsers::Own))
-}
-
 /// Who may use a queue after a change of it; `None`: nobody says so.
 pub(crate) fn users_after(
     queue: &str,
-    known: Option<&Value>,
+    known: Option<&Set>,
     change: Option<&QueueUsers>,
 ) -> Option<QueueUsers> {
     let users = match (change, known) {
         (Some(users), _) => Some(users.clone()),
-        (None, Some(body)) => users_from(body),
+        (None, Some(set)) => set.users.clone(),
         (None, None) => Some(QueueUsers::Own),
     };
     // A built-in queue is nobody's own: its own rule holds again.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use fairlead_api::{Limits, QueueUsers};
 use fairlead_dispatch::{Policy, QueuePolicy};
-use fairlead_store::{DocKind, JobStore, StoreError};
+use fairlead_store::{DocKind, StoreError};
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
-use crate::{
-    known::{limits::limits_from, queue_users::users_from},
-    storage::doc_cache::DocCache,
+use crate::storage::{
+    doc_cache::DocCache,
+    small_doc::{SmallDoc, SmallDocs, no_null},
 };
 
 /// Highest class.
@@ -24,13 +24,70 @@ pub(crate) const BACKGROUND: &str = "background_permille";
 
 pub(crate) const BACKGROUND_MAX: u16 = 500;
 
-/// What an admin set of a queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What an admin set of a queue: its document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Set {
-    pub(crate) policy: QueuePolicy,
+    pub(crate) priority: u8,
+    pub(crate) weight: u32,
+    pub(crate) paused: bool,
+    pub(crate) background_permille: u16,
     pub(crate) limits: Limits,
     /// Who may use it; `None`: nobody says so.
+    #[serde(deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub(crate) users: Option<QueueUsers>,
+}
+
+impl Default for Set {
+    fn default() -> Self {
+        Self::of(QueuePolicy::default())
+    }
+}
+
+impl SmallDoc for Set {
+    const KIND: DocKind = DocKind::Queue;
+
+    fn stand_in() -> Option<Self> {
+        Some(Self {
+            paused: true,
+            users: Some(QueueUsers::Own),
+            ..Self::default()
+        })
+    }
+}
+
+impl Set {
+    fn of(policy: QueuePolicy) -> Self {
+        Self {
+            priority: policy.priority,
+            weight: policy.weight,
+            paused: policy.paused,
+            background_permille: policy.background_per_mille,
+            limits: Limits::default(),
+            users: None,
+        }
+    }
+
+    /// What the engine is told; what is out of range is read over.
+    pub(crate) fn policy(&self) -> QueuePolicy {
+        let default = QueuePolicy::default();
+        let mut policy = QueuePolicy {
+            priority: self.priority,
+            weight: self.weight,
+            paused: self.paused,
+            background_per_mille: self.background_permille,
+        };
+        if policy.priority > PRIORITY_MAX {
+            policy.priority = default.priority;
+        }
+        if !(1..=WEIGHT_MAX).contains(&policy.weight) {
+            policy.weight = default.weight;
+        }
+        if policy.background_per_mille > BACKGROUND_MAX {
+            policy.background_per_mille = default.background_per_mille;
+        }
+        policy
+    }
 }
 
 /// Policies as last read or written.
@@ -44,7 +101,7 @@ impl Queues {
         let set = self.set().into_iter();
         policy
             .queues
-            .extend(set.map(|(name, set)| (name, set.policy)));
+            .extend(set.map(|(name, set)| (name, set.policy())));
         policy
     }
 
@@ -67,17 +124,13 @@ impl Queues {
     }
 
     fn policy_of(&self, queue: &str) -> QueuePolicy {
-        let set = self.with(|known| known.get(queue).map(|set| set.policy));
+        let set = self.with(|known| known.get(queue).map(Set::policy));
         set.unwrap_or_else(|| built_in(queue))
     }
 
     pub(crate) fn set_of(&self, queue: &str) -> Set {
-        let unset = || Set {
-            policy: built_in(queue),
-            ..Set::default()
-        };
         self.with(|known| known.get(queue).cloned())
-            .unwrap_or_else(unset)
+            .unwrap_or_else(|| Set::of(built_in(queue)))
     }
 
     pub(crate) fn set(&self) -> BTreeMap<String, Set> {
@@ -103,13 +156,9 @@ impl Queues {
     }
 
     /// Reads all policies anew; says whether any changed.
-    pub(crate) async fn reload(&self, store: &dyn JobStore) -> Result<bool, StoreError> {
-        let docs = store.list_docs(DocKind::Queue).await?;
-        let read = docs.into_iter().map(|doc| {
-            let set = set_from(&doc.body);
-            (doc.id, doc.version, set)
-        });
-        Ok(self.with(|known| known.listed(read.collect())))
+    pub(crate) async fn reload(&self, docs: &SmallDocs) -> Result<bool, StoreError> {
+        let read = docs.list().await?;
+        Ok(self.with(|known| known.listed(read)))
     }
 }
 
@@ -117,35 +166,4 @@ impl Queues {
 fn built_in(queue: &str) -> QueuePolicy {
     let queues = Policy::default().queues;
     queues.get(queue).copied().unwrap_or_default()
-}
-
-pub(crate) fn set_from(body: &Value) -> Set {
-    Set {
-        policy: policy_from(body),
-        limits: limits_from(body),
-        users: users_from(body),
-    }
-}
-
-pub(crate) fn policy_from(body: &Value) -> QueuePolicy {
-    let default = QueuePolicy::default();
-    let number = |name: &str| body.get(name).and_then(Value::as_u64);
-    QueuePolicy {
-        priority: number("priority")
-            .and_then(|p| u8::try_from(p).ok())
-            .filter(|p| *p <= PRIORITY_MAX)
-            .unwrap_or(default.priority),
-        weight: number("weight")
-            .and_then(|w| u32::try_from(w).ok())
-            .filter(|w| (1..=WEIGHT_MAX).contains(w))
-            .unwrap_or(default.weight),
-        paused: body
-            .get("paused")
-            .and_then(Value::as_bool)
-            .unwrap_or(default.paused),
-        background_per_mille: number(BACKGROUND)
-            .and_then(|share| u16::try_from(share).ok())
-            .filter(|share| *share <= BACKGROUND_MAX)
-            .unwrap_or(default.background_per_mille),
-    }
 }

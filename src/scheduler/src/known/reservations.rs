@@ -1,10 +1,14 @@
 //! Hosts that are reserved for some accounts, as last read or written.
 
 use fairlead_api::ReservedView;
+use fairlead_store::DocKind;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::{base::clock::utc_text, storage::doc_cache::DocCache};
+use crate::{
+    base::clock::utc_text,
+    storage::{doc_cache::DocCache, small_doc::SmallDoc},
+};
 
 /// A host that is kept for some accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +20,10 @@ pub(crate) struct Reservation {
     pub(crate) reason: String,
     pub(crate) by: String,
     pub(crate) at_ms: u64,
+}
+
+impl SmallDoc for Reservation {
+    const KIND: DocKind = DocKind::Reservation;
 }
 
 impl Reservation {

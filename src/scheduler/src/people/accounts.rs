@@ -5,76 +5,60 @@
 //! operator of the machine.
 
 use fairlead_api::{AccountChange, AccountView, ErrorCode};
-use fairlead_store::{DocKind, DocWrite, Expect, JobStore, Version};
-use serde_json::{Value, json};
 
 use crate::{
     base::{
         errors::{Refusal, excerpt},
         host_names,
         names::check_name,
-        roles::{Role, role_of},
+        roles::Role,
         sealing::{new_token, token_hash},
     },
     core::Core,
-    known::{
-        accounts::{Written, who_of},
-        limits::{changed, limits_from},
-    },
+    known::{accounts::AccountDoc, limits::changed},
+    storage::small_doc::{SmallDocs, Stored},
 };
 
-/// Creates or changes an account in the store. `with_token`: one that has none, or `new_token`, gets a token, shown once.
+/// Creates or changes an account in the store. Answers it for who asked, too. `with_token`: one that has none, or
+/// `new_token`, gets a token, shown once.
 pub(crate) async fn set_account(
-    store: &dyn JobStore,
+    docs: &SmallDocs,
     name: &str,
     change: &AccountChange,
     with_token: bool,
-) -> Result<Written, Refusal> {
+) -> Result<(AccountView, Stored<AccountDoc>), Refusal> {
     check_name("account", name)?;
-    let known = store.get_doc(DocKind::Account, name).await?;
-    let before = known
-        .as_ref()
-        .map_or_else(|| json!({}), |doc| doc.body.clone());
-    let role = match &change.role {
-        Some(role) => Role::check(role)?.to_owned(),
-        None => role_of(&before),
-    };
-    let limits = changed(limits_from(&before), &change.limits)?;
-    let vip = change.vip.unwrap_or_else(|| who_of(name, &before).vip);
-    // An open lab gives no tokens; who was named there first gets one here.
-    let has_token = before.get("token_hash").is_some_and(Value::is_string);
-    let token = (with_token && (!has_token || change.new_token)).then(new_token);
-    let hash = match &token {
-        Some(token) => Value::String(token_hash(token).to_hex().to_string()),
-        None => before.get("token_hash").cloned().unwrap_or(Value::Null),
-    };
-    let mut body = before;
-    if let Some(fields) = body.as_object_mut() {
-        fields.insert("role".to_owned(), json!(role));
-        fields.insert("vip".to_owned(), json!(vip));
-        fields.insert("token_hash".to_owned(), hash);
-        fields.insert("limits".to_owned(), json!(limits));
-        if let Some(patterns) = &change.hosts {
-            host_names::set(fields, patterns, &role)?;
-        }
+    let token = new_token();
+    let hash = token_hash(&token).to_hex().to_string();
+    if change.role.is_some() {
+        // Nothing of what cannot be read is worth keeping to who makes an account.
+        docs.repair::<AccountDoc>(name, None).await?;
     }
-    let expect = known.map_or(Expect::Absent, |doc| Expect::Version(doc.version));
-    let write = DocWrite {
-        id: name.to_owned(),
-        expect,
-        body: Some(body.clone()),
+    let next = async |present: Option<AccountDoc>| -> Result<AccountDoc, Refusal> {
+        let mut doc = present.unwrap_or_default();
+        if let Some(role) = &change.role {
+            Role::check(role)?.clone_into(&mut doc.role);
+        }
+        doc.limits = changed(doc.limits, &change.limits)?;
+        doc.vip = change.vip.unwrap_or(doc.vip);
+        if let Some(patterns) = &change.hosts {
+            host_names::check(patterns, &doc.role)?;
+            doc.hosts = Some(patterns.clone());
+        }
+        // An open lab gives no tokens; who was named there first gets one here. An earlier try may have given it.
+        let has_another = doc.token_hash.as_ref().is_some_and(|known| *known != hash);
+        if with_token && (!has_another || change.new_token) {
+            doc.token_hash = Some(hash.clone());
+        }
+        Ok(doc)
     };
-    let outcome = store.put_docs(DocKind::Account, vec![write]).await.pop();
-    let version = outcome.unwrap_or(Ok(Version::default()))?;
+    let stored = docs.change(name, next).await?;
+    let is_given = stored.doc.token_hash.as_ref() == Some(&hash);
     let view = AccountView {
-        my_token: token,
-        ..view_of(name, &body)
+        my_token: is_given.then_some(token),
+        ..view_of(name, &stored.doc)
     };
-    Ok(Written {
-        view,
-        version,
-        body,
-    })
+    Ok((view, stored))
 }
 
 /// Refuses a change of more than limits.
@@ -111,27 +95,28 @@ impl Core {
         if !with_token {
             refuse_rights(change)?;
         }
-        let written = set_account(self.store.as_ref(), name, change, with_token).await?;
-        self.people.accounts.wrote(&written);
+        let (view, stored) = set_account(&self.docs, name, change, with_token).await?;
+        self.people.accounts.wrote(name, stored.version, stored.doc);
         self.tell_policy();
-        Ok(written.view)
+        Ok(view)
     }
 }
 
 /// All accounts, without tokens.
-pub(crate) async fn list_accounts(store: &dyn JobStore) -> Result<Vec<AccountView>, Refusal> {
-    let docs = store.list_docs(DocKind::Account).await?;
-    Ok(docs.iter().map(|doc| view_of(&doc.id, &doc.body)).collect())
+pub(crate) async fn list_accounts(docs: &SmallDocs) -> Result<Vec<AccountView>, Refusal> {
+    let known = docs.list::<AccountDoc>().await?;
+    let views = known.iter().map(|(name, known)| view_of(name, &known.doc));
+    Ok(views.collect())
 }
 
 /// An account for people, without its token.
-fn view_of(name: &str, body: &Value) -> AccountView {
-    let who = who_of(name, body);
+fn view_of(name: &str, doc: &AccountDoc) -> AccountView {
+    let who = doc.who(name);
     let mut view = AccountView {
         my_account: name.to_owned(),
-        role: role_of(body),
-        vip: who.vip,
-        limits: limits_from(body),
+        role: doc.role.clone(),
+        vip: doc.vip,
+        limits: doc.limits,
         ..AccountView::default()
     };
     if who.role == Role::Testbox {
@@ -147,9 +132,15 @@ fn view_of(name: &str, body: &Value) -> AccountView {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use fairlead_store::{DocKind, DocWrite, Expect, JobStore};
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::{
         Access,
+        base::metrics::Counters,
         known::accounts::{Accounts, Credentials},
     };
 
@@ -197,20 +188,55 @@ mod tests {
         assert!(who.may_act_for("user1"));
     }
 
-    /// A newer version may have roles that mean less than a user's.
-    #[tokio::test]
-    async fn an_unknown_role_may_do_nothing_and_stays_what_it_is() {
-        let data = tempfile::tempdir().unwrap();
-        let store = crate::testing::embedded(&data);
-        let body = json!({"role": "auditor", "token_hash": token_hash("t").to_hex().to_string()});
+    /// Small documents of a new store, and the store.
+    fn docs(data: &tempfile::TempDir) -> (SmallDocs, Arc<dyn JobStore>) {
+        let store = crate::testing::embedded(data);
+        let docs = SmallDocs::new(Arc::clone(&store), None, Counters::default());
+        (docs, store)
+    }
+
+    async fn put(store: &dyn JobStore, body: Value) {
         let write = DocWrite {
             id: "ann".to_owned(),
             expect: Expect::Any,
             body: Some(body),
         };
         store.put_docs(DocKind::Account, vec![write]).await;
+    }
+
+    #[tokio::test]
+    async fn a_document_without_hosts_names_all_and_one_that_cannot_be_read_none() {
+        let data = tempfile::tempdir().unwrap();
+        let (docs, store) = docs(&data);
         let accounts = Accounts::new(Access::Tokens, None);
-        accounts.reload(store.as_ref()).await.unwrap();
+        for (hosts, names_x) in [
+            (None, Some(true)),
+            (Some(json!(["x", "y-*"])), Some(true)),
+            (Some(json!(["y-*"])), Some(false)),
+            (Some(json!("x")), None),
+            (Some(json!(["x", 7])), None),
+            (Some(Value::Null), None),
+        ] {
+            let mut body = json!({"role": "testbox"});
+            if let Some(hosts) = hosts {
+                body["hosts"] = hosts;
+            }
+            put(store.as_ref(), body.clone()).await;
+            accounts.reload(&docs).await.unwrap();
+            let named = accounts.named("ann").map(|who| who.may_be_host("x"));
+            assert_eq!(named, names_x, "{body}");
+        }
+    }
+
+    /// A newer version may have roles that mean less than a user's.
+    #[tokio::test]
+    async fn an_unknown_role_may_do_nothing_and_stays_what_it_is() {
+        let data = tempfile::tempdir().unwrap();
+        let (docs, store) = docs(&data);
+        let body = json!({"role": "auditor", "token_hash": token_hash("t").to_hex().to_string()});
+        put(store.as_ref(), body).await;
+        let accounts = Accounts::new(Access::Tokens, None);
+        accounts.reload(&docs).await.unwrap();
         let refused = accounts.identify(&said(Some("t"), None)).unwrap_err();
         assert_eq!(refused.status, 403);
         assert!(!accounts.named("ann").unwrap().may_act_for("ann"));
@@ -218,11 +244,24 @@ mod tests {
             vip: Some(true),
             ..AccountChange::default()
         };
-        let written = set_account(store.as_ref(), "ann", &change, true)
-            .await
-            .ok()
-            .unwrap();
-        assert_eq!(written.view.role, "auditor");
+        let (view, _) = set_account(&docs, "ann", &change, true).await.unwrap();
+        assert_eq!(view.role, "auditor");
+    }
+
+    #[tokio::test]
+    async fn a_malformed_account_is_replaced_by_who_names_its_role() {
+        let data = tempfile::tempdir().unwrap();
+        let (docs, store) = docs(&data);
+        put(store.as_ref(), json!({"vip": "very"})).await;
+        let mut change = AccountChange {
+            vip: Some(true),
+            ..AccountChange::default()
+        };
+        let refused = set_account(&docs, "ann", &change, true).await.unwrap_err();
+        assert!(refused.body.hint.contains("fairlead account add ann"));
+        change.role = Some("user".to_owned());
+        let (view, _) = set_account(&docs, "ann", &change, true).await.unwrap();
+        assert!(view.vip && view.my_token.is_some());
     }
 
     #[test]

@@ -3,38 +3,18 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::{ErrorCode, QueueChange, QueueView};
-use fairlead_dispatch::{Policy, QueuePolicy, labels};
-use fairlead_store::{DocKind, DocWrite, Expect, StoreError, Version};
-use serde_json::{Map, Value, json};
+use fairlead_dispatch::{Policy, labels};
+use fairlead_store::{StoreError, Version};
 
 use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
     known::{
         limits::changed,
-        queue_users::{USERS, check_users, users_after},
-        queues::{BACKGROUND, BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX, set_from},
+        queue_users::{check_users, users_after},
+        queues::{BACKGROUND, BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX},
     },
 };
-
-/// A queue's document; fields of it that this version does not know stay.
-fn body_of(set: &Set, before: Value) -> Value {
-    let mut fields = match before {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    let policy = &set.policy;
-    fields.insert("priority".to_owned(), json!(policy.priority));
-    fields.insert("weight".to_owned(), json!(policy.weight));
-    fields.insert("paused".to_owned(), json!(policy.paused));
-    fields.insert(BACKGROUND.to_owned(), json!(policy.background_per_mille));
-    fields.insert("limits".to_owned(), json!(set.limits));
-    match &set.users {
-        Some(users) => fields.insert(USERS.to_owned(), json!(users)),
-        None => fields.shift_remove(USERS),
-    };
-    Value::Object(fields)
-}
 
 fn check(change: &QueueChange) -> Result<(), Refusal> {
     if *change == QueueChange::default() {
@@ -73,7 +53,7 @@ fn check(change: &QueueChange) -> Result<(), Refusal> {
 impl Core {
     /// Reads the queues that are set anew, and tells the engine.
     pub(crate) async fn reload_queues(&self) -> Result<(), StoreError> {
-        if self.people.queues.reload(self.store.as_ref()).await? {
+        if self.people.queues.reload(&self.docs).await? {
             self.tell_policy();
         }
         Ok(())
@@ -97,33 +77,22 @@ impl Core {
     ) -> Result<(), Refusal> {
         check_name("queue", name)?;
         check(change)?;
-        let known = self.store.get_doc(DocKind::Queue, name).await?;
-        let present = known.as_ref().map_or_else(
-            || self.people.queues.set_of(name),
-            |doc| set_from(&doc.body),
-        );
-        let policy = QueuePolicy {
-            priority: change.priority.unwrap_or(present.policy.priority),
-            weight: change.weight.unwrap_or(present.policy.weight),
-            paused: change.paused.unwrap_or(present.policy.paused),
-            background_per_mille: change
-                .background_permille
-                .unwrap_or(present.policy.background_per_mille),
-        };
-        let limits = changed(present.limits, &change.limits)?;
         let said = change.users.as_ref().map(check_users).transpose()?;
-        let users = users_after(name, known.as_ref().map(|doc| &doc.body), said.as_ref());
-        let (expect, before) = known.map_or((Expect::Absent, Value::Null), |doc| {
-            (Expect::Version(doc.version), doc.body)
-        });
-        let set = Set {
-            policy,
-            limits,
-            users,
+        let next = async |known: Option<Set>| -> Result<Set, Refusal> {
+            let users = users_after(name, known.as_ref(), said.as_ref());
+            let set = known.unwrap_or_else(|| self.people.queues.set_of(name));
+            let share = change.background_permille;
+            Ok(Set {
+                priority: change.priority.unwrap_or(set.priority),
+                weight: change.weight.unwrap_or(set.weight),
+                paused: change.paused.unwrap_or(set.paused),
+                background_permille: share.unwrap_or(set.background_permille),
+                limits: changed(set.limits, &change.limits)?,
+                users,
+            })
         };
-        let body = body_of(&set, before);
-        let version = self.write_queue(name, expect, Some(body)).await?;
-        self.queue_is(name, version, Some(set));
+        let stored = self.docs.change(name, next).await?;
+        self.queue_is(name, stored.version, Some(stored.doc));
         self.others.outbox.queue(name);
         Ok(())
     }
@@ -131,16 +100,13 @@ impl Core {
     /// Back to the default policy.
     pub(crate) async fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
         check_name("queue", name)?;
-        let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? else {
+        let Some(version) = self.docs.delete::<Set>(name).await? else {
             return Err(Refusal::new(
                 ErrorCode::NotFound,
                 format!("queue '{name}' has the default policy"),
                 "only queues with a policy can be deleted",
             ));
         };
-        let version = self
-            .write_queue(name, Expect::Version(doc.version), None)
-            .await?;
         self.queue_is(name, version, None);
         self.others.outbox.queue(name);
         Ok(())
@@ -156,25 +122,10 @@ impl Core {
     /// Another replica changed a queue's policy: reads it in real time.
     pub(crate) async fn reread_queue(&self, name: &str) -> Result<(), Refusal> {
         // A deleted one is noticed when all are read.
-        if let Some(doc) = self.store.get_doc(DocKind::Queue, name).await? {
-            self.queue_is(name, doc.version, Some(set_from(&doc.body)));
+        if let Some(known) = self.docs.read::<Set>(name).await? {
+            self.queue_is(name, known.version, Some(known.doc));
         }
         Ok(())
-    }
-
-    async fn write_queue(
-        &self,
-        name: &str,
-        expect: Expect,
-        body: Option<Value>,
-    ) -> Result<Version, Refusal> {
-        let write = DocWrite {
-            id: name.to_owned(),
-            expect,
-            body,
-        };
-        let outcome = self.store.put_docs(DocKind::Queue, vec![write]).await.pop();
-        Ok(outcome.unwrap_or(Ok(Version::default()))?)
     }
 
     async fn queue_view(&self, name: &str) -> Result<QueueView, Refusal> {
@@ -214,11 +165,8 @@ impl Core {
             .chain(set.keys().cloned())
             .chain(waiting.keys().cloned());
         for name in names.chain(reports.iter().map(|report| report.name.clone())) {
-            let Set {
-                policy,
-                limits,
-                users,
-            } = self.people.queues.set_of(&name);
+            let set_of = self.people.queues.set_of(&name);
+            let policy = set_of.policy();
             views.entry(name.clone()).or_insert_with(|| QueueView {
                 priority: policy.priority,
                 weight: policy.weight,
@@ -228,8 +176,8 @@ impl Core {
                 running: 0,
                 share_permille: 0,
                 set: set.contains_key(&name),
-                limits,
-                users,
+                limits: set_of.limits,
+                users: set_of.users,
                 warning: self.people.queues.warning_of(&name),
                 name,
             });
@@ -246,8 +194,9 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_dispatch::QueuePolicy;
+
     use super::*;
-    use crate::known::queues::policy_from;
 
     #[test]
     fn classes_and_weights_have_limits() {
@@ -288,12 +237,14 @@ mod tests {
 
     #[test]
     fn a_damaged_policy_reads_as_the_default() {
-        assert_eq!(
-            policy_from(&json!({"priority": 99, "weight": -1})),
-            QueuePolicy::default()
-        );
-        assert_eq!(policy_from(&json!({"priority": 9})).priority, 9);
-        let kept = |share: u64| policy_from(&json!({ BACKGROUND: share })).background_per_mille;
-        assert_eq!((kept(50), kept(501)), (50, 0));
+        let set = |priority, weight, background_permille| Set {
+            priority,
+            weight,
+            background_permille,
+            ..Set::default()
+        };
+        assert_eq!(set(99, 0, 501).policy(), QueuePolicy::default());
+        assert_eq!(set(9, 1, 0).policy().priority, 9);
+        assert_eq!(set(9, 1, 50).policy().background_per_mille, 50);
     }
 }

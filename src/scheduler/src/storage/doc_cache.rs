@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use fairlead_store::Version;
 
+use crate::storage::small_doc::Stored;
+
 /// A write shows in one of so many lists, a second or two apart: else it was undone elsewhere.
 const LAGGING_LISTS: u8 = 3;
 
@@ -47,10 +49,11 @@ impl<T: PartialEq> DocCache<T> {
     }
 
     /// A list was read. Returns whether anything changed.
-    pub(crate) fn listed(&mut self, docs: Vec<(String, Version, T)>) -> bool {
+    pub(crate) fn listed(&mut self, docs: Vec<(String, Stored<T>)>) -> bool {
         let mut changed = false;
         let mut old = std::mem::take(&mut self.0);
-        for (id, version, value) in docs {
+        for (id, stored) in docs {
+            let (version, value) = (stored.version, stored.doc);
             match old.remove(&id) {
                 Some(known) if known.version > version => {
                     self.0.insert(id, known);
@@ -104,8 +107,13 @@ mod tests {
         }
     }
 
-    fn doc(id: &str, seq_no: u64, value: u32) -> (String, Version, u32) {
-        (id.to_owned(), at(seq_no), value)
+    fn doc(id: &str, seq_no: u64, doc: u32) -> (String, Stored<u32>) {
+        let stored = Stored {
+            version: at(seq_no),
+            doc,
+            kept: serde_json::Map::new(),
+        };
+        (id.to_owned(), stored)
     }
 
     #[test]

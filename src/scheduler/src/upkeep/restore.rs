@@ -24,7 +24,7 @@ impl Core {
         // Before anything is read, so that nothing falls in between.
         let mark = self.store.change_mark().await?;
         self.reload_queues().await?;
-        self.people.accounts.reload(self.store.as_ref()).await?;
+        self.people.accounts.reload(&self.docs).await?;
         self.lab.hosts.load(self.store.as_ref()).await?;
         self.reload_closures().await?;
         self.reload_reservations().await?;

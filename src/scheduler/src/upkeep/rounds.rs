@@ -195,7 +195,7 @@ impl Rounds {
             Chore::Suspects => core.put_suspects_aside().await,
             Chore::Counts => self.count(core, began_wall_ms).await?,
             Chore::Queues => core.reload_queues().await?,
-            Chore::Accounts => core.people.accounts.reload(store).await?,
+            Chore::Accounts => core.people.accounts.reload(&core.docs).await?,
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,
             Chore::Reservations => core.reload_reservations().await?,

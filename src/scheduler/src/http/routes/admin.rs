@@ -233,6 +233,22 @@ pub(super) async fn unreserve(
     Ok(ok(&core.host_view(name, false).await?))
 }
 
+pub(super) async fn reset_host(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let reset = core.reset_host(name).await?;
+    core.audit(
+        &who.name,
+        "host.reset",
+        name,
+        json!({ "repaired": reset.repaired }),
+    );
+    Ok(ok(&reset))
+}
+
 pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
     Ok(ok(&core.people.accounts.view_of(&who)))
@@ -242,7 +258,7 @@ pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Respon
     admin(&core, &request)?;
     // An account that was just added, here or at another replica, is to be found, too.
     core.store.refresh().await?;
-    Ok(ok(&list_accounts(core.store.as_ref()).await?))
+    Ok(ok(&list_accounts(&core.docs).await?))
 }
 
 pub(super) async fn set_account(

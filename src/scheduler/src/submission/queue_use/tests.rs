@@ -9,7 +9,8 @@ use crate::{
     Access, Clock, Config,
     known::{
         accounts::Credentials,
-        queue_users::{USERS, USERS_MAX, check_users, users_from},
+        queue_users::{USERS, USERS_MAX, check_users},
+        queues::Set,
     },
     testing,
 };
@@ -46,11 +47,7 @@ async fn set_before(core: &Core, queue: &str) {
         .await
         .remove(0);
     written.expect("it is written");
-    core.people
-        .queues
-        .reload(core.store.as_ref())
-        .await
-        .expect("a read");
+    core.people.queues.reload(&core.docs).await.expect("a read");
 }
 
 async fn user(core: &Core, name: &str) -> Credentials {
@@ -271,11 +268,9 @@ fn users_are_checked() {
     }
     let many: Vec<String> = (0..=USERS_MAX).map(|n| format!("a{n}")).collect();
     assert!(check_users(&QueueUsers::Named(many)).is_err());
-    assert_eq!(
-        users_from(&json!({"users": 7})),
-        Some(QueueUsers::Own),
-        "opens nothing"
-    );
+    for bad in [json!({"users": 7}), json!({"users": null})] {
+        assert!(serde_json::from_value::<Set>(bad).is_err(), "opens nothing");
+    }
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! Repairs the documents of a host that cannot be read, when an admin asks for it.
+//!
+//! A host is refused while its session or lease document is malformed, so neither is dropped by itself. Documents that
+//! can be read, and those of a newer version, are left alone.
+
+use fairlead_api::HostReset;
+use fairlead_job::JobId;
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    known::host_turns::TurnDoc,
+};
+
+impl Core {
+    /// Repairs what is malformed of a host's session and lease.
+    pub(crate) async fn reset_host(&self, host: &str) -> Result<HostReset, Refusal> {
+        check_name("hostname", host)?;
+        let mut repaired = Vec::new();
+        // Its jobs get a whole lease in which their host can be heard of again. Without the document they would be lost
+        // at once, and run twice: no renewal could be written since it is malformed.
+        let its = self.jobs.live.of_host(host);
+        let jobs: Vec<JobId> = its.iter().map(|live| live.stored.state.job_id).collect();
+        let heard = self.lease_doc(jobs.clone(), Vec::new());
+        if self.docs.repair(host, Some(heard)).await? {
+            self.lab.renewals.0.remove(host);
+            for id in jobs {
+                self.jobs.live.renew(id, self.clock.now());
+            }
+            repaired.push("lease".to_owned());
+        }
+        // No request that took its turn before can hand out jobs: the version that it would replace is gone. Jobs that
+        // only this document named are found by their leases. A claim is a compare-and-set of the job's own state.
+        if self.docs.repair::<TurnDoc>(host, None).await? {
+            self.lab.host_turns.0.remove(host);
+            repaired.push("session".to_owned());
+        }
+        Ok(HostReset {
+            hostname: host.to_owned(),
+            repaired,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_api::ErrorCode;
+    use fairlead_dispatch::Millis;
+    use fairlead_job::Stage;
+    use fairlead_store::{DocKind, DocWrite, Expect, JobState};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        known::work_request::WorkRequest,
+        testing::{core, core_beside, held, sight_at, store_job},
+    };
+
+    fn ask() -> WorkRequest {
+        let request = json!({
+            "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64",
+            "memory_mb": 1024, "free_memory_mb": 1024,
+        });
+        WorkRequest::of("h", serde_json::from_value(request).unwrap()).unwrap()
+    }
+
+    async fn put(core: &Core, kind: DocKind, body: Value) {
+        let write = DocWrite {
+            id: "h".to_owned(),
+            expect: Expect::Any,
+            body: Some(body),
+        };
+        core.store
+            .put_docs(kind, vec![write])
+            .await
+            .remove(0)
+            .unwrap();
+    }
+
+    async fn body(core: &Core, kind: DocKind) -> Option<Value> {
+        let doc = core.store.get_doc(kind, "h").await.unwrap();
+        doc.map(|doc| doc.body)
+    }
+
+    #[tokio::test]
+    async fn a_malformed_session_is_told_to_its_host_and_goes_when_an_admin_says_so() {
+        let (_data, core) = core().await;
+        assert_eq!(core.reset_host("h").await.unwrap().repaired, [""; 0]);
+        core.take_turn(&ask()).await.unwrap();
+        put(&core, DocKind::Session, json!({"session": 7})).await;
+        let b = core_beside(&core);
+        for core in [&core, &b] {
+            let refused = core.take_turn(&ask()).await.unwrap_err();
+            assert_eq!(refused.body.code, ErrorCode::UnreadableDocument);
+            assert!(refused.body.hint.contains("fairlead hosts reset h"));
+        }
+        let stored = body(&core, DocKind::Session).await;
+        assert_eq!(stored, Some(json!({"session": 7})));
+        assert_eq!(b.reset_host("h").await.unwrap().repaired, ["session"]);
+        assert!(core.take_turn(&ask()).await.unwrap().new_session);
+    }
+
+    /// Nobody could write that the host lives while the document was malformed, and each replica would have lost its
+    /// job at once.
+    #[tokio::test]
+    async fn a_malformed_lease_loses_no_job_before_its_host_had_time_to_be_heard() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let running = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            ..held()
+        };
+        let job = store_job(&a, running).await;
+        let id = job.state.job_id;
+        let named = [(id, job.state.claim_token.clone())];
+        a.renew("h", &named).await.unwrap();
+        for core in [&a, &b] {
+            core.jobs.live.put(job.clone(), sight_at(core.clock.now()));
+            core.jobs.live.set_renewed(id, Millis(1));
+        }
+        put(&a, DocKind::Lease, json!({"jobs": "none"})).await;
+        let refused = a.renew("h", &named).await.unwrap_err();
+        assert_eq!(refused.body.code, ErrorCode::UnreadableDocument);
+        for core in [&a, &b] {
+            core.look_after(id).await;
+        }
+        let repaired = a.reset_host("h").await.unwrap().repaired;
+        assert_eq!(repaired, ["lease"]);
+        for core in [&b, &a] {
+            core.look_after(id).await;
+        }
+        assert_eq!(a.stored_job(id).await.unwrap(), job);
+        assert!(a.renew("h", &named).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_document_of_a_newer_version_is_no_malformed_one() {
+        let (_data, core) = core().await;
+        put(&core, DocKind::Session, json!({"format": 2})).await;
+        let refused = core.reset_host("h").await.unwrap_err();
+        assert_eq!(refused.body.hint, "upgrade this replica");
+        let stored = body(&core, DocKind::Session).await;
+        assert_eq!(stored, Some(json!({"format": 2})));
+    }
+}
