@@ -261,7 +261,7 @@ routes! {
         "POST" Unreserve { hostname: Host }, Admin, NONE, "gives a reserved host back to everybody";
     }
     ["scheduler", "v1", "hosts", hostname, "reset"] => {
-        "POST" ResetHost { hostname: Host }, Admin, NONE, "repairs malformed session and lease documents of a host";
+        "POST" ResetHost { hostname: Host }, Admin, NONE, "repairs malformed session, lease and registration documents of a host";
     }
     ["scheduler", "v1", "testboxes", hostname, "consume"] => {
         "POST" Consume { hostname: Host }, Testbox, NONE, "long poll of an agent for work";

@@ -367,7 +367,7 @@ pub struct HostReserve {
 pub struct HostReset {
     /// The host.
     pub hostname: String,
-    /// Which of its documents were malformed and are repaired: `lease`, `session`. Empty: none was.
+    /// Which of its documents were malformed and are repaired: `lease`, `session`, `registration`. Empty: none was.
     pub repaired: Vec<String>,
 }
 

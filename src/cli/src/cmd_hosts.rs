@@ -37,7 +37,7 @@ enum Change {
         /// The host
         name: String,
     },
-    /// Repair malformed session and lease documents of a host
+    /// Repair malformed session, lease and registration documents of a host
     Reset {
         /// The host
         name: String,

@@ -1,8 +1,9 @@
 //! Updates the known hosts, as registered and as last heard.
 
+use std::future::ready;
+
 use fairlead_api::ErrorCode;
 use fairlead_job::TboxType;
-use fairlead_store::{DocKind, DocWrite, Expect, ItemError};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -12,21 +13,17 @@ use crate::{
         accounts::Who,
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
     },
-    storage::group_commit::only,
+    storage::small_doc::DocError,
 };
 
 impl Core {
     /// Stores what is known of a host. Best effort: a failure costs only the list after a restart.
-    pub(crate) async fn store_host(&self, name: &str) -> Result<(), ItemError> {
+    pub(crate) async fn store_host(&self, name: &str) -> Result<(), DocError> {
         let Some(host) = self.lab.hosts.get(name) else {
             return Ok(());
         };
-        let write = DocWrite {
-            id: name.to_owned(),
-            expect: Expect::Any,
-            body: Some(host.to_doc()),
-        };
-        only(self.store.put_docs(DocKind::Host, vec![write]).await)?;
+        let next = |_| ready(Ok::<_, DocError>(host.clone()));
+        self.docs.change(name, next).await?;
         if let Some(mut host) = self.lab.hosts.0.get_mut(name) {
             host.stored = true;
         }
@@ -85,10 +82,10 @@ impl Core {
     pub(crate) async fn know_host(&self, name: &str) -> Result<(), Refusal> {
         check_name("hostname", name)?;
         if self.lab.hosts.get(name).is_none() {
-            let Some(doc) = self.store.get_doc(DocKind::Host, name).await? else {
+            let Some(stored) = self.docs.read(name).await? else {
                 return Err(no_host(name));
             };
-            self.lab.hosts.update_known(name, Host::from_doc(&doc.body));
+            self.lab.hosts.update_known(name, stored.doc);
         }
         Ok(())
     }
@@ -182,7 +179,7 @@ mod tests {
         Clock, Config,
         testing::{core_over, embedded},
     };
-    use fairlead_store::JobStore;
+    use fairlead_store::{DocKind, JobStore};
     use std::sync::Arc;
 
     /// Other replicas never heard of it. Seed 5254.
@@ -194,7 +191,8 @@ mod tests {
             [Step {
                 on: On::PutDocs,
                 fault: Fault::LostWithoutAnswer,
-                times: 1,
+                // All tries of one change.
+                times: 8,
             }],
         ));
         let config = Config::embedded(data.path().to_owned());

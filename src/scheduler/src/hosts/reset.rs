@@ -1,7 +1,7 @@
 //! Repairs the documents of a host that cannot be read, when an admin asks for it.
 //!
-//! A host is refused while its session or lease document is malformed, so neither is dropped by itself. Documents that
-//! can be read, and those of a newer version, are left alone.
+//! A host is refused while its session or lease document is malformed, and not stored while its registration is. So
+//! none is dropped by itself. Documents that can be read, and those of a newer version, are left alone.
 
 use fairlead_api::HostReset;
 use fairlead_job::JobId;
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Core {
-    /// Repairs what is malformed of a host's session and lease.
+    /// Repairs what is malformed of a host's session, lease and registration.
     pub(crate) async fn reset_host(&self, host: &str) -> Result<HostReset, Refusal> {
         check_name("hostname", host)?;
         let mut repaired = Vec::new();
@@ -34,6 +34,10 @@ impl Core {
         if self.docs.repair::<TurnDoc>(host, None).await? {
             self.lab.host_turns.0.remove(host);
             repaired.push("session".to_owned());
+        }
+        // What this replica knows takes its place; of a host that it does not know, the next request does.
+        if self.docs.repair(host, self.lab.hosts.get(host)).await? {
+            repaired.push("registration".to_owned());
         }
         Ok(HostReset {
             hostname: host.to_owned(),
@@ -132,6 +136,24 @@ mod tests {
         }
         assert_eq!(a.stored_job(id).await.unwrap(), job);
         assert!(a.renew("h", &named).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_malformed_registration_is_written_anew() {
+        let (_data, core) = core().await;
+        put(&core, DocKind::Host, json!({"kinds": "dc"})).await;
+        assert!(core.know_host("h").await.is_err());
+        core.lab
+            .hosts
+            .update("h", |host| host.arch = "x86_64".to_owned())
+            .unwrap();
+        assert!(core.store_host("h").await.is_err());
+        assert_eq!(
+            core.reset_host("h").await.unwrap().repaired,
+            ["registration"]
+        );
+        let stored = body(&core, DocKind::Host).await.unwrap();
+        assert_eq!(stored["arch"], "x86_64");
     }
 
     #[tokio::test]

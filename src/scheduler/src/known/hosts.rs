@@ -6,10 +6,13 @@ use dashmap::DashMap;
 use fairlead_api::ErrorCode;
 use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
-use fairlead_store::{CountOf, DocKind, JobStore, StoreError};
-use serde_json::{Value, json};
+use fairlead_store::{CountOf, DocKind, StoreError};
+use serde::{Deserialize, Serialize};
 
-use crate::base::errors::{Refusal, excerpt};
+use crate::{
+    base::errors::{Refusal, excerpt},
+    storage::small_doc::{SmallDoc, SmallDocs},
+};
 
 /// Most hosts a replica keeps in mind.
 const HOSTS_MAX: usize = 50_000;
@@ -17,33 +20,46 @@ const HOSTS_MAX: usize = 50_000;
 /// Memory of a hw box that never said how much it has, MB.
 pub(crate) const UNKNOWN_MEMORY_MB: u32 = 16 * 1024;
 
-/// One host.
-#[derive(Debug, Clone, Default)]
+/// One host. Its document has what a replica that starts must know.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Host {
     pub(crate) kinds: Vec<TboxType>,
     pub(crate) arch: String,
     pub(crate) group: String,
     pub(crate) memory_mb: u32,
+    #[serde(skip)]
     pub(crate) free_memory_mb: u32,
     pub(crate) tags: Vec<String>,
     pub(crate) devices: Vec<String>,
+    #[serde(skip)]
     pub(crate) cache_dirs: Vec<String>,
     /// How its agent keeps jobs apart, as it said.
     pub(crate) isolation: String,
     /// Which agent it is, as it said.
+    #[serde(skip)]
     pub(crate) instance: String,
     /// MAC addresses, lower case, colons.
+    #[serde(rename = "mac_addr")]
     pub(crate) macs: Vec<String>,
     /// How many of its requests wait now.
+    #[serde(skip)]
     pub(crate) waiting: u32,
     /// Last heard of, by our own clock; `None` since this replica started.
+    #[serde(skip)]
     pub(crate) seen: Option<Millis>,
     /// The same for people.
     pub(crate) seen_ms: u64,
     /// What the engine was told of it last.
+    #[serde(skip)]
     pub(crate) about: Arc<About>,
     /// Whether the store is known to have it as it is here.
+    #[serde(skip)]
     pub(crate) stored: bool,
+}
+
+impl SmallDoc for Host {
+    const KIND: DocKind = DocKind::Host;
 }
 
 impl Host {
@@ -65,55 +81,6 @@ impl Host {
         keys.sort_unstable();
         keys.dedup();
         keys
-    }
-
-    pub(crate) fn to_doc(&self) -> Value {
-        json!({
-            "kinds": self.kinds, "arch": self.arch, "group": self.group, "memory_mb": self.memory_mb,
-            "tags": self.tags, "devices": self.devices, "mac_addr": self.macs, "seen_ms": self.seen_ms,
-            "isolation": self.isolation,
-        })
-    }
-
-    pub(crate) fn from_doc(body: &Value) -> Self {
-        let list = |name: &str| -> Vec<String> {
-            let items = body.get(name).and_then(Value::as_array);
-            items
-                .map(|items| {
-                    items
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .map(str::to_owned)
-                        .collect()
-                })
-                .unwrap_or_default()
-        };
-        let text = |name: &str| {
-            body.get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        Self {
-            kinds: body
-                .get("kinds")
-                .cloned()
-                .and_then(|kinds| serde_json::from_value(kinds).ok())
-                .unwrap_or_default(),
-            arch: text("arch"),
-            group: text("group"),
-            memory_mb: body
-                .get("memory_mb")
-                .and_then(Value::as_u64)
-                .and_then(|mb| u32::try_from(mb).ok())
-                .unwrap_or(0),
-            tags: list("tags"),
-            devices: list("devices"),
-            macs: list("mac_addr"),
-            isolation: text("isolation"),
-            seen_ms: body.get("seen_ms").and_then(Value::as_u64).unwrap_or(0),
-            ..Self::default()
-        }
     }
 }
 
@@ -139,12 +106,11 @@ impl Hosts {
     }
 
     /// Reads what is registered; what a host said here itself is newer.
-    pub(crate) async fn load(&self, store: &dyn JobStore) -> Result<(), StoreError> {
-        for doc in store.list_docs(DocKind::Host).await? {
-            let registered = Host::from_doc(&doc.body);
-            let heard_here = |known: &Host| known.seen_ms >= registered.seen_ms;
-            if !self.0.get(&doc.id).is_some_and(|known| heard_here(&known)) {
-                self.update_known(&doc.id, registered);
+    pub(crate) async fn load(&self, docs: &SmallDocs) -> Result<(), StoreError> {
+        for (name, stored) in docs.list::<Host>().await? {
+            let heard_here = |known: &Host| known.seen_ms >= stored.doc.seen_ms;
+            if !self.0.get(&name).is_some_and(|known| heard_here(&known)) {
+                self.update_known(&name, stored.doc);
             }
         }
         Ok(())

@@ -3,10 +3,29 @@
 use std::collections::BTreeSet;
 
 use fairlead_job::{JobId, Stage};
-use fairlead_store::JobState;
+use fairlead_store::{DocKind, JobState};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
+
+use crate::storage::small_doc::SmallDoc;
+
+/// Who has the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SequenceTurn {
+    pub(crate) holder: JobId,
+    /// Where the last of its jobs ran; empty: none did.
+    #[serde(default)]
+    pub(crate) host: String,
+    /// Since when, UTC epoch ms.
+    #[serde(default)]
+    pub(crate) at_ms: u64,
+}
+
+impl SmallDoc for SequenceTurn {
+    const KIND: DocKind = DocKind::Sequence;
+}
 
 /// One sequence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

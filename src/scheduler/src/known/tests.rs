@@ -11,8 +11,8 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        accounts::AccountDoc, cordons::Cordon, host_turns::TurnDoc, leases::LeaseDoc, queues::Set,
-        reservations::Reservation,
+        accounts::AccountDoc, cordons::Cordon, host_turns::TurnDoc, hosts::Host, leases::LeaseDoc,
+        queues::Set, reservations::Reservation, sequences::SequenceTurn,
     },
     storage::{
         group_commit::only,
@@ -36,6 +36,10 @@ const QUEUE: &str =
     r#"{"priority":2,"weight":5,"paused":false,"limits":{},"background_permille":0}"#;
 const ACCOUNT: &str = r#"{"role":"user","vip":true,"limits":{"running":{"soft":20}},
     "token_hash":"d9331ae080bb74967529c1799d5e7aa7f1e1e1a340956dc465ba13b5fb23c92c"}"#;
+
+const HOST: &str = r#"{"kinds":["vm","dc"],"arch":"x86_64","group":"host-1","memory_mb":8192,"tags":[],"devices":[],
+    "mac_addr":[],"seen_ms":1795562931183}"#;
+const SEQUENCE: &str = r#"{"holder":"2611242328437900001","host":"host-1","at_ms":1795562922254}"#;
 
 /// The id of the documents here.
 const ID: &str = "host-1";
@@ -124,6 +128,8 @@ async fn documents_of_older_and_newer_versions_are_rewritten_whole_or_refused() 
     check::<Reservation>(RESERVATION, "until_ms").await;
     check::<Set>(QUEUE, "weight").await;
     check::<AccountDoc>(ACCOUNT, "vip").await;
+    check::<Host>(HOST, "kinds").await;
+    check::<SequenceTurn>(SEQUENCE, "holder").await;
 }
 
 /// It was given jobs, as if nobody had closed it.

@@ -119,7 +119,7 @@ pub(crate) enum DocError {
 /// How people repair a malformed document.
 fn repair_of(kind: DocKind, id: &str) -> String {
     match kind {
-        DocKind::Session | DocKind::Lease => {
+        DocKind::Host | DocKind::Session | DocKind::Lease => {
             format!("an admin can repair it: fairlead hosts reset {id}")
         }
         DocKind::Account => {

@@ -25,7 +25,7 @@ impl Core {
         let mark = self.store.change_mark().await?;
         self.reload_queues().await?;
         self.people.accounts.reload(&self.docs).await?;
-        self.lab.hosts.load(self.store.as_ref()).await?;
+        self.lab.hosts.load(&self.docs).await?;
         self.reload_closures().await?;
         self.reload_reservations().await?;
         for job in self.search_all(held_jobs()).await? {

@@ -9,35 +9,21 @@ use std::sync::Arc;
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    DocKind, DocWrite, Expect, ItemError, JobState, Search, SearchOrder, StoredJob, Version,
+    DocKind, DocWrite, Expect, ItemError, JobState, Search, SearchOrder, StoredJob,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::sequences::Key,
+    known::sequences::{Key, SequenceTurn},
     lifecycle::{sequence::with_turn, stages::HELD},
-    storage::group_commit::only,
+    storage::small_doc::{DocError, Stored},
 };
 
 /// How often one look begins anew because somebody else was faster or the store did not say.
 const TRIES_MAX: usize = 8;
 /// How long the document of a sequence is kept when nothing happens in it, ms: a day.
 const KEPT_MS: u64 = 86_400_000;
-
-/// Who has the turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct SequenceTurn {
-    holder: JobId,
-    /// Where the last of its jobs ran; empty: none did.
-    #[serde(default)]
-    host: String,
-    /// Since when, UTC epoch ms.
-    #[serde(default)]
-    at_ms: u64,
-}
 
 impl Core {
     /// Passes turns on as this replica hears of it, until it stops.
@@ -100,12 +86,13 @@ impl Core {
         for _ in 0..TRIES_MAX {
             let known = self.read_sequence(key).await?;
             let mut host = String::new();
-            if let Some((version, turn)) = &known {
-                host.clone_from(&turn.host);
-                let holder = self.store.get(&[turn.holder]).await?.pop().flatten();
+            if let Some(known) = &known {
+                host.clone_from(&known.doc.host);
+                let holder = self.store.get(&[known.doc.holder]).await?;
+                let holder = holder.into_iter().next().flatten();
                 match holder {
                     Some(holder) if !holder.state.stage.is_terminal() => {
-                        if self.made_sure(key, *version, turn, holder).await? {
+                        if self.made_sure(key, known, holder).await? {
                             return Ok(true);
                         }
                         continue;
@@ -122,13 +109,12 @@ impl Core {
             let Some(next) = self.oldest_member(key).await? else {
                 return Ok(false);
             };
-            let expect = known.map_or(Expect::Absent, |(version, _)| Expect::Version(version));
             let turn = SequenceTurn {
                 holder: next.state.job_id,
                 host,
                 at_ms: self.clock.wall_ms(),
             };
-            if self.write_turn_of(key, expect, &turn).await? && self.give_turn(next, &turn).await? {
+            if self.name_holder(key, known.as_ref(), &turn, next).await? {
                 return Ok(true);
             }
         }
@@ -140,16 +126,30 @@ impl Core {
     async fn made_sure(
         self: &Arc<Self>,
         key: &Key,
-        version: Version,
-        turn: &SequenceTurn,
+        known: &Stored<SequenceTurn>,
         holder: StoredJob,
     ) -> Result<bool, Refusal> {
         if holder.state.sequence_turn {
             return Ok(true);
         }
         // Who named it did not come to telling it; or the document that was read will vanish.
-        let expect = Expect::Version(version);
-        Ok(self.write_turn_of(key, expect, turn).await? && self.give_turn(holder, turn).await?)
+        self.name_holder(key, Some(known), &known.doc, holder).await
+    }
+
+    /// Writes down whose turn it is, and gives it to that member. `false`: the document changed, or it has ended.
+    async fn name_holder(
+        self: &Arc<Self>,
+        key: &Key,
+        over: Option<&Stored<SequenceTurn>>,
+        turn: &SequenceTurn,
+        member: StoredJob,
+    ) -> Result<bool, Refusal> {
+        match self.docs.put(&key.id(), over, Some(turn)).await {
+            Ok(_) => self.give_turn(member, turn).await,
+            // Somebody else was faster, or the store did not say.
+            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// `false`: it has ended meanwhile.
@@ -165,34 +165,8 @@ impl Core {
         Ok(!given.after.state.stage.is_terminal())
     }
 
-    async fn read_sequence(&self, key: &Key) -> Result<Option<(Version, SequenceTurn)>, Refusal> {
-        let doc = self.store.get_doc(DocKind::Sequence, &key.id()).await?;
-        let Some(doc) = doc else { return Ok(None) };
-        let turn = serde_json::from_value(doc.body).map_err(|error| {
-            Refusal::from(ItemError::Refused {
-                reason: format!("the document of sequence '{}': {error}", key.key),
-            })
-        })?;
-        Ok(Some((doc.version, turn)))
-    }
-
-    /// `false`: somebody else was faster, or the store did not say.
-    async fn write_turn_of(
-        &self,
-        key: &Key,
-        expect: Expect,
-        turn: &SequenceTurn,
-    ) -> Result<bool, Refusal> {
-        let write = DocWrite {
-            id: key.id(),
-            expect,
-            body: Some(json!(turn)),
-        };
-        match only(self.store.put_docs(DocKind::Sequence, vec![write]).await) {
-            Ok(_) => Ok(true),
-            Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    async fn read_sequence(&self, key: &Key) -> Result<Option<Stored<SequenceTurn>>, DocError> {
+        self.docs.read(&key.id()).await
     }
 
     /// The first member that has not ended.
@@ -214,8 +188,8 @@ impl Core {
         let key = Key::of(state).filter(|_| !state.sequence_turn)?;
         let turn = self.read_sequence(&key).await.ok().flatten();
         let who = match turn {
-            Some((_, turn)) if turn.holder != state.job_id => {
-                format!(": job {} has it", turn.holder)
+            Some(turn) if turn.doc.holder != state.job_id => {
+                format!(": job {} has it", turn.doc.holder)
             }
             _ => String::new(),
         };
@@ -225,22 +199,18 @@ impl Core {
     /// Forgets sequences in which nothing happened for a day.
     pub(crate) async fn forget_sequences(&self) -> Result<(), Refusal> {
         let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
-        let docs = self.store.list_docs(DocKind::Sequence).await?;
-        let old = docs.into_iter().filter_map(|doc| {
-            let turn: SequenceTurn = serde_json::from_value(doc.body).ok()?;
-            (turn.at_ms < before_ms).then_some((doc.id, doc.version, turn.holder))
-        });
-        let old: Vec<_> = old.collect();
-        let holders: Vec<JobId> = old.iter().map(|(_, _, holder)| *holder).collect();
+        let mut old = self.docs.list::<SequenceTurn>().await?;
+        old.retain(|(_, turn)| turn.doc.at_ms < before_ms);
+        let holders: Vec<JobId> = old.iter().map(|(_, turn)| turn.doc.holder).collect();
         let found = self.store.get(&holders).await?;
         let over = old.into_iter().zip(found).filter(|(_, holder)| {
             holder
                 .as_ref()
                 .is_none_or(|job| job.state.stage.is_terminal())
         });
-        let deletes = over.map(|((id, version, _), _)| DocWrite {
+        let deletes = over.map(|((id, turn), _)| DocWrite {
             id,
-            expect: Expect::Version(version),
+            expect: Expect::Version(turn.version),
             body: None,
         });
         let deletes: Vec<DocWrite> = deletes.collect();
@@ -337,10 +307,8 @@ mod tests {
             host: String::new(),
             at_ms: 1,
         };
-        assert_eq!(
-            a.write_turn_of(&key(), Expect::Absent, &turn).await,
-            Ok(true)
-        );
+        let written = a.docs.put(&key().id(), None, Some(&turn)).await;
+        assert!(written.is_ok());
         let b = core_beside(&a);
         b.waiting.sequences.seen(&member(1));
         b.sweep_sequences().await;
