@@ -58,7 +58,7 @@ impl Core {
         if let Err(refusal) = outcome {
             let error = refusal.body.message;
             tracing::warn!(job_id = %id, error, "the alarm of a waiting job could not be handled; it is tried again");
-            let again_ms = now_ms.saturating_add(OTHERS_LATER_MS);
+            let again_ms = self.clock.wall_ms().saturating_add(OTHERS_LATER_MS);
             self.waiting
                 .alarms
                 .set(id, stored.version, again_ms, stored);
