@@ -249,10 +249,10 @@ mod tests {
             fault,
             times: 1,
         });
-        rounds.next(&core).await;
+        Box::pin(rounds.next(&core)).await;
         assert_eq!(store.left(), []);
         let first = rounds.owed.clone();
-        rounds.next(&core).await;
+        Box::pin(rounds.next(&core)).await;
         [first, rounds.owed]
     }
 
