@@ -53,7 +53,16 @@ impl Core {
         self.heard(sent, answer.lease_ms, answer.heartbeat_ms);
         self.pauses.ask.reset();
         self.pauses.conflict.reset();
-        self.obey(answer.stop);
+        let orders = answer.stop.len();
+        let is_news = self.obey(answer.stop) || !answer.jobs.is_empty();
+        if is_news || orders == 0 {
+            self.pauses.stale.reset();
+        } else {
+            // The scheduler answers at once while a request names a job that it wants stopped. Such a job may be over,
+            // and only its last report on the way.
+            let pause = self.pauses.stale.step();
+            self.ask_at = self.ask_at.max(self.now + pause);
+        }
         self.take(answer.jobs);
         if self.host.once && self.is_busy() {
             self.hang_up(Phase::Served);
@@ -144,21 +153,24 @@ impl Core {
         }
     }
 
-    /// Passes orders on to the jobs that they are for; all others are gone already.
-    fn obey(&mut self, orders: Vec<StopOrder>) {
+    /// Passes orders on to the jobs that they are for; all others are gone already. Returns whether any was new.
+    fn obey(&mut self, orders: Vec<StopOrder>) -> bool {
+        let mut is_news = false;
         for order in orders {
             let key = (order.job_id, order.attempt);
             let grace = Duration::from_secs(u64::from(order.grace_s)).min(GRACE_MAX);
-            if order.health.is_empty() {
-                self.forget(&key, &order.reason, grace);
+            let stop = if order.health.is_empty() {
+                Stop::forget(&order.reason, grace)
             } else {
                 let why = Why::Order {
                     health: order.health,
                     reason: order.reason,
                 };
-                self.order(&key, Stop { why, grace });
-            }
+                Stop { why, grace }
+            };
+            is_news |= self.order(&key, stop);
         }
+        is_news
     }
 
     /// Tells the jobs at their limits what users have added. They were named in the heartbeat that is answered:

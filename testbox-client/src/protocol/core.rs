@@ -32,6 +32,8 @@ pub(super) struct Pauses {
     pub(super) beat: Backoff,
     /// Before the next request for work of a machine that could not begin a job.
     pub(super) fault: Backoff,
+    /// Before the next request for work after an answer at once that told nothing new.
+    pub(super) stale: Backoff,
 }
 
 impl Pauses {
@@ -45,6 +47,7 @@ impl Pauses {
             conflict: pauses(1_000, 10),
             beat: pauses(100, 2),
             fault: pauses(1_000, 60),
+            stale: pauses(100, 1),
         }
     }
 }

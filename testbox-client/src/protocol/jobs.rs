@@ -66,17 +66,18 @@ impl Core {
         }
     }
 
-    /// Orders a job to stop, if something of it runs and no order is as strong.
-    pub(super) fn order(&mut self, key: &Key, stop: Stop) {
+    /// Orders a job to stop, if something of it runs and no order is as strong; else returns false.
+    pub(super) fn order(&mut self, key: &Key, stop: Stop) -> bool {
         let job = self.roster.get_mut(key).filter(|job| job.running);
         let Some(job) = job.filter(|job| stop.overrules(job.stop.as_ref())) else {
-            return;
+            return false;
         };
         job.stop = Some(stop.clone());
         if job.waits.is_none() {
             let (key, word) = (key.clone(), Word::Stop(stop));
             self.act(Action::Tell { key, word });
         }
+        true
     }
 
     pub(super) fn forget(&mut self, key: &Key, reason: &str, grace: Duration) {

@@ -378,7 +378,38 @@ fn orders_reach_the_jobs_that_run_and_the_strongest_stands() {
         if let Some(Word::Stop(stop)) = told {
             assert_eq!(stop.grace, Duration::from_hours(1), "no longer");
         }
+        bench.pass(SECOND);
     }
+}
+
+/// The scheduler orders at once to forget a job that the request names, while the report of its end is on the way.
+#[test]
+fn an_order_that_is_repeated_is_not_asked_for_in_a_loop() {
+    let mut bench = Bench::new(DC);
+    let (call, _) = bench.asks().unwrap();
+    bench.grants(call, vec![job("1")]);
+    let (its, faulty) = (key("1", 1), false);
+    bench.feed(Event::Over { key: its, faulty });
+    let mut requests = 0;
+    let end = bench.now + 10 * SECOND;
+    while bench.now < end {
+        if let Some((call, _)) = bench.asks() {
+            requests += 1;
+            let answer = Ok(ConsumeAnswer {
+                stop: vec![StopOrder {
+                    job_id: "1".to_owned(),
+                    attempt: 1,
+                    health: String::new(),
+                    reason: "it has ended".to_owned(),
+                    grace_s: 0,
+                }],
+                ..answer(Vec::new())
+            });
+            bench.feed(Event::Work { call, answer });
+        }
+        bench.pass(Duration::from_millis(10));
+    }
+    assert!((10..=30).contains(&requests), "{requests} in 10 s");
 }
 
 #[test]
