@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use fairlead_api::ErrorCode;
 use fairlead_dispatch::OfferKey;
 use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
@@ -19,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Clock, Config, Parts, PeerLink,
     base::{
-        budget::Budget, errors::Refusal, mailbox::Mailbox, metrics::Metrics, sealing::Sealer,
+        budget::Budget, errors::RequestError, mailbox::Mailbox, metrics::Metrics, sealing::Sealer,
         tasks::Tasks,
     },
     known::{
@@ -222,18 +221,14 @@ impl Core {
     }
 
     /// A place among the waiting requests; a refusal when all are taken.
-    pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, Refusal> {
+    pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, RequestError> {
         let taken = self.requests.places.fetch_add(1, Ordering::Relaxed);
         let place = WaitPlace(Arc::clone(self));
         let limit = self.config.limits.waiters_max;
         if taken < u64::try_from(limit).unwrap_or(u64::MAX) {
             return Ok(place);
         }
-        Err(Refusal::new(
-            ErrorCode::TooMany,
-            format!("{limit} requests wait already"),
-            "ask again in a few seconds",
-        ))
+        Err(RequestError::TooManyWait(limit))
     }
 
     /// Waits until one of these jobs changes, or too many change to tell; at `deadline`, and when the replica stops, no

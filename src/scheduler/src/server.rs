@@ -114,8 +114,8 @@ pub async fn add_account(
     match set_account(&docs, name, &change, true).await {
         Ok((view, _)) => Ok(view),
         Err(refusal) => Err(StartError::Account {
-            message: refusal.body.message,
-            hint: refusal.body.hint,
+            message: refusal.to_string(),
+            hint: refusal.body().hint,
         }),
     }
 }

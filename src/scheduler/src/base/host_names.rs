@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::ErrorCode;
-
-use crate::base::errors::{Refusal, excerpt};
+use crate::base::errors::{PeopleError, excerpt};
 
 /// Most patterns of one account.
 const PATTERNS_MAX: usize = 64;
@@ -59,30 +57,20 @@ impl HostNames {
 }
 
 /// Checks new patterns of an account of this role.
-pub(crate) fn check(patterns: &[String], role: &str) -> Result<(), Refusal> {
-    let bad = |message: String, hint: &str| Err(Refusal::new(ErrorCode::BadField, message, hint));
+pub(crate) fn check(patterns: &[String], role: &str) -> Result<(), PeopleError> {
     if role != "testbox" {
-        return bad(
-            format!("hosts: an account of role '{role}' names no hosts"),
-            "only testbox accounts act for hosts: --role testbox",
-        );
+        return Err(PeopleError::NamesNoHosts(role.to_owned()));
     }
     if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
-        return bad(
-            format!(
-                "hosts: {} patterns; 1 to {PATTERNS_MAX} can be named",
-                patterns.len()
-            ),
-            "a pattern such as rack1-* stands for many hosts",
-        );
+        return Err(PeopleError::HostPatterns {
+            given: patterns.len(),
+            max: PATTERNS_MAX,
+        });
     }
     let good = |c: char| c.is_alphanumeric() || "._-@+~:*?".contains(c);
     for pattern in patterns {
         if !(1..=PATTERN_BYTES_MAX).contains(&pattern.len()) || !pattern.chars().all(good) {
-            return bad(
-                format!("hosts: '{}' is no pattern of host names", excerpt(pattern)),
-                "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character",
-            );
+            return Err(PeopleError::BadHostPattern(excerpt(pattern)));
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Reserved names, and the rule for valid names.
 
-use crate::base::errors::Refusal;
+use fairlead_job::FieldError;
 
 /// Checks a name that becomes part of paths and tables.
-pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
-    Ok(fairlead_job::check_name(what, name)?)
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FieldError> {
+    fairlead_job::check_name(what, name)
 }
 
 /// The queue that only those use who may.

@@ -1,9 +1,8 @@
 //! Parses query strings.
 
-use fairlead_api::ErrorCode;
 use percent_encoding::percent_decode_str;
 
-use crate::base::errors::{Refusal, excerpt};
+use crate::base::errors::{RequestError, excerpt};
 
 /// Longest query, bytes.
 const QUERY_MAX: usize = 64 << 10;
@@ -14,17 +13,12 @@ pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads `a=b&c=d`. Parameters must be UTF-8 without NUL.
-    pub(crate) fn parse(raw: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(raw: &str) -> Result<Self, RequestError> {
         if raw.len() > QUERY_MAX {
-            let message = format!(
-                "the query has {} bytes; the limit is {QUERY_MAX}",
-                raw.len()
-            );
-            return Err(Refusal::new(
-                ErrorCode::TooLarge,
-                message,
-                "send long lists in the body",
-            ));
+            return Err(RequestError::QueryTooLong {
+                bytes: raw.len(),
+                max: QUERY_MAX,
+            });
         }
         let mut pairs = Vec::new();
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
@@ -68,68 +62,48 @@ impl Query {
         name: &str,
         range: std::ops::RangeInclusive<u64>,
         default: u64,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, RequestError> {
         let Some(text) = self.get(name) else {
             return Ok(default);
         };
         text.parse()
             .ok()
             .filter(|number| range.contains(number))
-            .ok_or_else(|| {
-                let shown = excerpt(text);
-                let message = format!(
-                    "{name}: '{}' is not {} to {}",
-                    shown,
-                    range.start(),
-                    range.end()
-                );
-                Refusal::new(
-                    ErrorCode::BadQuery,
-                    message,
-                    format!("a whole number; {default} when not said"),
-                )
+            .ok_or_else(|| RequestError::NotInRange {
+                name: name.to_owned(),
+                shown: excerpt(text),
+                least: *range.start(),
+                most: *range.end(),
+                default,
             })
     }
 
     /// Whether a switch is on.
-    pub(crate) fn switch(&self, name: &str) -> Result<bool, Refusal> {
+    pub(crate) fn switch(&self, name: &str) -> Result<bool, RequestError> {
         match self.get(name) {
             None | Some("false" | "0" | "no") => Ok(false),
             Some("" | "true" | "1" | "yes") => Ok(true),
-            Some(other) => {
-                let shown = excerpt(other);
-                let message = format!("{name}: '{shown}' is neither true nor false");
-                Err(Refusal::new(
-                    ErrorCode::BadQuery,
-                    message,
-                    "true or false; false when not said",
-                ))
-            }
+            Some(other) => Err(RequestError::NoSwitch {
+                name: name.to_owned(),
+                shown: excerpt(other),
+            }),
         }
     }
 }
 
 /// Decodes one part of a query or path.
-pub(crate) fn decode(text: &str) -> Result<String, Refusal> {
+pub(crate) fn decode(text: &str) -> Result<String, RequestError> {
     let spaced = text.replace('+', " ");
     decode_segment(&spaced)
 }
 
 /// Decodes one segment of a path (where `+` is itself).
-pub(crate) fn decode_segment(text: &str) -> Result<String, Refusal> {
-    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| {
-        Refusal::new(
-            ErrorCode::BadName,
-            "the address is not UTF-8 when decoded",
-            "percent-encode UTF-8",
-        )
-    })?;
+pub(crate) fn decode_segment(text: &str) -> Result<String, RequestError> {
+    let decoded = percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|_| RequestError::NotUtf8)?;
     if decoded.contains('\0') {
-        return Err(Refusal::new(
-            ErrorCode::BadName,
-            "the address holds a NUL",
-            "leave it out",
-        ));
+        return Err(RequestError::Nul);
     }
     Ok(decoded.into_owned())
 }

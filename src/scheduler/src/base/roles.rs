@@ -1,8 +1,6 @@
 //! Roles of accounts, as in their documents.
 
-use fairlead_api::ErrorCode;
-
-use crate::base::errors::{Refusal, excerpt};
+use crate::base::errors::{PeopleError, excerpt};
 
 /// The role of an account that says none.
 pub(crate) const DEFAULT_ROLE: &str = "user";
@@ -41,14 +39,10 @@ impl Role {
     }
 
     /// A role that an account may be given.
-    pub(crate) fn check(text: &str) -> Result<&str, Refusal> {
+    pub(crate) fn check(text: &str) -> Result<&str, PeopleError> {
         if Self::of(text) != Self::Unknown {
             return Ok(text);
         }
-        Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("role: unknown role '{}'", excerpt(text)),
-            "one of: admin, user, testbox",
-        ))
+        Err(PeopleError::UnknownRole(excerpt(text)))
     }
 }

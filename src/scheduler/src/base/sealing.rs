@@ -25,7 +25,8 @@ const SEALED: &str = "secrets_sealed";
 const NONCE_BYTES: usize = 24;
 
 /// A job's secrets are sealed with a key that this lab does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the secrets cannot be opened: they are sealed with a key that this lab does not have")]
 pub(crate) struct NoKey;
 
 /// Seals, opens and signs.

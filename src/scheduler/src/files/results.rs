@@ -6,7 +6,6 @@
 use std::path::{Component, Path, PathBuf};
 
 use bytes::{Buf, Bytes};
-use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
 use fairlead_store::JobState;
 use futures_util::{Stream, StreamExt};
@@ -14,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use crate::{
     base::{
-        errors::Refusal,
+        errors::{FileError, PathProblem, Refusal},
         file_modes::{PRIVATE_FILE, private_folders},
     },
     core::Core,
@@ -32,23 +31,20 @@ const PATH_MAX: usize = 1024;
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
 
 /// A path from a client, checked: relative, no `..`, no odd components.
-fn checked(path: &str) -> Result<PathBuf, Refusal> {
-    let bad = |why: &str| {
+fn checked(path: &str) -> Result<PathBuf, FileError> {
+    let bad = |problem: PathProblem| {
         let shown: String = path.chars().take(80).collect();
-        Refusal::new(
-            ErrorCode::BadName,
-            format!("path '{}': {why}", shown.escape_default()),
-            "a relative path below the job's result_root",
-        )
+        let shown = shown.escape_default().to_string();
+        Err(FileError::BadPath { shown, problem })
     };
     if path.len() > PATH_MAX {
-        return Err(bad("longer than 1024 bytes"));
+        return bad(PathProblem::TooLong);
     }
     if path.contains('\0') || path.contains('\\') {
-        return Err(bad("it holds a NUL or a backslash"));
+        return bad(PathProblem::OddByte);
     }
     if path.split('/').any(|name| name.len() > NAME_MAX) {
-        return Err(bad("a name in it is longer than 255 bytes"));
+        return bad(PathProblem::NameTooLong);
     }
     let path = Path::new(path.trim_start_matches('/'));
     if path
@@ -58,53 +54,16 @@ fn checked(path: &str) -> Result<PathBuf, Refusal> {
     {
         Ok(path.to_owned())
     } else {
-        Err(bad("it leaves the folder or is empty"))
-    }
-}
-
-fn io_refusal(error: &std::io::Error) -> Refusal {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Refusal::new(
-            ErrorCode::NotFound,
-            "no such file",
-            "list the folder above it",
-        ),
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            tracing::error!(%error, "the disk of the data folder is full");
-            Refusal::new(
-                ErrorCode::Unavailable,
-                "the disk of the replica is full",
-                "try again later; tell the operator",
-            )
-        }
-        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::IsADirectory => Refusal::new(
-            ErrorCode::BadName,
-            "a folder is where a file should be, or the other way round",
-            "choose another name",
-        ),
-        std::io::ErrorKind::InvalidFilename => Refusal::new(
-            ErrorCode::BadName,
-            "the name is too long, or has characters that the replica's disk does not take",
-            "choose another name",
-        ),
-        _ => {
-            tracing::error!(%error, "a result file could not be read or written");
-            Refusal::new(
-                ErrorCode::Internal,
-                "the replica cannot read or write that file",
-                "the replica's log has the reason",
-            )
-        }
+        bad(PathProblem::Leaves)
     }
 }
 
 /// File operations that may wait for a disk, beside the runtime.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, FileError> {
     let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-    done.map_err(|error| io_refusal(&error))
+    Ok(done.unwrap_or_else(|error| Err(std::io::Error::other(error)))?)
 }
 
 /// What a download found.
@@ -116,20 +75,12 @@ pub(crate) enum Found {
 }
 
 /// Opens a file or lists a folder; links are not followed.
-async fn open(target: &Path) -> Result<Found, Refusal> {
-    let meta = tokio::fs::symlink_metadata(target)
-        .await
-        .map_err(|error| io_refusal(&error))?;
+async fn open(target: &Path) -> Result<Found, FileError> {
+    let meta = tokio::fs::symlink_metadata(target).await?;
     if meta.is_dir() {
         let mut names = Vec::new();
-        let mut entries = tokio::fs::read_dir(target)
-            .await
-            .map_err(|error| io_refusal(&error))?;
-        while let Some(entry) = entries
-            .next_entry()
-            .await
-            .map_err(|error| io_refusal(&error))?
-        {
+        let mut entries = tokio::fs::read_dir(target).await?;
+        while let Some(entry) = entries.next_entry().await? {
             let mut name = entry.file_name().to_string_lossy().into_owned();
             if is_part(&name) {
                 continue;
@@ -143,15 +94,9 @@ async fn open(target: &Path) -> Result<Found, Refusal> {
         return Ok(Found::Folder(names));
     }
     if !meta.is_file() {
-        return Err(Refusal::new(
-            ErrorCode::NotFound,
-            "no such file",
-            "list the folder above it",
-        ));
+        return Err(FileError::Missing);
     }
-    let file = tokio::fs::File::open(target)
-        .await
-        .map_err(|error| io_refusal(&error))?;
+    let file = tokio::fs::File::open(target).await?;
     Ok(Found::File(file, meta.len()))
 }
 
@@ -169,7 +114,7 @@ impl Core {
     }
 
     /// Where a job's results lie on this machine.
-    fn job_folder(&self, root: &str) -> Result<PathBuf, Refusal> {
+    fn job_folder(&self, root: &str) -> Result<PathBuf, FileError> {
         Ok(self
             .result_folder()
             .join(checked(root.strip_prefix("/result/").unwrap_or(root))?))
@@ -181,7 +126,7 @@ impl Core {
         state: &JobState,
         speaker: Speaker,
         path: &str,
-    ) -> Result<PathBuf, Refusal> {
+    ) -> Result<PathBuf, FileError> {
         let root = match speaker {
             Speaker::Present => state.result_root.clone(),
             Speaker::Earlier(attempt) => attempt_root(&state.result_root, state.attempt, attempt),
@@ -191,15 +136,11 @@ impl Core {
         if target.starts_with(&folder) && target != folder {
             return Ok(target);
         }
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            format!("the path is outside {root}"),
-            "upload below the result_root of the grant",
-        ))
+        Err(FileError::Outside(root))
     }
 
     /// Refuses what comes too late: the job has ended, and its results are in, or will not come any more.
-    pub(crate) fn check_open(&self, state: &JobState, speaker: Speaker) -> Result<(), Refusal> {
+    pub(crate) fn check_open(&self, state: &JobState, speaker: Speaker) -> Result<(), FileError> {
         use fairlead_job::DataReadiness::{Complete, Uploaded};
         let are_in = matches!(state.data_readiness, Uploaded | Complete);
         let is_late = self.clock.wall_ms() > state.end_ms.saturating_add(LATE_MS);
@@ -208,15 +149,10 @@ impl Core {
         if !state.stage.is_terminal() || !sealed {
             return Ok(());
         }
-        let id = state.job_id;
-        Err(Refusal::new(
-            ErrorCode::Closed,
-            format!(
-                "the results of job {id} are sealed: it has ended, and they are {}",
-                state.data_readiness
-            ),
-            "nothing more is taken",
-        ))
+        Err(FileError::Sealed {
+            id: state.job_id,
+            readiness: state.data_readiness,
+        })
     }
 
     /// Stores an uploaded file, whole or not at all, if the job's results are still open by then. Returns its size.
@@ -231,31 +167,19 @@ impl Core {
         B: Buf,
         E: Into<Refusal>,
     {
-        if tokio::fs::try_exists(target)
-            .await
-            .map_err(|error| io_refusal(&error))?
-        {
-            return Err(Refusal::new(
-                ErrorCode::Conflict,
-                "the file exists",
-                "a result file is written once",
-            ));
+        if tokio::fs::try_exists(target).await? {
+            return Err(FileError::Exists.into());
         }
         let folder = target.parent().unwrap_or(target);
         self.make_result_folders(folder).await?;
-        let part = self.new_part(folder).await;
-        let part = part.map_err(|error| io_refusal(&error))?;
+        let part = self.new_part(folder).await.map_err(FileError::from)?;
         let size = self.write_part(&part, &mut body).await?;
         self.check_open(&self.job(id).await?.state, speaker)?;
         // A hard link fails when the name is taken meanwhile, a rename would replace it.
         let linked = tokio::fs::hard_link(&part.path, target).await;
         linked.map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Refusal::new(
-                ErrorCode::Conflict,
-                "the file exists",
-                "a result file is written once",
-            ),
-            _ => io_refusal(&error),
+            std::io::ErrorKind::AlreadyExists => FileError::Exists,
+            _ => error.into(),
         })?;
         Ok(size)
     }
@@ -268,46 +192,36 @@ impl Core {
     {
         let mut options = tokio::fs::OpenOptions::new();
         options.write(true).create_new(true).mode(PRIVATE_FILE);
-        let mut file = options
-            .open(&part.path)
-            .await
-            .map_err(|error| io_refusal(&error))?;
+        let mut file = options.open(&part.path).await?;
         let (mut size, limit) = (0u64, self.config.limits.upload_bytes_max);
         while let Some(chunk) = body.next().await {
             let mut chunk = chunk.map_err(Into::into)?;
             let bytes: Bytes = chunk.copy_to_bytes(chunk.remaining());
             size = size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
             if size > limit {
-                let message = format!("the file has more than {limit} bytes");
-                return Err(Refusal::new(
-                    ErrorCode::TooLarge,
-                    message,
-                    "split or compress it",
-                ));
+                return Err(FileError::TooLarge(limit).into());
             }
-            file.write_all(&bytes)
-                .await
-                .map_err(|error| io_refusal(&error))?;
+            file.write_all(&bytes).await?;
         }
         let (results, part) = (self.config.results, part.path.clone());
         blocking(move || results.give_file(&part)).await?;
-        file.sync_all().await.map_err(|error| io_refusal(&error))?;
+        file.sync_all().await?;
         Ok(size)
     }
 
-    async fn make_result_folders(&self, folder: &Path) -> Result<(), Refusal> {
+    async fn make_result_folders(&self, folder: &Path) -> Result<(), FileError> {
         let results = self.config.results;
         let (data, folder) = (self.config.data_dir.clone(), folder.to_owned());
         blocking(move || results.make_folders(&data, &folder)).await
     }
 
     /// Opens a result file, or lists a folder.
-    pub(crate) async fn open_result(&self, path: &str) -> Result<Found, Refusal> {
+    pub(crate) async fn open_result(&self, path: &str) -> Result<Found, FileError> {
         open(&self.result_folder().join(checked(path)?)).await
     }
 
     /// Opens a kernel or initrd that the operator put below `srv/boot`.
-    pub(crate) async fn open_boot_file(&self, path: &str) -> Result<Found, Refusal> {
+    pub(crate) async fn open_boot_file(&self, path: &str) -> Result<Found, FileError> {
         let path = format!("srv/boot/{path}");
         open(&self.config.data_dir.join(checked(&path)?)).await
     }
@@ -319,7 +233,7 @@ impl Core {
         attempt: u16,
         offset: u64,
         bytes: &[u8],
-    ) -> Result<u64, Refusal> {
+    ) -> Result<u64, FileError> {
         let path = self.log_path(id, attempt);
         if let Some(folder) = path.parent() {
             let folder = folder.to_owned();
@@ -332,43 +246,23 @@ impl Core {
             .truncate(false)
             .write(true)
             .open(&path)
-            .await
-            .map_err(|error| io_refusal(&error))?;
-        let size = file
-            .metadata()
-            .await
-            .map_err(|error| io_refusal(&error))?
-            .len();
+            .await?;
+        let size = file.metadata().await?.len();
         if offset > size {
-            let message = format!("offset {offset} leaves a gap: the log has {size} bytes");
-            return Err(Refusal::new(
-                ErrorCode::Conflict,
-                message,
-                "append at its size",
-            ));
+            return Err(FileError::Gap { offset, size });
         }
         let known = usize::try_from(size - offset).unwrap_or(usize::MAX);
         let fresh = bytes.get(known..).unwrap_or_default();
         let new_size = size.saturating_add(u64::try_from(fresh.len()).unwrap_or(u64::MAX));
-        if new_size > self.config.limits.log_bytes_max {
-            let message = format!(
-                "the log would have {new_size} bytes; the limit is {}",
-                self.config.limits.log_bytes_max
-            );
-            return Err(Refusal::new(
-                ErrorCode::TooLarge,
-                message,
-                "write large output into a result file",
-            ));
+        let max = self.config.limits.log_bytes_max;
+        if new_size > max {
+            let size = new_size;
+            return Err(FileError::LogTooLarge { size, max });
         }
         if !fresh.is_empty() {
-            file.seek(std::io::SeekFrom::Start(size))
-                .await
-                .map_err(|error| io_refusal(&error))?;
-            file.write_all(fresh)
-                .await
-                .map_err(|error| io_refusal(&error))?;
-            file.flush().await.map_err(|error| io_refusal(&error))?;
+            file.seek(std::io::SeekFrom::Start(size)).await?;
+            file.write_all(fresh).await?;
+            file.flush().await?;
             self.jobs.changes.announce(id);
         }
         Ok(new_size)
@@ -381,21 +275,16 @@ impl Core {
         attempt: u16,
         offset: u64,
         limit: usize,
-    ) -> Result<Bytes, Refusal> {
+    ) -> Result<Bytes, FileError> {
         let mut file = match tokio::fs::File::open(self.log_path(id, attempt)).await {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Bytes::new()),
-            Err(error) => return Err(io_refusal(&error)),
+            Err(error) => return Err(error.into()),
         };
-        file.seek(std::io::SeekFrom::Start(offset))
-            .await
-            .map_err(|error| io_refusal(&error))?;
+        file.seek(std::io::SeekFrom::Start(offset)).await?;
         let mut piece = Vec::new();
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        file.take(limit)
-            .read_to_end(&mut piece)
-            .await
-            .map_err(|error| io_refusal(&error))?;
+        file.take(limit).read_to_end(&mut piece).await?;
         Ok(piece.into())
     }
 }

@@ -6,13 +6,15 @@
 
 use std::{future::ready, time::Duration};
 
-use fairlead_api::ErrorCode;
 use fairlead_dispatch::Millis;
 use fairlead_store::{ItemError, StoreError, Version};
 use serde_json::json;
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{HostError, Refusal},
+        names::check_name,
+    },
     core::Core,
     known::cordons::{Cordon, CordonKind, REASON_MAX},
     storage::small_doc::{DocError, Stored},
@@ -87,11 +89,7 @@ impl Core {
     pub(crate) async fn open_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
         let Some(version) = self.docs.delete::<Cordon>(host).await? else {
-            return Err(Refusal::new(
-                ErrorCode::NotFound,
-                format!("host '{host}' is not closed"),
-                "list hosts and their states with GET hosts",
-            ));
+            return Err(HostError::NotClosed(host.to_owned()).into());
         };
         self.closure_is(host, version, None);
         Ok(())
@@ -152,6 +150,8 @@ mod tests {
     use fairlead_job::Health;
     use fairlead_job::Stage;
     use fairlead_store::JobState;
+
+    use fairlead_api::ErrorCode;
 
     use super::*;
     use crate::testing::{core, core_beside, state};
@@ -214,7 +214,7 @@ mod tests {
         let (opened, done) = tokio::join!(core.opens("h", late), core.open_host("h"));
         assert!(opened && done.is_ok());
         let again = core.open_host("h").await.unwrap_err();
-        assert_eq!(again.body.code, ErrorCode::NotFound);
+        assert_eq!(again.body().code, ErrorCode::NotFound);
     }
 
     #[test]

@@ -6,12 +6,11 @@
 
 use std::{future::ready, sync::Arc};
 
-use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
 use fairlead_store::Version;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{HostError, Refusal},
     core::Core,
     known::{
         host_turns::{HostTurn, TurnDoc},
@@ -101,11 +100,7 @@ impl Core {
         let begins = began(&offerer.session).zip(began(&present.session));
         let is_older = now_ms < present.alive_ms && begins.is_some_and(|(its, that)| its < that);
         if is_older || present.past.contains(&offerer.session) {
-            return Err(Refusal::new(
-                ErrorCode::SessionOver,
-                format!("host {} has begun another session", offerer.host),
-                "begin a new session; if this goes on, two agents have the same name",
-            ));
+            return Err(HostError::SessionOver(offerer.host.clone()).into());
         }
         doc.past = present.past;
         doc.answered = present.answered
@@ -176,11 +171,7 @@ impl Core {
             }
             Err(None) => {
                 self.metrics.turns_lost.inc();
-                Err(Refusal::new(
-                    ErrorCode::Conflict,
-                    "a later request of this host came meanwhile",
-                    "its answer has the jobs; ask again with a greater number",
-                ))
+                Err(HostError::TurnLost.into())
             }
         }
     }
@@ -216,15 +207,9 @@ fn began(session: &str) -> Option<u64> {
     )
 }
 
-fn late(offerer: &Requester, request: u64) -> Refusal {
-    Refusal::new(
-        ErrorCode::Conflict,
-        format!(
-            "request {} came after request {request} of the same session",
-            offerer.request
-        ),
-        "ask again with a greater number",
-    )
+fn late(offerer: &Requester, present: u64) -> Refusal {
+    let request = offerer.request;
+    HostError::Late { request, present }.into()
 }
 
 #[cfg(test)]
@@ -232,6 +217,8 @@ mod tests {
     use fairlead_fault_store::{Fault, FaultStore, On, Step};
     use fairlead_store::JobState;
     use serde_json::json;
+
+    use fairlead_api::ErrorCode;
 
     use super::*;
     use crate::{
@@ -285,7 +272,7 @@ mod tests {
         assert!(a.keep_turn(&first, &[JobId::new(8)]).await.is_err());
         b.keep_turn(&second, &[]).await.unwrap();
         let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert_eq!(refused.body().code, ErrorCode::Conflict);
     }
 
     #[tokio::test]
@@ -341,7 +328,7 @@ mod tests {
         a.take_turn(&of("x", "s", 1)).await.unwrap();
         for core in [&a, &b] {
             let refused = core.take_turn(&of("y", "t", 1)).await.unwrap_err();
-            assert_eq!(refused.body.code, ErrorCode::HostConflict);
+            assert_eq!(refused.body().code, ErrorCode::HostConflict);
         }
         assert!(!a.take_turn(&of("x", "s", 2)).await.unwrap().new_session);
         let again = b.take_turn(&of("x", "u", 1)).await.unwrap();
@@ -374,7 +361,7 @@ mod tests {
         a.take_turn(&ask("old", 5)).await.unwrap();
         assert!(a.take_turn(&ask("new", 1)).await.unwrap().new_session);
         let refused = a.take_turn(&ask("old", 6)).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::SessionOver);
+        assert_eq!(refused.body().code, ErrorCode::SessionOver);
         a.take_turn(&ask("new", 2)).await.unwrap();
     }
 
@@ -394,7 +381,7 @@ mod tests {
         let job = store_job(&b, its).await;
         a.observe(&job);
         let refused = a.reconcile(&mut late, &mut turn).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert_eq!(refused.body().code, ErrorCode::Conflict);
         assert_eq!(b.stored_job(job.state.job_id).await.unwrap(), job);
     }
 
@@ -406,7 +393,7 @@ mod tests {
         let (old, new) = (began(5_000).to_string(), began(9_000).to_string());
         core.take_turn(&ask(&new, 1)).await.unwrap();
         let refused = core.take_turn(&ask(&old, 1)).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::SessionOver);
+        assert_eq!(refused.body().code, ErrorCode::SessionOver);
         assert!(!core.take_turn(&ask(&new, 2)).await.unwrap().new_session);
         // A clock that was set back.
         let silent = |present: Option<TurnDoc>| {

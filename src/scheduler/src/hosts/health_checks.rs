@@ -57,10 +57,9 @@ impl Core {
                 continue;
             }
             if let Err(refusal) = self.check_suspect(&host, &closure).await {
-                let error = refusal.body.message;
                 tracing::warn!(
                     host,
-                    error,
+                    error = %refusal,
                     "the health check of a suspect host could not be handled; it is tried again"
                 );
             }

@@ -7,12 +7,15 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fairlead_api::{ErrorCode, HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
+use fairlead_api::{HeartbeatAnswer, HeartbeatRequest, HeldJob, Renewal, StopOrder};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::JobState;
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{HostError, JobError, Refusal},
+        names::check_name,
+    },
     core::Core,
     known::{
         host_turns::HostTurn,
@@ -29,7 +32,7 @@ const GRACE_S: u32 = 10;
 
 impl Core {
     /// Notes what the host says of itself.
-    pub(crate) fn meet(&self, ask: &WorkRequest, turn: &HostTurn) -> Result<(), Refusal> {
+    pub(crate) fn meet(&self, ask: &WorkRequest, turn: &HostTurn) -> Result<(), HostError> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         self.lab.hosts.update(&ask.offerer.host, |host| {
             let said = ask.host.clone();
@@ -166,7 +169,7 @@ impl Core {
             })
             .await;
         if let Err(refusal) = outcome {
-            tracing::warn!(job_id = %id, error = refusal.body.message, "a job could not be moved to its host's new session");
+            tracing::warn!(job_id = %id, error = %refusal, "a job could not be moved to its host's new session");
         }
     }
 
@@ -178,11 +181,8 @@ impl Core {
     ) -> Result<HeartbeatAnswer, Refusal> {
         check_name("host", name)?;
         if beat.running.len() > HELD_MAX {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("running: {} jobs are over {HELD_MAX}", beat.running.len()),
-                "one host cannot have so many",
-            ));
+            let (given, max) = (beat.running.len(), HELD_MAX);
+            return Err(HostError::TooManyHeld { given, max }.into());
         }
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         if self.lab.hosts.get(name).is_some() {
@@ -267,11 +267,7 @@ impl Core {
         if !has && self.confirm(stored).await?.1 {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Unavailable,
-            format!("the end of the lease of job {id} could not be recorded"),
-            "ask again",
-        ))
+        Err(JobError::LeaseNotEnded(id).into())
     }
 
     /// The job, if it is still this claim's. Only the store, in real time, can say that it is not.

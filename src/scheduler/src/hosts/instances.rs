@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ConflictView, ErrorCode};
+use fairlead_api::ConflictView;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{HostError, Refusal},
     core::Core,
     known::instances::{Holder, MISSED_BEATS, Refused, SHOWN_MS},
 };
@@ -84,11 +84,7 @@ impl Core {
             at_ms: wall_ms,
         };
         self.lab.instances.refused.insert(host.to_owned(), refused);
-        Err(Refusal::new(
-            ErrorCode::HostConflict,
-            format!("another agent has the name {host}, in another folder or on another machine"),
-            "start one of them with another --host; if the other agent is gone, this one takes over after two of its heartbeats",
-        ))
+        Err(HostError::OtherAgent(host.to_owned()).into())
     }
 
     /// The last instance that was refused, if that is not long ago.
@@ -105,6 +101,8 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use fairlead_dispatch::Millis;
+
+    use fairlead_api::ErrorCode;
 
     use super::*;
     use crate::{
@@ -140,7 +138,7 @@ mod tests {
     async fn another_instance_is_refused_while_the_first_lives_and_is_shown() {
         let (_data, core) = core().await;
         let refused = core.may_take_over("h", holder("a", "s"), "b").await;
-        assert_eq!(refused.unwrap_err().body.code, ErrorCode::HostConflict);
+        assert_eq!(refused.unwrap_err().body().code, ErrorCode::HostConflict);
         assert_eq!(core.conflict("h").unwrap().instance, "b");
         assert!(core.conflict("other").is_none());
         for (has, asks) in [("a", "a"), ("", "b"), ("a", "")] {

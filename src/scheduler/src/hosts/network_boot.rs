@@ -3,13 +3,13 @@
 //! Such a machine has no agent and no heartbeats, so each boot is its own session. A job that was only dispatched is
 //! handed out again. A job that had begun is lost, because its machine has just booted without it.
 
-use fairlead_api::{ConsumeRequest, ErrorCode, Grant};
+use fairlead_api::{ConsumeRequest, Grant};
 use fairlead_job::{JobId, Spec, Stage};
 use serde_json::{Value, json};
 
 use crate::{
     base::{
-        errors::{Refusal, excerpt},
+        errors::{HostError, JobError, Refusal, RequestError, excerpt},
         query::Query,
     },
     core::Core,
@@ -34,20 +34,12 @@ pub(crate) enum BootType {
 }
 
 impl BootType {
-    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &str) -> Result<Self, HostError> {
         match text {
             "ipxe" => Ok(Self::Ipxe),
             "grub" => Ok(Self::Grub),
             "native" => Ok(Self::Native),
-            _ => {
-                let shown = excerpt(text);
-                let message = format!("boot_type: '{shown}' is none");
-                Err(Refusal::new(
-                    ErrorCode::BadQuery,
-                    message,
-                    "one of: ipxe, grub, native",
-                ))
-            }
+            _ => Err(HostError::BadBootType(excerpt(text))),
         }
     }
 }
@@ -93,11 +85,7 @@ impl Core {
         let by_mac = query.get("mac").and_then(|mac| self.lab.hosts.by_mac(mac));
         let named = query.get("hostname").filter(|name| !name.is_empty());
         let Some(name) = by_mac.or(named.map(str::to_owned)) else {
-            return Err(Refusal::new(
-                ErrorCode::NotFound,
-                "no host is registered with this MAC address, and no hostname was sent",
-                "register it: POST /scheduler/v1/hosts/NAME {\"mac_addr\": [...]}",
-            ));
+            return Err(HostError::NoName.into());
         };
         let known = self.lab.hosts.get(&name).unwrap_or_default();
         let arch = [query.get("arch"), Some(known.arch.as_str())]
@@ -143,17 +131,13 @@ impl Core {
         let job = self.job_of_token(id, Some(token)).await?;
         let speaker = self.speaker(&job.state, Some(token), None, None)?;
         if speaker != Speaker::Present {
-            return Err(Refusal::new(
-                ErrorCode::Conflict,
-                "this attempt is over",
-                "ask for a new job",
-            ));
+            return Err(JobError::BootOver.into());
         }
         let mut bodies = self.store.get_bodies(&[id]).await?;
         let Some(mut spec) = bodies.pop().flatten() else {
-            return Err(Refusal::no_job(id));
+            return Err(JobError::Unknown(id).into());
         };
-        self.sealer.open_secrets(&mut spec).map_err(Refusal::from)?;
+        self.sealer.open_secrets(&mut spec)?;
         if job.state.stage == Stage::Dispatch {
             let boot = Report {
                 stage: Some(Stage::Boot),
@@ -175,31 +159,22 @@ impl Core {
         let packed = initrd::archive(spec, &about);
         packed.map_err(|error| {
             tracing::error!(job_id = %id, %error, "the initrd of a job could not be built");
-            Refusal::new(
-                ErrorCode::Internal,
-                "the initrd of the job could not be built",
-                "the replica's log has the reason",
-            )
+            HostError::NotPacked.into()
         })
     }
 }
 
 /// How long the box waits, seconds.
-fn wait_of(query: &Query) -> Result<u32, Refusal> {
+fn wait_of(query: &Query) -> Result<u32, RequestError> {
     let wait = query.number("wait", 0..=u64::from(WAIT_S_MAX), u64::from(WAIT_S))?;
     Ok(u32::try_from(wait).unwrap_or(WAIT_S_MAX))
 }
 
 /// Memory of the box: as it says, else as it is registered, MB.
-fn memory_of(query: &Query, known: &Host) -> Result<u32, Refusal> {
+fn memory_of(query: &Query, known: &Host) -> Result<u32, HostError> {
     match query.get("memory") {
-        Some(text) => fairlead_job::units::memory_mb(&json!(text)).map_err(|error| {
-            Refusal::new(
-                ErrorCode::BadQuery,
-                format!("memory: {error}"),
-                "for example 256g",
-            )
-        }),
+        Some(text) => fairlead_job::units::memory_mb(&json!(text))
+            .map_err(|error| HostError::BadMemory(error.to_string())),
         None if known.memory_mb > 0 => Ok(known.memory_mb),
         None => Ok(UNKNOWN_MEMORY_MB),
     }

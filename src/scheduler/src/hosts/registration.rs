@@ -2,12 +2,14 @@
 
 use std::future::ready;
 
-use fairlead_api::ErrorCode;
 use fairlead_job::TboxType;
 use serde_json::{Map, Value};
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{HostError, Refusal},
+        names::check_name,
+    },
     core::Core,
     known::{
         accounts::Who,
@@ -54,11 +56,7 @@ impl Core {
             && !who.may_be_host(&owner)
         {
             // A box that boots is known by it.
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                format!("mac_addr: {mac} is another host's"),
-                "an admin can register it, or take it away from the other host",
-            ));
+            return Err(HostError::MacTaken(mac).into());
         }
         if wanted.kinds.is_empty() {
             wanted.kinds = vec![TboxType::Hw];
@@ -83,7 +81,7 @@ impl Core {
         check_name("hostname", name)?;
         if self.lab.hosts.get(name).is_none() {
             let Some(stored) = self.docs.read(name).await? else {
-                return Err(no_host(name));
+                return Err(HostError::Unknown(name.to_owned()).into());
             };
             self.lab.hosts.update_known(name, stored.doc);
         }
@@ -91,22 +89,10 @@ impl Core {
     }
 }
 
-/// There is no such host.
-pub(crate) fn no_host(name: &str) -> Refusal {
-    Refusal::new(
-        ErrorCode::NotFound,
-        format!("no host '{name}'"),
-        "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
-    )
-}
-
-fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), Refusal> {
-    let bad = |field: &str, expected: &str| {
-        Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("{field}: not {expected}"),
-            "see the operator's guide, hosts",
-        ))
+fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), HostError> {
+    let bad = |field: &str, expected| {
+        let field = field.to_owned();
+        Err(HostError::BadRegistration { field, expected })
     };
     for (field, value) in body {
         match field.as_str() {

@@ -6,12 +6,16 @@
 
 use std::{collections::BTreeSet, future::ready};
 
-use fairlead_api::{ErrorCode, HostReserve};
+use fairlead_api::HostReserve;
 use fairlead_job::When;
 use fairlead_store::{StoreError, Version};
 
 use crate::{
-    base::{clock::utc_text, errors::Refusal, names::check_name},
+    base::{
+        clock::utc_text,
+        errors::{HostError, Refusal, excerpt},
+        names::check_name,
+    },
     core::Core,
     known::{cordons::REASON_MAX, reservations::Reservation},
     storage::small_doc::{DocError, Stored},
@@ -28,33 +32,17 @@ const AHEAD_MAX_MS: u64 = DAYS_MAX * 24 * 3_600_000;
 fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refusal> {
     let accounts: BTreeSet<&String> = asked.accounts.iter().collect();
     if !(1..=ACCOUNTS_MAX).contains(&accounts.len()) {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("accounts: {} were given", accounts.len()),
-            format!("give 1 to {ACCOUNTS_MAX} accounts whose jobs the host gets"),
-        ));
+        let given = accounts.len();
+        return Err(HostError::ReservedFor { given }.into());
     }
     for account in &accounts {
         check_name("account", account)?;
     }
-    let until = When::parse(&asked.until).ok_or_else(|| {
-        let shown: String = asked.until.chars().take(40).collect();
-        Refusal::new(
-            ErrorCode::BadField,
-            format!("until: '{shown}' is not a time"),
-            "write +2h for two hours from now, or a time: 2026-11-22T05:00:00+08:00; without a zone it is UTC",
-        )
-    })?;
+    let until = When::parse(&asked.until);
+    let until = until.ok_or_else(|| HostError::BadTime(excerpt(&asked.until)))?;
     let until_ms = until.moment_ms(now_ms);
     if until_ms <= now_ms || until_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            format!(
-                "until: {} is in the past, or too far ahead",
-                utc_text(until_ms)
-            ),
-            format!("use a time in the future, at most {DAYS_MAX} days ahead"),
-        ));
+        return Err(HostError::BadUntil(utc_text(until_ms)).into());
     }
     Ok(Reservation {
         accounts: accounts.into_iter().cloned().collect(),
@@ -110,11 +98,7 @@ impl Core {
     pub(crate) async fn unreserve_host(&self, host: &str) -> Result<(), Refusal> {
         check_name("hostname", host)?;
         let Some(version) = self.docs.delete::<Reservation>(host).await? else {
-            return Err(Refusal::new(
-                ErrorCode::NotFound,
-                format!("host '{host}' is not reserved"),
-                "list hosts and their reservations with GET hosts",
-            ));
+            return Err(HostError::NotReserved(host.to_owned()).into());
         };
         self.reservation_is(host, version, None);
         Ok(())
@@ -132,6 +116,8 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::ErrorCode;
+
     use super::*;
     use crate::testing::{core, core_beside};
 
@@ -154,7 +140,7 @@ mod tests {
             (vec!["ann"], "+400d", "in the past, or too far ahead"),
         ] {
             let refusal = check(&asked(&accounts, until), "root", now_ms).unwrap_err();
-            let message = refusal.body.message;
+            let message = refusal.to_string();
             assert!(message.contains(word), "{message}");
         }
         let made = check(&asked(&["bob", "ann", "bob"], "+2h"), "root", now_ms).unwrap();
@@ -181,7 +167,7 @@ mod tests {
         core.reload_reservations().await.unwrap();
         assert!(core.served_accounts("h").is_empty());
         let again = core.unreserve_host("h").await.unwrap_err();
-        assert_eq!(again.body.code, ErrorCode::NotFound);
+        assert_eq!(again.body().code, ErrorCode::NotFound);
     }
 
     #[tokio::test]

@@ -95,8 +95,8 @@ mod tests {
         let b = core_beside(&core);
         for core in [&core, &b] {
             let refused = core.take_turn(&ask()).await.unwrap_err();
-            assert_eq!(refused.body.code, ErrorCode::UnreadableDocument);
-            assert!(refused.body.hint.contains("fairlead hosts reset h"));
+            assert_eq!(refused.body().code, ErrorCode::UnreadableDocument);
+            assert!(refused.body().hint.contains("fairlead hosts reset h"));
         }
         let stored = body(&core, DocKind::Session).await;
         assert_eq!(stored, Some(json!({"session": 7})));
@@ -125,7 +125,7 @@ mod tests {
         }
         put(&a, DocKind::Lease, json!({"jobs": "none"})).await;
         let refused = a.renew("h", &named).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::UnreadableDocument);
+        assert_eq!(refused.body().code, ErrorCode::UnreadableDocument);
         for core in [&a, &b] {
             core.look_after(id).await;
         }
@@ -161,7 +161,7 @@ mod tests {
         let (_data, core) = core().await;
         put(&core, DocKind::Session, json!({"format": 2})).await;
         let refused = core.reset_host("h").await.unwrap_err();
-        assert_eq!(refused.body.hint, "upgrade this replica");
+        assert_eq!(refused.body().hint, "upgrade this replica");
         let stored = body(&core, DocKind::Session).await;
         assert_eq!(stored, Some(json!({"format": 2})));
     }

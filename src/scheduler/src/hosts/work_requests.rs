@@ -5,14 +5,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_api::{ConsumeAnswer, ErrorCode, Grant, StopOrder};
+use fairlead_api::{ConsumeAnswer, Grant, StopOrder};
 use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::JobState;
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{HostError, Refusal},
     core::{Core, WaitPlace},
     known::{
         host_turns::HostTurn,
@@ -133,7 +133,7 @@ impl Core {
 
     async fn wait_for_jobs(self: &Arc<Self>, ask: &WorkRequest) -> Result<Waited, Refusal> {
         if self.draining.is_cancelled() {
-            return Err(Refusal::stopping());
+            return Err(Refusal::Stopping);
         }
         let place = self.wait_place()?;
         let waits_until = self
@@ -174,16 +174,12 @@ impl Core {
         let jobs = tokio::select! {
             biased;
             jobs = told => jobs.ok(),
-            () = self.draining.cancelled() => return Err(Refusal::stopping()),
+            () = self.draining.cancelled() => return Err(Refusal::Stopping),
             () = hurry.notified() => return Ok(Waited { jobs: Vec::new(), settled: false, withdraw }),
             () = self.clock.sleep(longest) => None,
         };
         let Some(jobs) = jobs else {
-            return Err(Refusal::new(
-                ErrorCode::Unavailable,
-                "the dispatcher did not answer in time",
-                "ask again",
-            ));
+            return Err(HostError::NoAnswer.into());
         };
         Ok(Waited {
             jobs,
@@ -319,7 +315,7 @@ impl Core {
                 tracing::warn!(job_id = %state.job_id, %stage, reason, "the job could not be handed out");
             }
             Err(refusal) => {
-                tracing::warn!(job_id = %state.job_id, error = refusal.body.message, "the job could neither be handed out nor put back");
+                tracing::warn!(job_id = %state.job_id, error = %refusal, "the job could neither be handed out nor put back");
             }
         }
     }

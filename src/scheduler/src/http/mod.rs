@@ -5,6 +5,7 @@
 
 pub(crate) mod connections;
 mod cross_site;
+mod errors;
 mod reply;
 mod request;
 mod routes;

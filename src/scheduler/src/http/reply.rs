@@ -1,6 +1,6 @@
 //! Builds replies.
 
-use fairlead_api::{ErrorBody, ErrorCode};
+use fairlead_api::ErrorCode;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use warp::{
@@ -16,7 +16,7 @@ pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
         Ok(bytes) => typed(status, "application/json", bytes),
         Err(error) => {
             tracing::error!(%error, "an answer could not be encoded as JSON");
-            refuse(Refusal::new(
+            refuse(&Refusal::new(
                 ErrorCode::Internal,
                 "the answer could not be encoded as JSON",
                 "the replica's log has the reason",
@@ -46,18 +46,9 @@ pub(super) fn typed(status: u16, content_type: &'static str, body: Vec<u8>) -> R
 }
 
 /// A refusal, with `retry-after` where trying again helps.
-pub(super) fn refuse(refusal: Refusal) -> Response {
-    let Refusal { body, status } = refusal;
-    let code = body.code;
-    let response = json(
-        status,
-        &ErrorBody {
-            code: body.code,
-            message: body.message,
-            hint: body.hint,
-        },
-    );
-    say_when(code, response)
+pub(super) fn refuse(refusal: &Refusal) -> Response {
+    let body = refusal.body();
+    say_when(body.code, json(refusal.status(), &body))
 }
 
 /// The same, with `retry-after` where trying again helps.

@@ -78,7 +78,7 @@ where
 async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &str) -> Response {
     let request = match request {
         Ok(request) => request,
-        Err(refusal) => return refuse(refusal),
+        Err(refusal) => return refuse(&refusal),
     };
     let (unread, clock) = (request.unread(), core.clock.clone());
     let began = clock.now();
@@ -89,10 +89,10 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
     }
     let response = match answered {
         Ok(Ok(response)) => response,
-        Ok(Err(refusal)) => refuse(refusal),
+        Ok(Err(refusal)) => refuse(&refusal),
         Err(_) => {
             tracing::error!(path, "a handler panicked");
-            refuse(Refusal::new(
+            refuse(&Refusal::new(
                 ErrorCode::Internal,
                 "a bug in the scheduler",
                 "report it with the replica's log",
@@ -118,13 +118,13 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
         Ok(Route::Alive | Route::Health | Route::Version | Route::Metrics)
     );
     if core.draining.is_cancelled() && !is_look {
-        return Err(Refusal::stopping());
+        return Err(Refusal::Stopping);
     }
     let route = found.map_err(|methods| no_route(&request.method, &segments, methods))?;
     traced::name_in_span(&route);
     if let Err(refusal) = refuse_unknown(&route, &request.query) {
         return match route {
-            Route::Submit | Route::OldSubmit => Ok(jobs::refused(refusal)),
+            Route::Submit | Route::OldSubmit => Ok(jobs::refused(&refusal)),
             _ => Err(refusal),
         };
     }
@@ -215,7 +215,7 @@ mod tests {
     fn a_known_path_with_a_wrong_method_is_405_and_an_unknown_one_404() {
         let status = |method: Method, segments: &[&str]| {
             let methods = Route::find(method.as_str(), segments).unwrap_err();
-            no_route(&method, segments, methods).status
+            no_route(&method, segments, methods).status()
         };
         let of_v1 = |path: &[&'static str]| [&["scheduler", "v1"], path].concat();
         assert_eq!(status(Method::PUT, &of_v1(&["jobs"])), 405);

@@ -41,7 +41,7 @@ pub(super) async fn read_signed(
     let most = core.config.limits.stranger_body_bytes_max;
     request.belongs_to(Purse::Stranger);
     let read = request.read_body(limit.min(most)).await;
-    let body = read.map_err(|refusal| match refusal.body.code {
+    let body = read.map_err(|refusal| match refusal.body().code {
         ErrorCode::TooLarge => unsigned(most),
         _ => refusal,
     })?;

@@ -9,7 +9,10 @@ use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt, sync::broadcast};
 use warp::{Reply, http::HeaderValue, reply::Response};
 
-use crate::core::Core;
+use crate::{
+    base::errors::{JobError, Refusal},
+    core::Core,
+};
 
 /// Size of a piece, bytes.
 const PIECE: usize = 64 << 10;
@@ -53,7 +56,7 @@ impl Follower {
                 .core
                 .read_log(self.id, self.attempt, self.offset, PIECE)
                 .await;
-            let piece = piece.map_err(|refusal| io::Error::other(refusal.body.message))?;
+            let piece = piece.map_err(io::Error::other)?;
             if !piece.is_empty() {
                 self.offset = self
                     .offset
@@ -70,7 +73,7 @@ impl Follower {
     async fn over(&self) -> bool {
         match self.core.job(self.id).await {
             Ok(job) => job.state.stage.is_terminal() || job.state.attempt > self.attempt,
-            Err(refusal) => refusal.status == 404,
+            Err(refusal) => matches!(refusal, Refusal::Job(JobError::Unknown(_))),
         }
     }
 

@@ -10,7 +10,7 @@ use fairlead_job::JobId;
 use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{JobError, Refusal},
     core::Core,
     lifecycle::changed::Changed,
     lifecycle::{attempt::count_used, touch::touch},
@@ -24,7 +24,7 @@ impl Core {
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
         match (self.store.get(&[id]).await, self.jobs.live.get(id)) {
             (Ok(mut found), _) => {
-                let stored = found.pop().flatten().ok_or_else(|| Refusal::no_job(id))?;
+                let stored = found.pop().flatten().ok_or(JobError::Unknown(id))?;
                 self.observe(&stored);
                 Ok(stored)
             }
@@ -36,7 +36,7 @@ impl Core {
     /// A job's state from the store, in real time.
     pub(crate) async fn stored_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
         let mut found = self.store.get(&[id]).await?;
-        found.pop().flatten().ok_or_else(|| Refusal::no_job(id))
+        Ok(found.pop().flatten().ok_or(JobError::Unknown(id))?)
     }
 
     /// Changes a job's state by compare-and-set. `compute` sees the present state and returns the wanted
@@ -110,11 +110,11 @@ impl Core {
                     before = self.stored_job(id).await?;
                     self.observe(&before);
                 }
-                Err(ItemError::Missing) => return Err(Refusal::no_job(id)),
+                Err(ItemError::Missing) => return Err(JobError::Unknown(id).into()),
                 Err(other) => return Err(other.into()),
             }
         }
-        Err(Refusal::contended(id))
+        Err(JobError::Contended(id).into())
     }
 
     /// What a change brings with it, whoever makes it.
@@ -135,7 +135,7 @@ impl Core {
         match self.write(read, wanted, patch.set).await {
             Ok(changed) => Ok((changed.after, true)),
             Err(ItemError::Conflict { .. }) => Ok((self.stored_job(id).await?, false)),
-            Err(ItemError::Missing) => Err(Refusal::no_job(id)),
+            Err(ItemError::Missing) => Err(JobError::Unknown(id).into()),
             Err(other) => Err(other.into()),
         }
     }

@@ -108,7 +108,7 @@ impl Core {
 
 pub(crate) fn log_outcome(id: JobId, what: &str, refusal: Option<Refusal>) {
     if let Some(refusal) = refusal {
-        tracing::warn!(job_id = %id, error = refusal.body.message, "{what}");
+        tracing::warn!(job_id = %id, error = %refusal, "{what}");
     }
 }
 

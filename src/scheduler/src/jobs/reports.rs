@@ -24,7 +24,7 @@ impl Core {
         let changed = self
             .change(id, |state| {
                 let speaker = self.speaker(state, token, report.attempt, who)?;
-                after_report(state, speaker, report, now_ms)
+                Ok(after_report(state, speaker, report, now_ms)?)
             })
             .await
             .map_err(|refusal| self.to_stranger(id, token, refusal))?;

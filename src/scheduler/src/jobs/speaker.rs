@@ -3,12 +3,14 @@
 //! With tokens, reports, output and results of a job need its `job_token`. Of all accounts, only an admin needs none. A
 //! wrong token gets the same answer whether the job exists or not.
 
-use fairlead_api::ErrorCode;
 use fairlead_job::JobId;
 use fairlead_store::{JobState, StoredJob};
 
 use crate::{
-    base::errors::Refusal, core::Core, known::accounts::Who, lifecycle::after_report::Speaker,
+    base::errors::{JobError, Refusal},
+    core::Core,
+    known::accounts::Who,
+    lifecycle::after_report::Speaker,
 };
 
 impl Core {
@@ -41,13 +43,9 @@ impl Core {
         // The token of a claim that was taken back: right once, over now.
         let may_be_over = attempt.is_some() && token.len() == 64 && !state.stage.is_terminal();
         if may_be_over && !self.people.accounts.tokens_needed() {
-            return Err(Refusal::new(
-                ErrorCode::Conflict,
-                format!("this token's claim of job {id} is over"),
-                "stop the job; it is no longer this host's",
-            ));
+            return Err(JobError::ClaimOver(id).into());
         }
-        Err(wrong_token(id))
+        Err(JobError::WrongToken(id).into())
     }
 
     /// A job, for whoever shows its token.
@@ -62,9 +60,9 @@ impl Core {
 
     /// What a request with a token is told instead of this: not whether there is the job.
     pub(crate) fn to_stranger(&self, id: JobId, token: Option<&str>, refusal: Refusal) -> Refusal {
-        let is_missing = refusal.body.code == ErrorCode::NotFound;
+        let is_missing = matches!(refusal, Refusal::Job(JobError::Unknown(_)));
         if is_missing && token.is_some() && self.people.accounts.tokens_needed() {
-            return wrong_token(id);
+            return JobError::WrongToken(id).into();
         }
         refusal
     }
@@ -80,23 +78,6 @@ impl Core {
         if is_trusted {
             return Ok(());
         }
-        Err(no_token())
+        Err(JobError::NoToken.into())
     }
-}
-
-/// Of a request that needs a job's token, and has none.
-pub(crate) fn no_token() -> Refusal {
-    Refusal::new(
-        ErrorCode::Unauthorized,
-        "no job_token was sent",
-        "send the job_token of the grant; a testbox account alone reports nothing of a job",
-    )
-}
-
-fn wrong_token(id: JobId) -> Refusal {
-    Refusal::new(
-        ErrorCode::Forbidden,
-        format!("the token is not one of job {id}"),
-        "use the job_token of the grant; stop the job if it is no longer this host's",
-    )
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
-use fairlead_api::{AccountView, ErrorCode, Limits};
+use fairlead_api::{AccountView, Limits};
 use fairlead_store::{DocKind, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Access,
     base::{
-        errors::{Refusal, excerpt},
+        errors::{PeopleError, excerpt},
         host_names::HostNames,
         names::HEALTH_CHECK,
         roles::{DEFAULT_ROLE, Role},
@@ -91,27 +91,19 @@ impl Who {
     }
 
     /// Refuses all but admins.
-    pub(crate) fn require_admin(&self) -> Result<(), Refusal> {
+    pub(crate) fn require_admin(&self) -> Result<(), PeopleError> {
         if self.is_admin() {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            format!("account '{}' is not an admin", self.name),
-            "ask an admin, or use the token of an admin",
-        ))
+        Err(PeopleError::NotAdmin(self.name.clone()))
     }
 
     /// Refuses all but testboxes and admins.
-    pub(crate) fn require_testbox(&self) -> Result<(), Refusal> {
+    pub(crate) fn require_testbox(&self) -> Result<(), PeopleError> {
         if matches!(self.role, Role::Admin | Role::Testbox) {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            format!("account '{}' is not a testbox", self.name),
-            "create one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
-        ))
+        Err(PeopleError::NotTestbox(self.name.clone()))
     }
 
     /// Whether the account may act for this host.
@@ -124,19 +116,15 @@ impl Who {
     }
 
     /// Refuses all but admins and testboxes that name this host.
-    pub(crate) fn require_host(&self, host: &str) -> Result<(), Refusal> {
+    pub(crate) fn require_host(&self, host: &str) -> Result<(), PeopleError> {
         self.require_testbox()?;
         if self.may_be_host(host) {
             return Ok(());
         }
-        let (name, shown) = (&self.name, excerpt(host));
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            format!("account '{name}' does not name host '{shown}'"),
-            format!(
-                "an admin names all its hosts: fairlead account add {name} --hosts 'PATTERN,PATTERN'"
-            ),
-        ))
+        Err(PeopleError::NotItsHost {
+            account: self.name.clone(),
+            host: excerpt(host),
+        })
     }
 }
 
@@ -272,21 +260,14 @@ impl Accounts {
     }
 
     /// Who sent this.
-    pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, Refusal> {
+    pub(crate) fn identify(&self, credentials: &Credentials) -> Result<Who, PeopleError> {
         if self.access == Access::Open {
             return Ok(Who::open(
                 credentials.account.as_deref().unwrap_or_default(),
             ));
         }
-        let refuse = |message: &str| {
-            Err(Refusal::new(
-                ErrorCode::Unauthorized,
-                message,
-                "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME",
-            ))
-        };
         let Some(token) = &credentials.token else {
-            return refuse("no token was sent");
+            return Err(PeopleError::NoToken);
         };
         let hash = token_hash(token);
         let built_in = self
@@ -299,21 +280,14 @@ impl Accounts {
             by_hash.get(&hash).cloned()
         };
         let Some(who) = built_in.or_else(stored) else {
-            return refuse("unknown token");
+            return Err(PeopleError::UnknownToken);
         };
         if who.role == Role::Unknown {
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                format!(
-                    "account '{}' has a role that this replica does not know",
-                    who.name
-                ),
-                "a newer version set it; upgrade all replicas, or ask an admin for another role",
-            ));
+            return Err(PeopleError::NewRole(who.name));
         }
         match &credentials.account {
             Some(account) if *account != who.name && !who.is_admin() => {
-                refuse("the token does not belong to the account in my_account")
+                Err(PeopleError::OthersToken)
             }
             _ => Ok(who),
         }

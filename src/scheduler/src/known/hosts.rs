@@ -3,14 +3,13 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use dashmap::DashMap;
-use fairlead_api::ErrorCode;
 use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
 use fairlead_store::{CountOf, DocKind, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    base::errors::{Refusal, excerpt},
+    base::errors::{HostError, excerpt},
     storage::small_doc::{SmallDoc, SmallDocs},
 };
 
@@ -145,15 +144,11 @@ impl Hosts {
     }
 
     /// Refuses a host too many.
-    pub(crate) fn check_room(&self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_room(&self, name: &str) -> Result<(), HostError> {
         if self.0.len() < HOSTS_MAX || self.0.contains_key(name) {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::TooMany,
-            format!("the lab has {HOSTS_MAX} hosts, which is the limit"),
-            "start another lab, or delete old hosts",
-        ))
+        Err(HostError::TooMany(HOSTS_MAX))
     }
 
     /// Changes what is known; makes it known if there is room.
@@ -161,7 +156,7 @@ impl Hosts {
         &self,
         name: &str,
         work: impl FnOnce(&mut Host) -> R,
-    ) -> Result<R, Refusal> {
+    ) -> Result<R, HostError> {
         self.check_room(name)?;
         Ok(work(&mut self.0.entry(name.to_owned()).or_default()))
     }
@@ -216,30 +211,21 @@ pub(crate) fn canonical_mac(text: &str) -> String {
 }
 
 /// Reads kinds: `hw` alone, or `vm` and/or `dc`.
-pub(crate) fn kinds(items: &[String]) -> Result<Vec<TboxType>, Refusal> {
+pub(crate) fn kinds(items: &[String]) -> Result<Vec<TboxType>, HostError> {
     let mut kinds = Vec::new();
     for item in items {
         let known = [TboxType::Hw, TboxType::Vm, TboxType::Dc]
             .into_iter()
             .find(|kind| kind.as_str() == item);
         let Some(kind) = known else {
-            let shown = excerpt(item);
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("kinds: '{shown}' is none"),
-                "hw alone, or vm and/or dc",
-            ));
+            return Err(HostError::UnknownKind(excerpt(item)));
         };
         kinds.push(kind);
     }
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.is_empty() {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            "kinds: empty",
-            "hw alone, or vm and/or dc",
-        ));
+        return Err(HostError::NoKinds);
     }
     Ok(kinds)
 }

@@ -1,10 +1,13 @@
 //! The users of a shared queue, as in its document.
 
-use fairlead_api::{ErrorCode, QueueUsers};
+use fairlead_api::QueueUsers;
 use fairlead_dispatch::Policy;
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{PeopleError, Refusal},
+        names::check_name,
+    },
     known::queues::Set,
 };
 
@@ -45,13 +48,12 @@ pub(crate) fn check_users(users: &QueueUsers) -> Result<QueueUsers, Refusal> {
     for account in &accounts {
         check_name(USERS, account)?;
     }
-    let bad = |problem: String| {
-        let hint = "name accounts, or say 'all' for every account, 'own' for the one of its name";
-        Err(Refusal::new(ErrorCode::BadField, problem, hint))
-    };
     match accounts.len() {
-        0 => bad(format!("{USERS}: the list is empty")),
-        many if many > USERS_MAX => bad(format!("{USERS}: {many} accounts are over {USERS_MAX}")),
+        0 => Err(PeopleError::NoUsers.into()),
+        given if given > USERS_MAX => {
+            let max = USERS_MAX;
+            Err(PeopleError::TooManyUsers { given, max }.into())
+        }
         _ => Ok(QueueUsers::Named(accounts)),
     }
 }

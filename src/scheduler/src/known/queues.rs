@@ -19,9 +19,7 @@ pub(crate) const PRIORITY_MAX: u8 = 9;
 /// Largest weight.
 pub(crate) const WEIGHT_MAX: u32 = 10_000;
 
-/// The field of a share of dispatches, and the largest one, in thousandths: half of them.
-pub(crate) const BACKGROUND: &str = "background_permille";
-
+/// Largest share of dispatches in the background, in thousandths: half of them.
 pub(crate) const BACKGROUND_MAX: u16 = 500;
 
 /// What an admin set of a queue: its document.

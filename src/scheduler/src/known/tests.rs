@@ -109,7 +109,7 @@ async fn check<T: SmallDoc + Clone + Debug>(recorded: &str, wrong: &str) {
     has_all(&body_of::<T>(&core).await, &newer);
 
     let error = is_unreadable::<T>(&core, &with(&newer, "format", json!(T::FORMAT + 1))).await;
-    let Refusal { body, .. } = error.into();
+    let body = Refusal::from(error).body();
     assert_eq!(body.code, ErrorCode::UnreadableDocument);
     for word in [ID, T::KIND.as_str(), &format!("format {}", T::FORMAT + 1)] {
         assert!(body.message.contains(word), "{word}: {body:?}");
@@ -153,7 +153,12 @@ async fn a_queue_whose_document_cannot_be_read_is_paused_and_open_to_nobody_else
     assert_eq!((set.paused, set.users), (true, Some(QueueUsers::Own)));
     let change = serde_json::from_value(json!({"weight": 2})).unwrap();
     let refused = core.change_queue(ID, &change).await.unwrap_err();
-    assert!(refused.body.hint.contains("fairlead queues delete host-1"));
+    assert!(
+        refused
+            .body()
+            .hint
+            .contains("fairlead queues delete host-1")
+    );
     core.delete_queue(ID).await.unwrap();
     core.change_queue(ID, &change).await.unwrap();
 }

@@ -2,12 +2,15 @@
 
 use std::fmt::Display;
 
-use fairlead_api::{ConsumeRequest, ErrorCode, HeldJob};
+use fairlead_api::{ConsumeRequest, HeldJob};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, Version};
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{HostError, Refusal},
+        names::check_name,
+    },
     known::{
         hosts::{Host, group_of, kinds},
         open_requests::Requester,
@@ -19,16 +22,16 @@ const INSTANCE_MAX: usize = 128;
 /// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
 const ISOLATION_MAX: usize = 32;
 
-fn bad(field: &str, value: impl Display, expected: &str) -> Refusal {
-    Refusal::new(
-        ErrorCode::BadField,
-        format!("{field}: {value} is not {expected}"),
-        "see docs/api.md, consume",
-    )
+fn bad(field: &'static str, value: impl Display, expected: &'static str) -> HostError {
+    HostError::BadRequest {
+        field,
+        shown: value.to_string(),
+        expected,
+    }
 }
 
 /// Checks the session and the numbers of a request.
-fn check_numbers(request: &ConsumeRequest) -> Result<(), Refusal> {
+fn check_numbers(request: &ConsumeRequest) -> Result<(), HostError> {
     let session = &request.session;
     if !(1..=64).contains(&session.len()) || !session.bytes().all(|b| b.is_ascii_graphic()) {
         let shown = session.escape_default();
@@ -51,7 +54,7 @@ fn check_numbers(request: &ConsumeRequest) -> Result<(), Refusal> {
 }
 
 /// Checks the lengths of the lists of a request.
-fn check_lists(request: &ConsumeRequest) -> Result<(), Refusal> {
+fn check_lists(request: &ConsumeRequest) -> Result<(), HostError> {
     if request.running.len() > HELD_MAX {
         return Err(bad("running", request.running.len(), "at most 10,000 jobs"));
     }
@@ -77,14 +80,10 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
     ];
     for (field, word, bytes_max) in words {
         if word.len() > bytes_max || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!("{field}: not a word of at most {bytes_max} printable characters"),
-                "see docs/api.md, asking for work",
-            ));
+            return Err(HostError::BadWord { field, bytes_max }.into());
         }
     }
-    check_name("arch", &request.arch)
+    Ok(check_name("arch", &request.arch)?)
 }
 
 /// Longest time a host may wait for work, seconds.
@@ -159,7 +158,7 @@ impl WorkRequest {
         let kinds = kinds(&request.kinds)?;
         if kinds.contains(&TboxType::Hw) && kinds.len() > 1 {
             let shown = request.kinds.join(",");
-            return Err(bad("kinds", shown, "hw alone, or vm and/or dc"));
+            return Err(bad("kinds", shown, "hw alone, or vm and/or dc").into());
         }
         let seen = request.read_up_to();
         let group = if request.group.is_empty() {

@@ -3,12 +3,11 @@
 //! Reports are idempotent: a repeat changes nothing. Stages only move forward (I9), and an attempt ends once (I8). The
 //! token of an earlier attempt is refused once the next attempt is claimed.
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{Cause, DataReadiness, Health, Stage};
 use fairlead_store::JobState;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::JobError,
     lifecycle::{
         attempt::attempt_over,
         report::{MILESTONES_MAX, Report},
@@ -32,7 +31,7 @@ pub(crate) fn after_report(
     speaker: Speaker,
     report: &Report,
     now_ms: u64,
-) -> Result<Option<JobState>, Refusal> {
+) -> Result<Option<JobState>, JobError> {
     if let Speaker::Earlier(attempt) = speaker {
         return late_report(state, attempt, report, now_ms);
     }
@@ -41,11 +40,7 @@ pub(crate) fn after_report(
         return after_the_end(next, report);
     }
     if state.stage == Stage::Submit && (report.stage.is_some() || report.health.is_some()) {
-        return Err(Refusal::new(
-            ErrorCode::WrongStage,
-            format!("job {} waits: no testbox has it", state.job_id),
-            "the job was requeued; another testbox gets its next attempt",
-        ));
+        return Err(JobError::NoTestbox(state.job_id));
     }
     for milestone in &report.milestones {
         if !next.milestones.contains(milestone) && next.milestones.len() < MILESTONES_MAX {
@@ -79,16 +74,13 @@ pub(crate) fn after_report(
 }
 
 /// Moves on to `stage`.
-fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refusal> {
+fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, JobError> {
     if !next.stage.may_become(stage) || stage == Stage::Cancel {
-        return Err(Refusal::new(
-            ErrorCode::WrongStage,
-            format!(
-                "job {} is in stage {} and cannot go to {stage}",
-                next.job_id, next.stage
-            ),
-            "stages only move forward",
-        ));
+        return Err(JobError::NotForward {
+            id: next.job_id,
+            from: next.stage,
+            to: stage,
+        });
     }
     if stage.is_terminal() {
         return Ok(finish(&next, stage, now_ms));
@@ -99,14 +91,10 @@ fn enter(mut next: JobState, stage: Stage, now_ms: u64) -> Result<JobState, Refu
             .as_ref()
             .is_some_and(|place| !place.is_through())
     {
-        return Err(Refusal::new(
-            ErrorCode::WrongStage,
-            format!(
-                "job {} has not met its peers and cannot go to {stage}",
-                next.job_id
-            ),
-            "report wait_peer, and go on when jobs/ID/wait_peer says so",
-        ));
+        return Err(JobError::PeersMissing {
+            id: next.job_id,
+            to: stage,
+        });
     }
     let began = match stage {
         Stage::Boot => Some(&mut next.boot_ms),
@@ -146,24 +134,24 @@ fn finish(state: &JobState, stage: Stage, now_ms: u64) -> JobState {
     }
 }
 
-fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, Refusal> {
+fn after_the_end(mut next: JobState, report: &Report) -> Result<Option<JobState>, JobError> {
     let same_stage = report.stage.is_none_or(|stage| stage == next.stage);
     let same_health = report.health.is_none_or(|health| health == next.health);
     if !same_stage || !same_health || report.renew_s.is_some() {
-        return Err(Refusal::new(
-            ErrorCode::Closed,
-            format!(
-                "job {} has ended: stage {}, health {}",
-                next.job_id, next.stage, next.health
-            ),
-            "only its data readiness can still change",
-        ));
+        return Err(JobError::Ended {
+            id: next.job_id,
+            stage: next.stage,
+            health: next.health,
+        });
     }
     advance_readiness(&mut next, report.readiness)?;
     Ok(Some(next))
 }
 
-fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> Result<(), Refusal> {
+fn advance_readiness(
+    next: &mut JobState,
+    readiness: Option<DataReadiness>,
+) -> Result<(), JobError> {
     let Some(wanted) = readiness.filter(|wanted| *wanted != next.data_readiness) else {
         return Ok(());
     };
@@ -178,14 +166,10 @@ fn advance_readiness(next: &mut JobState, readiness: Option<DataReadiness>) -> R
         DataReadiness::Norun | DataReadiness::Incomplete
     );
     if wanted < next.data_readiness && !(open && wanted >= DataReadiness::Uploaded) {
-        return Err(Refusal::new(
-            ErrorCode::WrongStage,
-            format!(
-                "data readiness is {} and cannot go back to {wanted}",
-                next.data_readiness
-            ),
-            "it only moves forward",
-        ));
+        return Err(JobError::ReadinessBack {
+            from: next.data_readiness,
+            to: wanted,
+        });
     }
     next.data_readiness = wanted;
     Ok(())
@@ -206,16 +190,13 @@ fn late_report(
     attempt: u16,
     report: &Report,
     now_ms: u64,
-) -> Result<Option<JobState>, Refusal> {
+) -> Result<Option<JobState>, JobError> {
     let over = || {
-        Err(Refusal::new(
-            ErrorCode::Conflict,
-            format!(
-                "attempt {attempt} of job {} is over; attempt {} counts",
-                state.job_id, state.attempt
-            ),
-            "stop it; its results are kept under its own attempt",
-        ))
+        Err(JobError::AttemptOver {
+            id: state.job_id,
+            attempt,
+            present: state.attempt,
+        })
     };
     let unclaimed = state.stage == Stage::Submit && state.attempt == attempt.saturating_add(1);
     let ends = report.stage.is_some_and(Stage::is_terminal);
@@ -252,8 +233,10 @@ fn late_report(
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::ErrorCode;
+
     use super::*;
-    use crate::testing::state;
+    use crate::{base::errors::Refusal, testing::state};
 
     fn report(pairs: &[(&str, &str)]) -> Report {
         Report::of(pairs.iter().copied()).unwrap()
@@ -262,7 +245,7 @@ mod tests {
     fn apply(state: &JobState, pairs: &[(&str, &str)]) -> Result<JobState, ErrorCode> {
         after_report(state, Speaker::Present, &report(pairs), 1_000)
             .map(|next| next.unwrap_or_else(|| state.clone()))
-            .map_err(|refusal| refusal.body.code)
+            .map_err(|error| Refusal::from(error).body().code)
     }
 
     #[test]
@@ -407,6 +390,9 @@ mod tests {
             ..waiting
         };
         let refused = after_report(&claimed, Speaker::Earlier(1), &late, 900).unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::Conflict);
+        assert!(
+            matches!(refused, JobError::AttemptOver { .. }),
+            "{refused:?}"
+        );
     }
 }

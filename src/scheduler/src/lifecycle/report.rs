@@ -1,9 +1,8 @@
 //! A report of a testbox about its job, as it was sent: read and checked.
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{DataReadiness, Health, Stage};
 
-use crate::base::errors::{Refusal, excerpt};
+use crate::base::errors::{JobError, excerpt};
 
 /// Most milestones of a job.
 pub(crate) const MILESTONES_MAX: usize = 100;
@@ -32,16 +31,15 @@ pub(crate) struct Report {
 
 impl Report {
     /// Reads a query's parameters.
-    pub(crate) fn of<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Refusal> {
+    pub(crate) fn of<'a>(
+        pairs: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, JobError> {
         let mut report = Self::default();
         for (name, value) in pairs {
-            let bad = |expected: &str| {
-                let shown = excerpt(value);
-                Refusal::new(
-                    ErrorCode::BadQuery,
-                    format!("{name}: '{shown}' is not {expected}"),
-                    "see docs/api.md, update",
-                )
+            let bad = |expected: &str| JobError::BadReport {
+                name: name.to_owned(),
+                shown: excerpt(value),
+                expected: expected.to_owned(),
             };
             match name {
                 "job_stage" => {
@@ -120,7 +118,10 @@ fn cut(text: &str, bytes_max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::ErrorCode;
+
     use super::*;
+    use crate::base::errors::Refusal;
 
     #[test]
     fn unknown_words_are_refused_by_name() {
@@ -131,9 +132,10 @@ mod tests {
             ("exit_code", "x"),
         ] {
             let refusal = Report::of([pair].into_iter()).unwrap_err();
+            let body = Refusal::from(refusal).body();
             assert!(
-                refusal.status == 400 && refusal.body.message.contains(pair.0),
-                "{refusal:?}"
+                body.code == ErrorCode::BadQuery && body.message.contains(pair.0),
+                "{body:?}"
             );
         }
     }

@@ -124,13 +124,13 @@ mod tests {
         let message = Message::of(outbox.take().unwrap(), peer());
         let body = serde_json::to_vec(&message).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
-        assert_eq!(refused.body.code, ErrorCode::Forbidden);
+        assert_eq!(refused.body().code, ErrorCode::Forbidden);
         assert_eq!(core.jobs.live.len(), 0);
         let token = core.sealer.peer_token();
         core.take_hints(Some(&token), &body).await.unwrap();
         assert_eq!(*core.jobs.live.of_host("h")[0].stored, held);
         assert_eq!(core.others.replicas.peers(core.clock.now()), [peer()]);
         let nonsense = core.take_hints(Some(&token), b"{").await.unwrap_err();
-        assert_eq!(nonsense.body.code, ErrorCode::BadBody);
+        assert_eq!(nonsense.body().code, ErrorCode::BadBody);
     }
 }

@@ -4,11 +4,11 @@
 //! [`Access::Open`] trusts names: a request with a name acts for that account, and a request without one comes from the
 //! operator of the machine.
 
-use fairlead_api::{AccountChange, AccountView, ErrorCode};
+use fairlead_api::{AccountChange, AccountView};
 
 use crate::{
     base::{
-        errors::{Refusal, excerpt},
+        errors::{PeopleError, Refusal, excerpt},
         host_names,
         names::check_name,
         roles::Role,
@@ -62,7 +62,7 @@ pub(crate) async fn set_account(
 }
 
 /// Refuses a change of more than limits.
-fn refuse_rights(change: &AccountChange) -> Result<(), Refusal> {
+fn refuse_rights(change: &AccountChange) -> Result<(), PeopleError> {
     let role = change
         .role
         .as_ref()
@@ -76,11 +76,7 @@ fn refuse_rights(change: &AccountChange) -> Result<(), Refusal> {
     let Some(right) = role.or(hosts).or(vip).or(token) else {
         return Ok(());
     };
-    Err(Refusal::new(
-        ErrorCode::Forbidden,
-        format!("{right} cannot be set in an open lab, only limits can"),
-        "start with --auth; make the first admin in the store: fairlead account add NAME --role admin --data DIR",
-    ))
+    Err(PeopleError::OpenLab(right))
 }
 
 impl Core {
@@ -168,20 +164,9 @@ mod tests {
     fn a_replica_with_tokens_wants_the_right_one() {
         let admin = ("root".to_owned(), "secret".to_owned());
         let accounts = Accounts::new(Access::Tokens, Some(&admin));
-        assert_eq!(
-            accounts
-                .identify(&said(None, Some("root")))
-                .unwrap_err()
-                .status,
-            401
-        );
-        assert_eq!(
-            accounts
-                .identify(&said(Some("guess"), None))
-                .unwrap_err()
-                .status,
-            401
-        );
+        let refused = |token, account| accounts.identify(&said(token, account)).unwrap_err();
+        assert_eq!(refused(None, Some("root")), PeopleError::NoToken);
+        assert_eq!(refused(Some("guess"), None), PeopleError::UnknownToken);
         let who = accounts
             .identify(&said(Some("secret"), Some("user1")))
             .unwrap();
@@ -238,7 +223,7 @@ mod tests {
         let accounts = Accounts::new(Access::Tokens, None);
         accounts.reload(&docs).await.unwrap();
         let refused = accounts.identify(&said(Some("t"), None)).unwrap_err();
-        assert_eq!(refused.status, 403);
+        assert_eq!(refused, PeopleError::NewRole("ann".to_owned()));
         assert!(!accounts.named("ann").unwrap().may_act_for("ann"));
         let change = AccountChange {
             vip: Some(true),
@@ -258,7 +243,7 @@ mod tests {
             ..AccountChange::default()
         };
         let refused = set_account(&docs, "ann", &change, true).await.unwrap_err();
-        assert!(refused.body.hint.contains("fairlead account add ann"));
+        assert!(refused.body().hint.contains("fairlead account add ann"));
         change.role = Some("user".to_owned());
         let (view, _) = set_account(&docs, "ann", &change, true).await.unwrap();
         assert!(view.vip && view.my_token.is_some());

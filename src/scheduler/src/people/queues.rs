@@ -2,50 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_api::{ErrorCode, QueueChange, QueueView};
+use fairlead_api::{QueueChange, QueueView};
 use fairlead_dispatch::{Policy, labels};
 use fairlead_store::{StoreError, Version};
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{PeopleError, Refusal},
+        names::check_name,
+    },
     core::Core,
     known::{
         limits::changed,
         queue_users::{check_users, users_after},
-        queues::{BACKGROUND, BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX},
+        queues::{BACKGROUND_MAX, PRIORITY_MAX, Set, WEIGHT_MAX},
     },
 };
 
-fn check(change: &QueueChange) -> Result<(), Refusal> {
+fn check(change: &QueueChange) -> Result<(), PeopleError> {
     if *change == QueueChange::default() {
-        let hint = "set priority, weight, paused, background_permille, users or limits";
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            "no change was given",
-            hint,
-        ));
+        return Err(PeopleError::NoChange);
     }
-    if let Some(priority) = change.priority.filter(|p| *p > PRIORITY_MAX) {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("priority: {priority} is over {PRIORITY_MAX}"),
-            "0 to 9; 9 is served first, 3 is the default",
-        ));
+    if let Some(given) = change.priority.filter(|p| *p > PRIORITY_MAX) {
+        let max = PRIORITY_MAX;
+        return Err(PeopleError::PriorityTooHigh { given, max });
     }
-    if let Some(weight) = change.weight.filter(|w| !(1..=WEIGHT_MAX).contains(w)) {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("weight: {weight} is not 1 to {WEIGHT_MAX}"),
-            "to stop a queue set paused: true",
-        ));
+    if let Some(given) = change.weight.filter(|w| !(1..=WEIGHT_MAX).contains(w)) {
+        let max = WEIGHT_MAX;
+        return Err(PeopleError::BadWeight { given, max });
     }
     let too_much = |share: &u16| *share > BACKGROUND_MAX;
-    if let Some(share) = change.background_permille.filter(too_much) {
-        return Err(Refusal::new(
-            ErrorCode::BadField,
-            format!("{BACKGROUND}: {share} is over {BACKGROUND_MAX}"),
-            "thousandths of all dispatches, 50 for one of twenty; 0 for none",
-        ));
+    if let Some(given) = change.background_permille.filter(too_much) {
+        let max = BACKGROUND_MAX;
+        return Err(PeopleError::BackgroundTooHigh { given, max });
     }
     Ok(())
 }
@@ -101,11 +90,7 @@ impl Core {
     pub(crate) async fn delete_queue(&self, name: &str) -> Result<(), Refusal> {
         check_name("queue", name)?;
         let Some(version) = self.docs.delete::<Set>(name).await? else {
-            return Err(Refusal::new(
-                ErrorCode::NotFound,
-                format!("queue '{name}' has the default policy"),
-                "only queues with a policy can be deleted",
-            ));
+            return Err(PeopleError::DefaultPolicy(name.to_owned()).into());
         };
         self.queue_is(name, version, None);
         self.others.outbox.queue(name);
@@ -134,13 +119,7 @@ impl Core {
             .await?
             .into_iter()
             .find(|view| view.name == name);
-        found.ok_or_else(|| {
-            Refusal::new(
-                ErrorCode::NotFound,
-                format!("unknown queue '{name}'"),
-                "list them with GET queues",
-            )
-        })
+        Ok(found.ok_or_else(|| PeopleError::UnknownQueue(name.to_owned()))?)
     }
 
     /// All queues: those with a policy and those with work.
@@ -156,7 +135,7 @@ impl Core {
             .engine
             .ask(fairlead_dispatch::Engine::queues)
             .await
-            .ok_or_else(Refusal::stopping)?;
+            .ok_or(Refusal::Stopping)?;
         let set = self.people.queues.set();
         let mut views = BTreeMap::new();
         let names = Policy::default()
@@ -232,7 +211,7 @@ mod tests {
         };
         assert!(check(&change(0)).is_ok() && check(&change(500)).is_ok());
         let refusal = check(&change(501)).unwrap_err();
-        assert!(refusal.body.message.contains("501 is over 500"));
+        assert!(refusal.to_string().contains("501 is over 500"));
     }
 
     #[test]

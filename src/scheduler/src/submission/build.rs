@@ -8,7 +8,10 @@ use fairlead_store::{JobState, NewJob};
 use serde_json::{Value, json};
 
 use crate::{
-    base::{errors::Refusal, names::check_name},
+    base::{
+        errors::{PeopleError, Refusal},
+        names::check_name,
+    },
     core::Core,
     known::accounts::{Credentials, Who},
     lifecycle::result_paths::result_root,
@@ -86,7 +89,7 @@ impl Core {
     }
 
     /// Who submits this, by what it says itself and by what the request says.
-    pub(crate) fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, Refusal> {
+    pub(crate) fn submitter(&self, spec: &Spec, said: &Credentials) -> Result<Who, PeopleError> {
         let text = |name: &str| spec.get(name).and_then(Value::as_str).map(str::to_owned);
         let credentials = Credentials {
             token: said.token.clone().or_else(|| text("my_token")),

@@ -8,7 +8,7 @@ use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{Refusal, StoreFault},
     core::Core,
     known::accounts::Credentials,
     lifecycle::attempt::cancelled,
@@ -41,7 +41,7 @@ impl Core {
         };
         let who = self.submitter(&spec, said);
         let Submitted { name, count, jobs } = Submitted::of(spec, &self.config.site);
-        let jobs = who.and_then(|_| Ok(jobs?));
+        let jobs = who.map_err(Refusal::from).and_then(|_| Ok(jobs?));
         match jobs.and_then(|jobs| self.make_jobs(jobs, said)) {
             Ok(jobs) => built.add(jobs),
             Err(refusal) => built.refuse(count, name.as_deref(), &refusal),
@@ -118,7 +118,7 @@ impl Core {
         clusters: &[Range<usize>],
         ids: Ids,
     ) {
-        let unknown = |refusal: &Refusal| refusal.body.code == ErrorCode::Unknown;
+        let unknown = |refusal: &Refusal| matches!(refusal, Refusal::Store(StoreFault::Unknown));
         for range in clusters {
             let Some(nodes) = outcomes.get_mut(range.clone()) else {
                 continue;
@@ -156,8 +156,7 @@ impl Core {
         match taken {
             Ok(changed) => changed.after.state.stage.is_terminal(),
             Err(refusal) => {
-                let error = refusal.body.message;
-                tracing::warn!(job_id = %id, error, "a node of a cluster could not be cancelled; it ends when its peers are missing");
+                tracing::warn!(job_id = %id, error = %refusal, "a node of a cluster could not be cancelled; it ends when its peers are missing");
                 false
             }
         }

@@ -153,7 +153,7 @@ impl Core {
         match self.confirm(stored).await {
             Ok((stored, true)) => Ok(Some(stored)),
             Ok((_, false)) => Err(unknown("it is in, and changes".to_owned())),
-            Err(refusal) => Err(unknown(refusal.body.message)),
+            Err(refusal) => Err(unknown(refusal.to_string())),
         }
     }
 
@@ -162,7 +162,7 @@ impl Core {
         let waits = |state: &JobState| state.stage == Stage::Submit && state.waits.is_some();
         for job in jobs.iter().filter(|job| waits(&job.state)) {
             if let Err(refusal) = self.look_at_dependant(job.state.job_id).await {
-                tracing::warn!(job_id = %job.state.job_id, error = refusal.body.message, "a waiting job could not be checked; it is checked later");
+                tracing::warn!(job_id = %job.state.job_id, error = %refusal, "a waiting job could not be checked; it is checked later");
             }
         }
     }
@@ -207,7 +207,7 @@ mod tests {
             .expect("it moves on");
         let built = BuiltJobs::from(vec![Ok(job)]);
         let outcome = core.create(built, Ids::New).await.remove(0);
-        let made = outcome.unwrap_or_else(|refusal| panic!("{:?}", refusal.body));
+        let made = outcome.unwrap_or_else(|refusal| panic!("{refusal:?}"));
         let ids = [JobId::new(5), made.state.job_id];
         let stored = core.store.get(&ids).await.expect("a read");
         (wanted, stored.into_iter().flatten().collect())

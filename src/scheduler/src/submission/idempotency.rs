@@ -333,7 +333,7 @@ mod tests {
         let found = a.store.get(&[JobId::new(6)]).await.unwrap();
         assert_eq!(found, [None], "nothing was made twice");
         let other = submitted(&b, 7, &keyed("y")).await.unwrap_err();
-        assert_eq!(other.body.code, ErrorCode::Conflict);
+        assert_eq!(other.body().code, ErrorCode::Conflict);
     }
 
     #[tokio::test]

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(refused, [false, true, false, false]);
         let refusal = made[1].as_ref().unwrap_err();
         assert!(
-            refusal.body.message.contains("max_run: 2 jobs"),
+            refusal.to_string().contains("max_run: 2 jobs"),
             "{refusal:?}"
         );
     }

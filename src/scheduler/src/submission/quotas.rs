@@ -262,9 +262,9 @@ mod tests {
         (0..).zip(accounts).map(job).map(Ok).collect()
     }
 
-    fn refused(made: &[Result<NewJob, Refusal>]) -> Vec<Option<&str>> {
+    fn refused(made: &[Result<NewJob, Refusal>]) -> Vec<Option<String>> {
         let each = made.iter();
-        each.map(|made| Some(made.as_ref().err()?.body.message.as_str()))
+        each.map(|made| Some(made.as_ref().err()?.to_string()))
             .collect()
     }
 
@@ -297,9 +297,9 @@ mod tests {
         let mut made = new_jobs(&["bob", "ann", "ann", "bob"]);
         other.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
-        assert_eq!((said[0], said[1], said[3]), (None, None, None));
+        assert_eq!((&said[0], &said[1], &said[3]), (&None, &None, &None));
         assert_eq!(
-            said[2],
+            said[2].as_deref(),
             Some("account 'ann' has 2 jobs waiting; its limit is 2")
         );
         // All of them are in one queue.
@@ -315,7 +315,7 @@ mod tests {
         let mut made = new_jobs(&["bob"]);
         core.enforce_quotas(&mut made).await.unwrap();
         assert_eq!(
-            refused(&made)[0],
+            refused(&made)[0].as_deref(),
             Some("queue 'user1' has 2 jobs waiting; its limit is 2")
         );
     }
@@ -347,7 +347,7 @@ mod tests {
                 running: Some(Bounds { soft, hard }),
                 ..LimitsChange::default()
             });
-            let message = refusal.unwrap_err().body.message;
+            let message = refusal.unwrap_err().to_string();
             assert!(message.contains(word), "{message}");
         }
     }
@@ -397,7 +397,7 @@ mod tests {
         other.enforce_quotas(&mut made).await.unwrap();
         let said = refused(&made);
         let words = "account 'user1' had 3.0 testbox hours within 24 hours; its limit is 3";
-        assert_eq!((said[0], said[1]), (Some(words), None));
+        assert_eq!((said[0].as_deref(), &said[1]), (Some(words), &None));
         let of = Limited::Account("user1".to_owned());
         assert_eq!(other.words_of_spent(&of), words);
     }

@@ -7,7 +7,7 @@ use fairlead_job::{JobId, Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{Refusal, StoreFault},
     core::Core,
     known::accounts::Credentials,
     lifecycle::wait_on::waits_for,
@@ -51,7 +51,7 @@ impl Submitted {
         let first_refusal = outcomes
             .iter()
             .find_map(|outcome| outcome.as_ref().err())
-            .map_or(400, |refusal| refusal.status);
+            .map_or(400, Refusal::status);
         let items = outcomes.into_iter().zip(remarks.hints).zip(remarks.slips);
         let items = items.map(|((outcome, hint), slips)| answer(outcome, hint, slips));
         Self {
@@ -70,7 +70,7 @@ impl Core {
         how: SubmitOptions<'_>,
     ) -> Result<Submitted, Refusal> {
         let Ok(_permit) = self.requests.submits.acquire().await else {
-            return Err(Refusal::stopping());
+            return Err(Refusal::Stopping);
         };
         self.check_writes()?;
         self.sure_of_number().await?;
@@ -96,16 +96,11 @@ impl Core {
     }
 
     /// Refuses a submit while the store takes no writes. Each second a look at the store finds out whether it is back.
-    fn check_writes(&self) -> Result<(), Refusal> {
-        let store = self.store.health();
-        if store.reads.is_well() {
+    fn check_writes(&self) -> Result<(), StoreFault> {
+        if self.store.health().reads.is_well() {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Unavailable,
-            format!("the store accepts no writes now: {}", store.problem()),
-            "nothing was submitted; submit again in a few seconds",
-        ))
+        Err(StoreFault::NotTaken)
     }
 
     async fn make_items(&self, items: Vec<Item>, said: &Credentials) -> BuiltJobs {
@@ -227,7 +222,7 @@ fn answer(
             submit_id: job.state.submit_id,
             cluster_id: head_of(job.state.cluster.as_ref()),
         },
-        Err(refusal) => refused_item(refusal.body),
+        Err(refusal) => refused_item(refusal.body()),
     }
 }
 

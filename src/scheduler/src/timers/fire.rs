@@ -6,7 +6,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{JobId, Overlap, Spec, Stage};
 use fairlead_store::{
     DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, NewJob, StoreError, Version,
@@ -16,7 +15,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    base::{clock::utc_text, errors::Refusal},
+    base::{
+        clock::utc_text,
+        errors::{JobError, Refusal, StoreFault, TimerError},
+    },
     core::Core,
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
@@ -356,13 +358,13 @@ impl Core {
                 Err(refusal) if may_pass(&refusal) => {
                     tracing::warn!(
                         timer = timer.id(),
-                        error = refusal.body.message,
+                        error = %refusal,
                         "a timer could not start its run; it tries again"
                     );
                     self.retry_timer(&Stored { version, timer }, true);
                 }
                 Err(refusal) => {
-                    let why = refusal.body.message;
+                    let why = refusal.to_string();
                     tracing::info!(
                         timer = timer.id(),
                         why,
@@ -411,15 +413,9 @@ impl Core {
             .people
             .accounts
             .named(&timer.submitter)
-            .ok_or_else(|| {
-                Refusal::new(
-                    ErrorCode::Forbidden,
-                    format!("there is no account '{}' any more", timer.submitter),
-                    "submit the timer again as another account",
-                )
-            })?;
+            .ok_or_else(|| TimerError::NoSubmitter(timer.submitter.clone()))?;
         let mut spec = timer.job.clone();
-        self.sealer.open_secrets(&mut spec).map_err(Refusal::from)?;
+        self.sealer.open_secrets(&mut spec)?;
         spec.insert("timer".to_owned(), json!(timer.name));
         spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
         wait_for_the_last(&mut spec, timer);
@@ -463,8 +459,7 @@ impl Core {
             }
             Ok(_) => {}
             Err(refusal) => {
-                let error = refusal.body.message;
-                tracing::warn!(job_id = %id, error, "the old run could not be stopped; the timer waits for its end");
+                tracing::warn!(job_id = %id, error = %refusal, "the old run could not be stopped; the timer waits for its end");
             }
         }
     }
@@ -486,9 +481,11 @@ fn wait_for_the_last(spec: &mut Spec, timer: &Timer) {
 
 /// Whether the store may take it later.
 fn may_pass(refusal: &Refusal) -> bool {
-    let code = refusal.body.code;
-    matches!(
-        code,
-        ErrorCode::Unavailable | ErrorCode::Unknown | ErrorCode::Internal | ErrorCode::Conflict
-    )
+    match refusal {
+        Refusal::Store(fault) => {
+            !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
+        }
+        Refusal::NoKey(_) | Refusal::Stopping | Refusal::Job(JobError::Contended(_)) => true,
+        _ => false,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, TimerList, TimerRun, TimerView};
+use fairlead_api::{TimerList, TimerRun, TimerView};
 use fairlead_job::{
     Schedule, Spec,
     schedule::{CRON, EVERY, FIELDS, TIMEZONE},
@@ -11,7 +11,11 @@ use fairlead_store::{DocFind, DocKind, Expect, ItemError, NewJob};
 use serde_json::{Value, json};
 
 use crate::{
-    base::{clock::utc_text, errors::Refusal, names::check_name},
+    base::{
+        clock::utc_text,
+        errors::{Refusal, TimerError},
+        names::check_name,
+    },
     core::Core,
     known::{
         accounts::{Credentials, Who},
@@ -76,11 +80,7 @@ impl Core {
     ) -> Result<TimerView, Refusal> {
         let who = self.submitter(&spec, said)?;
         let Some(name) = text_of(&spec, NAME).map(str::to_owned) else {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                "timer: missing",
-                "give the timer a name: timer: nightly",
-            ));
+            return Err(TimerError::NoName.into());
         };
         check_name(NAME, &name)?;
         let now_ms = self.clock.wall_ms();
@@ -100,11 +100,7 @@ impl Core {
         self.check_room(&timer.account).await?;
         let written = self.write_timer(Expect::Absent, timer).await;
         let stored = written.map_err(|error| match error {
-            ItemError::Conflict { .. } => Refusal::new(
-                ErrorCode::Conflict,
-                "timer: a timer of this name exists already",
-                "change it with: fairlead timers update NAME, or use another name",
-            ),
+            ItemError::Conflict { .. } => Refusal::from(TimerError::Exists),
             other => other.into(),
         })?;
         let id = stored.timer.id();
@@ -144,13 +140,12 @@ impl Core {
             } else {
                 CRON
             };
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                format!(
-                    "{field}: a run every {shortest_s} s; the shortest interval is {least_s} s"
-                ),
-                "use a longer interval, or ask the operator for a lower timer_period_min_s",
-            ));
+            return Err(TimerError::TooOften {
+                field,
+                shortest_s,
+                least_s,
+            }
+            .into());
         }
         Ok(schedule)
     }
@@ -166,11 +161,13 @@ impl Core {
         if there < max {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::TooMany,
-            format!("account '{account}' has {there} timers; the limit is {max}"),
-            "delete some: fairlead timers delete NAME",
-        ))
+        let account = account.to_owned();
+        Err(TimerError::TooMany {
+            account,
+            there,
+            max,
+        }
+        .into())
     }
 
     async fn write_timer(&self, expect: Expect, timer: Timer) -> Result<Stored, ItemError> {
@@ -185,13 +182,11 @@ impl Core {
         check_name(NAME, name)?;
         let id = id_of(account, name);
         let doc = self.store.get_doc(DocKind::Timer, &id).await?;
-        doc.and_then(Stored::of).ok_or_else(|| {
-            Refusal::new(
-                ErrorCode::NotFound,
-                format!("account '{account}' has no timer '{name}'"),
-                "list them with: fairlead timers list",
-            )
-        })
+        let stored = doc.and_then(Stored::of);
+        Ok(stored.ok_or_else(|| TimerError::Unknown {
+            account: account.to_owned(),
+            name: name.to_owned(),
+        })?)
     }
 
     /// One timer, with its job.
@@ -241,11 +236,7 @@ impl Core {
         // Whose it is cannot change.
         parts.job.shift_remove("my_account");
         if parts.job.is_empty() && parts.when.is_empty() {
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                "no change was given",
-                "set every, cron, timezone, overlap or missed, or send a whole job",
-            ));
+            return Err(TimerError::NoChange.into());
         }
         let (job, warning) = if parts.job.is_empty() {
             (None, None)
@@ -359,14 +350,12 @@ impl Core {
         name: &str,
     ) -> Result<Stored, Refusal> {
         if !who.may_act_for(account) {
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                format!(
-                    "timer '{name}' belongs to account '{account}', not to '{}'",
-                    who.name
-                ),
-                "its owner or an admin can do this",
-            ));
+            return Err(TimerError::NotOwner {
+                name: name.to_owned(),
+                account: account.to_owned(),
+                asker: who.name.clone(),
+            }
+            .into());
         }
         for _ in 0..TRIES_MAX {
             let stored = self.stored_timer(account, name).await?;
@@ -375,11 +364,7 @@ impl Core {
             }
             self.fire(vec![Known::Written(Box::new(stored))]).await;
         }
-        Err(Refusal::new(
-            ErrorCode::Unavailable,
-            format!("a run of timer '{name}' is due and cannot start now"),
-            "nothing was changed; try again in a few seconds",
-        ))
+        Err(TimerError::RunDue(name.to_owned()).into())
     }
 }
 

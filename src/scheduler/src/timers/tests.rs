@@ -56,7 +56,7 @@ fn spec(more: &Value) -> Spec {
 
 async fn submit(core: &Arc<Core>, more: &Value) -> TimerView {
     let submitted = core.submit_timer(spec(more), &ann()).await;
-    submitted.unwrap_or_else(|refusal| panic!("{:?}", refusal.body))
+    submitted.unwrap_or_else(|refusal| panic!("{refusal:?}"))
 }
 
 async fn step(ms: u64) {
@@ -390,18 +390,14 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
             .update_timer(&who, this, change(bad))
             .await
             .unwrap_err();
-        assert!(
-            refusal.body.message.contains(field),
-            "{}",
-            refusal.body.message
-        );
+        assert!(refusal.to_string().contains(field), "{refusal}");
     }
     let eve = core.people.accounts.identify(&Credentials {
         account: Some("eve".to_owned()),
         token: None,
     });
     let refusal = core.delete_timer(&eve.unwrap(), this).await.unwrap_err();
-    assert_eq!(refusal.body.code, ErrorCode::Forbidden);
+    assert_eq!(refusal.body().code, ErrorCode::Forbidden);
     end(&core, &jobs(&core).await[0]).await;
 
     step(24 * 60 * MIN_MS).await;
@@ -413,7 +409,7 @@ async fn a_timer_is_paused_goes_on_changes_and_goes() {
         "it was due before"
     );
     let gone = core.timer_view("ann", "nightly").await.unwrap_err();
-    assert_eq!(gone.body.code, ErrorCode::NotFound);
+    assert_eq!(gone.body().code, ErrorCode::NotFound);
     step(24 * 60 * MIN_MS).await;
     look(&core).await;
     assert_eq!(jobs(&core).await.len(), 2);

@@ -1,35 +1,27 @@
 //! Receives hints from other replicas about their writes.
 
-use fairlead_api::ErrorCode;
 use fairlead_store::codec;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{PeerError, Refusal},
     core::Core,
     known::outbox::{Message, stored},
 };
 
 impl Core {
     /// Refuses all but the lab's other replicas.
-    pub(crate) fn check_peer(&self, token: Option<&str>) -> Result<(), Refusal> {
+    pub(crate) fn check_peer(&self, token: Option<&str>) -> Result<(), PeerError> {
         if token.is_some_and(|token| self.sealer.is_peer_token(token)) {
             return Ok(());
         }
-        Err(Refusal::new(
-            ErrorCode::Forbidden,
-            "hints are taken from replicas of this lab only",
-            "nothing else needs to call this",
-        ))
+        Err(PeerError::Stranger)
     }
 
     /// Takes in a message of another replica.
     pub(crate) async fn take_hints(&self, token: Option<&str>, body: &[u8]) -> Result<(), Refusal> {
         self.check_peer(token)?;
-        let bad = |error: &dyn std::fmt::Display| {
-            let hint = "replicas of versions next to each other understand each other";
-            Refusal::new(ErrorCode::BadBody, error.to_string(), hint)
-        };
-        let message: Message = serde_json::from_slice(body).map_err(|error| bad(&error))?;
+        let message: Message = serde_json::from_slice(body)
+            .map_err(|error| PeerError::BadMessage(error.to_string()))?;
         self.others.replicas.heard(&message.from, self.clock.now());
         self.tell_peers();
         for job in message.jobs {

@@ -93,7 +93,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
 enum ChoreError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{}", .0.body.message)]
+    #[error(transparent)]
     Refused(Refusal),
 }
 
@@ -258,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_chore_that_fails_stops_no_other_and_runs_again() {
-        let [first, second] = owed_after(Fault::Refused).await;
+        let [first, second] = Box::pin(owed_after(Fault::Refused)).await;
         assert_eq!(first.len(), 1, "{first:?}");
         assert!(!first.contains(&Chore::Queues), "it came later: {first:?}");
         assert!(second.is_empty(), "{second:?}");
@@ -266,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_outage_puts_off_what_is_due() {
-        let [first, second] = owed_after(Fault::Unavailable).await;
+        let [first, second] = Box::pin(owed_after(Fault::Unavailable)).await;
         assert!(first.contains(&Chore::Queues), "{first:?}");
         assert!(!first.contains(&Chore::Accounts), "not due: {first:?}");
         assert!(second.is_empty(), "{second:?}");

@@ -1,6 +1,6 @@
 //! Renders explanations: the engine's typed reasons, in one wording for the CLI, scripts and people.
 
-use fairlead_api::{ErrorCode, Explanation, HostVerdict};
+use fairlead_api::{Explanation, HostVerdict};
 use fairlead_dispatch::{
     Count, HostExplanation, HostVerdict as EngineVerdict, JobExplanation, JobKey,
     JobState as EngineState, Limited, Millis, OVERTAKES_MAX, QueueStanding, Reason,
@@ -9,7 +9,10 @@ use fairlead_job::{JobId, Stage, units::counted};
 use fairlead_store::{ClusterPlace, JobState, StoredJob};
 
 use crate::{
-    base::{clock::utc_text, errors::Refusal},
+    base::{
+        clock::utc_text,
+        errors::{HostError, Refusal},
+    },
     core::Core,
     known::clusters::of,
     lifecycle::{engine_facts::facts, wait_on::waits_for},
@@ -162,13 +165,7 @@ async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refu
                 .unwrap_or_else(|| engine.explain_facts(now, &facts))
         })
         .await;
-    answer.ok_or_else(|| {
-        Refusal::new(
-            ErrorCode::Unavailable,
-            "the dispatcher is stopping",
-            "ask again",
-        )
-    })
+    Ok(answer.ok_or(HostError::DispatcherStopping)?)
 }
 
 fn plain(state: &JobState, summary: String) -> Explanation {
@@ -447,7 +444,7 @@ pub(crate) async fn why_idle(core: &Core, host: &str) -> Result<Vec<String>, Ref
         .engine
         .ask(move |engine, now| engine.explain_host(now, &name))
         .await;
-    let explained = answer.ok_or_else(Refusal::stopping)?;
+    let explained = answer.ok_or(Refusal::Stopping)?;
     Ok(explained.map_or_else(
         || vec!["it has not asked for work since this replica started".to_owned()],
         |e| idle_lines(&e),

@@ -3,9 +3,8 @@
 use fairlead_api::HostView;
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{HostError, Refusal},
     core::Core,
-    hosts::registration::no_host,
     known::{cordons::Cordon, reservations::Reservation},
     views::explain::why_idle,
 };
@@ -14,7 +13,7 @@ impl Core {
     /// One host for people.
     pub(crate) async fn host_view(&self, name: &str, explain: bool) -> Result<HostView, Refusal> {
         let Some(host) = self.lab.hosts.get(name) else {
-            return Err(no_host(name));
+            return Err(HostError::Unknown(name.to_owned()).into());
         };
         let jobs: Vec<_> = self
             .jobs

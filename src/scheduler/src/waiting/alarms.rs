@@ -56,8 +56,7 @@ impl Core {
             .change_known(stored.clone(), |state| Ok(at_alarm(state, now_ms)))
             .await;
         if let Err(refusal) = outcome {
-            let error = refusal.body.message;
-            tracing::warn!(job_id = %id, error, "the alarm of a waiting job could not be handled; it is tried again");
+            tracing::warn!(job_id = %id, error = %refusal, "the alarm of a waiting job could not be handled; it is tried again");
             let again_ms = self.clock.wall_ms().saturating_add(OTHERS_LATER_MS);
             self.waiting
                 .alarms

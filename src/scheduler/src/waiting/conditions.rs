@@ -6,13 +6,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{Health, JobId, Stage, WaitOn};
 use fairlead_store::JobState;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{JobError, Refusal},
     core::Core,
     known::dependants::Looked,
     lifecycle::{
@@ -60,8 +59,7 @@ impl Core {
             match changed {
                 Ok(parent) => {
                     if let Err(refusal) = self.parent_changed(parent).await {
-                        let error = refusal.body.message;
-                        tracing::warn!(job_id = %parent, error, "the jobs that wait for this one could not be checked; they are checked later");
+                        tracing::warn!(job_id = %parent, error = %refusal, "the jobs that wait for this one could not be checked; they are checked later");
                     }
                 }
                 // Too many to tell: look at all of them.
@@ -88,7 +86,7 @@ impl Core {
     ) -> Result<Looked, Refusal> {
         let stored = match self.job(child).await {
             Ok(stored) => stored,
-            Err(refusal) if refusal.body.code == ErrorCode::NotFound => {
+            Err(Refusal::Job(JobError::Unknown(_))) => {
                 return Ok(Looked::SeemsOver);
             }
             Err(refusal) => return Err(refusal),
@@ -127,7 +125,7 @@ impl Core {
         for parent in self.waiting.dependants.parents() {
             if let Err(refusal) = self.parent_changed(parent).await {
                 tracing::warn!(
-                    error = refusal.body.message,
+                    error = %refusal,
                     "jobs that wait for others could not be checked"
                 );
                 return;
@@ -150,7 +148,7 @@ impl Core {
             let mut waited = Map::new();
             let mut over = true;
             for (condition, job) in wait.on.conditions.iter().zip(found) {
-                let state = job.ok_or_else(|| Refusal::no_job(condition.job))?.state;
+                let state = job.ok_or(JobError::Unknown(condition.job))?.state;
                 match standing(condition, &state) {
                     Standing::Open => over = false,
                     Standing::Met | Standing::Never => {

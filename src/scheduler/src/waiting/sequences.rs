@@ -66,10 +66,9 @@ impl Core {
             .sequences
             .with(|known| known.waiting.remove(key));
         let goes_on = self.pass_on(key).await.unwrap_or_else(|refusal| {
-            let error = refusal.body.message;
             tracing::warn!(
                 sequence = key.key,
-                error,
+                error = %refusal,
                 "a sequence could not be checked; it is checked later"
             );
             true

@@ -12,7 +12,7 @@ use warp::reply::Response;
 use crate::{
     base::{
         budget::Charge,
-        errors::{Refusal, excerpt},
+        errors::{JobError, Refusal, excerpt},
         query::Query,
     },
     core::Core,
@@ -56,18 +56,19 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
             core.submit(items, &said, SubmitOptions { strict, key })
                 .await
         }
-        (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
+        (Err(refusal), _) => Err(refusal),
+        (_, Err(error)) => Err(error.into()),
     };
     Ok(match submitted {
         Ok(submitted) => json(submitted.status, &submitted.items),
-        Err(refusal) => refused(refusal),
+        Err(refusal) => refused(&refusal),
     })
 }
 
 /// A submit that is refused as a whole.
-pub(super) fn refused(refusal: Refusal) -> Response {
-    let code = refusal.body.code;
-    say_when(code, json(refusal.status, &[refused_item(refusal.body)]))
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let body = refusal.body();
+    say_when(body.code, json(refusal.status(), &[refused_item(body)]))
 }
 
 /// Reads the body of a submit, and charges what is built of it; what may take long is read beside the runtime.
@@ -89,7 +90,7 @@ pub(super) async fn read_items(
         return Ok(read()?);
     }
     let Ok(turn) = Arc::clone(&core.requests.readers).acquire_owned().await else {
-        return Err(Refusal::stopping());
+        return Err(Refusal::Stopping);
     };
     // The turn ends with the work, not with a client that hangs up.
     let read = move || {
@@ -242,19 +243,15 @@ pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Respon
     Ok(ok(&core.wait_for(&wait).await?))
 }
 
-fn not_yours(who: &Who, state: &JobState) -> Result<(), Refusal> {
+fn not_yours(who: &Who, state: &JobState) -> Result<(), JobError> {
     if who.may_act_for(&state.account) {
         return Ok(());
     }
-    let message = format!(
-        "job {} is of account '{}', not of '{}'",
-        state.job_id, state.account, who.name
-    );
-    Err(Refusal::new(
-        ErrorCode::Forbidden,
-        message,
-        "its owner or an admin can do this",
-    ))
+    Err(JobError::NotOwner {
+        id: state.job_id,
+        account: state.account.clone(),
+        asker: who.name.clone(),
+    })
 }
 
 pub(super) async fn cancel(
@@ -277,16 +274,8 @@ async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusa
                 return Ok(None);
             }
             if state.stage != Stage::Submit {
-                let message = format!(
-                    "job {id} is in stage {} and cannot be cancelled",
-                    state.stage
-                );
-                let hint = if state.stage.is_held() {
-                    "stop a running job with terminate"
-                } else {
-                    "it has ended"
-                };
-                return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
+                let stage = state.stage;
+                return Err(JobError::NotWaiting { id, stage }.into());
             }
             Ok(Some(cancelled(state, now_ms, &reason)))
         })
@@ -332,7 +321,7 @@ async fn cancel_named(core: &Arc<Core>, who: &Who, text: String) -> CancelItem {
     };
     let (result, message) = match outcome {
         Ok(()) => ("success", String::new()),
-        Err(Refusal { body, .. }) => (body.code.as_str(), body.message),
+        Err(refusal) => (refusal.body().code.as_str(), refusal.to_string()),
     };
     CancelItem {
         job_id: text,
@@ -443,13 +432,8 @@ pub(super) async fn terminate(
         .change(id, |state| {
             not_yours(&who, state)?;
             if !state.stage.is_held() {
-                let message = format!("job {id} is in stage {} and does not run", state.stage);
-                let hint = if state.stage == Stage::Submit {
-                    "cancel a waiting job"
-                } else {
-                    "it has ended"
-                };
-                return Err(Refusal::new(ErrorCode::WrongStage, message, hint).with_status(403));
+                let stage = state.stage;
+                return Err(JobError::NotRunning { id, stage }.into());
             }
             let told = to_be_stopped(state, now_ms, &reason);
             Ok(told.map(|told| JobState {

@@ -45,7 +45,7 @@ mod tests {
         let query = Query::parse(query).unwrap();
         let route = Route::find(method, &segments).unwrap();
         refuse_unknown(&route, &query)
-            .map_err(|refusal| format!("{}; {}", refusal.body.message, refusal.body.hint))
+            .map_err(|refusal| format!("{refusal}; {}", refusal.body().hint))
     }
 
     #[test]

@@ -11,7 +11,10 @@ use crate::http::{
     routes::jobs::read_items,
 };
 use crate::{
-    base::{budget::Charge, errors::Refusal},
+    base::{
+        budget::Charge,
+        errors::{PeopleError, Refusal},
+    },
     core::Core,
     http::{request::Request, signed::read_signed},
     known::accounts::Who,
@@ -40,7 +43,7 @@ fn account<'r>(request: &'r Request, who: &'r Who) -> &'r str {
     request.query.get("account").unwrap_or(&who.name)
 }
 
-fn actor(core: &Core, request: &Request) -> Result<Who, Refusal> {
+fn actor(core: &Core, request: &Request) -> Result<Who, PeopleError> {
     core.people.accounts.identify(&request.credentials(None))
 }
 

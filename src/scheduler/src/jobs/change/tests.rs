@@ -218,7 +218,7 @@ async fn a_change_that_others_forestall_each_time_is_to_be_repeated() {
         }))
     });
     let refused = refused.await.unwrap_err();
-    assert_eq!(refused.body.code, ErrorCode::Unavailable);
+    assert_eq!(refused.body().code, ErrorCode::Unavailable);
     let forestalled = usize::try_from(newest.state.claim_seq);
     assert_eq!(forestalled, Ok(CHANGE_TRIES_MAX));
 }

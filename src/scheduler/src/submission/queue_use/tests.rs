@@ -68,7 +68,7 @@ fn made(core: &Core, who: &Credentials, fields: &Value) -> Result<NewJob, Refusa
 
 fn state(core: &Core, who: &Credentials, queue: &str) -> JobState {
     let made = made(core, who, &json!({"queue": queue}));
-    made.unwrap_or_else(|refusal| panic!("{queue}: {}", refusal.body.message))
+    made.unwrap_or_else(|refusal| panic!("{queue}: {refusal}"))
         .state
 }
 
@@ -76,7 +76,7 @@ fn code(outcome: Result<NewJob, Refusal>) -> ErrorCode {
     outcome
         .map(|job| job.state.queue)
         .expect_err("a refusal")
-        .body
+        .body()
         .code
 }
 
@@ -210,7 +210,7 @@ async fn a_label_is_told_of_and_refused_if_strict() {
     let [first, second] = jobs;
     let refusal = first.map(|_| ()).unwrap_err();
     assert_eq!(
-        (refusal.status, refusal.body.code),
+        (refusal.status(), refusal.body().code),
         (400, ErrorCode::BadField)
     );
     assert!(second.is_ok());
@@ -316,7 +316,7 @@ async fn the_limits_of_a_queue_count_its_labels() {
     core.enforce_quotas(&mut made).await.unwrap();
     let refused = made[0].as_ref().map(|_| ()).unwrap_err();
     assert_eq!(
-        refused.body.message,
+        refused.to_string(),
         "queue 'user1' has 3 jobs waiting; its limit is 3"
     );
     core.note_waiting(&core.store.counts().await.unwrap());

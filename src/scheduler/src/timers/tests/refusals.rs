@@ -48,21 +48,17 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
         ),
     ] {
         let refusal = refusal(&core, &more).await;
-        assert_eq!(refusal.body.code, code, "{more}: {}", refusal.body.message);
-        assert!(
-            refusal.body.message.contains(says),
-            "{more}: {}",
-            refusal.body.message
-        );
-        assert!(!refusal.body.hint.is_empty());
+        assert_eq!(refusal.body().code, code, "{more}: {refusal}");
+        assert!(refusal.to_string().contains(says), "{more}: {refusal}");
+        assert!(!refusal.body().hint.is_empty());
     }
     submit(&core, &json!({"every": "1h"})).await;
     let again = refusal(&core, &json!({"every": "1h"})).await;
-    assert_eq!(again.body.code, ErrorCode::Conflict);
+    assert_eq!(again.body().code, ErrorCode::Conflict);
     submit(&core, &json!({"every": "1h", "timer": "second"})).await;
     let many = refusal(&core, &json!({"every": "1h", "timer": "third"})).await;
-    assert_eq!(many.body.code, ErrorCode::TooMany);
-    assert!(many.body.message.contains("has 2 timers; the limit is 2"));
+    assert_eq!(many.body().code, ErrorCode::TooMany);
+    assert!(many.to_string().contains("has 2 timers; the limit is 2"));
     let all = core.timer_views("ann", "", 1).await.unwrap();
     assert_eq!(
         (all.total, all.timers.len(), all.next.as_deref()),
@@ -73,7 +69,7 @@ async fn what_is_no_timer_is_refused_with_a_hint() {
     assert_eq!(core.timer_views("bob", "", 9).await.unwrap().total, 0);
     // A plain submit of such a job is no run of it.
     let refused = built(&core, spec(&json!({"cron": "@daily"})), &ann()).unwrap_err();
-    assert!(refused.body.hint.contains("fairlead timers submit"));
+    assert!(refused.body().hint.contains("fairlead timers submit"));
 }
 
 #[tokio::test(start_paused = true)]

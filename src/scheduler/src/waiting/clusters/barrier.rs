@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, Peer, PeersAnswer};
+use fairlead_api::{Peer, PeersAnswer};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ClusterPlace, JobState};
 
 use super::of;
 use crate::{
-    base::errors::Refusal,
+    base::errors::{JobError, Refusal},
     core::Core,
-    jobs::speaker::no_token,
     lifecycle::{after_report::Speaker, report::Report},
 };
 
@@ -27,7 +26,7 @@ impl Core {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
         let mut changes = self.jobs.changes.listen();
         if report.token.is_none() {
-            return Err(no_token());
+            return Err(JobError::NoToken.into());
         }
         let own = self.stored_job(id).await;
         let own = own.map_err(|refusal| self.to_stranger(id, report.token.as_deref(), refusal))?;
@@ -35,7 +34,7 @@ impl Core {
         loop {
             let found = self.look_at_cluster(&jobs).await?;
             let own = found.iter().flatten().find(|job| job.state.job_id == id);
-            let own = own.ok_or_else(|| Refusal::no_job(id))?;
+            let own = own.ok_or(JobError::Unknown(id))?;
             self.may_ask(&own.state, report)?;
             let place = own.state.cluster.as_ref();
             // Who is told to stop hears of that by its heartbeat, and does not begin before.
@@ -58,32 +57,26 @@ impl Core {
         let id = state.job_id;
         let speaker = self.speaker(state, report.token.as_deref(), report.attempt, None)?;
         let Some((_, jobs)) = of(state) else {
-            return Err(Refusal::new(
-                ErrorCode::WrongStage,
-                format!("job {id} is not one of several nodes"),
-                "it runs as soon as it likes",
-            ));
+            return Err(JobError::NoPeers(id).into());
         };
+        let reason = || state.reason.clone();
         if state.stage.is_terminal() {
-            return Err(Refusal::new(
-                ErrorCode::Closed,
-                format!("job {id} has ended: {}", state.reason),
-                "stop it",
-            ));
+            return Err(JobError::EndedWaiting {
+                id,
+                reason: reason(),
+            }
+            .into());
         }
         if speaker != Speaker::Present || !state.stage.is_held() {
-            return Err(Refusal::new(
-                ErrorCode::Conflict,
-                format!("this testbox no longer has job {id}: {}", state.reason),
-                "stop it; it begins anew with all its peers",
-            ));
+            return Err(JobError::PutBack {
+                id,
+                reason: reason(),
+            }
+            .into());
         }
         if state.stage < Stage::WaitPeer {
-            return Err(Refusal::new(
-                ErrorCode::WrongStage,
-                format!("job {id} is in stage {} and waits for nobody", state.stage),
-                "report wait_peer first",
-            ));
+            let stage = state.stage;
+            return Err(JobError::NotAtBarrier { id, stage }.into());
         }
         Ok(jobs)
     }

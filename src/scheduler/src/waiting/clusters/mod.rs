@@ -56,10 +56,10 @@ impl Core {
 
     async fn look_or_warn(self: &Arc<Self>, jobs: &[JobId]) {
         if let Err(refusal) = self.look_at_cluster(jobs).await {
-            let (head, error) = (jobs.first(), refusal.body.message);
+            let head = jobs.first();
             tracing::warn!(
                 ?head,
-                error,
+                error = %refusal,
                 "a cluster could not be checked; it is checked later"
             );
         }

@@ -129,7 +129,7 @@ impl Lab {
         let said = [("job_token", token.as_str()), ("attempt", "1")];
         let report = Report::of(said.into_iter()).unwrap();
         let answer = self.core.wait_for_peers(state.job_id, &report).await;
-        answer.map_err(|refusal| refusal.body.code)
+        answer.map_err(|refusal| refusal.body().code)
     }
 }
 
@@ -138,7 +138,7 @@ fn report(state: &JobState, stage: Stage) -> Result<Option<JobState>, Refusal> {
         stage: Some(stage),
         ..Report::default()
     };
-    after_report(state, Speaker::Present, &report, START_MS)
+    Ok(after_report(state, Speaker::Present, &report, START_MS)?)
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +150,7 @@ async fn nobody_begins_before_all_are_there_and_then_all_do() {
     lab.look().await;
     assert_eq!(lab.rounds().await, [(1, false); 3]);
     let early = report(&lab.job(1).await, Stage::Running).unwrap_err();
-    assert_eq!(early.body.code, ErrorCode::WrongStage);
+    assert_eq!(early.body().code, ErrorCode::WrongStage);
     assert_eq!(
         report(&lab.job(1).await, Stage::Finish)
             .unwrap()
@@ -261,7 +261,8 @@ async fn finish(lab: &Lab, n: u64, health: Health) {
             health: Some(health),
             ..Report::default()
         };
-        after_report(state, Speaker::Present, &report, lab.core.clock.wall_ms())
+        let now_ms = lab.core.clock.wall_ms();
+        Ok(after_report(state, Speaker::Present, &report, now_ms)?)
     };
     lab.core.change(JobId::new(n), ends).await.unwrap();
 }

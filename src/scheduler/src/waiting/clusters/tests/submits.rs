@@ -94,7 +94,7 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
     for ids in [Ids::New, Ids::WrittenDown] {
         let lab = lab(1).await;
         let stored = lab.core.stored_job(lab.jobs[0]).await.unwrap();
-        let refusal = Refusal::stopping();
+        let refusal = Refusal::Stopping;
         let mut outcomes = vec![Err(refusal.clone()), Ok(stored.clone()), Err(refusal)];
         let both = 1..3;
         lab.core
@@ -102,7 +102,7 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
             .await;
         let codes = outcomes
             .iter()
-            .map(|outcome| outcome.as_ref().unwrap_err().body.code);
+            .map(|outcome| outcome.as_ref().unwrap_err().body().code);
         let nothing_is_in = [ErrorCode::Unavailable; 3];
         assert_eq!(codes.collect::<Vec<_>>(), nothing_is_in);
         let stage = lab.job(1).await.stage;
@@ -124,10 +124,10 @@ async fn that_nothing_was_written_is_not_said_while_a_node_may_be_in() {
         lab.core
             .all_or_none(&mut outcomes, std::slice::from_ref(&both), Ids::New)
             .await;
-        let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body.code;
+        let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body().code;
         outcomes.iter().map(code).collect::<Vec<_>>()
     };
-    let not_taken = || Err(Refusal::stopping());
+    let not_taken = || Err(Refusal::Stopping);
     let unknown = || {
         let reason = "no answer".to_owned();
         Err(Refusal::from(fairlead_store::ItemError::Unknown { reason }))

@@ -1,0 +1,65 @@
+//! Errors of files: results, logs and kernels.
+
+use fairlead_job::{DataReadiness, JobId};
+
+/// An error of a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("path '{shown}': {problem}")]
+    BadPath { shown: String, problem: PathProblem },
+    #[error("the path is outside {0}")]
+    Outside(String),
+    #[error("no such file")]
+    Missing,
+    #[error("the file exists")]
+    Exists,
+    #[error("a folder is where a file should be, or the other way round")]
+    WrongKind,
+    #[error("the name is too long, or has characters that the replica's disk does not take")]
+    BadName,
+    #[error("the disk of the replica is full")]
+    DiskFull,
+    #[error("the replica cannot read or write that file")]
+    Unusable,
+    #[error("the file has more than {0} bytes")]
+    TooLarge(u64),
+    #[error("offset {offset} leaves a gap: the log has {size} bytes")]
+    Gap { offset: u64, size: u64 },
+    #[error("the log would have {size} bytes; the limit is {max}")]
+    LogTooLarge { size: u64, max: u64 },
+    /// The job has ended, and its results are in or will not come any more.
+    #[error("the results of job {id} are sealed: it has ended, and they are {readiness}")]
+    Sealed { id: JobId, readiness: DataReadiness },
+}
+
+/// Why a path is none for results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathProblem {
+    #[error("longer than 1024 bytes")]
+    TooLong,
+    #[error("it holds a NUL or a backslash")]
+    OddByte,
+    #[error("a name in it is longer than 255 bytes")]
+    NameTooLong,
+    #[error("it leaves the folder or is empty")]
+    Leaves,
+}
+
+impl From<std::io::Error> for FileError {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::NotFound => Self::Missing,
+            ErrorKind::NotADirectory | ErrorKind::IsADirectory => Self::WrongKind,
+            ErrorKind::InvalidFilename => Self::BadName,
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                tracing::error!(%error, "the disk of the data folder is full");
+                Self::DiskFull
+            }
+            _ => {
+                tracing::error!(%error, "a result file could not be read or written");
+                Self::Unusable
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Errors of jobs that exist: of changes, reports and nodes that wait for each other.
+
+use fairlead_job::{DataReadiness, Health, JobId, Stage};
+
+/// An error of a job that exists.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JobError {
+    #[error("unknown job {0}")]
+    Unknown(JobId),
+    /// Others changed it each time before this change was written: nothing was.
+    #[error("too many requests change job {0} at once")]
+    Contended(JobId),
+    #[error("job {id} is of account '{account}', not of '{asker}'")]
+    NotOwner {
+        id: JobId,
+        account: String,
+        asker: String,
+    },
+    #[error("job {id} is in stage {stage} and cannot be cancelled")]
+    NotWaiting { id: JobId, stage: Stage },
+    #[error("job {id} is in stage {stage} and does not run")]
+    NotRunning { id: JobId, stage: Stage },
+    #[error("the end of the lease of job {0} could not be recorded")]
+    LeaseNotEnded(JobId),
+
+    // Who may report on it.
+    #[error("no job_token was sent")]
+    NoToken,
+    #[error("the token is not one of job {0}")]
+    WrongToken(JobId),
+    #[error("this token's claim of job {0} is over")]
+    ClaimOver(JobId),
+    #[error("attempt {attempt} of job {id} is over; attempt {present} counts")]
+    AttemptOver {
+        id: JobId,
+        attempt: u16,
+        present: u16,
+    },
+
+    #[error("this attempt is over")]
+    BootOver,
+
+    // What a report says.
+    #[error("{name}: '{shown}' is not {expected}")]
+    BadReport {
+        name: String,
+        shown: String,
+        expected: String,
+    },
+    #[error("job {0} waits: no testbox has it")]
+    NoTestbox(JobId),
+    #[error("job {id} is in stage {from} and cannot go to {to}")]
+    NotForward { id: JobId, from: Stage, to: Stage },
+    #[error("job {id} has not met its peers and cannot go to {to}")]
+    PeersMissing { id: JobId, to: Stage },
+    #[error("job {id} has ended: stage {stage}, health {health}")]
+    Ended {
+        id: JobId,
+        stage: Stage,
+        health: Health,
+    },
+    #[error("data readiness is {from} and cannot go back to {to}")]
+    ReadinessBack {
+        from: DataReadiness,
+        to: DataReadiness,
+    },
+
+    // Waiting for the nodes of its cluster.
+    #[error("job {0} is not one of several nodes")]
+    NoPeers(JobId),
+    #[error("job {id} has ended: {reason}")]
+    EndedWaiting { id: JobId, reason: String },
+    #[error("this testbox no longer has job {id}: {reason}")]
+    PutBack { id: JobId, reason: String },
+    #[error("job {id} is in stage {stage} and waits for nobody")]
+    NotAtBarrier { id: JobId, stage: Stage },
+}

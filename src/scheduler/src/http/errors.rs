@@ -1,0 +1,312 @@
+//! The code, the hint and the status of each refusal. The message is the refusal's own text.
+
+use std::borrow::Cow;
+
+use fairlead_api::{
+    ErrorBody,
+    ErrorCode::{
+        self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, Forbidden, HostConflict,
+        Internal, NotFound, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable, Unknown,
+        WrongStage,
+    },
+};
+use fairlead_job::{Fault, Stage};
+
+use crate::base::errors::{
+    FileError, HostError, JobError, PeerError, PeopleError, Refusal, RequestError, StoreFault,
+    TimerError,
+};
+
+/// A code, and what to do about it.
+type Told = (ErrorCode, Cow<'static, str>);
+
+impl Refusal {
+    /// The body of the answer.
+    pub(crate) fn body(&self) -> ErrorBody {
+        let (code, hint) = match self {
+            Self::Store(fault) => of_store(*fault),
+            Self::NoKey(_) => (
+                Unavailable,
+                "an operator can import the key from a backup: fairlead key import FILE".into(),
+            ),
+            Self::Job(error) => of_job(error),
+            Self::File(error) => of_file(error),
+            Self::Timer(error) => of_timer(error),
+            Self::People(error) => of_people(error),
+            Self::Host(error) => of_host(error),
+            Self::Peer(error) => of_peer(error),
+            Self::Request(error) => of_request(error),
+            Self::Field(error) => {
+                let code = match error.fault {
+                    Fault::Value => BadField,
+                    Fault::Name => BadName,
+                };
+                (code, error.hint.clone().into())
+            }
+            Self::Stopping => (
+                Unavailable,
+                "ask again; another replica or its successor answers".into(),
+            ),
+            Self::Said(body) => return body.clone(),
+        };
+        ErrorBody::new(code, self.to_string(), hint)
+    }
+
+    /// The status of the answer: its code's, but where compass-ci's differs.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Job(JobError::NotWaiting { .. } | JobError::NotRunning { .. }) => 403,
+            _ => self.body().code.status(),
+        }
+    }
+}
+
+fn of_store(fault: StoreFault) -> Told {
+    let (code, hint) = match fault {
+        StoreFault::Unreadable => (
+            Unavailable,
+            "nothing was changed; try again in a few seconds",
+        ),
+        StoreFault::RefusedRequest => (Internal, "the replica's log has the reason"),
+        StoreFault::Missing => (NotFound, "it may have been deleted"),
+        StoreFault::Conflict => (Conflict, "read it again, then repeat"),
+        StoreFault::RefusedDocument => (BadField, "the replica's log names the field"),
+        StoreFault::NotTaken => (Unavailable, "try again in a few seconds"),
+        StoreFault::Unknown => (Unknown, "ask for the state before you repeat it"),
+    };
+    (code, hint.into())
+}
+
+fn of_job(error: &JobError) -> Told {
+    use JobError as E;
+    let (code, hint) = match error {
+        E::Unknown(_) => (NotFound, "list jobs with GET /scheduler/v1/jobs"),
+        E::Contended(_) => (Unavailable, "try again in a few seconds"),
+        E::LeaseNotEnded(_) => (Unavailable, "ask again"),
+        E::NotOwner { .. } => (Forbidden, "its owner or an admin can do this"),
+        E::NotWaiting { stage, .. } if stage.is_held() => {
+            (WrongStage, "stop a running job with terminate")
+        }
+        E::NotRunning { stage, .. } if *stage == Stage::Submit => {
+            (WrongStage, "cancel a waiting job")
+        }
+        E::NotWaiting { .. } | E::NotRunning { .. } => (WrongStage, "it has ended"),
+        E::NoToken => (
+            Unauthorized,
+            "send the job_token of the grant; a testbox account alone reports nothing of a job",
+        ),
+        E::WrongToken(_) => (
+            Forbidden,
+            "use the job_token of the grant; stop the job if it is no longer this host's",
+        ),
+        E::ClaimOver(_) => (Conflict, "stop the job; it is no longer this host's"),
+        E::AttemptOver { .. } => (
+            Conflict,
+            "stop it; its results are kept under its own attempt",
+        ),
+        E::BootOver => (Conflict, "ask for a new job"),
+        E::BadReport { .. } => (BadQuery, "see docs/api.md, update"),
+        E::NoTestbox(_) => (
+            WrongStage,
+            "the job was requeued; another testbox gets its next attempt",
+        ),
+        E::NotForward { .. } => (WrongStage, "stages only move forward"),
+        E::PeersMissing { .. } => (
+            WrongStage,
+            "report wait_peer, and go on when jobs/ID/wait_peer says so",
+        ),
+        E::Ended { .. } => (Closed, "only its data readiness can still change"),
+        E::ReadinessBack { .. } => (WrongStage, "it only moves forward"),
+        E::NoPeers(_) => (WrongStage, "it runs as soon as it likes"),
+        E::EndedWaiting { .. } => (Closed, "stop it"),
+        E::PutBack { .. } => (Conflict, "stop it; it begins anew with all its peers"),
+        E::NotAtBarrier { .. } => (WrongStage, "report wait_peer first"),
+    };
+    (code, hint.into())
+}
+
+fn of_file(error: &FileError) -> Told {
+    use FileError as E;
+    let (code, hint) = match error {
+        E::BadPath { .. } => (BadName, "a relative path below the job's result_root"),
+        E::Outside(_) => (Forbidden, "upload below the result_root of the grant"),
+        E::Missing => (NotFound, "list the folder above it"),
+        E::Exists => (Conflict, "a result file is written once"),
+        E::WrongKind | E::BadName => (BadName, "choose another name"),
+        E::DiskFull => (Unavailable, "try again later; tell the operator"),
+        E::Unusable => (Internal, "the replica's log has the reason"),
+        E::TooLarge(_) => (TooLarge, "split or compress it"),
+        E::Gap { .. } => (Conflict, "append at its size"),
+        E::LogTooLarge { .. } => (TooLarge, "write large output into a result file"),
+        E::Sealed { .. } => (Closed, "nothing more is taken"),
+    };
+    (code, hint.into())
+}
+
+fn of_timer(error: &TimerError) -> Told {
+    use TimerError as E;
+    let (code, hint) = match error {
+        E::NoName => (BadField, "give the timer a name: timer: nightly"),
+        E::Exists => (
+            Conflict,
+            "change it with: fairlead timers update NAME, or use another name",
+        ),
+        E::Unknown { .. } => (NotFound, "list them with: fairlead timers list"),
+        E::NotOwner { .. } => (Forbidden, "its owner or an admin can do this"),
+        E::TooOften { .. } => (
+            BadField,
+            "use a longer interval, or ask the operator for a lower timer_period_min_s",
+        ),
+        E::TooMany { .. } => (TooMany, "delete some: fairlead timers delete NAME"),
+        E::NoChange => (
+            BadField,
+            "set every, cron, timezone, overlap or missed, or send a whole job",
+        ),
+        E::RunDue(_) => (
+            Unavailable,
+            "nothing was changed; try again in a few seconds",
+        ),
+        E::NoSubmitter(_) => (Forbidden, "submit the timer again as another account"),
+    };
+    (code, hint.into())
+}
+
+fn of_people(error: &PeopleError) -> Told {
+    use PeopleError as E;
+    let (code, hint) = match error {
+        E::NoToken | E::UnknownToken | E::OthersToken => (
+            Unauthorized,
+            "send 'Authorization: Bearer TOKEN' with a token from: fairlead account add NAME",
+        ),
+        E::NewRole(_) => (
+            Forbidden,
+            "a newer version set it; upgrade all replicas, or ask an admin for another role",
+        ),
+        E::NotAdmin(_) => (Forbidden, "ask an admin, or use the token of an admin"),
+        E::NotTestbox(_) => (
+            Forbidden,
+            "create one with: fairlead account add NAME --role testbox --hosts 'PATTERN'",
+        ),
+        E::NotItsHost { account, .. } => {
+            let hint = format!(
+                "an admin names all its hosts: fairlead account add {account} --hosts 'PATTERN,PATTERN'"
+            );
+            return (Forbidden, hint.into());
+        }
+        E::OpenLab(_) => (
+            Forbidden,
+            "start with --auth; make the first admin in the store: fairlead account add NAME --role admin --data DIR",
+        ),
+        E::DefaultPolicy(_) => (NotFound, "only queues with a policy can be deleted"),
+        E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
+        other => (BadField, of_setting(other)),
+    };
+    (code, hint.into())
+}
+
+/// How an account or a queue can be set instead.
+fn of_setting(error: &PeopleError) -> &'static str {
+    use PeopleError as E;
+    match error {
+        E::UnknownRole(_) => "one of: admin, user, testbox",
+        E::NamesNoHosts(_) => "only testbox accounts act for hosts: --role testbox",
+        E::HostPatterns { .. } => "a pattern such as rack1-* stands for many hosts",
+        E::BadHostPattern(_) => {
+            "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character"
+        }
+        E::LimitTooHigh { .. } => "omit it for no limit",
+        E::SoftOverHard { .. } => {
+            "jobs over the soft limit go behind others; jobs at the hard limit wait"
+        }
+        E::PriorityTooHigh { .. } => "0 to 9; 9 is served first, 3 is the default",
+        E::BadWeight { .. } => "to stop a queue set paused: true",
+        E::BackgroundTooHigh { .. } => {
+            "thousandths of all dispatches, 50 for one of twenty; 0 for none"
+        }
+        E::NoUsers | E::TooManyUsers { .. } => {
+            "name accounts, or say 'all' for every account, 'own' for the one of its name"
+        }
+        // The last of them, and what is no setting.
+        _ => "set priority, weight, paused, background_permille, users or limits",
+    }
+}
+
+fn of_host(error: &HostError) -> Told {
+    use HostError as E;
+    let (code, hint) = match error {
+        E::Unknown(_) => (
+            NotFound,
+            "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
+        ),
+        E::TooMany(_) => (TooMany, "start another lab, or delete old hosts"),
+        E::MacTaken(_) => (
+            Forbidden,
+            "an admin can register it, or take it away from the other host",
+        ),
+        E::BadRegistration { .. } => (BadField, "see the operator's guide, hosts"),
+        E::UnknownKind(_) | E::NoKinds => (BadField, "hw alone, or vm and/or dc"),
+        E::NotClosed(_) => (NotFound, "list hosts and their states with GET hosts"),
+        E::NotReserved(_) => (NotFound, "list hosts and their reservations with GET hosts"),
+        E::ReservedFor { .. } => (BadField, "give 1 to 100 accounts whose jobs the host gets"),
+        E::BadTime(_) => (
+            BadField,
+            "write +2h for two hours from now, or a time: 2026-11-22T05:00:00+08:00; without a zone it is UTC",
+        ),
+        E::BadUntil(_) => (BadField, "use a time in the future, at most 366 days ahead"),
+        E::BadRequest { .. } => (BadField, "see docs/api.md, consume"),
+        E::BadWord { .. } => (BadField, "see docs/api.md, asking for work"),
+        E::TooManyHeld { .. } => (BadField, "one host cannot have so many"),
+        E::NoAnswer | E::DispatcherStopping => (Unavailable, "ask again"),
+        E::SessionOver(_) => (
+            SessionOver,
+            "begin a new session; if this goes on, two agents have the same name",
+        ),
+        E::Late { .. } => (Conflict, "ask again with a greater number"),
+        E::TurnLost => (
+            Conflict,
+            "its answer has the jobs; ask again with a greater number",
+        ),
+        E::OtherAgent(_) => (
+            HostConflict,
+            "start one of them with another --host; if the other agent is gone, this one takes over after two of its heartbeats",
+        ),
+        E::BadBootType(_) => (BadQuery, "one of: ipxe, grub, native"),
+        E::NoName => (
+            NotFound,
+            "register it: POST /scheduler/v1/hosts/NAME {\"mac_addr\": [...]}",
+        ),
+        E::BadMemory(_) => (BadQuery, "for example 256g"),
+        E::NotPacked => (Internal, "the replica's log has the reason"),
+    };
+    (code, hint.into())
+}
+
+fn of_peer(error: &PeerError) -> Told {
+    let (code, hint) = match error {
+        PeerError::Stranger => (Forbidden, "nothing else needs to call this"),
+        PeerError::BadMessage(_) => (
+            BadBody,
+            "replicas of versions next to each other understand each other",
+        ),
+    };
+    (code, hint.into())
+}
+
+fn of_request(error: &RequestError) -> Told {
+    use RequestError as E;
+    let (code, hint) = match error {
+        E::QueryTooLong { .. } => (TooLarge, "send long lists in the body"),
+        E::NotInRange { default, .. } => {
+            let hint = format!("a whole number; {default} when not said");
+            return (BadQuery, hint.into());
+        }
+        E::NoSwitch { .. } => (BadQuery, "true or false; false when not said"),
+        E::NotUtf8 => (BadName, "percent-encode UTF-8"),
+        E::Nul => (BadName, "leave it out"),
+        E::TooManyWait(_) => (TooMany, "ask again in a few seconds"),
+    };
+    (code, hint.into())
+}
+
+#[cfg(test)]
+mod tests;
