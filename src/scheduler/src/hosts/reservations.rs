@@ -32,8 +32,8 @@ const AHEAD_MAX_MS: u64 = DAYS_MAX * 24 * 3_600_000;
 fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refusal> {
     let accounts: BTreeSet<&String> = asked.accounts.iter().collect();
     if !(1..=ACCOUNTS_MAX).contains(&accounts.len()) {
-        let given = accounts.len();
-        return Err(HostError::ReservedFor { given }.into());
+        let (given, max) = (accounts.len(), ACCOUNTS_MAX);
+        return Err(HostError::ReservedFor { given, max }.into());
     }
     for account in &accounts {
         check_name("account", account)?;
@@ -42,7 +42,8 @@ fn check(asked: &HostReserve, by: &str, now_ms: u64) -> Result<Reservation, Refu
     let until = until.ok_or_else(|| HostError::BadTime(excerpt(&asked.until)))?;
     let until_ms = until.moment_ms(now_ms);
     if until_ms <= now_ms || until_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
-        return Err(HostError::BadUntil(utc_text(until_ms)).into());
+        let (until, days_max) = (utc_text(until_ms), DAYS_MAX);
+        return Err(HostError::BadUntil { until, days_max }.into());
     }
     Ok(Reservation {
         accounts: accounts.into_iter().cloned().collect(),

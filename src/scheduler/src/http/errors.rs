@@ -6,15 +6,15 @@ use fairlead_api::{
     ErrorBody,
     ErrorCode::{
         self, BadBody, BadField, BadName, BadQuery, Closed, Conflict, Forbidden, HostConflict,
-        Internal, NotFound, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable, Unknown,
-        WrongStage,
+        Internal, NotFound, Quota, SessionOver, TooLarge, TooMany, Unauthorized, Unavailable,
+        Unknown, WrongStage,
     },
 };
 use fairlead_job::{Fault, Stage};
 
 use crate::base::errors::{
     FileError, HostError, JobError, PeerError, PeopleError, Refusal, RequestError, StoreFault,
-    TimerError,
+    SubmitError, TimerError,
 };
 
 /// A code, and what to do about it.
@@ -31,6 +31,7 @@ impl Refusal {
             ),
             Self::Job(error) => of_job(error),
             Self::File(error) => of_file(error),
+            Self::Submit(error) => of_submit(error),
             Self::Timer(error) => of_timer(error),
             Self::People(error) => of_people(error),
             Self::Host(error) => of_host(error),
@@ -43,6 +44,7 @@ impl Refusal {
                 };
                 (code, error.hint.clone().into())
             }
+            Self::Bug => (Internal, "report it with the replica's log".into()),
             Self::Stopping => (
                 Unavailable,
                 "ask again; another replica or its successor answers".into(),
@@ -139,6 +141,62 @@ fn of_file(error: &FileError) -> Told {
         E::Gap { .. } => (Conflict, "append at its size"),
         E::LogTooLarge { .. } => (TooLarge, "write large output into a result file"),
         E::Sealed { .. } => (Closed, "nothing more is taken"),
+    };
+    (code, hint.into())
+}
+
+fn of_submit(error: &SubmitError) -> Told {
+    use SubmitError as E;
+    let (code, hint) = match error {
+        E::NoWrites => (
+            Unavailable,
+            "nothing was submitted; submit again in a few seconds",
+        ),
+        E::NoAccount => (
+            BadField,
+            "set my_account in the job, or the account in the configuration: fairlead config",
+        ),
+        E::ForOthers { .. } => (Forbidden, "submit as yourself, or ask an admin"),
+        E::NotVip(_) => (Forbidden, "ask an admin: fairlead account add NAME --vip"),
+        E::OthersQueue { .. } => (
+            Forbidden,
+            "omit queue, or ask an admin: fairlead queues set NAME --users LIST",
+        ),
+        E::SeveralNodes { .. } => (
+            BadField,
+            "use cs-localhost to run all roles on one machine, or omit the cluster",
+        ),
+        E::UnknownParent(_) => (BadField, "submit that job first"),
+        E::NoHost(_) => (
+            BadField,
+            "see the offers of hosts with GET hosts, or submit without strict to wait for one",
+        ),
+        E::OnlyLabel(_) => (
+            BadField,
+            "omit queue, use one of: fairlead queues, or submit without strict",
+        ),
+        E::Misspelt(_) => (
+            BadField,
+            "correct it; without strict it is a parameter of the job",
+        ),
+        E::SeveralKeys => (
+            BadField,
+            "use one key per submit, or send the jobs in several submits",
+        ),
+        E::KeyUsed => (Conflict, "use a new key for each submit"),
+        E::RefusedBefore => (Conflict, "use a new key to submit it"),
+        E::TooManyAlike { .. } => (
+            Quota,
+            "use their results, or submit with a larger max_run or without it",
+        ),
+        E::TooManyWait { .. } => (
+            Quota,
+            "submit again when some of these jobs have started or are cancelled, or ask an admin for a higher limit",
+        ),
+        E::HoursSpent(_) => (
+            Quota,
+            "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit",
+        ),
     };
     (code, hint.into())
 }
@@ -247,12 +305,18 @@ fn of_host(error: &HostError) -> Told {
         E::UnknownKind(_) | E::NoKinds => (BadField, "hw alone, or vm and/or dc"),
         E::NotClosed(_) => (NotFound, "list hosts and their states with GET hosts"),
         E::NotReserved(_) => (NotFound, "list hosts and their reservations with GET hosts"),
-        E::ReservedFor { .. } => (BadField, "give 1 to 100 accounts whose jobs the host gets"),
+        E::ReservedFor { max, .. } => {
+            let hint = format!("give 1 to {max} accounts whose jobs the host gets");
+            return (BadField, hint.into());
+        }
         E::BadTime(_) => (
             BadField,
             "write +2h for two hours from now, or a time: 2026-11-22T05:00:00+08:00; without a zone it is UTC",
         ),
-        E::BadUntil(_) => (BadField, "use a time in the future, at most 366 days ahead"),
+        E::BadUntil { days_max, .. } => {
+            let hint = format!("use a time in the future, at most {days_max} days ahead");
+            return (BadField, hint.into());
+        }
         E::BadRequest { .. } => (BadField, "see docs/api.md, consume"),
         E::BadWord { .. } => (BadField, "see docs/api.md, asking for work"),
         E::TooManyHeld { .. } => (BadField, "one host cannot have so many"),

@@ -92,11 +92,7 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
         Ok(Err(refusal)) => refuse(&refusal),
         Err(_) => {
             tracing::error!(path, "a handler panicked");
-            refuse(&Refusal::new(
-                ErrorCode::Internal,
-                "a bug in the scheduler",
-                "report it with the replica's log",
-            ))
+            refuse(&Refusal::Bug)
         }
     };
     let (status, took_ms) = (response.status(), clock.now().0.saturating_sub(began.0));

@@ -1,7 +1,6 @@
 //! Builds a job from a spec: its submitter, its requirements, and where and when it may run. Checks it, and stores
 //! nothing.
 
-use fairlead_api::ErrorCode;
 use fairlead_dispatch::labels;
 use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
 use fairlead_store::{JobState, NewJob};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     base::{
-        errors::{PeopleError, Refusal},
+        errors::{PeopleError, Refusal, SubmitError},
         names::check_name,
     },
     core::Core,
@@ -49,22 +48,12 @@ impl Core {
             fields.account.clone()
         };
         if account.is_empty() {
-            let hint =
-                "set my_account in the job, or the account in the configuration: fairlead config";
-            return Err(Refusal::new(
-                ErrorCode::BadField,
-                "my_account: missing",
-                hint,
-            ));
+            return Err(SubmitError::NoAccount.into());
         }
         check_name("my_account", &account)?;
         if !who.may_act_for(&account) {
-            let message = format!("account '{}' may not submit for '{account}'", who.name);
-            return Err(Refusal::new(
-                ErrorCode::Forbidden,
-                message,
-                "submit as yourself, or ask an admin",
-            ));
+            let asker = who.name;
+            return Err(SubmitError::ForOthers { asker, account }.into());
         }
         let place = self.place_in_queue(&fields.queue, &account, &who)?;
         let now_ms = self.clock.wall_ms();

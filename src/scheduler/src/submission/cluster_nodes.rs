@@ -2,34 +2,28 @@
 
 use std::{ops::Range, sync::Arc};
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
 use crate::{
-    base::errors::{Refusal, StoreFault},
+    base::errors::{Refusal, StoreFault, SubmitError},
     core::Core,
     known::accounts::Credentials,
     lifecycle::attempt::cancelled,
     submission::{
         built_jobs::{Asks, BuiltJobs, Ids},
         intake::Item,
-        refusals::could_never_run,
     },
 };
 
 /// Refuses a job that would be several: what runs it again and again makes one job a time.
-pub(crate) fn only_one_node(spec: &Spec, what: &str) -> Result<(), Refusal> {
+pub(crate) fn only_one_node(spec: &Spec, what: &'static str) -> Result<(), Refusal> {
     let nodes = cluster_nodes(spec)?.len();
     if nodes <= 1 {
         return Ok(());
     }
-    Err(Refusal::new(
-        ErrorCode::BadField,
-        format!("cluster: {nodes} nodes; {what}"),
-        "use cs-localhost to run all roles on one machine, or omit the cluster",
-    ))
+    Err(SubmitError::SeveralNodes { nodes, what }.into())
 }
 
 impl Core {
@@ -99,7 +93,7 @@ impl Core {
                 continue;
             };
             if strict {
-                nodes.fill_with(|| Err(could_never_run(&few)));
+                nodes.fill_with(|| Err(SubmitError::NoHost(few.clone()).into()));
             }
             let warnings = warnings.get_mut(range.clone()).unwrap_or_default();
             for warning in warnings {

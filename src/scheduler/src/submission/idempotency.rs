@@ -7,7 +7,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_api::ErrorCode;
 use fairlead_job::{JobId, Waits, check_idempotency_key, idempotency_key};
 use fairlead_store::{
     DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{Refusal, SubmitError},
     core::Core,
     storage::group_commit::only,
     submission::{
@@ -62,11 +61,7 @@ impl Keyed {
             let mut keys: Vec<Option<String>> = keys.collect::<Result<_, _>>()?;
             keys.dedup();
             if keys.len() > 1 {
-                return Err(Refusal::new(
-                    ErrorCode::BadField,
-                    format!("{KEY}: the jobs of one submit have different keys"),
-                    "use one key per submit, or send the jobs in several submits",
-                ));
+                return Err(SubmitError::SeveralKeys.into());
             }
             key = keys.pop().flatten();
         }
@@ -158,18 +153,14 @@ impl Core {
             };
             let record: Record = serde_json::from_value(doc.body).map_err(|error| {
                 tracing::error!(%error, "the stored idempotency record is malformed");
-                Refusal::new(
-                    ErrorCode::Internal,
-                    "a bug in the scheduler",
-                    "report it with the replica's log",
-                )
+                Refusal::Bug
             })?;
             if record.ids == own.ids {
                 // Ours, and not acknowledged: only an acknowledged write stays.
                 expect = Expect::Version(doc.version);
                 continue;
             }
-            return take_over(made, &record, &own);
+            return Ok(take_over(made, &record, &own)?);
         }
         Err(ItemError::Unknown {
             reason: "the idempotency record was not acknowledged".to_owned(),
@@ -213,13 +204,9 @@ fn take_over(
     made: &mut [Result<NewJob, Refusal>],
     record: &Record,
     own: &Record,
-) -> Result<(), Refusal> {
+) -> Result<(), SubmitError> {
     if record.print != own.print || record.ids.len() != made.len() {
-        return Err(Refusal::new(
-            ErrorCode::Conflict,
-            format!("{KEY}: an earlier submit used this key for other jobs"),
-            "use a new key for each submit",
-        ));
+        return Err(SubmitError::KeyUsed);
     }
     let mut renamed: BTreeMap<JobId, JobId> = BTreeMap::new();
     for (made, id) in made.iter_mut().zip(&record.ids) {
@@ -232,11 +219,7 @@ fn take_over(
                 rename(job, *id);
             }
             None => {
-                *made = Err(Refusal::new(
-                    ErrorCode::Conflict,
-                    format!("{KEY}: this job was refused when the key was first used"),
-                    "use a new key to submit it",
-                ));
+                *made = Err(SubmitError::RefusedBefore.into());
             }
         }
     }
@@ -264,6 +247,7 @@ fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
 
 #[cfg(test)]
 mod tests {
+    use fairlead_api::ErrorCode;
     use fairlead_job::Spec;
     use fairlead_store::ClusterPlace;
 

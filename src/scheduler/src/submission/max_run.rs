@@ -6,12 +6,12 @@
 
 use std::{collections::BTreeMap, iter::once};
 
-use fairlead_api::ErrorCode;
-use fairlead_job::{Stage, units::counted};
+use fairlead_job::Stage;
 use fairlead_store::{Search, StoreError};
 
 use crate::{
-    base::errors::Refusal, core::Core, lifecycle::stages::HELD, submission::built_jobs::BuiltJobs,
+    base::errors::SubmitError, core::Core, lifecycle::stages::HELD,
+    submission::built_jobs::BuiltJobs,
 };
 
 /// Stages of jobs that wait, run or have run.
@@ -37,16 +37,7 @@ impl Core {
                 None => self.count_alike(&print).await?,
             };
             if present >= most {
-                let alike = counted(
-                    present,
-                    "job with the same parameters waits, runs or has run",
-                    "jobs with the same parameters wait, run or have run",
-                );
-                *outcome = Err(Refusal::new(
-                    ErrorCode::Quota,
-                    format!("max_run: {alike}; the limit is {most}"),
-                    "use their results, or submit with a larger max_run or without it",
-                ));
+                *outcome = Err(SubmitError::TooManyAlike { present, most }.into());
                 there.insert(print, present);
             } else {
                 there.insert(print, present.saturating_add(1));

@@ -10,7 +10,6 @@ pub(crate) mod max_run;
 pub(crate) mod needs;
 pub(crate) mod queue_use;
 pub(crate) mod quotas;
-pub(crate) mod refusals;
 pub(crate) mod submit;
 
 #[cfg(test)]

@@ -5,12 +5,15 @@
 //! label inside the account's own queue. Labels take turns there, so no choice of names changes an account's share.
 //! This module knows no waiting jobs.
 
-use fairlead_api::{ErrorCode, QueueUsers};
+use fairlead_api::QueueUsers;
 use fairlead_dispatch::labels;
 use fairlead_store::{NewJob, Search};
 
 use crate::{
-    base::{errors::Refusal, names::VIP},
+    base::{
+        errors::{Refusal, SubmitError},
+        names::VIP,
+    },
     core::Core,
     known::{accounts::Who, queue_users::is_built_in, queues::Queues},
 };
@@ -109,7 +112,7 @@ impl Core {
         said: &str,
         account: &str,
         who: &Who,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<Place, SubmitError> {
         if said.is_empty() || said == account {
             self.may_use(account, account, who)?;
             return Ok(Place::whole(account));
@@ -132,7 +135,7 @@ impl Core {
     }
 
     /// Whether this is a queue that the account may use; `false`: it is no shared one.
-    fn may_use(&self, queue: &str, account: &str, who: &Who) -> Result<bool, Refusal> {
+    fn may_use(&self, queue: &str, account: &str, who: &Who) -> Result<bool, SubmitError> {
         let meaning = self.people.queues.meaning(queue, account);
         let has_right = who.may_use_vip() || self.config.vip_for_all;
         match meaning {
@@ -140,14 +143,13 @@ impl Core {
                 if has_right {
                     return Ok(true);
                 }
-                let message = format!("account '{}' may not use queue 'vip'", who.name);
-                let hint = "ask an admin: fairlead account add NAME --vip";
-                Err(Refusal::new(ErrorCode::Forbidden, message, hint))
+                Err(SubmitError::NotVip(who.name.clone()))
             }
             Meaning::Named(false) if queue != account && !who.may_use_every_queue() => {
-                let message = format!("account '{account}' may not use queue '{queue}'");
-                let hint = "omit queue, or ask an admin: fairlead queues set NAME --users LIST";
-                Err(Refusal::new(ErrorCode::Forbidden, message, hint))
+                Err(SubmitError::OthersQueue {
+                    account: account.to_owned(),
+                    queue: queue.to_owned(),
+                })
             }
             Meaning::Nobodys => Ok(false),
             Meaning::BuiltIn | Meaning::Unsaid | Meaning::Open | Meaning::Named(_) => Ok(true),
@@ -170,11 +172,7 @@ impl Core {
                 .as_ref()
                 .is_ok_and(|job| !job.state.queue_label.is_empty());
             if strict && is_label {
-                *outcome = Err(Refusal::new(
-                    ErrorCode::BadField,
-                    format!("queue: {words}"),
-                    "omit queue, use one of: fairlead queues, or submit without strict",
-                ));
+                *outcome = Err(SubmitError::OnlyLabel(words).into());
                 continue;
             }
             *warning = Some(match warning.take() {

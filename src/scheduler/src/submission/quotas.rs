@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_api::{ErrorCode, Limits};
+use fairlead_api::Limits;
 use fairlead_dispatch::{Limited, labels};
 use fairlead_job::{Stage, units::counted};
 use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
 
 use crate::{
-    base::errors::Refusal,
+    base::errors::{Refusal, SubmitError},
     core::Core,
     known::usage::{DAY_MS, HOUR_MS, Whose},
     submission::queue_use::stored_of,
@@ -131,7 +131,9 @@ impl Core {
             let limits = self.limits_for(&job.state);
             let spent = |(whose, limits): &&(Whose, Limits)| self.is_spent(whose, *limits);
             if let Some((whose, limits)) = limits.iter().find(spent) {
-                *outcome = Err(hours_spent(whose, self.used_ms(whose), *limits));
+                let most = limits.hours.hard.unwrap_or(0);
+                let words = hours_words(whose, self.used_ms(whose), most);
+                *outcome = Err(SubmitError::HoursSpent(words).into());
                 continue;
             }
             let limits = limits.into_iter();
@@ -144,11 +146,15 @@ impl Core {
                 }
                 let present = waiting.get(whose).copied().unwrap_or(0);
                 if present >= *most {
-                    refused = refused.or(Some(too_many_wait(whose, present, *most)));
+                    refused = refused.or(Some(SubmitError::TooManyWait {
+                        whose: whose.words(),
+                        present,
+                        most: *most,
+                    }));
                 }
             }
             if let Some(refusal) = refused {
-                *outcome = Err(refusal);
+                *outcome = Err(refusal.into());
                 continue;
             }
             for (whose, _) in limits {
@@ -207,26 +213,6 @@ fn hours_words(whose: &Whose, used_ms: u64, most: u64) -> String {
         whose.words(),
         tenths / 10,
         tenths % 10
-    )
-}
-
-fn hours_spent(whose: &Whose, used_ms: u64, limits: Limits) -> Refusal {
-    Refusal::new(
-        ErrorCode::Quota,
-        hours_words(whose, used_ms, limits.hours.hard.unwrap_or(0)),
-        "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit",
-    )
-}
-
-fn too_many_wait(whose: &Whose, present: u64, most: u64) -> Refusal {
-    Refusal::new(
-        ErrorCode::Quota,
-        format!(
-            "{} has {} waiting; its limit is {most}",
-            whose.words(),
-            counted(present, "job", "jobs")
-        ),
-        "submit again when some of these jobs have started or are cancelled, or ask an admin for a higher limit",
     )
 }
 

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorBody, ErrorCode, SubmitItem};
+use fairlead_api::{ErrorBody, SubmitItem};
 use fairlead_job::{JobId, Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
 
 use crate::{
-    base::errors::{Refusal, StoreFault},
+    base::errors::{Refusal, SubmitError},
     core::Core,
     known::accounts::Credentials,
     lifecycle::wait_on::waits_for,
     placement::feasibility::Infeasible,
-    submission::{
-        built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs,
-        refusals::could_never_run,
-    },
+    submission::{built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs},
 };
 
 /// After so many jobs of one submit others get a turn.
@@ -96,11 +93,11 @@ impl Core {
     }
 
     /// Refuses a submit while the store takes no writes. Each second a look at the store finds out whether it is back.
-    fn check_writes(&self) -> Result<(), StoreFault> {
+    fn check_writes(&self) -> Result<(), SubmitError> {
         if self.store.health().reads.is_well() {
             return Ok(());
         }
-        Err(StoreFault::NotTaken)
+        Err(SubmitError::NoWrites)
     }
 
     async fn make_items(&self, items: Vec<Item>, said: &Credentials) -> BuiltJobs {
@@ -151,7 +148,7 @@ impl Core {
                 return self.kept_from(state, &mut asked);
             };
             if strict {
-                *outcome = Err(could_never_run(&never));
+                *outcome = Err(SubmitError::NoHost(never.clone()).into());
             }
             Some(never)
         };
@@ -173,12 +170,7 @@ impl Core {
                 .collect();
             let found = self.store.get(&ids).await?;
             if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
-                let message = format!("wait_on: unknown job {missing}");
-                *outcome = Err(Refusal::new(
-                    ErrorCode::BadField,
-                    message,
-                    "submit that job first",
-                ));
+                *outcome = Err(SubmitError::UnknownParent(*missing).into());
             }
         }
         Ok(())
@@ -191,11 +183,7 @@ fn warn_of_keys(made: &mut [Result<NewJob, Refusal>], strict: bool) -> Vec<Vec<S
         let Ok(job) = outcome else { return Vec::new() };
         let found = misspelt(&job.body);
         if let Some(first) = found.first().filter(|_| strict) {
-            *outcome = Err(Refusal::new(
-                ErrorCode::BadField,
-                first.to_string(),
-                "correct it; without strict it is a parameter of the job",
-            ));
+            *outcome = Err(SubmitError::Misspelt(first.to_string()).into());
         }
         found.iter().map(ToString::to_string).collect()
     };

@@ -27,11 +27,11 @@ pub(crate) enum HostError {
     #[error("host '{0}' is not reserved")]
     NotReserved(String),
     #[error("accounts: {given} were given")]
-    ReservedFor { given: usize },
+    ReservedFor { given: usize, max: usize },
     #[error("until: '{0}' is not a time")]
     BadTime(String),
-    #[error("until: {0} is in the past, or too far ahead")]
-    BadUntil(String),
+    #[error("until: {until} is in the past, or too far ahead")]
+    BadUntil { until: String, days_max: u64 },
 
     // Requests for work.
     #[error("{field}: {shown} is not {expected}")]

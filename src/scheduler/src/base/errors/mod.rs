@@ -7,6 +7,7 @@ mod jobs;
 mod people;
 mod requests;
 mod store;
+mod submissions;
 mod timers;
 
 use fairlead_api::{ErrorBody, ErrorCode};
@@ -20,6 +21,7 @@ pub(crate) use self::{
     people::PeopleError,
     requests::RequestError,
     store::StoreFault,
+    submissions::SubmitError,
     timers::TimerError,
 };
 use crate::base::sealing::NoKey;
@@ -39,6 +41,8 @@ pub(crate) enum Refusal {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
+    Submit(#[from] SubmitError),
+    #[error(transparent)]
     Timer(#[from] TimerError),
     #[error(transparent)]
     People(#[from] PeopleError),
@@ -51,6 +55,9 @@ pub(crate) enum Refusal {
     /// A job that cannot be, or a bad name, with its hint.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// What cannot be; the log says more.
+    #[error("a bug in the scheduler")]
+    Bug,
     /// The replica is stopping.
     #[error("this replica is stopping")]
     Stopping,

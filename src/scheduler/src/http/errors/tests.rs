@@ -110,6 +110,43 @@ fn of_files() -> Vec<Refusal> {
     paths.into_iter().chain(all).map(Refusal::from).collect()
 }
 
+fn of_submits() -> Vec<Refusal> {
+    use SubmitError as E;
+    let (word, present, most) = (|| "ann".to_owned(), 5, 5);
+    let all = [
+        E::NoWrites,
+        E::NoAccount,
+        E::ForOthers {
+            asker: word(),
+            account: word(),
+        },
+        E::NotVip(word()),
+        E::OthersQueue {
+            account: word(),
+            queue: word(),
+        },
+        E::SeveralNodes {
+            nodes: 2,
+            what: "a timer makes one job at a time",
+        },
+        E::UnknownParent(ID),
+        E::NoHost(word()),
+        E::OnlyLabel(word()),
+        E::Misspelt(word()),
+        E::SeveralKeys,
+        E::KeyUsed,
+        E::RefusedBefore,
+        E::TooManyAlike { present, most },
+        E::TooManyWait {
+            whose: word(),
+            present,
+            most,
+        },
+        E::HoursSpent(word()),
+    ];
+    all.map(Refusal::from).into()
+}
+
 fn of_timers() -> Vec<Refusal> {
     use TimerError as E;
     let word = || "nightly".to_owned();
@@ -204,9 +241,12 @@ fn of_hosts() -> Vec<Refusal> {
         E::NoKinds,
         E::NotClosed(word()),
         E::NotReserved(word()),
-        E::ReservedFor { given: 0 },
+        E::ReservedFor { given: 0, max: 5 },
         E::BadTime(word()),
-        E::BadUntil(word()),
+        E::BadUntil {
+            until: word(),
+            days_max: 9,
+        },
         E::BadRequest {
             field: "wait_s",
             shown: word(),
@@ -274,6 +314,11 @@ fn each_refusal_has_a_hint_and_short_sentences() {
         all_of(include_str!("../../base/errors/jobs.rs"), of_jobs(), 0),
         // The text of a path's problem is its own.
         all_of(include_str!("../../base/errors/files.rs"), of_files(), 1),
+        all_of(
+            include_str!("../../base/errors/submissions.rs"),
+            of_submits(),
+            0,
+        ),
         all_of(include_str!("../../base/errors/timers.rs"), of_timers(), 0),
         all_of(include_str!("../../base/errors/people.rs"), of_people(), 0),
         all_of(include_str!("../../base/errors/hosts.rs"), of_hosts(), 0),
@@ -282,7 +327,7 @@ fn each_refusal_has_a_hint_and_short_sentences() {
             of_requests(),
             0,
         ),
-        vec![NoKey.into(), Refusal::Stopping],
+        vec![NoKey.into(), Refusal::Bug, Refusal::Stopping],
     ];
     for refusal in all.iter().flatten() {
         let body = refusal.body();

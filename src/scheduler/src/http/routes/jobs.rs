@@ -101,11 +101,7 @@ pub(super) async fn read_items(
     let outcome = tokio::task::spawn_blocking(read).await;
     let read = outcome.map_err(|error| {
         tracing::error!(%error, "the body of a submit could not be read");
-        Refusal::new(
-            ErrorCode::Internal,
-            "a bug in the scheduler",
-            "report it with the replica's log",
-        )
+        Refusal::Bug
     })?;
     Ok(read?)
 }
