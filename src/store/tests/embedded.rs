@@ -265,13 +265,13 @@ async fn a_backup_of_an_open_store_is_whole_and_is_restored() {
     let backup = dir.path().join("a backup?#%.db");
     fairlead_store::backup(dir.path(), &backup).unwrap();
     let again = fairlead_store::backup(dir.path(), &backup).unwrap_err();
-    assert!(again.to_string().contains("exists already"), "{again}");
+    assert!(again.to_string().contains("already exists"), "{again}");
     submit_all(&store, vec![state(2)]).await;
     let busy = fairlead_store::restore(&backup, dir.path(), false).unwrap_err();
     assert!(busy.to_string().contains("locked by process"), "{busy}");
     drop(store);
     let there = fairlead_store::restore(&backup, dir.path(), false).unwrap_err();
-    assert!(there.to_string().contains("a store in"), "{there}");
+    assert!(there.to_string().contains("already has a store"), "{there}");
     let other = tempfile::tempdir().unwrap();
     fairlead_store::restore(&backup, other.path(), false).unwrap();
     assert!(has(other.path(), 1).await && !has(other.path(), 2).await);
