@@ -41,23 +41,36 @@ impl Core {
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
+        let memory = &self.lab.renewals.0;
+        let known = self.lab.renewals.known(host);
+        let believed = known.as_ref().map(|known| known.doc.clone());
         let next = |present: Option<LeaseDoc>| {
-            let before = present.unwrap_or_default().lost;
+            let is_news = present != believed;
+            let LeaseDoc {
+                jobs: heard_of,
+                lost: before,
+                ..
+            } = present.unwrap_or_default();
             let is_lost = |(_, token): &Held| before.contains(token);
             let (lost, live): (Vec<Held>, Vec<Held>) = held.iter().cloned().partition(is_lost);
-            let jobs = live.into_iter().map(|(id, _)| id).collect();
+            let mut jobs: Vec<JobId> = live.into_iter().map(|(id, _)| id).collect();
+            if is_news {
+                // Another replica heard of the host meanwhile. This request may be older, and not know a newer job.
+                let now = self.clock.now();
+                for id in heard_of {
+                    self.jobs.live.renew_of(id, host, now);
+                    let is_named = held.iter().any(|(named, _)| *named == id);
+                    jobs.extend((!is_named).then_some(id));
+                }
+            }
             let lost = lost.into_iter().map(|(_, token)| token).collect();
             ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
         };
-        let memory = &self.lab.renewals.0;
-        let known = self.lab.renewals.known(host);
         let renewed = self
             .docs
             .change_known(host, known, Some(memory), next)
             .await?;
-        for id in &renewed.doc.jobs {
-            self.jobs.live.renew(*id, self.clock.now());
-        }
+        self.renew_named(host, &renewed.doc, self.clock.now());
         Ok(renewed.doc.lost.into_iter().collect())
     }
 
@@ -200,10 +213,10 @@ impl Core {
         }
         let doc = found.as_ref().map(|found| found.doc.clone());
         let LeaseDoc { jobs, mut lost, .. } = doc.unwrap_or_default();
-        if lost.contains(&state.claim_token) {
-            return Ok(true);
+        // That it is there already may be a write that vanishes: only an acknowledged one decides.
+        if !lost.contains(&state.claim_token) {
+            lost.push(state.claim_token.clone());
         }
-        lost.push(state.claim_token.clone());
         // Once: somebody else who wrote it may have renewed. The next look knows.
         let mut doc = Some(self.lease_doc(jobs, lost));
         let next = |_| ready(doc.take().ok_or(None::<DocError>));
@@ -263,6 +276,54 @@ mod tests {
         let named = [(job.state.job_id, "t".to_owned())];
         core.renew("h", &named).await.unwrap();
         assert!(!core.mark_lost(&job.state).await.unwrap());
+    }
+
+    /// A heartbeat that was long on its way does not name the newest job. Seed 2864.
+    #[tokio::test]
+    async fn a_late_renewal_keeps_what_another_replica_heard_meanwhile() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let held = |n| JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: format!("t{n}"),
+            ..state(n)
+        };
+        let first = store_job(&a, held(5)).await.state.job_id;
+        let second = store_job(&a, held(6)).await;
+        let newest = second.state.job_id;
+        b.jobs.live.put(second, sight_at(Millis(1)));
+        let named = |id, n| (id, format!("t{n}"));
+        b.renew("h", &[named(first, 5)]).await.unwrap();
+        let both = [named(first, 5), named(newest, 6)];
+        a.renew("h", &both).await.unwrap();
+        b.renew("h", &[named(first, 5)]).await.unwrap();
+        let doc = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
+        assert_eq!(doc.jobs, [first, newest]);
+        assert!(b.silent_ms(newest) < 1_000);
+        b.renew("h", &[named(first, 5)]).await.unwrap();
+        let doc = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap().doc;
+        assert_eq!(doc.jobs, [first], "once");
+    }
+
+    /// Seed 447.
+    #[tokio::test]
+    async fn a_loss_that_was_only_read_is_written_before_it_counts() {
+        let (_data, a) = core().await;
+        let held = JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: "t".to_owned(),
+            ..state(5)
+        };
+        let job = store_job(&a, held).await;
+        a.jobs.live.put(job.clone(), sight_at(Millis(1)));
+        let mark = a.lease_doc(Vec::new(), vec!["t".to_owned()]);
+        let read = a.docs.put("h", None, Some(&mark)).await.unwrap();
+        assert!(a.mark_lost(&job.state).await.unwrap());
+        let now = a.docs.read::<LeaseDoc>("h").await.unwrap().unwrap();
+        assert!(now.version > read);
+        assert_eq!(now.doc.lost, ["t"]);
     }
 
     #[tokio::test]

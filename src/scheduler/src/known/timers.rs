@@ -80,6 +80,11 @@ impl Timer {
         Schedule::required(&self.when)
     }
 
+    /// Whether it must be looked at. A run that was begun is due, whatever the clock says by now.
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        self.pending.is_some() || (1..=now_ms).contains(&self.at_ms)
+    }
+
     /// Its next time from `now_ms` on, and never one that has had its run: clocks of replicas may differ.
     pub(crate) fn next_from(&self, schedule: &Schedule, now_ms: u64) -> u64 {
         if self.paused {

@@ -199,10 +199,7 @@ impl Core {
             }
         }
         batch.extend(self.read_seen(seen).await);
-        // What was begun is due, whatever the clock says by now.
-        batch.retain(|Stored { timer, .. }| {
-            timer.pending.is_some() || (1..=now_ms).contains(&timer.at_ms)
-        });
+        batch.retain(|stored| stored.timer.is_due(now_ms));
         if batch.is_empty() {
             return;
         }

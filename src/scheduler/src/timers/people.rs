@@ -359,7 +359,7 @@ impl Core {
         }
         for _ in 0..TRIES_MAX {
             let stored = self.stored_timer(account, name).await?;
-            if !(1..=self.clock.wall_ms()).contains(&stored.timer.at_ms) {
+            if !stored.timer.is_due(self.clock.wall_ms()) {
                 return Ok(stored);
             }
             self.fire(vec![Known::Written(Box::new(stored))]).await;
