@@ -196,7 +196,7 @@ async fn a_work_folder_serves_one_agent_at_a_time() {
     let second = Testbox::start(config(&fake, &folder, DC));
     let error = second.ended().await.unwrap_err();
     assert!(
-        format!("{error:#}").contains("another agent works there"),
+        format!("{error:#}").contains("another agent uses this folder"),
         "{error:#}"
     );
     first.stopped().await.unwrap();
