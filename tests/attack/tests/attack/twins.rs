@@ -44,7 +44,11 @@ async fn a_second_agent_of_the_same_name_is_refused_and_the_first_one_s_job_goes
     .await;
     assert_eq!(ended["job_health"], "success", "{ended}");
     assert_eq!(ended["attempt"], 1, "{ended}");
-    assert!(!first.log().contains("beginning a new one"), "{}", first.log());
+    assert!(
+        !first.log().contains("beginning a new one"),
+        "{}",
+        first.log()
+    );
     assert!(!second.log().contains("job taken"), "{}", second.log());
 }
 
