@@ -69,6 +69,14 @@ pub enum Waits {
 }
 
 impl WaitOn {
+    /// The jobs that it waits for, in the order of the conditions.
+    pub fn jobs(&self) -> Vec<JobId> {
+        self.conditions
+            .iter()
+            .map(|condition| condition.job)
+            .collect()
+    }
+
     /// Reads `wait_on: {JOB_ID: {FIELD: VALUE} | STAGE | null}` and `wait_options: {fail_fast}`.
     ///
     /// # Errors

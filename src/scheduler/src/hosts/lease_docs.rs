@@ -56,12 +56,8 @@ impl Core {
             let mut jobs: Vec<JobId> = live.into_iter().map(|(id, _)| id).collect();
             if is_news {
                 // Another replica heard of the host meanwhile. This request may be older, and not know a newer job.
-                let now = self.clock.now();
-                for id in heard_of {
-                    self.jobs.live.renew_of(id, host, now);
-                    let is_named = held.iter().any(|(named, _)| *named == id);
-                    jobs.extend((!is_named).then_some(id));
-                }
+                let is_named = |id: &JobId| held.iter().any(|(named, _)| named == id);
+                jobs.extend(heard_of.into_iter().filter(|id| !is_named(id)));
             }
             let lost = lost.into_iter().map(|(_, token)| token).collect();
             ready(Ok::<_, DocError>(self.lease_doc(jobs, lost)))
@@ -234,17 +230,20 @@ mod tests {
     use super::*;
     use crate::testing::{core, core_beside, sight_at, state, store_job};
 
+    fn held(n: u64, token: &str) -> JobState {
+        JobState {
+            stage: Stage::Running,
+            host: "h".to_owned(),
+            claim_token: token.to_owned(),
+            ..state(n)
+        }
+    }
+
     #[tokio::test]
     async fn what_one_replica_hears_renews_the_job_at_the_others() {
         let (_data, a) = core().await;
         let b = core_beside(&a);
-        let held = JobState {
-            stage: Stage::Running,
-            host: "h".to_owned(),
-            claim_token: "t".to_owned(),
-            ..state(5)
-        };
-        let job = store_job(&a, held).await;
+        let job = store_job(&a, held(5, "t")).await;
         let (id, long_ago) = (job.state.job_id, Millis(1));
         b.jobs.live.put(job, sight_at(long_ago));
         let held = [(id, "t".to_owned())];
@@ -265,13 +264,7 @@ mod tests {
     #[tokio::test]
     async fn a_lease_that_this_replica_renewed_meanwhile_is_not_lost() {
         let (_data, core) = core().await;
-        let held = JobState {
-            stage: Stage::Running,
-            host: "h".to_owned(),
-            claim_token: "t".to_owned(),
-            ..state(5)
-        };
-        let job = store_job(&core, held).await;
+        let job = store_job(&core, held(5, "t")).await;
         core.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         core.renew("h", &named).await.unwrap();
@@ -283,14 +276,8 @@ mod tests {
     async fn a_late_renewal_keeps_what_another_replica_heard_meanwhile() {
         let (_data, a) = core().await;
         let b = core_beside(&a);
-        let held = |n| JobState {
-            stage: Stage::Running,
-            host: "h".to_owned(),
-            claim_token: format!("t{n}"),
-            ..state(n)
-        };
-        let first = store_job(&a, held(5)).await.state.job_id;
-        let second = store_job(&a, held(6)).await;
+        let first = store_job(&a, held(5, "t5")).await.state.job_id;
+        let second = store_job(&a, held(6, "t6")).await;
         let newest = second.state.job_id;
         b.jobs.live.put(second, sight_at(Millis(1)));
         let named = |id, n| (id, format!("t{n}"));
@@ -310,13 +297,7 @@ mod tests {
     #[tokio::test]
     async fn a_loss_that_was_only_read_is_written_before_it_counts() {
         let (_data, a) = core().await;
-        let held = JobState {
-            stage: Stage::Running,
-            host: "h".to_owned(),
-            claim_token: "t".to_owned(),
-            ..state(5)
-        };
-        let job = store_job(&a, held).await;
+        let job = store_job(&a, held(5, "t")).await;
         a.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let mark = a.lease_doc(Vec::new(), vec!["t".to_owned()]);
         let read = a.docs.put("h", None, Some(&mark)).await.unwrap();
@@ -330,13 +311,7 @@ mod tests {
     async fn a_renewal_comes_before_the_loss_or_the_host_is_told() {
         let (_data, a) = core().await;
         let b = core_beside(&a);
-        let held = JobState {
-            stage: Stage::Running,
-            host: "h".to_owned(),
-            claim_token: "t".to_owned(),
-            ..state(5)
-        };
-        let job = store_job(&a, held).await;
+        let job = store_job(&a, held(5, "t")).await;
         b.jobs.live.put(job.clone(), sight_at(Millis(1)));
         let named = [(job.state.job_id, "t".to_owned())];
         a.renew("h", &named).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, SubmitItem};
-use fairlead_job::{JobId, Stage, misspelt};
+use fairlead_job::{Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
 
 use crate::{
@@ -163,11 +163,7 @@ impl Core {
         for outcome in made.iter_mut() {
             let waits = outcome.as_ref().ok().and_then(|job| waits_for(&job.state));
             let Some(on) = waits else { continue };
-            let ids: Vec<JobId> = on
-                .conditions
-                .iter()
-                .map(|condition| condition.job)
-                .collect();
+            let ids = on.jobs();
             let found = self.store.get(&ids).await?;
             if let Some((missing, _)) = ids.iter().zip(found).find(|(_, job)| job.is_none()) {
                 *outcome = Err(SubmitError::UnknownParent(*missing).into());

@@ -95,11 +95,7 @@ impl Core {
         let Some(on) = waits.and_then(waits_for) else {
             return Ok(Looked::SeemsOver);
         };
-        let ids: Vec<JobId> = on
-            .conditions
-            .iter()
-            .map(|condition| condition.job)
-            .collect();
+        let ids = on.jobs();
         let found = self.store.get(&ids).await?;
         let parents: BTreeMap<_, _> = ids.into_iter().zip(found).collect();
         let now_ms = self.clock.wall_ms();
@@ -137,12 +133,7 @@ impl Core {
     pub(crate) async fn wait_for(&self, wait: &Wait) -> Result<Value, Refusal> {
         let deadline = self.clock.now().0.saturating_add(WAIT_MS);
         let mut changes = self.jobs.changes.listen();
-        let ids: Vec<JobId> = wait
-            .on
-            .conditions
-            .iter()
-            .map(|condition| condition.job)
-            .collect();
+        let ids = wait.on.jobs();
         loop {
             let found = self.store.get(&ids).await?;
             let mut waited = Map::new();
