@@ -125,6 +125,7 @@ pub async fn add_account(
 fn noted(mut request: Request<Incoming>, connection: &Arc<Connection>) -> Request<Incoming> {
     let came = http::Came {
         authority: request.uri().authority().map(ToString::to_string),
+        is_h2: request.version() == Version::HTTP_2,
         connection: Arc::clone(connection),
     };
     request.extensions_mut().insert(came);

@@ -1,6 +1,14 @@
 //! Parses a request once, for all handlers.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
 
 use bytes::{Buf, Bytes};
 use fairlead_api::{ErrorCode, JOB_TOKEN_HEADER};
@@ -28,14 +36,17 @@ pub(super) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error
 const PATH_MAX: usize = 4096;
 /// Only then a slow body is too slow: the first pieces of a good one may take their time.
 const RATE_AFTER: Duration = Duration::from_mins(1);
-/// So much of a body is read although no handler wants it, bytes.
-const UNREAD_MAX: usize = 64 << 10;
+/// So much of a body is read although no handler wants it, bytes: its client then sees the answer, not a broken
+/// connection.
+const UNREAD_MAX: usize = 1 << 20;
 
 /// How a request came: what the routes do not see.
 #[derive(Debug, Clone)]
 pub(crate) struct Came {
     /// The address in its target: `:authority` of HTTP/2, or the absolute form of HTTP/1.
     pub(crate) authority: Option<String>,
+    /// A body that is not read to its end breaks a connection of HTTP/1, and only a stream of HTTP/2.
+    pub(crate) is_h2: bool,
     pub(crate) connection: Arc<Connection>,
 }
 
@@ -53,18 +64,35 @@ pub(super) struct Request {
     body: Unread,
 }
 
-/// The body while nobody has begun to read it.
+/// The body: who may read it, and whether it was read to its end.
 #[derive(Clone)]
-pub(super) struct Unread(Arc<Mutex<Option<BodyStream>>>);
+pub(super) struct Unread {
+    body: Arc<Mutex<Option<BodyStream>>>,
+    is_read: Arc<AtomicBool>,
+}
 
 impl Unread {
+    fn new(body: impl Stream<Item = Result<Bytes, warp::Error>> + Send + 'static) -> Self {
+        let is_read = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&is_read);
+        let end = stream::poll_fn(move |_| {
+            ended.store(true, Ordering::Relaxed);
+            Poll::Ready(None)
+        });
+        let body: BodyStream = Box::pin(body.chain(end));
+        Self {
+            body: Arc::new(Mutex::new(Some(body))),
+            is_read,
+        }
+    }
+
     fn take(&self) -> Option<BodyStream> {
-        self.0.lock().take()
+        self.body.lock().take()
     }
 
     /// Reads a small body that no handler wanted. HTTP/1 breaks a connection with a body that was not read, and its
     /// client may be writing the next request by then.
-    pub(super) async fn read_out(self) {
+    pub(super) async fn read_out(&self) {
         let Some(mut stream) = self.take() else {
             return;
         };
@@ -75,6 +103,11 @@ impl Unread {
                 return;
             }
         }
+    }
+
+    /// Whether all of it was read.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Relaxed)
     }
 }
 
@@ -97,8 +130,7 @@ impl Request {
         }
         let segments = path.split('/').filter(|segment| !segment.is_empty());
         let path = segments.map(decode_segment).collect::<Result<_, _>>()?;
-        let body: BodyStream =
-            Box::pin(body.map(|piece| piece.map(|mut buf| buf.copy_to_bytes(buf.remaining()))));
+        let body = body.map(|piece| piece.map(|mut buf| buf.copy_to_bytes(buf.remaining())));
         Ok(Self {
             method,
             path,
@@ -107,7 +139,7 @@ impl Request {
             charge: core.requests.budget.charge(Purse::Known),
             core: Arc::clone(core),
             came: None,
-            body: Unread(Arc::new(Mutex::new(Some(body)))),
+            body: Unread::new(body),
         })
     }
 

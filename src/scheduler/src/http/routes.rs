@@ -9,7 +9,7 @@ use tracing::Instrument;
 use warp::{
     Filter,
     filters::BoxedFilter,
-    http::{HeaderMap, HeaderValue, Method},
+    http::{HeaderMap, HeaderValue, Method, header::CONNECTION},
     path::FullPath,
     reply::Response,
 };
@@ -64,21 +64,30 @@ where
     let id = traced::request_id(&headers);
     let span = traced::span(&id, &method, path.as_str());
     let request = Request::new(&core, method, path.as_str(), &query, headers, body);
+    let is_h2 = came.as_ref().is_some_and(|came| came.is_h2);
     let request = request.map(|request| request.by(came));
-    let mut response = answer_to(core, request, path.as_str())
+    let (mut response, is_read) = answer_to(core, request, path.as_str())
         .instrument(span)
         .await;
     let headers = response.headers_mut();
+    if !is_read && !is_h2 {
+        // The connection ends with this answer: the client must not send another request into it.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     headers.insert(REQUEST_ID_HEADER, id);
     headers.insert(ACCEPTS_HEADER, HeaderValue::from_static(JOB_TOKEN_HEADER));
     response
 }
 
-/// The answer, whatever happens.
-async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &str) -> Response {
+/// The answer, whatever happens, and whether the request's body was read to its end.
+async fn answer_to(
+    core: Arc<Core>,
+    request: Result<Request, Refusal>,
+    path: &str,
+) -> (Response, bool) {
     let request = match request {
         Ok(request) => request,
-        Err(refusal) => return refuse(&refusal),
+        Err(refusal) => return (refuse(&refusal), false),
     };
     let (unread, clock) = (request.unread(), core.clock.clone());
     let began = clock.now();
@@ -97,7 +106,7 @@ async fn answer_to(core: Arc<Core>, request: Result<Request, Refusal>, path: &st
     };
     let (status, took_ms) = (response.status(), clock.now().0.saturating_sub(began.0));
     tracing::debug!(status = status.as_u16(), took_ms, "answered");
-    response
+    (response, unread.is_read())
 }
 
 async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {

@@ -177,3 +177,32 @@ async fn a_small_json_body_may_hold_the_token() {
         .await;
     reply.refused(401);
 }
+
+/// A client that would use the connection again would lose its next request.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_body_that_was_not_read_ends_the_connection() {
+    let (scheduler, user, _) = guarded(&[]).await;
+    let head = |length: usize| {
+        let token = user.token().unwrap_or_default();
+        format!(
+            "POST {SUBMIT} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
+        )
+    };
+    let address = scheduler.url().trim_start_matches("http://").to_owned();
+    for (length, body, status, is_last) in [(1 << 30, "[", 413, true), (2, "[]", 400, false)] {
+        let line = Line::open(&address, format!("{}{body}", head(length)).as_bytes()).await;
+        let mut heard = Vec::new();
+        let answer = until("an answer", 10, async || {
+            heard.extend(line.heard().unwrap_or_default());
+            let answer = String::from_utf8_lossy(&heard).into_owned();
+            answer.contains("\r\n\r\n").then_some(answer)
+        })
+        .await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
+        let says = answer.to_ascii_lowercase().contains("connection: close");
+        assert_eq!(says, is_last, "{answer}");
+    }
+}
