@@ -120,12 +120,18 @@ impl<N: Name> JobRequirements<'_, N> {
         all.filter(|requirement| !requirement.is_met(self, host))
     }
 
-    /// The first requirement that a host does not meet. It compiles to straight code, which the iterator does not: the
-    /// engine asks this for each shape that it looks at.
+    /// The first requirement that a host does not meet. Written out, because the engine asks this for each shape that it
+    /// looks at: a loop over the requirements made a decision a tenth slower.
     #[inline]
     pub fn first_unmet_by(&self, host: &HostProperties<'_, N>) -> Option<Requirement> {
-        let mut all = Requirement::ALL.into_iter();
-        all.find(|requirement| !requirement.is_met(self, host))
+        let unmet = |one: Requirement| (!one.is_met(self, host)).then_some(one);
+        unmet(Requirement::Account)
+            .or_else(|| unmet(Requirement::Architecture))
+            .or_else(|| unmet(Requirement::Tags))
+            .or_else(|| unmet(Requirement::Devices))
+            .or_else(|| unmet(Requirement::HostKey))
+            .or_else(|| unmet(Requirement::OtherHost))
+            .or_else(|| unmet(Requirement::Memory))
     }
 }
 
