@@ -12,7 +12,9 @@ use super::{
     engine::EngineArgs,
     figure::{At, Rate},
     history::History,
+    layouts::{Alone, Layouts},
     load::{Agent, Site},
+    paced::{self, Asked, Paced},
     pin, plots,
     raw::Raw,
     report::Report,
@@ -20,7 +22,10 @@ use super::{
     sample::Sample,
     solo,
 };
-use fairlead_cluster::launch::{Asked, Cluster, Elastic, OwnElastic, Replica};
+use fairlead_cluster::{
+    clock::now,
+    launch::{self, Cluster, Elastic, OwnElastic, Replica},
+};
 
 /// Measures fairlead beside Elasticsearch alone, with the same writes, in one run
 ///
@@ -43,7 +48,7 @@ pub(crate) struct BenchArgs {
     )]
     waiting: Vec<usize>,
     /// Also measure with N ended jobs of the last ten months, and compare with none. Uses a second scheduler and the
-    /// smallest number of waiting jobs
+    /// smallest number of waiting jobs. With `--layouts-only`: store N ended jobs in each layout first
     #[arg(long, value_name = "N", default_value_t = 0)]
     finished: usize,
     /// Number of jobs in one measurement
@@ -87,8 +92,22 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     engine: EngineArgs,
     /// Measure only the engine, without schedulers and Elasticsearch
-    #[arg(long)]
+    #[arg(long, group = "only")]
     engine_only: bool,
+    /// Measure only equal work at one pace, in jobs a second, with each number of replicas. Each job is submitted, claimed
+    /// and ended. The report tells what each replica costs, and what it asks of Elasticsearch
+    #[arg(long, value_name = "RATE", group = "only", value_parser = clap::value_parser!(u32).range(1..))]
+    paced: Option<u32>,
+    /// Time of one measurement of `--paced`, seconds
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    paced_time: u32,
+    /// Measure only three layouts of a job, by Elasticsearch alone: state and body in two indices, in one index, and in
+    /// one document
+    #[arg(long, group = "only")]
+    layouts_only: bool,
+    /// Length of the bodies of the layouts, bytes
+    #[arg(long, value_name = "N", default_value_t = 1_500)]
+    body_bytes: usize,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -177,6 +196,18 @@ impl BenchArgs {
         let sample = Sample::take(&site_of(&cluster)?, &place.raw, alone).await?;
         let binary = cluster.replicas().first().map(|one| one.binary.clone());
         cluster.down().await?;
+        let elasticsearch = place.raw.processes().await?;
+        let alone = Alone {
+            raw: &place.raw,
+            sample: &sample,
+            elasticsearch: &elasticsearch,
+        };
+        if self.layouts_only {
+            return unless_interrupted(self.layouts(alone, say)).await;
+        }
+        if let Some(rate) = self.paced {
+            return self.paced(place, alone, rate, say).await;
+        }
         let mut report = Report::default();
         for (nth, &replicas) in self.replicas.iter().enumerate() {
             say(&format!("{replicas} replicas"));
@@ -185,7 +216,7 @@ impl BenchArgs {
             let site = site_of(&cluster)?;
             let mut bench = Bench {
                 agents: self.agents(),
-                elasticsearch: place.raw.processes().await?,
+                elasticsearch: elasticsearch.clone(),
                 plan: &plan,
                 cluster: &mut cluster,
                 site: &site,
@@ -203,13 +234,10 @@ impl BenchArgs {
                     (0, Report::default())
                 };
                 measured.extend(bench.run(waiting).await?);
-                measured.figures.extend(bench.layouts().await?);
+                measured.extend(bench.layouts().await?);
                 Ok(measured)
             };
-            let measured = tokio::select! {
-                measured = work => measured,
-                _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
-            };
+            let measured = unless_interrupted(work).await;
             cluster.down().await?;
             report.extend(measured?);
         }
@@ -219,6 +247,59 @@ impl BenchArgs {
         let solo = solo::measure(&dir, &binary, self.port, plan.rounds, plan.jobs);
         report.facts.extend(solo.await?);
         report.extend(self.engine.measure(self.rounds, say)?);
+        Ok(report)
+    }
+
+    /// The layouts alone, beside so many ended jobs.
+    async fn layouts(&self, alone: Alone<'_>, say: &dyn Fn(&str)) -> anyhow::Result<Report> {
+        let mut layouts = Layouts::new(alone, self.body_bytes).await?;
+        say("warming up");
+        let begin = now();
+        while begin.elapsed() < Duration::from_secs(self.warm_up) {
+            let few = self.jobs.div_ceil(10);
+            layouts.measure(alone, few, false).await?;
+        }
+        if self.finished > 0 {
+            layouts.fill(alone, self.finished, say).await?;
+        }
+        for round in 1..=self.rounds {
+            say(&format!("round {round} of {}", self.rounds));
+            layouts.measure(alone, self.jobs, true).await?;
+        }
+        Ok(layouts.report())
+    }
+
+    /// Equal work at one pace alone, with each number of replicas.
+    async fn paced(
+        &self,
+        place: &Place<'_>,
+        alone: Alone<'_>,
+        rate: u32,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<Report> {
+        let (mut report, mut asked) = (Report::default(), Asked::default());
+        for (nth, &replicas) in self.replicas.iter().enumerate() {
+            say(&format!("{replicas} replicas"));
+            let cluster = self.up(place, &format!("at-{replicas}"), replicas).await?;
+            let plan = self.plan(replicas, nth == 0);
+            let mut paced = Paced {
+                plan: paced::Plan {
+                    rate,
+                    seconds: self.paced_time,
+                    rounds: self.rounds,
+                    waiting: plan.waiting.first().copied().unwrap_or_default(),
+                    warm_up: plan.warm_up,
+                },
+                cluster: &cluster,
+                alone,
+                say,
+                agents: (0..paced::AGENTS).map(Agent::new).collect(),
+            };
+            let measured = unless_interrupted(paced.run(&mut asked)).await;
+            cluster.down().await?;
+            report.extend(measured?);
+        }
+        report.tables.push(asked.table());
         Ok(report)
     }
 
@@ -291,6 +372,7 @@ impl BenchArgs {
             jobs: self.jobs,
             agents: self.agents.clone(),
             receipts: self.receipts,
+            body_bytes: self.body_bytes,
             warm_up: Duration::from_secs(if is_first { self.warm_up } else { 0 }),
             idle: Duration::from_secs(self.idle),
         }
@@ -307,14 +389,14 @@ impl BenchArgs {
         replicas: u16,
         port: u16,
     ) -> anyhow::Result<Cluster> {
-        let asked = Asked {
+        let asked = launch::Asked {
             replicas: Some(replicas),
             port: Some(port),
             elasticsearch: Some(vec![place.elasticsearch.to_owned()]),
             index_prefix: Some(format!("{}-{name}", place.prefix)),
             binary: self.binary.clone(),
             more: Some(self.more.clone()),
-            ..Asked::default()
+            ..launch::Asked::default()
         };
         Ok(Cluster::up(&place.dir.join(name), asked).await?)
     }
@@ -327,6 +409,14 @@ struct Place<'a> {
     /// Begins the names of all indices.
     prefix: String,
     raw: Raw,
+}
+
+/// Does this work; a Ctrl-C ends it early, and then all is still cleaned up.
+async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted")),
+    }
 }
 
 fn site_of(cluster: &Cluster) -> anyhow::Result<Site> {

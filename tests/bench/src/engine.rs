@@ -195,6 +195,7 @@ impl EngineArgs {
         Ok(Report {
             figures,
             facts: vec![median, p99, bytes],
+            ..Report::default()
         })
     }
 }

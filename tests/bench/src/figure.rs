@@ -177,9 +177,16 @@ impl Figure {
     }
 }
 
-/// With as many digits as mean something.
+#[expect(clippy::cast_precision_loss, reason = "counts are measured, not exact")]
+pub(super) const fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// With as many digits as mean something; a ratio to nothing is none.
 pub(super) fn number(value: f64) -> String {
-    if value >= 100.0 {
+    if !value.is_finite() {
+        "—".to_owned()
+    } else if value >= 100.0 {
         format!("{value:.0}")
     } else {
         format!("{value:.2}")
@@ -207,6 +214,10 @@ mod tests {
         );
         assert!(figure(Goal::AtMost(0.7)).row().ends_with("| no |"));
         assert!(figure(Goal::None).row().ends_with("|  |"));
+        assert_eq!(
+            [f64::NAN, f64::INFINITY, 0.5].map(number),
+            ["—", "—", "0.50"]
+        );
     }
 
     #[test]

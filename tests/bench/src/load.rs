@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{figure::Series, raw::rate};
+use super::{figure::Series, pace::Pace, raw::rate};
 use fairlead_cluster::{
     clock::{now, until},
     http,
@@ -126,21 +126,35 @@ impl Site {
         count: usize,
         each: usize,
     ) -> anyhow::Result<f64> {
+        self.submit_paced(clients, count, each, None).await
+    }
+
+    /// The same, each request not before its first job is due.
+    pub(super) async fn submit_paced(
+        &self,
+        clients: usize,
+        count: usize,
+        each: usize,
+        pace: Option<Pace>,
+    ) -> anyhow::Result<f64> {
         let bodies: Vec<String> = (0..count)
             .step_by(each.max(1))
             .map(|from| jobs(from, each.min(count - from)).to_string())
             .collect();
         let next = AtomicUsize::new(0);
+        let begin = now();
         let client = async || {
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
                 let Some(body) = bodies.get(n) else {
                     return anyhow::Ok(());
                 };
+                if let Some(pace) = pace {
+                    pace.wait(begin, n * each).await;
+                }
                 self.submit_body(n, body.clone()).await?;
             }
         };
-        let begin = now();
         try_join_all((0..clients).map(|_| client())).await?;
         Ok(rate(count, begin.elapsed().as_secs_f64()))
     }
@@ -198,6 +212,37 @@ impl Site {
         let ended = try_join_all(agents.iter_mut().map(ask)).await?;
         let last = ended.into_iter().max().context("no agent")?;
         Ok(last.duration_since(begin).as_secs_f64())
+    }
+
+    /// Agents take `count` of the jobs that wait, `each` at a time, and end them at once. None asks before its first
+    /// job is due.
+    pub(super) async fn serve_paced(
+        &self,
+        agents: &mut [Agent],
+        count: usize,
+        each: usize,
+        pace: Pace,
+    ) -> anyhow::Result<()> {
+        let next = AtomicUsize::new(0);
+        let begin = now();
+        let serve = async |agent: &mut Agent| {
+            loop {
+                let from = next.fetch_add(each, Ordering::Relaxed);
+                let mut left = each.min(count.saturating_sub(from));
+                if left == 0 {
+                    return anyhow::Ok(());
+                }
+                pace.wait(begin, from).await;
+                while left > 0 {
+                    let got = agent.ask(self, left, WAIT_S).await?;
+                    anyhow::ensure!(got > 0, "an agent got nothing for {WAIT_S} s");
+                    left = left.saturating_sub(got);
+                    agent.finish_all(self).await?;
+                }
+            }
+        };
+        try_join_all(agents.iter_mut().map(serve)).await?;
+        Ok(())
     }
 
     /// One job after the other is submitted while an agent waits: how long from the submit to the receipt, ms.

@@ -11,6 +11,8 @@ mod figure;
 mod history;
 mod layouts;
 mod load;
+mod pace;
+mod paced;
 mod pin;
 mod plots;
 mod raw;
@@ -18,6 +20,7 @@ mod report;
 mod run;
 mod sample;
 mod solo;
+mod stats;
 
 use std::{
     io::{self, Write},

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, TryStream, TryStreamExt, future::try_join_all, stream};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
@@ -48,6 +49,13 @@ impl Raw {
         })
     }
 
+    /// An answer as JSON.
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let get = self.client.get(format!("{}/{path}", self.base));
+        let answer = get.send().await?.error_for_status()?;
+        Ok(serde_json::from_slice(&answer.bytes().await?)?)
+    }
+
     /// A document of one of these indices, with the name of the index.
     pub(super) async fn document(
         &self,
@@ -88,12 +96,9 @@ impl Raw {
 
     /// Processes of Elasticsearch: its own figures of them are as old as a second.
     pub(super) async fn processes(&self) -> anyhow::Result<Vec<Process>> {
-        let url = format!(
-            "{}/_nodes/process?filter_path=nodes.*.process.id",
-            self.base
-        );
-        let answer = self.client.get(url).send().await?.error_for_status()?;
-        let nodes: Value = serde_json::from_slice(&answer.bytes().await?)?;
+        let nodes = self
+            .get("_nodes/process?filter_path=nodes.*.process.id")
+            .await?;
         let nodes = nodes["nodes"].as_object().context("no nodes")?;
         let found = nodes.values().map(|node| {
             let pid = node["process"]["id"].as_i64().context("a node has no id")?;
@@ -109,9 +114,7 @@ impl Raw {
         to: &str,
         fields: &[(&str, Value)],
     ) -> anyhow::Result<()> {
-        let like = self.client.get(format!("{}/{from}", self.base));
-        let like = like.send().await?.error_for_status()?;
-        let mut like: Value = serde_json::from_slice(&like.bytes().await?)?;
+        let mut like = self.get(from).await?;
         let mut settings = like[from]["settings"]["index"].take();
         let mut mappings = like[from]["mappings"].take();
         let own = settings
@@ -128,7 +131,7 @@ impl Raw {
     }
 
     /// Makes an index, or sets what it has.
-    async fn set(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+    pub(super) async fn set(&self, path: &str, body: &Value) -> anyhow::Result<()> {
         let put = self.client.put(format!("{}/{path}", self.base));
         let put = put.header("content-type", "application/json");
         let done = put.body(body.to_string()).send().await?;
@@ -160,7 +163,7 @@ impl Raw {
         Ok(took_ms)
     }
 
-    async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {
+    pub(super) async fn bulk(&self, lines: String) -> anyhow::Result<Vec<u8>> {
         let answer = self
             .client
             .post(format!("{}/_bulk?filter_path={REPLY}", self.base))
@@ -183,6 +186,37 @@ impl Raw {
         Ok((begin.elapsed().as_secs_f64(), answers))
     }
 
+    /// So many clients send bulks, each one after the other; how many seconds that took, the answers in order, and how
+    /// long each took, ms.
+    pub(super) async fn send_by(
+        &self,
+        clients: usize,
+        bulks: Vec<String>,
+    ) -> anyhow::Result<(f64, Vec<Vec<u8>>, Series)> {
+        let bulks = Mutex::new(bulks.into_iter().enumerate());
+        let take = || bulks.lock().next();
+        let client = async || {
+            let mut answers = Vec::new();
+            while let Some((nth, lines)) = take() {
+                let begin = now();
+                let answer = self.bulk(lines).await?;
+                answers.push((nth, begin.elapsed(), answer));
+            }
+            anyhow::Ok(answers)
+        };
+        let begin = now();
+        let answers = try_join_all((0..clients).map(|_| client())).await?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let mut answers: Vec<_> = answers.into_iter().flatten().collect();
+        answers.sort_unstable_by_key(|(nth, ..)| *nth);
+        let mut took_ms = Series::default();
+        for (_, took, _) in &answers {
+            took_ms.push(took.as_secs_f64() * 1_000.0);
+        }
+        let answers = answers.into_iter().map(|(.., answer)| answer).collect();
+        Ok((seconds, answers, took_ms))
+    }
+
     /// Creates `count` jobs, `batch` in a bulk. Jobs a second, and the versions of their states.
     pub(super) async fn create(
         &self,
@@ -191,20 +225,10 @@ impl Raw {
         count: usize,
         batch: usize,
     ) -> anyhow::Result<(f64, Vec<Version>)> {
-        let line = |n: usize| sample.create(run, n);
-        self.create_by(count, batch, 2, &line).await
-    }
-
-    /// Creates jobs by these lines, each of so many documents: the first is its state.
-    pub(super) async fn create_by(
-        &self,
-        count: usize,
-        batch: usize,
-        documents: usize,
-        line: &dyn Fn(usize) -> String,
-    ) -> anyhow::Result<(f64, Vec<Version>)> {
-        let (seconds, answers) = self.send(in_batches(count, batch, line)).await?;
-        let states = versions(answers)?.into_iter().step_by(documents);
+        let bulks = in_batches(count, batch, |n| sample.create(run, n));
+        let (seconds, answers) = self.send(bulks).await?;
+        // The first of two documents is the state.
+        let states = versions(answers)?.into_iter().step_by(2);
         Ok((rate(count, seconds), states.collect()))
     }
 
@@ -244,49 +268,60 @@ impl Raw {
         count: usize,
         line: impl Fn(usize) -> String,
     ) -> anyhow::Result<()> {
-        let line = &line;
-        // What is searched each second is refreshed each second: most of the work would be that.
         for index in indices {
-            self.set(
-                index,
-                &json!({"settings": {"index.refresh_interval": "-1"}}),
-            )
-            .await?;
-        }
-        let bulks = (0..count)
-            .step_by(FILL)
-            .map(|from| (from..count.min(from + FILL)).map(line).collect());
-        let answers = stream::iter(bulks).map(|lines| self.bulk(lines));
-        let mut answers = answers.buffer_unordered(IN_FLIGHT);
-        while let Some(answer) = answers.try_next().await? {
-            versions(vec![answer])?;
+            self.set(index, &json!({})).await?;
         }
         let indices = indices.join(",");
-        self.set(
-            &format!("{indices}/_settings"),
-            &json!({"index.refresh_interval": "1s"}),
-        )
-        .await?;
+        // What is searched each second is refreshed each second: most of the work would be that.
+        self.refresh_every(&indices, "-1").await?;
+        let mut bulks = self.pour(count, FILL, &line);
+        while bulks.try_next().await?.is_some() {}
+        self.refresh_every(&indices, "1s").await?;
         self.refresh(&indices).await?;
-        let health = format!("{}/_cluster/health/{indices}", self.base);
-        let started = format!("{health}?wait_for_status=yellow&timeout=50s");
-        self.client.get(started).send().await?.error_for_status()?;
+        let started = format!("_cluster/health/{indices}?wait_for_status=yellow&timeout=50s");
+        self.get(&started).await?;
+        self.wait_merged(&indices).await
+    }
+
+    /// Writes `count` jobs by their lines, so many in a bulk; each bulk that is stored tells how many jobs it had.
+    pub(super) fn pour<'a>(
+        &'a self,
+        count: usize,
+        batch: usize,
+        line: &'a dyn Fn(usize) -> String,
+    ) -> impl TryStream<Ok = usize, Error = anyhow::Error> + Unpin + 'a {
+        let bulks = (0..count).step_by(batch).map(move |from| {
+            let to = count.min(from + batch);
+            let lines = (from..to).map(line).collect();
+            async move {
+                versions(vec![self.bulk(lines).await?])?;
+                anyhow::Ok(to - from)
+            }
+        });
+        stream::iter(bulks).buffer_unordered(IN_FLIGHT)
+    }
+
+    /// Sets how often indices are refreshed.
+    pub(super) async fn refresh_every(&self, indices: &str, every: &str) -> anyhow::Result<()> {
+        let every = json!({"index.refresh_interval": every});
+        self.set(&format!("{indices}/_settings"), &every).await
+    }
+
+    /// Waits until no merge is under way in these indices.
+    pub(super) async fn wait_merged(&self, indices: &str) -> anyhow::Result<()> {
+        let path = format!("{indices}/_stats/merge");
+        let merges = async || {
+            let stats = self.get(&path).await?;
+            let current = stats.pointer("/_all/total/merges/current");
+            current
+                .and_then(Value::as_u64)
+                .context("no merges are told")
+        };
         let over = until(MERGE_LOOK, MERGE_TIME, async || {
-            let merges = self.merges(&indices).await;
+            let merges = merges().await;
             merges.map_or_else(|error| Some(Err(error)), |n| (n == 0).then_some(Ok(())))
         });
         over.await.context("merges do not end")?
-    }
-
-    /// How many merges are under way there.
-    async fn merges(&self, indices: &str) -> anyhow::Result<u64> {
-        let url = format!("{}/{indices}/_stats/merge", self.base);
-        let answer = self.client.get(url).send().await?.error_for_status()?;
-        let stats: Value = serde_json::from_slice(&answer.bytes().await?)?;
-        let current = stats.pointer("/_all/total/merges/current");
-        current
-            .and_then(Value::as_u64)
-            .context("no merges are told")
     }
 
     /// One job after the other is created and claimed: how long both bulks take together, ms.
@@ -324,7 +359,11 @@ pub(super) fn rate(count: usize, seconds: f64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds
 }
 
-fn in_batches(count: usize, batch: usize, line: impl Fn(usize) -> String) -> Vec<String> {
+pub(super) fn in_batches(
+    count: usize,
+    batch: usize,
+    line: impl Fn(usize) -> String,
+) -> Vec<String> {
     (0..count)
         .step_by(batch.max(1))
         .map(|from| (from..count.min(from + batch)).map(&line).collect())
@@ -332,7 +371,7 @@ fn in_batches(count: usize, batch: usize, line: impl Fn(usize) -> String) -> Vec
 }
 
 /// The versions of all items; an error if one was refused.
-fn versions(answers: Vec<Vec<u8>>) -> anyhow::Result<Vec<Version>> {
+pub(super) fn versions(answers: Vec<Vec<u8>>) -> anyhow::Result<Vec<Version>> {
     let mut versions = Vec::new();
     for answer in answers {
         let answer: Value = serde_json::from_slice(&answer)?;

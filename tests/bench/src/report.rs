@@ -40,27 +40,49 @@ impl Fact {
     }
 }
 
+/// A table of its own kind, below the others.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn text(&self) -> String {
+        let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rows: String = self.rows.iter().map(line).collect();
+        format!(
+            "\n{}|{}\n{rows}",
+            line(&self.head),
+            "---|".repeat(self.head.len())
+        )
+    }
+}
+
 /// All that was measured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Report {
     pub(super) figures: Vec<Figure>,
     pub(super) facts: Vec<Fact>,
+    pub(super) tables: Vec<Table>,
 }
 
 impl Report {
     pub(super) fn extend(&mut self, more: Self) {
         self.figures.extend(more.figures);
         self.facts.extend(more.facts);
+        self.tables.extend(more.tables);
     }
 
     /// As Markdown.
     pub(super) fn text(&self) -> String {
         let rows: Vec<String> = self.figures.iter().map(Figure::row).collect();
         let facts: Vec<String> = self.facts.iter().map(Fact::row).collect();
+        let tables: String = self.tables.iter().map(Table::text).collect();
         format!(
             "| figure | goal | fairlead: median (min–max) | limit: median (min–max) | ratio | reached |\n\
              |---|---|---|---|---|---|\n{}\n\n\
-             | cost | goal | median (min–max) | reached |\n|---|---|---|---|\n{}\n",
+             | cost | goal | median (min–max) | reached |\n|---|---|---|---|\n{}\n{tables}",
             rows.join("\n"),
             facts.join("\n")
         )
@@ -89,7 +111,11 @@ impl Report {
         let facts: Vec<Value> = facts
             .map(|fact| json!({"what": fact.what, "goal": fact.goal.told(0.0).0, "value": fact.values.json()}))
             .collect();
-        json!({"figures": figures, "costs": facts})
+        let tables = self.tables.iter();
+        let tables: Vec<Value> = tables
+            .map(|table| json!({"head": table.head, "rows": table.rows}))
+            .collect();
+        json!({"figures": figures, "costs": facts, "tables": tables})
     }
 }
 
@@ -120,6 +146,20 @@ fn machine() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_follows_the_others() {
+        let words = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+        let report = Report {
+            tables: vec![Table {
+                head: words(["asked", "1 replica"]),
+                rows: vec![words(["refresh", "0.1"])],
+            }],
+            ..Report::default()
+        };
+        let wanted = "\n\n| asked | 1 replica |\n|---|---|\n| refresh | 0.1 |\n";
+        assert!(report.text().ends_with(wanted), "{}", report.text());
+    }
 
     #[test]
     fn a_cost_is_held_against_its_bound() {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::{
     cost::Costs,
     figure::{At, Figure, Goal, Rate},
-    layouts::Layouts,
+    layouts::{Alone, Layouts},
     load::{Agent, JOBS_MAX, Site},
     raw::{Raw, cpu_s, rate},
     report::Report,
@@ -44,6 +44,8 @@ pub(super) struct Plan {
     pub(super) agents: Vec<usize>,
     /// Receipts of one measurement.
     pub(super) receipts: usize,
+    /// Length of bodies while layouts are compared.
+    pub(super) body_bytes: usize,
     /// How long Elasticsearch is warmed up.
     pub(super) warm_up: Duration,
     /// How long nothing is done while idle costs are measured.
@@ -225,6 +227,7 @@ impl Bench<'_> {
         let report = Report {
             figures: figures.collect(),
             facts: costs.all().to_vec(),
+            ..Report::default()
         };
         Ok((wanted, report))
     }
@@ -254,17 +257,19 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Jobs of two documents beside jobs of one.
-    pub(super) async fn layouts(&mut self) -> anyhow::Result<[Figure; 4]> {
-        (self.say)("jobs of two documents and of one");
-        let mut layouts = Layouts::new(self.raw, self.sample).await?;
+    /// The layouts of a job, in indices without ended jobs.
+    pub(super) async fn layouts(&self) -> anyhow::Result<Report> {
+        (self.say)("layouts of a job");
+        let alone = Alone {
+            raw: self.raw,
+            sample: self.sample,
+            elasticsearch: &self.elasticsearch,
+        };
+        let mut layouts = Layouts::new(alone, self.plan.body_bytes).await?;
         for _ in 0..self.plan.rounds {
-            let (raw, jobs) = (self.raw, self.plan.jobs);
-            layouts
-                .measure(raw, self.sample, &self.elasticsearch, jobs)
-                .await?;
+            layouts.measure(alone, self.plan.jobs, true).await?;
         }
-        Ok(layouts.all())
+        Ok(layouts.report())
     }
 
     /// Elasticsearch compiles what it does often: until then it is many times slower. One round at least.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -10,17 +10,19 @@ use super::{
     raw::{Raw, Version},
 };
 
-/// The two documents of a waiting job, and what a claim changes of the first.
+/// The two documents of a waiting job, and what a claim and an end change of the first.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) job_id: String,
     pub(super) jobs_index: String,
-    bodies_index: String,
-    state: String,
+    pub(super) bodies_index: String,
+    /// Its state while it waits.
+    pub(super) state: String,
     /// Its state when it had ended.
     pub(super) finished: Map<String, Value>,
     pub(super) body: String,
     claim: String,
+    end: String,
     /// Runs of Elasticsearch alone so far.
     runs: Cell<u64>,
 }
@@ -53,21 +55,16 @@ impl Sample {
         let (_, after) = raw.document(&format!("{prefix}-jobs-*"), &job_id).await?;
         agent.finish_all(scheduler).await?;
         let (_, finished) = raw.document(&format!("{prefix}-jobs-*"), &job_id).await?;
-        let (before, after) = (fields(&before)?, fields(&after)?);
-        let changed: Map<String, Value> = after
-            .iter()
-            .filter(|(name, value)| before.get(*name) != Some(value))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        anyhow::ensure!(!changed.is_empty(), "a claim changed nothing");
+        let (before, after, finished) = (fields(before)?, fields(after)?, fields(finished)?);
         Ok(Self {
             job_id,
             jobs_index,
             bodies_index,
-            state: Value::Object(before.clone()).to_string(),
-            finished: fields(&finished)?.clone(),
+            claim: update(&before, &after)?,
+            end: update(&after, &finished)?,
+            state: Value::Object(before).to_string(),
+            finished,
             body: body.to_string(),
-            claim: json!({"doc": changed, "detect_noop": false}).to_string(),
             runs: Cell::default(),
         })
     }
@@ -79,33 +76,14 @@ impl Sample {
 
     /// The lines that create job `n` of a run: two documents.
     pub(super) fn create(&self, run: Run, n: usize) -> String {
-        self.create_two(&run.id(n), &self.body)
-    }
-
-    /// The same with a body that is filled up.
-    pub(super) fn create_filled(&self, run: Run, n: usize, filling: &str) -> String {
-        self.create_two(
-            &run.id(n),
-            &with_field(&self.body, "body", &filled(filling)),
-        )
-    }
-
-    fn create_two(&self, id: &str, body: &str) -> String {
+        let id = run.id(n);
         format!(
             "{}\n{}\n{}\n{}\n",
-            create_line(&self.jobs_index, id),
-            self.state.replace(&self.job_id, id),
-            create_line(&self.bodies_index, id),
-            body.replace(&self.job_id, id)
+            create_line(&self.jobs_index, &id),
+            self.state.replace(&self.job_id, &id),
+            create_line(&self.bodies_index, &id),
+            self.body.replace(&self.job_id, &id)
         )
-    }
-
-    /// The lines that create it as one document, with a body that is filled up.
-    pub(super) fn create_whole(&self, run: Run, n: usize, index: &str, filling: &str) -> String {
-        let id = run.id(n);
-        let whole = with_field(&self.state, "body", &filled(filling));
-        let whole = whole.replace(&self.job_id, &id);
-        format!("{}\n{whole}\n", create_line(index, &id))
     }
 
     /// The lines that claim job `n`, whose state has this version.
@@ -115,30 +93,82 @@ impl Sample {
 
     /// The same in another index.
     pub(super) fn claim_in(&self, index: &str, run: Run, n: usize, at: Version) -> String {
-        let (seq_no, primary_term) = at;
-        format!(
-            "{{\"update\":{{\"_index\":\"{index}\",\"_id\":\"{}\",\"if_seq_no\":{seq_no},\"if_primary_term\":{primary_term}}}}}\n{}\n",
-            run.id(n),
-            self.claim
-        )
+        update_lines(index, &run.id(n), at, &self.claim)
+    }
+
+    /// The lines that end job `n`, whose state has this version.
+    pub(super) fn end(&self, run: Run, n: usize, at: Version) -> String {
+        update_lines(&self.jobs_index, &run.id(n), at, &self.end)
     }
 }
 
-fn create_line(index: &str, id: &str) -> String {
+pub(super) fn create_line(index: &str, id: &str) -> String {
     format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#)
 }
 
-fn filled(filling: &str) -> Value {
-    json!({"filling": filling})
+fn update_lines(index: &str, id: &str, (seq_no, primary_term): Version, change: &str) -> String {
+    format!(
+        "{{\"update\":{{\"_index\":\"{index}\",\"_id\":\"{id}\",\"if_seq_no\":{seq_no},\"if_primary_term\":{primary_term}}}}}\n{change}\n"
+    )
 }
 
-/// A document's text with one field set.
-fn with_field(document: &str, name: &str, value: &Value) -> String {
-    let mut document: Value = serde_json::from_str(document).unwrap_or_default();
-    document[name] = value.clone();
-    document.to_string()
+/// The update that makes one state of another.
+fn update(before: &Map<String, Value>, after: &Map<String, Value>) -> anyhow::Result<String> {
+    let changed: Map<String, Value> = after
+        .iter()
+        .filter(|(name, value)| before.get(*name) != Some(value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    anyhow::ensure!(!changed.is_empty(), "a write changed nothing");
+    Ok(json!({"doc": changed, "detect_noop": false}).to_string())
 }
 
-fn fields(document: &Value) -> anyhow::Result<&Map<String, Value>> {
-    document.as_object().context("a document is no object")
+fn fields(document: Value) -> anyhow::Result<Map<String, Value>> {
+    match document {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(anyhow!("a document is no object")),
+    }
+}
+
+#[cfg(test)]
+impl Sample {
+    /// One of these two documents.
+    pub(super) fn of_documents(state: &str, body: &str) -> Self {
+        let waiting: Value = serde_json::from_str(state).unwrap();
+        let mut finished = fields(waiting.clone()).unwrap();
+        finished.insert("stage".to_owned(), Value::from("finish"));
+        let before = fields(waiting).unwrap();
+        let update = update(&before, &finished).unwrap();
+        Self {
+            job_id: before["job_id"].as_str().unwrap().to_owned(),
+            jobs_index: "jobs".to_owned(),
+            bodies_index: "bodies".to_owned(),
+            state: state.to_owned(),
+            finished,
+            body: body.to_owned(),
+            claim: update.clone(),
+            end: update,
+            runs: Cell::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_has_only_the_fields_that_changed() {
+        let sample = Sample::of_documents(r#"{"job_id":"77","stage":"submit"}"#, "{}");
+        let run = sample.next_run();
+        let lines = sample.end(run, 5, (8, 1));
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let at = json!({"_index": "jobs", "_id": run.id(5), "if_seq_no": 8, "if_primary_term": 1});
+        let change = json!({"doc": {"stage": "finish"}, "detect_noop": false});
+        assert_eq!(lines, [json!({"update": at}), change]);
+        assert!(update(&sample.finished, &sample.finished).is_err());
+    }
 }

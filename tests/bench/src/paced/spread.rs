@@ -1,0 +1,156 @@
+//! Figures of one way to spread agents and submits over replicas.
+
+use super::super::{
+    figure::{Figure, Goal, float},
+    raw::rate,
+    report::{Fact, Report},
+    stats::Stats,
+};
+
+/// Of the pace that is wanted, a share that counts as kept.
+const KEPT: f64 = 0.97;
+
+/// What one measurement took.
+#[derive(Debug)]
+pub(super) struct Took {
+    /// Jobs that were submitted, claimed and ended.
+    pub(super) count: usize,
+    pub(super) seconds: f64,
+    /// Processor time of Elasticsearch, and of each replica.
+    pub(super) elasticsearch_s: f64,
+    pub(super) replicas_s: Vec<f64>,
+    /// Elasticsearch's own counts.
+    pub(super) asked: Stats,
+}
+
+/// All rounds of one way.
+#[derive(Debug)]
+pub(super) struct Spread {
+    what: String,
+    has_idle: bool,
+    elasticsearch: Figure,
+    /// Of the replicas without agents, beside the one that has all.
+    idle: Option<Figure>,
+    all_replicas: Fact,
+    replicas: Vec<Fact>,
+    reached: Fact,
+    in_bulk: Fact,
+}
+
+impl Spread {
+    /// Of so many jobs a second over so many replicas, or all of them to one: then the others are idle.
+    pub(super) fn new(jobs_a_second: u32, replicas: usize, has_idle: bool) -> Self {
+        let what = match (replicas, has_idle) {
+            (1, _) => "1 replica".to_owned(),
+            (many, false) => format!("{many} replicas"),
+            (many, true) => format!("{many} replicas, one has all agents"),
+        };
+        let paced = format!("{jobs_a_second} jobs/s, {what}");
+        let fact = |what: String, goal: Goal| Fact::new(format!("{what}, {paced}"), goal);
+        let idle = has_idle.then(|| {
+            let what = format!("processor time of a replica without agents a claim, µs, {paced}");
+            Figure::new(what, "of the replica with all agents", Goal::AtMost(0.1))
+        });
+        let of_replica = |nth: usize| {
+            let what = format!("processor time of replica {nth} a claim of any replica, µs");
+            fact(what, Goal::None)
+        };
+        Self {
+            elasticsearch: Figure::new(
+                format!(
+                    "Elasticsearch's processor time a claim with its submit and end, µs, {paced}"
+                ),
+                "the same writes alone, as many in a bulk",
+                Goal::AtMost(1.25),
+            ),
+            idle,
+            all_replicas: fact(
+                "processor time of all replicas a claim, µs".to_owned(),
+                Goal::None,
+            ),
+            replicas: (1..=replicas).map(of_replica).collect(),
+            reached: fact(
+                "claims/s reached".to_owned(),
+                Goal::AtLeast(KEPT * f64::from(jobs_a_second)),
+            ),
+            in_bulk: fact("writes of a bulk request".to_owned(), Goal::None),
+            has_idle,
+            what,
+        }
+    }
+
+    pub(super) fn what(&self) -> &str {
+        &self.what
+    }
+
+    pub(super) fn has_idle(&self) -> bool {
+        self.has_idle
+    }
+
+    pub(super) fn replicas(&self) -> usize {
+        self.replicas.len()
+    }
+
+    /// Adds a round, in which Elasticsearch alone used so many seconds for the same writes.
+    pub(super) fn push(&mut self, took: &Took, alone_s: f64) {
+        let each_us = |seconds: f64| 1e6 / rate(took.count, seconds);
+        self.elasticsearch
+            .push(each_us(took.elasticsearch_s), each_us(alone_s));
+        self.all_replicas
+            .push(each_us(took.replicas_s.iter().sum()));
+        for (fact, used_s) in self.replicas.iter_mut().zip(&took.replicas_s) {
+            fact.push(each_us(*used_s));
+        }
+        if let (Some(figure), [owner, others @ ..]) = (&mut self.idle, took.replicas_s.as_slice()) {
+            let mean_s = others.iter().sum::<f64>() / float(others.len() as u64);
+            figure.push(each_us(mean_s), each_us(*owner));
+        }
+        self.reached.push(rate(took.count, took.seconds));
+        let (writes, bulks) = took.asked.writes_and_bulks();
+        self.in_bulk.push(float(writes) / float(bulks.max(1)));
+    }
+
+    pub(super) fn report(self) -> Report {
+        let mut facts = vec![self.reached, self.in_bulk, self.all_replicas];
+        facts.extend(self.replicas);
+        Report {
+            figures: [Some(self.elasticsearch), self.idle]
+                .into_iter()
+                .flatten()
+                .collect(),
+            facts,
+            ..Report::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_told_by_claim_and_beside_its_limit() {
+        let mut spread = Spread::new(100, 3, true);
+        let took = Took {
+            count: 1_000,
+            seconds: 10.0,
+            elasticsearch_s: 0.5,
+            replicas_s: vec![0.4, 0.01, 0.03],
+            asked: Stats::default(),
+        };
+        spread.push(&took, 0.4);
+        let report = spread.report();
+        let rows: Vec<String> = report.figures.iter().map(Figure::row).collect();
+        assert!(
+            rows[0].contains("| 500 (500–500) |")
+                && rows[0].ends_with("| 1.25 (1.25–1.25) | yes |"),
+            "{rows:?}"
+        );
+        assert!(
+            rows[1].contains("| 20.00 (20.00–20.00) |")
+                && rows[1].ends_with("| 0.05 (0.05–0.05) | yes |"),
+            "{rows:?}"
+        );
+        assert_eq!(report.facts.len(), 6);
+    }
+}
