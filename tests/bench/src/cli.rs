@@ -266,7 +266,7 @@ impl BenchArgs {
             say(&format!("round {round} of {}", self.rounds));
             layouts.measure(alone, self.jobs, true).await?;
         }
-        Ok(layouts.report())
+        layouts.report(alone).await
     }
 
     /// Equal work at one pace alone, with each number of replicas.

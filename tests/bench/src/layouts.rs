@@ -134,11 +134,18 @@ impl Layouts {
         }
     }
 
-    pub(super) fn report(self) -> Report {
-        Report {
+    /// All figures, with the merges of all rounds: large ones come seldom, and are not in each round.
+    pub(super) async fn report(mut self, alone: Alone<'_>) -> anyhow::Result<Report> {
+        let mut all = Vec::new();
+        for form in &self.forms {
+            let (merged_ms, _) = alone.raw.merged_and_stored(&form.indices()).await?;
+            all.push(vec![("s of all merges".to_owned(), merged_ms / 1_000.0)]);
+        }
+        self.push(all);
+        Ok(Report {
             figures: self.figures,
             ..Report::default()
-        }
+        })
     }
 }
 

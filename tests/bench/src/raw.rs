@@ -307,19 +307,25 @@ impl Raw {
         self.set(&format!("{indices}/_settings"), &every).await
     }
 
-    /// Waits until no merge is under way in these indices.
+    /// Waits until no merge is under way in these indices, and none has begun since the last look: one may have to wait
+    /// for its turn.
     pub(super) async fn wait_merged(&self, indices: &str) -> anyhow::Result<()> {
         let path = format!("{indices}/_stats/merge");
         let merges = async || {
             let stats = self.get(&path).await?;
-            let current = stats.pointer("/_all/total/merges/current");
-            current
-                .and_then(Value::as_u64)
-                .context("no merges are told")
+            let merges = &stats["_all"]["total"]["merges"];
+            let numbers = merges["current"].as_u64().zip(merges["total"].as_u64());
+            numbers.context("no merges are told")
         };
+        let mut last = None;
         let over = until(MERGE_LOOK, MERGE_TIME, async || {
-            let merges = merges().await;
-            merges.map_or_else(|error| Some(Err(error)), |n| (n == 0).then_some(Ok(())))
+            let now = match merges().await {
+                Ok(now) => now,
+                Err(error) => return Some(Err(error)),
+            };
+            let is_over = now.0 == 0 && last == Some(now);
+            last = Some(now);
+            is_over.then_some(Ok(()))
         });
         over.await.context("merges do not end")?
     }

@@ -269,7 +269,7 @@ impl Bench<'_> {
         for _ in 0..self.plan.rounds {
             layouts.measure(alone, self.plan.jobs, true).await?;
         }
-        Ok(layouts.report())
+        layouts.report(alone).await
     }
 
     /// Elasticsearch compiles what it does often: until then it is many times slower. One round at least.
