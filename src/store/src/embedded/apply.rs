@@ -3,17 +3,21 @@
 //! All checks of an item come before its first write, so a refused item leaves nothing behind. An SQL error (a full
 //! disk) undoes the whole transaction, so no item is half written.
 
-use fairlead_job::{JobId, Stage};
-use rusqlite::{OptionalExtension, Transaction, params};
+use std::collections::HashMap;
+
+use fairlead_job::Stage;
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
 
 use super::{
+    merge::{Merged, merge},
     numbers::{signed, unsigned, version},
+    statements::Statements,
     tally::Change,
     waiting::{self, Shape, WaitRow},
 };
 use crate::{
-    ItemError, JobState, NewJob, Patch, Version,
+    ItemError, JobState, NewJob, Patch, StoredJob, Version,
     codec::{self, EncodedJob, check_id, refused},
 };
 
@@ -21,66 +25,81 @@ use crate::{
 pub(super) type Item = Result<Version, ItemError>;
 
 /// One transaction being filled.
-#[derive(Debug)]
-pub(super) struct Batch<'c> {
-    pub(super) tx: Transaction<'c>,
+pub(super) struct Batch<'t> {
+    pub(super) tx: &'t Transaction<'t>,
+    pub(super) statements: Statements<'t>,
     /// The last version number given.
     pub(super) seq: u64,
     /// What it does to the counts.
     pub(super) changes: Vec<Change>,
+    pub(super) shapes: &'t mut Shapes,
+}
+
+/// The numbers of shapes, as far as they are known.
+pub(super) type Shapes = HashMap<Shape, i64>;
+
+/// More shapes than these are forgotten, and read again.
+const SHAPES_MAX: usize = 4_096;
+
+/// A job to submit, as text; or why it cannot be stored.
+pub(super) struct Submit {
+    job: NewJob,
+    text: Result<(i64, EncodedJob), ItemError>,
+}
+
+impl Submit {
+    pub(super) fn of(job: NewJob) -> Self {
+        let id = check_id(job.state.job_id);
+        let text = id.and_then(|id| Ok((id, codec::encode_job(&job)?)));
+        Self { job, text }
+    }
 }
 
 impl Batch<'_> {
+    /// The last version number given, and what changes in the counts.
+    pub(super) fn end(self) -> (u64, Vec<Change>) {
+        (self.seq, self.changes)
+    }
+
     /// Version numbers only go up, over all documents and restarts: a deleted document that is made
     /// again never has an old version.
     pub(super) fn next_seq(&mut self) -> (i64, Version) {
         self.seq += 1;
-        (
-            i64::try_from(self.seq).unwrap_or(i64::MAX),
-            version(self.seq),
-        )
+        (signed(self.seq), version(self.seq))
     }
 
     /// Creates a job: both documents.
-    pub(super) fn submit(&mut self, job: &NewJob) -> rusqlite::Result<Item> {
-        let (id, text) = match check_id(job.state.job_id)
-            .and_then(|id| codec::encode_job(job).map(|text| (id, text)))
-        {
-            Ok(checked) => checked,
-            Err(error) => return Ok(Err(error)),
+    pub(super) fn submit(&mut self, submit: &Submit) -> rusqlite::Result<Item> {
+        let (id, EncodedJob { state, body }) = match &submit.text {
+            Ok((id, text)) => (*id, text),
+            Err(error) => return Ok(Err(error.clone())),
         };
-        if let Some((seq, stored)) = self.stored(id)? {
-            return self.settle_repeat(job, id, seq, &stored);
-        }
         let (seq, version) = self.next_seq();
-        let EncodedJob { state, body } = text;
-        self.tx
-            .prepare_cached("INSERT INTO states (job_id, seq, state) VALUES (?1, ?2, ?3)")?
-            .execute(params![id, seq, state])?;
-        self.tx
-            .prepare_cached("INSERT INTO bodies (job_id, body) VALUES (?1, ?2)")?
-            .execute(params![id, body])?;
-        self.index(id, None, &job.state)?;
+        let insert = &mut self.statements.insert_state;
+        if insert.execute(params![id, seq, state])? == 0 {
+            return self.settle_repeat(&submit.job, id);
+        }
+        self.statements.insert_body.execute(params![id, body])?;
+        self.index(id, None, &submit.job.state)?;
         Ok(Ok(version))
     }
 
     /// A submit of an id that exists: our own, sent twice, is in; anything else is a conflict.
-    fn settle_repeat(
-        &self,
-        job: &NewJob,
-        id: i64,
-        seq: u64,
-        stored: &str,
-    ) -> rusqlite::Result<Item> {
-        let body: Option<String> = self
+    fn settle_repeat(&self, job: &NewJob, id: i64) -> rusqlite::Result<Item> {
+        let (seq, state, body) = self
             .tx
-            .prepare_cached("SELECT body FROM bodies WHERE job_id = ?1")?
-            .query_row([id], |row| row.get(0))
-            .optional()?;
+            .prepare_cached(
+                "SELECT seq, state, body FROM states LEFT JOIN bodies USING (job_id)
+                 WHERE job_id = ?1",
+            )?
+            .query_row([id], |row| {
+                let (state, body): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+                Ok((unsigned(row, 0)?, state, body))
+            })?;
         let same_body = body.is_some_and(|text| {
             serde_json::from_str::<Map<String, Value>>(&text).is_ok_and(|b| b == job.body)
         });
-        let same_state = codec::decode_text(stored).is_ok_and(|state| state == job.state);
+        let same_state = codec::decode_text(&state).is_ok_and(|state| state == job.state);
         Ok(if same_body && same_state {
             Ok(version(seq))
         } else {
@@ -91,7 +110,10 @@ impl Batch<'_> {
     }
 
     /// Compare-and-set of a state.
-    pub(super) fn patch(&mut self, patch: &Patch) -> rusqlite::Result<Item> {
+    pub(super) fn patch(
+        &mut self,
+        patch: &Patch,
+    ) -> rusqlite::Result<Result<StoredJob, ItemError>> {
         let Ok(id) = check_id(patch.id) else {
             return Ok(Err(ItemError::Missing));
         };
@@ -103,22 +125,28 @@ impl Batch<'_> {
                 current: Some(version(seq)),
             }));
         }
-        let (before, after, text) = match merge(patch.id, &stored, patch.set.fields()) {
+        let merged = merge(patch.id, &stored, patch.set.fields());
+        let Merged {
+            before,
+            after,
+            text,
+        } = match merged {
             Ok(merged) => merged,
             Err(reason) => return Ok(Err(refused(reason))),
         };
         let (seq, version) = self.next_seq();
-        self.tx
-            .prepare_cached("UPDATE states SET seq = ?2, state = ?3 WHERE job_id = ?1")?
-            .execute(params![id, seq, text])?;
+        let set = &mut self.statements.set_state;
+        set.execute(params![id, seq, text])?;
         self.index(id, Some(&before), &after)?;
-        Ok(Ok(version))
+        Ok(Ok(StoredJob {
+            state: after,
+            version,
+        }))
     }
 
-    fn stored(&self, id: i64) -> rusqlite::Result<Option<(u64, String)>> {
-        self.tx
-            .prepare_cached("SELECT seq, state FROM states WHERE job_id = ?1")?
-            .query_row([id], |row| Ok((unsigned(row, 0)?, row.get(1)?)))
+    fn stored(&mut self, id: i64) -> rusqlite::Result<Option<(u64, String)>> {
+        let get = &mut self.statements.get_state;
+        get.query_row([id], |row| Ok((unsigned(row, 0)?, row.get(1)?)))
             .optional()
     }
 
@@ -130,27 +158,10 @@ impl Batch<'_> {
         after: &JobState,
     ) -> rusqlite::Result<()> {
         match before {
-            Some(before) if only_progress(before, after) => self
-                .tx
-                .prepare_cached(
-                    "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,
-                        alarm_ms = ?7, used_ms = ?8, used_at_ms = ?9
-                     WHERE job_id = ?1",
-                )?
-                .execute(params![
-                    id,
-                    waiting::is_waiting(after),
-                    after.ready,
-                    after.stage.as_str(),
-                    after.health.as_str(),
-                    after.host,
-                    alarm(after),
-                    signed(after.used_ms),
-                    signed(after.used_at_ms),
-                ])?,
-            Some(_) => self.put_row("REPLACE", id, after)?,
-            None => self.put_row("INSERT", id, after)?,
-        };
+            Some(before) if only_progress(before, after) => self.progress(id, before, after)?,
+            Some(_) => put_row(&mut self.statements.replace_row, id, after)?,
+            None => put_row(&mut self.statements.insert_row, id, after)?,
+        }
         let (old, new) = (before.and_then(WaitRow::of), WaitRow::of(after));
         if old == new {
             return Ok(());
@@ -166,54 +177,51 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn put_row(&self, verb: &str, id: i64, state: &JobState) -> rusqlite::Result<usize> {
-        self.tx
-            .prepare_cached(&format!(
-                "{verb} INTO jobs (job_id, waiting, ready, rank, stage, health, account, queue,
-                    host, suite, submit_id, group_id, tbox_group, submit_ms, alarm_ms, sequence,
-                    used_ms, used_at_ms, fingerprint, queue_label)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
-            ))?
-            .execute(params![
+    /// Writes as few columns as will do: each index on one of them is written, too.
+    fn progress(&mut self, id: i64, before: &JobState, after: &JobState) -> rusqlite::Result<()> {
+        let place = |state| (waiting::is_waiting(state), alarm(state));
+        if place(before) != place(after) || before.host != after.host {
+            self.statements.move_row.execute(params![
                 id,
-                waiting::is_waiting(state),
-                state.ready,
-                waiting::rank(state.class, state.priority),
-                state.stage.as_str(),
-                state.health.as_str(),
-                state.account,
-                state.queue,
-                state.host,
-                state.suite,
-                state.submit_id,
-                state.group_id,
-                state.tbox_group,
-                signed(state.submit_ms),
-                alarm(state),
-                state.sequence,
-                signed(state.used_ms),
-                signed(state.used_at_ms),
-                state.fingerprint,
-                state.queue_label,
-            ])
+                waiting::is_waiting(after),
+                after.ready,
+                after.stage.as_str(),
+                after.health.as_str(),
+                after.host,
+                alarm(after),
+                signed(after.used_ms),
+                signed(after.used_at_ms),
+            ])?;
+            return Ok(());
+        }
+        let step = |state: &JobState| {
+            let used = (state.used_ms, state.used_at_ms);
+            (state.ready, state.stage, state.health, used)
+        };
+        if step(before) != step(after) {
+            self.statements.progress_row.execute(params![
+                id,
+                after.ready,
+                after.stage.as_str(),
+                after.health.as_str(),
+                signed(after.used_ms),
+                signed(after.used_at_ms),
+            ])?;
+        }
+        Ok(())
     }
 
-    fn drop_keys(&self, id: i64, row: &WaitRow) -> rusqlite::Result<()> {
-        let mut drop = self.tx.prepare_cached(
-            "DELETE FROM wait_keys WHERE host_key = ?1 AND rank = ?2 AND job_id = ?3",
-        )?;
+    fn drop_keys(&mut self, id: i64, row: &WaitRow) -> rusqlite::Result<()> {
+        let drop = &mut self.statements.drop_key;
         for key in &row.host_keys {
             drop.execute(params![key, row.rank, id])?;
         }
         Ok(())
     }
 
-    fn add_keys(&self, id: i64, row: &WaitRow) -> rusqlite::Result<()> {
+    fn add_keys(&mut self, id: i64, row: &WaitRow) -> rusqlite::Result<()> {
         let shape = self.shape(&row.shape)?;
-        let mut add = self.tx.prepare_cached(
-            "INSERT INTO wait_keys (host_key, rank, job_id, queue, account, shape)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
+        let add = &mut self.statements.add_key;
         for key in &row.host_keys {
             add.execute(params![key, row.rank, id, row.queue, row.account, shape])?;
         }
@@ -221,53 +229,52 @@ impl Batch<'_> {
     }
 
     /// The number of a shape; shapes are never removed, there are at most as many as jobs.
-    fn shape(&self, shape: &Shape) -> rusqlite::Result<i64> {
+    fn shape(&mut self, shape: &Shape) -> rusqlite::Result<i64> {
+        if let Some(number) = self.shapes.get(shape) {
+            return Ok(*number);
+        }
         let text = serde_json::to_string(shape)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        let known = self
+        self.tx
+            .prepare_cached("INSERT INTO shapes (text) VALUES (?1) ON CONFLICT (text) DO NOTHING")?
+            .execute([&text])?;
+        let number = self
             .tx
             .prepare_cached("SELECT shape FROM shapes WHERE text = ?1")?
-            .query_row([&text], |row| row.get(0))
-            .optional()?;
-        if let Some(number) = known {
-            return Ok(number);
+            .query_row([&text], |row| row.get(0))?;
+        if self.shapes.len() >= SHAPES_MAX {
+            self.shapes.clear();
         }
-        self.tx
-            .prepare_cached("INSERT INTO shapes (text) VALUES (?1)")?
-            .execute([&text])?;
-        Ok(self.tx.last_insert_rowid())
+        self.shapes.insert(shape.clone(), number);
+        Ok(number)
     }
 }
 
-/// The state before and after, and its new text. Fields that this version does not know stay.
-fn merge(
-    id: JobId,
-    stored: &str,
-    set: &Map<String, Value>,
-) -> Result<(JobState, JobState, String), String> {
-    let before = codec::decode_text(stored)?;
-    let mut fields: Map<String, Value> =
-        serde_json::from_str(stored).map_err(|error| error.to_string())?;
-    for (name, value) in set {
-        if value.is_null() {
-            fields.shift_remove(name);
-        } else {
-            fields.insert(name.clone(), value.clone());
-        }
-    }
-    let text = serde_json::to_string(&fields).map_err(|error| error.to_string())?;
-    if text.len() > codec::STATE_BYTES_MAX {
-        return Err(format!(
-            "the state has {} bytes of JSON, more than {}",
-            text.len(),
-            codec::STATE_BYTES_MAX
-        ));
-    }
-    let after = codec::decode_state(fields)?;
-    if after.job_id != id {
-        return Err(format!("a patch cannot change job {id} into another"));
-    }
-    Ok((before, after, text))
+/// Writes the whole row of a job.
+fn put_row(put: &mut CachedStatement<'_>, id: i64, state: &JobState) -> rusqlite::Result<()> {
+    put.execute(params![
+        id,
+        waiting::is_waiting(state),
+        state.ready,
+        state.stage.as_str(),
+        state.health.as_str(),
+        state.host,
+        alarm(state),
+        signed(state.used_ms),
+        signed(state.used_at_ms),
+        waiting::rank(state.class, state.priority),
+        state.account,
+        state.queue,
+        state.suite,
+        state.submit_id,
+        state.group_id,
+        state.tbox_group,
+        signed(state.submit_ms),
+        state.sequence,
+        state.fingerprint,
+        state.queue_label,
+    ])?;
+    Ok(())
 }
 
 /// When the job must be looked at; 0: never, it does not wait.

@@ -9,10 +9,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
-    apply::Item,
+    apply::{Batch, Shapes, Submit},
     docs, find, months, open, read, search,
     tally::Tally,
-    writer::{CHUNK_ITEMS, QUEUE_REQUESTS, Request, Shared, Write, Writer},
+    writer::{CHUNK_ITEMS, Items, QUEUE_REQUESTS, Request, Results, Shared, Writer},
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
@@ -23,7 +23,7 @@ use crate::{
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
 #[derive(Debug)]
 pub struct EmbeddedStore {
-    queue: Option<mpsc::Sender<Request>>,
+    queue: Option<mpsc::Sender<Box<dyn Request>>>,
     writer: Option<JoinHandle<()>>,
     readers: Arc<Readers>,
     shared: Arc<Shared>,
@@ -63,6 +63,7 @@ impl EmbeddedStore {
             seq,
             shared: Arc::clone(&shared),
             queue: receiver,
+            shapes: Shapes::default(),
         };
         let writer = std::thread::Builder::new()
             .name("store-writer".to_owned())
@@ -82,37 +83,34 @@ impl EmbeddedStore {
         })
     }
 
-    /// Queues one request; its results come when its group is committed.
-    async fn send(&self, write: Write) -> Pending {
-        let items = write.len();
-        let (reply, answer) = oneshot::channel();
-        let sent = match &self.queue {
-            Some(queue) => queue.send(Request { write, reply }).await.is_ok(),
-            None => false,
-        };
-        Pending {
-            items,
-            answer: sent.then_some(answer),
-        }
-    }
-
-    /// Cuts a batch in requests, so that a huge one does not hold up everybody else's.
-    async fn write<T>(&self, items: Vec<T>, of: impl Fn(Vec<T>) -> Write + Send) -> Vec<Item>
+    /// Writes items, each by `write`. Cuts them in requests, so that a huge batch does not hold up everybody else's.
+    async fn write<I, O, F>(
+        &self,
+        mut items: impl Iterator<Item = I> + Send,
+        write: F,
+    ) -> Results<O>
     where
-        T: Send,
+        I: Send + 'static,
+        O: Clone + Send + 'static,
+        F: Fn(&mut Batch<'_>, I) -> rusqlite::Result<Result<O, ItemError>> + Copy + Send + 'static,
     {
-        let mut results = Vec::with_capacity(items.len());
+        let mut results = Vec::new();
         let mut pending = Vec::new();
-        let mut rest = items.into_iter();
         loop {
-            let chunk: Vec<T> = rest.by_ref().take(CHUNK_ITEMS).collect();
+            let chunk: Vec<I> = items.by_ref().take(CHUNK_ITEMS).collect();
             if chunk.is_empty() {
                 break;
             }
-            pending.push(self.send(of(chunk)).await);
+            let (many, (reply, answer)) = (chunk.len(), oneshot::channel());
+            let request = Box::new(Items::new(chunk, write, reply));
+            let sent = match &self.queue {
+                Some(queue) => queue.send(request).await.is_ok(),
+                None => false,
+            };
+            pending.push((many, sent.then_some(answer)));
         }
-        for request in pending {
-            results.extend(request.results().await);
+        for (many, answer) in pending {
+            results.extend(answered(many, answer).await);
         }
         results
     }
@@ -164,27 +162,23 @@ impl Drop for EmbeddedStore {
     }
 }
 
-/// A request on its way.
-struct Pending {
-    items: usize,
-    answer: Option<oneshot::Receiver<Vec<Item>>>,
-}
-
-impl Pending {
-    async fn results(self) -> Vec<Item> {
-        let error = match self.answer {
-            None => ItemError::NotTaken {
-                reason: "the store is stopped".to_owned(),
+/// The results of a request, when its group is committed. `None`: it was not sent.
+async fn answered<O: Clone>(
+    many: usize,
+    answer: Option<oneshot::Receiver<Results<O>>>,
+) -> Results<O> {
+    let error = match answer {
+        None => ItemError::NotTaken {
+            reason: "the store is stopped".to_owned(),
+        },
+        Some(answer) => match answer.await {
+            Ok(results) => return results,
+            Err(_) => ItemError::Unknown {
+                reason: "the store's writer stopped".to_owned(),
             },
-            Some(answer) => match answer.await {
-                Ok(results) => return results,
-                Err(_) => ItemError::Unknown {
-                    reason: "the store's writer stopped".to_owned(),
-                },
-            },
-        };
-        vec![Err(error); self.items]
-    }
+        },
+    };
+    vec![Err(error); many]
 }
 
 fn of_read(error: &rusqlite::Error) -> StoreError {
@@ -202,7 +196,9 @@ fn of_read(error: &rusqlite::Error) -> StoreError {
 #[async_trait]
 impl JobStore for EmbeddedStore {
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
-        self.write(jobs, Write::Submit).await
+        let submits = jobs.into_iter().map(Submit::of);
+        self.write(submits, |batch, submit| batch.submit(&submit))
+            .await
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
@@ -223,7 +219,13 @@ impl JobStore for EmbeddedStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        self.write(patches, Write::Patch).await
+        let written = self.patch_and_get(patches).await.into_iter();
+        written.map(|job| job.map(|job| job.version)).collect()
+    }
+
+    async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
+        self.write(patches.into_iter(), |batch, patch| batch.patch(&patch))
+            .await
     }
 
     async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {
@@ -294,7 +296,10 @@ impl JobStore for EmbeddedStore {
         kind: DocKind,
         writes: Vec<DocWrite>,
     ) -> Vec<Result<Version, ItemError>> {
-        self.write(writes, |chunk| Write::Docs(kind, chunk)).await
+        self.write(writes.into_iter(), move |batch, write| {
+            batch.put_doc(kind, &write)
+        })
+        .await
     }
 
     async fn list_docs(&self, kind: DocKind) -> Result<Vec<Doc>, StoreError> {
@@ -317,7 +322,8 @@ impl JobStore for EmbeddedStore {
     }
 
     async fn append_events(&self, events: Vec<EventRecord>) -> Result<(), StoreError> {
-        let results = self.write(events, Write::Events).await;
+        let append = |batch: &mut Batch<'_>, event: EventRecord| batch.append(&event);
+        let results = self.write(events.into_iter(), append).await;
         match results.into_iter().find_map(Result::err) {
             None => Ok(()),
             Some(error) => Err(StoreError::Unavailable {
@@ -332,7 +338,8 @@ impl JobStore for EmbeddedStore {
         if let Some(old) = dropped.and_then(|old| months::Old::of(&old.month)) {
             // A part at a time: others write in between.
             while self.read(move |conn| old.is_there(conn)).await? {
-                let results = self.write(vec![old], Write::Drop).await;
+                let drop_part = |batch: &mut Batch<'_>, old| batch.drop_part(old);
+                let results = self.write([old].into_iter(), drop_part).await;
                 if let Some(error) = results.into_iter().find_map(Result::err) {
                     let reason = error.to_string();
                     return Err(StoreError::Unavailable { reason });
@@ -367,15 +374,20 @@ mod tests {
         NewJob { state, body }
     }
 
-    #[tokio::test]
-    async fn a_full_disk_takes_nothing_and_the_store_goes_on() {
-        let dir = tempfile::tempdir().unwrap();
-        let opened = open::open(dir.path()).unwrap();
+    /// A store with room for little.
+    fn small(dir: &Path) -> EmbeddedStore {
+        let opened = open::open(dir).unwrap();
         opened
             .writer
             .pragma_update(None, "max_page_count", 100)
             .unwrap();
-        let store = EmbeddedStore::start(opened).unwrap();
+        EmbeddedStore::start(opened).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_takes_nothing_and_the_store_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = small(dir.path());
         assert!(store.submit(vec![job(1, 10)]).await[0].is_ok());
 
         let results = store.submit(vec![job(2, 10), job(3, 1 << 20)]).await;
@@ -395,5 +407,40 @@ mod tests {
 
         assert!(store.submit(vec![job(2, 10)]).await[0].is_ok());
         assert!(store.health().is_well());
+    }
+    /// Otherwise a job would go to hosts that cannot run it.
+    #[tokio::test]
+    async fn a_shape_that_a_failed_group_brought_is_brought_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = small(dir.path());
+        let waiting = |n: u64, body_bytes, memory_mb| {
+            let mut job = job(n, body_bytes);
+            job.state.stage = fairlead_job::Stage::Submit;
+            job.state.memory_mb = memory_mb;
+            job
+        };
+        let failed = store
+            .submit(vec![waiting(1, 10, 8_000), waiting(2, 1 << 20, 8_000)])
+            .await;
+        assert!(failed.iter().all(Result::is_err), "{failed:?}");
+        let jobs = vec![waiting(3, 10, 1_000), waiting(1, 10, 8_000)];
+        let results = store.submit(jobs.clone()).await;
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+        let state = &jobs[0].state;
+        let offer = Find {
+            host: "h".to_owned(),
+            keys: state.host_keys.clone(),
+            arch: state.arch.clone(),
+            free_memory_mb: 1_000,
+            tags: state.tags.clone(),
+            devices: state.devices.clone(),
+            accounts: Vec::new(),
+            limit: 9,
+            pairs_max: 9,
+            after: None,
+        };
+        let found = store.find(&[offer]).await.unwrap().remove(0).jobs;
+        let found: Vec<JobId> = found.iter().map(|job| job.state.job_id).collect();
+        assert_eq!(found, [state.job_id]);
     }
 }

@@ -54,7 +54,7 @@ impl WaitRow {
 
 /// What a host must have besides the key. Jobs of equal shape are interchangeable for a find, so it is
 /// compared with an offer once, not once a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Shape {
     arch: String,
     memory_mb: u32,

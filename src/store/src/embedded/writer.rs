@@ -17,14 +17,14 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    apply::{Batch, Item},
+    apply::{Batch, Shapes},
     copies::mark_closed,
-    months::Old,
-    numbers::unsigned,
+    numbers::{signed, unsigned},
     open::BUSY,
+    statements::Statements,
     tally::{Change, Tally},
 };
-use crate::{DocKind, DocWrite, EventRecord, ItemError, NewJob, Patch, health::Watch};
+use crate::{ItemError, health::Watch};
 
 /// How many items one request carries at most; larger batches are several requests.
 pub(super) const CHUNK_ITEMS: usize = 500;
@@ -49,45 +49,65 @@ impl Wake for Unpark {
     }
 }
 
-/// What is to be written.
-#[derive(Debug)]
-pub(super) enum Write {
-    Submit(Vec<NewJob>),
-    Patch(Vec<Patch>),
-    Docs(DocKind, Vec<DocWrite>),
-    Events(Vec<EventRecord>),
-    /// A part of each of these months.
-    Drop(Vec<Old>),
-}
+/// The results of a request, one an item.
+pub(super) type Results<O> = Vec<Result<O, ItemError>>;
 
-impl Write {
+/// What is to be written, and who waits for the results.
+pub(super) trait Request: Send {
     /// How many items it carries.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Submit(items) => items.len(),
-            Self::Patch(items) => items.len(),
-            Self::Docs(_, items) => items.len(),
-            Self::Events(items) => items.len(),
-            Self::Drop(items) => items.len(),
-        }
-    }
+    fn len(&self) -> usize;
+    /// Writes its items, once.
+    fn run(&mut self, batch: &mut Batch<'_>) -> rusqlite::Result<()>;
+    /// Gives the results, or the error of all its items.
+    fn answer(self: Box<Self>, error: Option<&ItemError>);
+}
 
-    fn run(&self, batch: &mut Batch<'_>) -> rusqlite::Result<Vec<Item>> {
-        match self {
-            Self::Submit(items) => items.iter().map(|job| batch.submit(job)).collect(),
-            Self::Patch(items) => items.iter().map(|patch| batch.patch(patch)).collect(),
-            Self::Docs(kind, items) => items.iter().map(|w| batch.put_doc(*kind, w)).collect(),
-            Self::Events(items) => items.iter().map(|event| batch.append(event)).collect(),
-            Self::Drop(items) => items.iter().map(|old| batch.drop_part(*old)).collect(),
+/// Items that are written in one way.
+pub(super) struct Items<I, O, F> {
+    len: usize,
+    unwritten: Vec<I>,
+    write: F,
+    results: Results<O>,
+    reply: oneshot::Sender<Results<O>>,
+}
+
+impl<I, O, F> Items<I, O, F> {
+    pub(super) fn new(items: Vec<I>, write: F, reply: oneshot::Sender<Results<O>>) -> Self {
+        Self {
+            len: items.len(),
+            unwritten: items,
+            write,
+            results: Vec::new(),
+            reply,
         }
     }
 }
 
-/// A write and where its results go.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) write: Write,
-    pub(super) reply: oneshot::Sender<Vec<Item>>,
+impl<I, O, F> Request for Items<I, O, F>
+where
+    I: Send,
+    O: Clone + Send,
+    F: Fn(&mut Batch<'_>, I) -> rusqlite::Result<Result<O, ItemError>> + Send,
+{
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn run(&mut self, batch: &mut Batch<'_>) -> rusqlite::Result<()> {
+        let items = std::mem::take(&mut self.unwritten).into_iter();
+        let results: rusqlite::Result<_> = items.map(|item| (self.write)(batch, item)).collect();
+        self.results = results?;
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, error: Option<&ItemError>) {
+        let results = match error {
+            None => self.results,
+            Some(error) => vec![Err(error.clone()); self.len],
+        };
+        // Nobody listens any more when the caller was cancelled; the write stands.
+        let _ = self.reply.send(results);
+    }
 }
 
 /// What the writer lets others see.
@@ -109,14 +129,15 @@ enum Failure {
 }
 
 /// The writer. [`Writer::run`] ends when the queue is closed and empty.
-#[derive(Debug)]
 pub(super) struct Writer {
     pub(super) conn: Connection,
     /// Its write-ahead log.
     pub(super) log: PathBuf,
     pub(super) seq: u64,
     pub(super) shared: Arc<Shared>,
-    pub(super) queue: mpsc::Receiver<Request>,
+    pub(super) queue: mpsc::Receiver<Box<dyn Request>>,
+    /// The shapes of late.
+    pub(super) shapes: Shapes,
 }
 
 impl Writer {
@@ -130,13 +151,13 @@ impl Writer {
     /// Works until the store is dropped.
     pub(super) fn run(mut self) {
         while let Some(first) = self.next() {
-            let mut items = first.write.len();
+            let mut items = first.len();
             let mut group = vec![first];
             while items < GROUP_ITEMS {
                 let Ok(next) = self.queue.try_recv() else {
                     break;
                 };
-                items += next.write.len();
+                items += next.len();
                 group.push(next);
             }
             self.commit(group);
@@ -147,7 +168,7 @@ impl Writer {
     }
 
     /// The next request. Shortens the log when none comes for a while.
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<Box<dyn Request>> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
         let mut has_waited = false;
@@ -186,62 +207,57 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: Vec<Request>) {
-        match self.transact(&group) {
-            Ok(results) => {
+    fn commit(&mut self, mut group: Vec<Box<dyn Request>>) {
+        let error = match self.write_group(&mut group) {
+            Ok(changes) => {
+                self.count(&changes);
                 self.shared.watch.wrote();
-                for (request, items) in group.into_iter().zip(results) {
-                    // Nobody listens any more when the caller was cancelled; the write stands.
-                    let _ = request.reply.send(items);
-                }
+                None
             }
-            Err(failure) => {
-                let error = self.note(failure);
-                for request in group {
-                    let items = vec![Err(error.clone()); request.write.len()];
-                    let _ = request.reply.send(items);
-                }
-            }
+            Err(failure) => Some(self.note(failure)),
+        };
+        for request in group {
+            request.answer(error.as_ref());
         }
     }
 
-    fn transact(&mut self, group: &[Request]) -> Result<Vec<Vec<Item>>, Failure> {
-        let (results, changes) = self.write_group(group)?;
+    fn count(&self, changes: &[Change]) {
         let mut tally = self.shared.tally.lock();
         match tally.as_mut() {
-            Some(tally) => tally.apply(&changes),
+            Some(tally) => tally.apply(changes),
             None => *tally = Tally::count(&self.conn).ok(),
         }
-        Ok(results)
     }
 
-    fn write_group(&mut self, group: &[Request]) -> Result<(Vec<Vec<Item>>, Vec<Change>), Failure> {
+    fn write_group(&mut self, group: &mut [Box<dyn Request>]) -> Result<Vec<Change>, Failure> {
         let not_taken = |error: rusqlite::Error| Failure::NotTaken(error.to_string());
         let tx = self
             .conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(not_taken)?;
         let mut batch = Batch {
-            tx,
+            tx: &tx,
+            statements: Statements::of(&tx).map_err(not_taken)?,
             seq: self.seq,
             changes: Vec::new(),
+            shapes: &mut self.shapes,
         };
-        let results: Vec<Vec<Item>> = group
-            .iter()
-            .map(|request| request.write.run(&mut batch))
-            .collect::<Result<_, _>>()
-            .map_err(not_taken)?;
-        let Batch { tx, seq, changes } = batch;
+        for request in group {
+            request.run(&mut batch).map_err(not_taken)?;
+        }
+        let (seq, changes) = batch.end();
         tx.prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'seq'")
-            .and_then(|mut set| set.execute([i64::try_from(seq).unwrap_or(i64::MAX)]))
+            .and_then(|mut set| set.execute([signed(seq)]))
             .map_err(not_taken)?;
         // Numbers of a failed commit are not given again: it may be in after all.
         self.seq = seq;
         tx.commit().map_err(|error| of_commit(&error))?;
-        Ok((results, changes))
+        Ok(changes)
     }
 
-    fn note(&self, failure: Failure) -> ItemError {
+    fn note(&mut self, failure: Failure) -> ItemError {
+        // Numbers of shapes that it gave are given again.
+        self.shapes = Shapes::default();
         let (reason, error) = match failure {
             Failure::NotTaken(reason) => (reason.clone(), ItemError::NotTaken { reason }),
             Failure::Unknown(reason) => {
