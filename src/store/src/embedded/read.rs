@@ -75,20 +75,27 @@ pub(super) fn read_job(row: &Row<'_>) -> rusqlite::Result<Option<StoredJob>> {
 /// One page of waiting jobs.
 pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> {
     let limit = request.limit.clamp(1, 10_000);
-    let (from, binding) = match &request.by {
+    let own = "jobs w INDEXED BY wait_own WHERE waiting = 1 AND queue = account AND account = ?1";
+    let (from, binding): (&[&str], _) = match &request.by {
         PullBy::All => (
-            "jobs w INDEXED BY wait_all WHERE waiting = 1 AND ?1 IS NULL",
+            &["jobs w INDEXED BY wait_all WHERE waiting = 1 AND ?1 IS NULL"],
             None,
         ),
         PullBy::Account(name) => (
-            "jobs w INDEXED BY wait_account WHERE waiting = 1 AND account = ?1",
+            &[
+                own,
+                "jobs w INDEXED BY wait_account WHERE waiting = 1 AND queue <> account AND account = ?1",
+            ],
             Some(name),
         ),
         PullBy::Queue(name) => (
-            "jobs w INDEXED BY wait_queue WHERE waiting = 1 AND queue = ?1",
+            &[
+                own,
+                "jobs w INDEXED BY wait_queue WHERE waiting = 1 AND queue <> account AND queue = ?1",
+            ],
             Some(name),
         ),
-        PullBy::HostKey(name) => ("wait_keys w WHERE host_key = ?1", Some(name)),
+        PullBy::HostKey(name) => (&["wait_keys w WHERE host_key = ?1"], Some(name)),
     };
     let (after_rank, after_id) = request.after.map_or((-1, 0), |(class, priority, id)| {
         (
@@ -96,11 +103,15 @@ pub(super) fn pull(conn: &Connection, request: &Pull) -> rusqlite::Result<Page> 
             i64::try_from(id.get()).unwrap_or(i64::MAX),
         )
     });
+    let parts = from.iter().map(|from| {
+        format!(
+            "SELECT w.job_id AS id, w.rank AS rank FROM {from} AND (w.rank, w.job_id) > (?2, ?3)"
+        )
+    });
     let sql = format!(
-        "SELECT s.job_id, s.seq, s.state FROM
-            (SELECT w.job_id AS id, w.rank AS rank FROM {from}
-                AND (w.rank, w.job_id) > (?2, ?3) ORDER BY w.rank, w.job_id LIMIT ?4) p
-            CROSS JOIN states s ON s.job_id = p.id ORDER BY p.rank, p.id"
+        "SELECT s.job_id, s.seq, s.state FROM ({} ORDER BY rank, id LIMIT ?4) p
+            CROSS JOIN states s ON s.job_id = p.id ORDER BY p.rank, p.id",
+        parts.collect::<Vec<_>>().join(" UNION ALL ")
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params![binding, after_rank, after_id, limit + 1])?;

@@ -70,16 +70,21 @@ impl Filters {
 
     /// In one of these queues, or under one of these labels.
     fn in_queue(&mut self, queues: &[String], labels: &[String]) {
-        if labels.is_empty() {
-            return self.any_of("queue", names(queues));
+        let mut ways = Vec::new();
+        for (column, wanted, more) in [
+            ("queue", queues, "queue <> account"),
+            ("account", queues, "queue = account"),
+            ("queue_label", labels, "queue_label <> ''"),
+        ] {
+            if !wanted.is_empty() {
+                let marks = vec!["?"; wanted.len()].join(",");
+                ways.push(format!("({column} IN ({marks}) AND {more})"));
+                self.values.extend(wanted.iter().cloned().map(Value::Text));
+            }
         }
-        let marks = |many: usize| vec!["?"; many].join(",");
-        let (of_queues, of_labels) = (marks(queues.len()), marks(labels.len()));
-        self.and(&format!(
-            "(queue IN ({of_queues}) OR (queue_label IN ({of_labels}) AND queue_label <> ''))"
-        ));
-        let both = queues.iter().chain(labels).cloned();
-        self.values.extend(both.map(Value::Text));
+        if !ways.is_empty() {
+            self.and(&format!("({})", ways.join(" OR ")));
+        }
     }
 
     fn compare(&mut self, condition: &str, number: u64) {

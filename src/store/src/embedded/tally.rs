@@ -37,30 +37,34 @@ pub(super) enum Change {
 impl Tally {
     /// Counts the tables: some 100 ms a million waiting jobs.
     pub(super) fn count(conn: &Connection) -> rusqlite::Result<Self> {
-        let total = conn.query_row("SELECT COUNT(*) FROM jobs WHERE waiting = 1", [], |row| {
-            unsigned(row, 0)
-        })?;
-        let group = |sql: &str| -> rusqlite::Result<BTreeMap<String, u64>> {
-            conn.prepare(sql)?
+        let mut tally = Self {
+            host_keys: conn
+                .prepare("SELECT host_key, COUNT(*) FROM wait_keys GROUP BY host_key")?
                 .query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?
-                .collect()
-        };
-        Ok(Self {
-            total,
-            accounts: group(
-                "SELECT account, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY account",
-            )?,
-            queues: group("SELECT queue, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY queue")?,
-            pairs: conn
-                .prepare(
-                    "SELECT queue, account, COUNT(*) FROM jobs WHERE waiting = 1 GROUP BY queue, account",
-                )?
-                .query_map([], |row| {
-                    Ok(((row.get(0)?, row.get(1)?), unsigned(row, 2)?))
-                })?
                 .collect::<rusqlite::Result<_>>()?,
-            host_keys: group("SELECT host_key, COUNT(*) FROM wait_keys GROUP BY host_key")?,
-        })
+            ..Self::default()
+        };
+        for pairs in [
+            "SELECT account, account, COUNT(*) FROM jobs INDEXED BY wait_own
+                WHERE waiting = 1 AND queue = account GROUP BY account",
+            "SELECT queue, account, COUNT(*) FROM jobs INDEXED BY wait_queue
+                WHERE waiting = 1 AND queue <> account GROUP BY queue, account",
+        ] {
+            let mut pairs = conn.prepare(pairs)?;
+            let mut rows = pairs.query([])?;
+            while let Some(row) = rows.next()? {
+                let (queue, account, n) = (row.get(0)?, row.get(1)?, unsigned(row, 2)?);
+                tally.add(queue, account, n);
+            }
+        }
+        Ok(tally)
+    }
+
+    fn add(&mut self, queue: String, account: String, n: u64) {
+        self.total += n;
+        *self.accounts.entry(account.clone()).or_default() += n;
+        *self.queues.entry(queue.clone()).or_default() += n;
+        *self.pairs.entry((queue, account)).or_default() += n;
     }
 
     /// Takes in what one transaction changed.
@@ -74,12 +78,9 @@ impl Tally {
     }
 
     fn came(&mut self, row: &WaitRow) {
-        self.total += 1;
-        raise(&mut self.accounts, row.account.clone());
-        raise(&mut self.queues, row.queue.clone());
-        raise(&mut self.pairs, (row.queue.clone(), row.account.clone()));
+        self.add(row.queue.clone(), row.account.clone(), 1);
         for key in &row.host_keys {
-            raise(&mut self.host_keys, key.clone());
+            *self.host_keys.entry(key.clone()).or_default() += 1;
         }
     }
 
@@ -129,10 +130,6 @@ fn largest(tally: &BTreeMap<String, u64>, most: usize) -> Vec<(String, u64)> {
         all.sort_unstable();
     }
     all.into_iter().map(|(name, n)| (name.clone(), n)).collect()
-}
-
-fn raise<K: Ord>(map: &mut BTreeMap<K, u64>, name: K) {
-    *map.entry(name).or_insert(0) += 1;
 }
 
 fn lower<K: Ord + Borrow<Q>, Q: Ord + ?Sized>(map: &mut BTreeMap<K, u64>, name: &Q) {

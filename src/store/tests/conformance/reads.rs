@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{Find, JobState, JobStore, Page, Pull, PullBy};
+use fairlead_store::{Find, JobState, JobStore, Page, Pull, PullBy, Search};
 
 use super::{change, id, numbers, read_one, state, state_with, submit_all};
 
@@ -174,6 +174,58 @@ pub(crate) async fn pulls_slice_by_dimension(store: &dyn JobStore) {
         (numbers(&rest.jobs), rest.more),
         (vec![6, 7, 8, 9, 10], true)
     );
+}
+
+/// A queue has jobs of the account of its name and of others; an account has jobs in its queue and in others.
+pub(crate) async fn a_queue_is_shared_beside_its_own_account(store: &dyn JobStore) {
+    let states: Vec<_> = (1..=36)
+        .map(|n| {
+            state_with(n, |s| {
+                s.account = ["ann", "bob", "carl"][usize::try_from(n % 3).unwrap()].into();
+                s.queue = ["ann", &s.account, "shared"][usize::try_from(n / 3 % 3).unwrap()].into();
+                s.priority = i16::try_from(n * 5 % 7).unwrap();
+            })
+        })
+        .collect();
+    submit_all(store, states.clone()).await;
+    store.refresh().await.unwrap();
+    let wanted = |holds: &dyn Fn(&JobState) -> bool| {
+        let mut wanted: Vec<&JobState> = states.iter().filter(|s| holds(s)).collect();
+        wanted.sort_by_key(|s| (-i32::from(s.priority), s.job_id));
+        let ids = wanted.iter().map(|s| s.job_id.get() - id(0).get());
+        ids.collect::<Vec<u64>>()
+    };
+    for name in ["ann", "bob", "shared", "nobody"] {
+        let in_queue = wanted(&|s| s.queue == name);
+        let of_account = wanted(&|s| s.account == name);
+        for (by, wanted) in [
+            (PullBy::Queue(name.into()), &in_queue),
+            (PullBy::Account(name.into()), &of_account),
+        ] {
+            let (mut seen, mut after) = (Vec::new(), None);
+            loop {
+                let page = one_pull(store, by.clone(), 5, after).await;
+                seen.extend(numbers(&page.jobs));
+                let last = page.jobs.last().map(|job| &job.state);
+                after = last.map(|last| (last.class, last.priority, last.job_id));
+                if !page.more {
+                    break;
+                }
+            }
+            assert_eq!(&seen, wanted, "{by:?}");
+        }
+        let search = Search {
+            queues: vec![name.into()],
+            limit: 100,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        let mut found = numbers(&page.jobs);
+        found.sort_unstable();
+        let mut in_queue = in_queue;
+        in_queue.sort_unstable();
+        assert_eq!(found, in_queue, "{name}");
+    }
 }
 
 fn offer() -> Find {
