@@ -23,11 +23,11 @@ use crate::{
     },
     known::{
         accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters, cordons::Cordons,
-        dependants::Dependants, feasibility::Feasibility, host_turns::HostTurns, hosts::Hosts,
-        instances::Instances, leases::Renewals, live_jobs::LiveJobs, open_requests::Waiters,
-        outbox::Outbox, queues::Queues, replicas::Replicas, reservations::Reservations,
-        seen_versions::Seen, sequences::Sequences, timers::Timers, usage::Usage,
-        vanished_writes::VanishedWrites,
+        dependants::Dependants, feasibility::Feasibility, feed::Feed, host_turns::HostTurns,
+        hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
+        open_requests::Waiters, outbox::Outbox, queues::Queues, replicas::Replicas,
+        reservations::Reservations, seen_versions::Seen, sequences::Sequences, timers::Timers,
+        usage::Usage, vanished_writes::VanishedWrites,
     },
     storage::{group_commit::Writer, small_doc::SmallDocs},
 };
@@ -55,6 +55,8 @@ pub(crate) struct Lab {
 pub(crate) struct Jobs {
     pub(crate) live: LiveJobs,
     pub(crate) changes: Changes,
+    /// Which changes of the store are known here.
+    pub(crate) feed: Feed,
     /// Versions of jobs that were seen lately.
     pub(crate) seen: Seen,
     /// What the store seems not to have of those.

@@ -44,14 +44,14 @@ impl Replica {
         let sealer = Sealer::open(parts.store.as_ref(), parts.clock.clone()).await?;
         let core = Arc::new(Core::new(config, parts, url, sealer, &stop));
         core.join().await?;
-        let at = core.restore().await?;
+        core.restore().await?;
         core.people.accounts.warn_of_unnamed_hosts();
         if let Err(error) = core.sweep_parts() {
             tracing::warn!(%error, "incomplete uploads of an earlier run could not be removed");
         }
         core.tasks
             .run("engine", engine_task::run(Arc::clone(&core), stop.clone()));
-        core.tasks.run("rounds", Arc::clone(&core).keep_in_sync(at));
+        core.tasks.run("rounds", Arc::clone(&core).keep_in_sync());
         core.tasks.run("leases", Arc::clone(&core).watch_leases());
         core.tasks.run("membership", Arc::clone(&core).stay_known());
         core.tasks.run("clock", Arc::clone(&core).watch_clock());

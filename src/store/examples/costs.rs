@@ -29,8 +29,8 @@ use std::{
 
 use fairlead_job::{JobId, Spec, Stage, TboxType};
 use fairlead_store::{
-    Changes, ElasticConfig, ElasticStore, Find, JobState, JobStore, NewJob, Patch, Pull, PullBy,
-    StatePatch,
+    ChangeRanges, Changes, ElasticConfig, ElasticStore, Find, JobState, JobStore, NewJob, Patch,
+    Pull, PullBy, StatePatch,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
@@ -145,6 +145,7 @@ async fn one_by_one(store: &Arc<ElasticStore>, cpu: &Cpu) {
     let since = store.change_mark().await.unwrap();
     let asked = [true, false].map(|waiting| Changes {
         since: since.clone(),
+        within: ChangeRanges::new(),
         waiting,
         limit: 1_000,
     });
@@ -178,6 +179,7 @@ async fn poll(replicas: &[Arc<ElasticStore>], cpu: &Cpu, seconds: usize, trickle
         replica.counts().await.unwrap();
         let asked = [true, false].map(|waiting| Changes {
             since: mark.clone(),
+            within: ChangeRanges::new(),
             waiting,
             limit: 1_000,
         });

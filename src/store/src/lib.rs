@@ -21,8 +21,8 @@ pub use job_state::{
     Attempt, ClaimFields, ClusterPlace, JobState, NewJob, StatePatch, StoredJob, Version,
 };
 pub use query::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull, PullBy, Search,
-    SearchOrder, SearchPage, Usage,
+    ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,
+    PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 pub use store::{
     AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, JobStore,

@@ -103,6 +103,9 @@ pub struct Page {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeMark(pub BTreeMap<String, u64>);
 
+/// Numbers of changes by place: first and last of each range, ascending.
+pub type ChangeRanges = BTreeMap<String, Vec<(u64, u64)>>;
+
 /// Jobs whose state changed behind a mark, as they are now: one that changed often is read once.
 ///
 /// A change may become visible after a later one, so a reader that must not miss any reads again from a
@@ -111,6 +114,8 @@ pub struct ChangeMark(pub BTreeMap<String, u64>);
 pub struct Changes {
     /// Behind which mark.
     pub since: ChangeMark,
+    /// Only these changes of these places. Empty: all of all places.
+    pub within: ChangeRanges,
     /// `true`: only jobs that wait (`stage == submit && ready`); `false`: only the others.
     pub waiting: bool,
     /// How many at most of each place, 1 to 10,000, oldest change first.

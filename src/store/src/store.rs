@@ -1,5 +1,7 @@
 //! The seam: what a store must do, and its promises.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use serde_json::Value;
@@ -186,6 +188,10 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Creates jobs. `Ok` only when both documents of *that* job are in. `Conflict`: the id exists.
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>>;
 
+    /// Another process created this job with this state, and got this version. A store may keep that, to change the job
+    /// without reading it. `state` is JSON, and has all fields that were stored.
+    fn keep_created(&self, _id: JobId, _version: Version, _state: &str) {}
+
     /// Reads states in real time, in the order asked for.
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError>;
 
@@ -264,6 +270,12 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
 
     /// The mark behind which only what changes from now on is found, as far as searches see by now.
     async fn change_mark(&self) -> Result<ChangeMark, StoreError>;
+
+    /// The place whose changes the states of a job belong to, as [`Self::change_mark`] names it. `None`: unknown, or the
+    /// numbers of its versions do not tell the place. Asks nothing.
+    fn place_of(&self, _id: JobId) -> Option<Arc<str>> {
+        None
+    }
 
     /// Which jobs' states changed behind marks, a page for each request. Lags like a search. Far cheaper than reading
     /// the states: whoever asks knows most of them.

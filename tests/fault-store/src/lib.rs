@@ -254,6 +254,14 @@ impl JobStore for FaultStore {
         self.inner.change_mark().await
     }
 
+    fn keep_created(&self, id: JobId, version: Version, state: &str) {
+        self.inner.keep_created(id, version, state);
+    }
+
+    fn place_of(&self, id: JobId) -> Option<Arc<str>> {
+        self.inner.place_of(id)
+    }
+
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
         // Stale: nothing of what is new is seen yet.
         if self.search_is_stale()? {

@@ -9,13 +9,13 @@ use std::{
 use fairlead_dispatch::{HostProperties, JobRequirements};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
-    AT_MS, ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocPage, DueDoc,
-    FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
+    AT_MS, ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, Doc, DocFind, DocPage,
+    DueDoc, FIND_BEST, Find, JobState, Page, Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 
 use serde_json::Value;
 
-use super::truth::{Entry, View};
+use super::truth::{Entry, View, place_of};
 
 /// Whether counts, pulls and finds see it.
 pub(super) fn waits(state: &JobState) -> bool {
@@ -176,6 +176,11 @@ fn place_name(number: usize) -> String {
     format!("jobs/{number}")
 }
 
+/// The place of a job. Three places are like shards of one index: a version does not tell its shard.
+pub(super) fn known_place(id: JobId, places: usize) -> Option<Arc<str>> {
+    (places < 3).then(|| place_name(place_of(id, places)).into())
+}
+
 pub(super) fn change_mark(views: &[Arc<View>]) -> ChangeMark {
     let marks = views.iter().enumerate().filter_map(|(number, view)| {
         let last = view.values().map(|entry| entry.version.seq_no).max()?;
@@ -184,7 +189,17 @@ pub(super) fn change_mark(views: &[Arc<View>]) -> ChangeMark {
     ChangeMark(marks.collect())
 }
 
-pub(super) fn changes(views: &[Arc<View>], request: &Changes) -> ChangePage {
+fn is_within(within: &ChangeRanges, place: &str, number: u64) -> bool {
+    let ranges = within.get(place).map_or(&[][..], Vec::as_slice);
+    let is_in = |(first, last): &(u64, u64)| (*first..=*last).contains(&number);
+    within.is_empty() || ranges.iter().any(is_in)
+}
+
+pub(super) fn changes(views: &[Arc<View>], requests: &[Changes]) -> Vec<ChangePage> {
+    requests.iter().map(|it| changes_of(views, it)).collect()
+}
+
+fn changes_of(views: &[Arc<View>], request: &Changes) -> ChangePage {
     let mut found = ChangePage {
         mark: request.since.clone(),
         ..ChangePage::default()
@@ -195,6 +210,7 @@ pub(super) fn changes(views: &[Arc<View>], request: &Changes) -> ChangePage {
         let mut jobs: Vec<&Entry> = view
             .values()
             .filter(|entry| since.is_none_or(|since| entry.version.seq_no > since))
+            .filter(|entry| is_within(&request.within, &name, entry.version.seq_no))
             .filter(|entry| waits(&entry.state) == request.waiting)
             .collect();
         jobs.sort_unstable_by_key(|entry| entry.version.seq_no);

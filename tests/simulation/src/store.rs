@@ -406,14 +406,13 @@ impl JobStore for Handle {
         self.look("change_mark", query::change_mark).await
     }
 
+    fn place_of(&self, id: JobId) -> Option<Arc<str>> {
+        query::known_place(id, self.world.scenario.places)
+    }
+
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
-        self.look("changes", |views| {
-            requests
-                .iter()
-                .map(|it| query::changes(views, it))
-                .collect()
-        })
-        .await
+        self.look("changes", |views| query::changes(views, requests))
+            .await
     }
 
     async fn alarms(&self, before_ms: u64, limit: u32) -> Result<Page, StoreError> {

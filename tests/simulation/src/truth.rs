@@ -93,6 +93,12 @@ pub(super) struct Truth {
     phantom_docs: BTreeMap<(DocKind, String), Phantom<Doc>>,
 }
 
+/// The place of a job among so many.
+pub(super) fn place_of(id: JobId, places: usize) -> usize {
+    let many = u64::try_from(places).unwrap_or(1);
+    usize::try_from(id.get() % many.max(1)).unwrap_or(0)
+}
+
 impl Truth {
     pub(super) fn new(places: usize) -> Self {
         let place = || Place {
@@ -112,8 +118,7 @@ impl Truth {
     }
 
     fn place_of(&self, id: JobId) -> usize {
-        let many = u64::try_from(self.places.len()).unwrap_or(1);
-        usize::try_from(id.get() % many.max(1)).unwrap_or(0)
+        place_of(id, self.places.len())
     }
 
     fn place_mut(&mut self, id: JobId) -> Option<&mut Place> {

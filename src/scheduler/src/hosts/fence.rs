@@ -47,7 +47,7 @@ impl Core {
             .change_known(host, known, Some(memory), next)
             .await?;
         let moved = HintedHost::of(host, known.version);
-        self.others.outbox.host(moved);
+        self.others.outbox.host(&moved);
         self.turn_is_over(host, known.version);
         Ok(HostTurn {
             host: host.clone(),

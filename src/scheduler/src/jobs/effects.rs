@@ -13,7 +13,10 @@ use crate::{
     base::{mailbox::Mailbox, metrics::Invariant},
     core::Core,
     known::{
-        live_jobs::Sight, open_requests::KnownClaim, outbox::SUBMITTED_MAX, seen_versions::Noted,
+        live_jobs::Sight,
+        open_requests::KnownClaim,
+        outbox::{SUBMITTED_MAX, Written},
+        seen_versions::Noted,
     },
     lifecycle::{
         changed::{Changed, attempt_ended},
@@ -75,9 +78,10 @@ impl Core {
     ///
     /// A job that ended before this replica began is never told of again, so a late hint that it waits would be
     /// believed for ever: a young replica learns what waits from the store alone.
-    pub(crate) fn observe_hinted(&self, stored: &StoredJob) {
+    /// False: it is not believed.
+    pub(crate) fn observe_hinted(&self, stored: &StoredJob) -> bool {
         if stored.state.stage == Stage::Submit && self.clock.age_ms() < YOUNG_MS {
-            return;
+            return false;
         }
         let now = self.clock.now();
         let rank = self
@@ -88,6 +92,15 @@ impl Core {
         let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(now.0.saturating_add(wait_ms));
         self.observe_from(stored, from);
+        self.acknowledged(stored.state.job_id, stored.version);
+        true
+    }
+
+    /// The store acknowledged this version, and its effects are known here: no round need read it.
+    pub(crate) fn acknowledged(&self, id: JobId, version: Version) {
+        if let Some(place) = self.store.place_of(id) {
+            self.jobs.feed.acknowledge(&place, version);
+        }
     }
 
     fn observe_from(&self, stored: &StoredJob, not_before: Millis) {
@@ -116,7 +129,7 @@ impl Core {
     }
 
     /// The newest version of a job that was seen lately.
-    pub(super) fn newest(&self, id: JobId) -> Option<Version> {
+    pub(crate) fn newest(&self, id: JobId) -> Option<Version> {
         let held = self.jobs.live.get(id).map(|live| live.stored.version);
         held.max(self.jobs.seen.newest(id))
     }
@@ -137,7 +150,8 @@ impl Core {
             self.waiting.sequences.stirred(after);
         }
         self.waiting.clusters.stirred(after);
-        self.others.outbox.job(shared);
+        self.acknowledged(after.job_id, shared.version);
+        self.others.outbox.job(&shared, Written::Changed);
     }
 
     /// This replica created jobs, and the store acknowledged them. Nobody waits for a change of a job whose id nobody
@@ -150,9 +164,12 @@ impl Core {
             job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
+        for job in jobs {
+            self.acknowledged(job.state.job_id, job.version);
+        }
         for (n, job) in jobs.iter().filter(is_newest).enumerate() {
             if n < SUBMITTED_MAX {
-                self.others.outbox.job(Arc::new(StoredJob::clone(job)));
+                self.others.outbox.job(job, Written::Created);
             }
             self.apply(*job, &Source::Created, &mut news);
             self.waiting.sequences.stirred(&job.state);
@@ -170,7 +187,8 @@ impl Core {
             // It was read before this answer came, perhaps at this very moment. The request must find it held.
             self.jobs.live.put(Arc::clone(job), self.sight());
         }
-        self.others.outbox.job(Arc::clone(job));
+        self.acknowledged(id, version);
+        self.others.outbox.job(job, Written::Changed);
         self.jobs.changes.announce(id);
         // Noted before the engine is told: its answer takes the waiter away. One that hangs up from here on
         // finds the job among its claimed ones and puts it back itself.

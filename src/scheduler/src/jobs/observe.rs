@@ -1,11 +1,11 @@
-//! Observes the writes of other replicas: changes read from the store each second, and hints of peers.
+//! Observes the writes of other replicas: hints of peers, and changes that nobody told, read from the store each second.
 //!
 //! Both end in [`Core::observe`], which takes a state that is newer than the known one and applies its effects here.
-//! The next read of the store finds hints that were lost. The next counts find changes that a read missed, and so does
-//! the check of a lease that nobody renews.
+//! `known/feed` tells by the numbers of changes which of them nobody told. The next counts find changes that a read
+//! missed, and so does the check of a lease that nobody renews.
 
-use fairlead_dispatch::Event;
-use fairlead_store::{ChangeMark, ChangePage, Changes, StoreError};
+use fairlead_dispatch::{Event, Millis};
+use fairlead_store::{ChangeMark, ChangePage, ChangeRanges, Changes, StoreError};
 
 use crate::core::Core;
 
@@ -20,75 +20,47 @@ const WAITING_PAGES_MAX: usize = 5;
 /// New jobs of others that are so many in one round are not all read.
 const NEWS_MAX: usize = 1_000;
 
-/// How far the changes were read: a change may become visible after a later one, so each round reads from
-/// where the round before the last one ended.
-#[derive(Debug, Default)]
-pub(crate) struct Position {
-    before_last: ChangeMark,
-    last: ChangeMark,
-}
-
-impl Position {
-    fn at(mark: &ChangeMark) -> Self {
-        Self {
-            before_last: mark.clone(),
-            last: mark.clone(),
-        }
-    }
-
-    fn moved_to(&mut self, mark: ChangeMark) {
-        self.before_last = std::mem::replace(&mut self.last, mark);
-    }
-}
-
-/// Where a replica stands in the changes.
-#[derive(Debug, Default)]
-pub(crate) struct Positions {
-    pub(crate) waiting: Position,
-    pub(crate) others: Position,
-    /// Of the others, those that were read once more.
-    pub(crate) again: Position,
-}
-
-impl Positions {
-    /// Nothing before `mark` needs to be read.
-    pub(crate) fn at(mark: &ChangeMark) -> Self {
-        Self {
-            waiting: Position::at(mark),
-            others: Position::at(mark),
-            again: Position::at(mark),
-        }
-    }
-}
-
 impl Core {
-    /// Reads what changed since the last round: while that fits in a page, all in one request. True: there were
-    /// too many new jobs to read them all.
-    pub(crate) async fn catch_up(&self, at: &mut Positions) -> Result<bool, StoreError> {
-        let asked = [
-            behind(&at.others.before_last, false),
-            behind(&at.waiting.before_last, true),
-        ];
-        let mut pages = self.store.changes(&asked).await?.into_iter();
-        let others = pages.next().unwrap_or_default();
-        let waiting = pages.next().unwrap_or_default();
-        at.others.moved_to(self.read_on(others).await?);
-        let waiting = self.read_waiting(waiting).await?;
-        let missed = waiting.more;
-        let mark = if missed {
-            self.engine.tell(Event::NewsMissed);
-            self.store.change_mark().await?
+    /// Reads the changes that nobody told, as far as searches see them. True: there were too many new jobs to read them
+    /// all.
+    pub(crate) async fn catch_up(&self) -> Result<bool, StoreError> {
+        let visible = self.store.change_mark().await?;
+        let now = self.clock.now();
+        let within = self.jobs.feed.due(&visible, now);
+        let missed = if within.is_empty() {
+            false
         } else {
-            self.engine.tell(Event::NewsRead);
-            waiting.mark
+            self.read_missing(&within, now).await?
         };
-        at.waiting.moved_to(mark);
+        self.engine.tell(if missed {
+            Event::NewsMissed
+        } else {
+            Event::NewsRead
+        });
         Ok(missed)
     }
 
-    /// Takes in new jobs, but not a flood of others': counts and pulls choose among them. Those submitted here are
-    /// known. Answers the last page: there is more if not all was read.
-    async fn read_waiting(&self, mut page: ChangePage) -> Result<ChangePage, StoreError> {
+    /// Reads the missing changes: while they fit in a page, all in one request.
+    async fn read_missing(&self, within: &ChangeRanges, now: Millis) -> Result<bool, StoreError> {
+        let begin = ChangeMark::default();
+        let asked = [false, true].map(|waiting| behind(&begin, within, waiting));
+        let mut pages = self.store.changes(&asked).await?.into_iter();
+        let others = pages.next().unwrap_or_default();
+        let waiting = pages.next().unwrap_or_default();
+        let others = self.read_on(others, within).await?;
+        let waiting = self.read_waiting(waiting, within).await?;
+        let ends = others.more.then_some(&others.mark);
+        self.jobs.feed.was_read(now, ends);
+        Ok(waiting.more)
+    }
+
+    /// Takes in new jobs, but not a flood of others': counts and pulls choose among them. Answers the last page: there
+    /// is more if not all was read.
+    async fn read_waiting(
+        &self,
+        mut page: ChangePage,
+        within: &ChangeRanges,
+    ) -> Result<ChangePage, StoreError> {
         let mut news = self.take_in(&page).await?;
         for _ in 1..WAITING_PAGES_MAX {
             if !page.more || news >= NEWS_MAX {
@@ -96,7 +68,7 @@ impl Core {
             }
             let next = Changes {
                 limit: LONG_PAGE,
-                ..behind(&page.mark, true)
+                ..behind(&page.mark, within, true)
             };
             let next = self.store.changes(&[next]).await?;
             page = next.into_iter().next().unwrap_or_default();
@@ -105,28 +77,25 @@ impl Core {
         Ok(page)
     }
 
-    /// Reads once more what changed, from a mark that is many looks old: a write that nobody has acknowledged yet may be
-    /// missing where a search looks, while later ones are there.
-    pub(crate) async fn catch_up_again(&self, at: &mut Positions) -> Result<(), StoreError> {
-        let asked = [behind(&at.again.before_last, false)];
-        let page = self.store.changes(&asked).await?.into_iter().next();
-        at.again
-            .moved_to(self.read_on(page.unwrap_or_default()).await?);
-        Ok(())
-    }
-
-    /// Takes in a page of changes and those behind it. Answers how far that went.
-    async fn read_on(&self, mut page: ChangePage) -> Result<ChangeMark, StoreError> {
+    /// Takes in a page of changes and those behind it. Answers the last page: the next round reads on behind it.
+    async fn read_on(
+        &self,
+        mut page: ChangePage,
+        within: &ChangeRanges,
+    ) -> Result<ChangePage, StoreError> {
         self.take_in(&page).await?;
         for _ in 1..PAGES_MAX {
             if !page.more {
                 break;
             }
-            let next = self.store.changes(&[behind(&page.mark, false)]).await?;
+            let next = self
+                .store
+                .changes(&[behind(&page.mark, within, false)])
+                .await?;
             page = next.into_iter().next().unwrap_or_default();
             self.take_in(&page).await?;
         }
-        Ok(page.mark)
+        Ok(page)
     }
 
     /// Of what changed, reads what is newer than all that was seen: that is seldom much, since this replica knows its
@@ -150,9 +119,10 @@ impl Core {
     }
 }
 
-fn behind(since: &ChangeMark, waiting: bool) -> Changes {
+fn behind(since: &ChangeMark, within: &ChangeRanges, waiting: bool) -> Changes {
     Changes {
         since: since.clone(),
+        within: within.clone(),
         waiting,
         limit: PAGE,
     }

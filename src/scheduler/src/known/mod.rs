@@ -8,6 +8,7 @@ pub(crate) mod clusters;
 pub(crate) mod cordons;
 pub(crate) mod dependants;
 pub(crate) mod feasibility;
+pub(crate) mod feed;
 pub(crate) mod host_turns;
 pub(crate) mod hosts;
 pub(crate) mod instances;

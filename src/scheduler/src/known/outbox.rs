@@ -1,7 +1,11 @@
-//! Hints that wait to be sent to other replicas.
+//! Hints that wait to be sent to other replicas: a queue for each of them, so that a hung one delays no other.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
+use fairlead_job::JobId;
 use fairlead_store::{JobState, StoredJob, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -10,26 +14,33 @@ use tokio::sync::Notify;
 
 use crate::known::replicas::Peer;
 
-/// Most states that wait to be told; what is over it is found in the store.
+/// Most states, hosts and queues of each kind that wait to be told to one replica. Of states beyond it, only the versions
+/// are told.
 pub(crate) const WAITING_MAX: usize = 4_000;
 
-/// Most states in one message.
+/// Most versions that wait to be told to one replica. What is beyond it is found in the store.
+pub(crate) const BARE_MAX: usize = 50_000;
+
+/// Most states in one message, and most versions.
 pub(crate) const BATCH_MAX: usize = 500;
 
-/// Of one submit so many jobs are told: the others see the rest when they count.
+/// Of one submit so many jobs are told: the others find the rest by the numbers that are missing.
 pub(crate) const SUBMITTED_MAX: usize = 64;
 
 /// The layout of messages.
-const FORMAT: u16 = 2;
+const FORMAT: u16 = 3;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Message {
+pub(crate) struct Message<J = HintedJob> {
     format: u16,
     pub(crate) from: Peer,
     /// Jobs as they are stored: `primary_term`, `seq_no`, `state`.
+    #[serde(default = "Vec::new")]
+    pub(crate) jobs: Vec<J>,
+    /// Jobs of which there were too many to tell their states.
     #[serde(default)]
-    pub(crate) jobs: Vec<HintedJob>,
+    pub(crate) bare: Vec<BareJob>,
     /// Queues whose policy was changed.
     #[serde(default)]
     pub(crate) queues: Vec<String>,
@@ -38,15 +49,15 @@ pub(crate) struct Message {
     pub(crate) hosts: Vec<HintedHost>,
 }
 
-impl Message {
-    pub(crate) fn of(next: Waiting, from: Peer) -> Self {
-        let jobs = next.jobs.iter().filter_map(|job| HintedJob::of(job));
+impl<'a> Message<&'a HintedJob> {
+    pub(crate) fn of(next: &'a Waiting, from: Peer) -> Self {
         Self {
             format: FORMAT,
             from,
-            jobs: jobs.collect(),
-            queues: next.queues,
-            hosts: next.hosts.into(),
+            jobs: next.jobs.iter().map(|job| &**job).collect(),
+            bare: next.bare.iter().copied().collect(),
+            queues: next.queues.clone(),
+            hosts: next.hosts.iter().cloned().collect(),
         }
     }
 }
@@ -55,16 +66,41 @@ impl Message {
 pub(crate) struct HintedJob {
     pub(crate) primary_term: u64,
     pub(crate) seq_no: u64,
+    /// The sender created it: the state has all fields that are stored.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) created: bool,
     pub(crate) state: Box<RawValue>,
 }
 
-impl HintedJob {
-    pub(crate) fn of(job: &StoredJob) -> Option<Self> {
-        Some(Self {
+/// How a state came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    Created,
+    Changed,
+}
+
+/// The version of a job's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BareJob {
+    pub(crate) job_id: JobId,
+    pub(crate) primary_term: u64,
+    pub(crate) seq_no: u64,
+}
+
+impl BareJob {
+    fn of(job: &StoredJob) -> Self {
+        Self {
+            job_id: job.state.job_id,
             primary_term: job.version.primary_term,
             seq_no: job.version.seq_no,
-            state: to_raw_value(&job.state).ok()?,
-        })
+        }
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        Version {
+            primary_term: self.primary_term,
+            seq_no: self.seq_no,
+        }
     }
 }
 
@@ -94,33 +130,98 @@ impl HintedHost {
     }
 }
 
-/// What waits to be told.
+/// What waits to be told, by replica.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    waiting: Mutex<Waiting>,
-    pub(crate) ready: Notify,
+    queues: Mutex<BTreeMap<String, Queue>>,
+    /// There are replicas that were not there before.
+    pub(crate) joined: Notify,
 }
 
+/// What waits to be told to one replica.
+#[derive(Debug)]
+struct Queue {
+    peer: Peer,
+    /// Somebody sends it.
+    is_served: bool,
+    waiting: Waiting,
+    ready: Arc<Notify>,
+}
+
+/// What waits to be told.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    pub(crate) jobs: VecDeque<Arc<StoredJob>>,
+    pub(crate) jobs: VecDeque<Arc<HintedJob>>,
+    pub(crate) bare: VecDeque<BareJob>,
     pub(crate) queues: Vec<String>,
     pub(crate) hosts: VecDeque<HintedHost>,
 }
 
+/// What the sender of one replica's queue does next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Send(Waiting),
+    /// Nothing waits.
+    Wait(Arc<Notify>),
+    /// The replica is gone.
+    Gone,
+}
+
 impl Outbox {
+    /// These replicas are told from now on, and no others.
+    pub(crate) fn follow(&self, peers: Vec<Peer>) {
+        let mut queues = self.queues.lock();
+        let mut before = std::mem::take(&mut *queues);
+        let mut is_new = false;
+        for peer in peers {
+            let queue = before.remove(&peer.run).filter(|queue| queue.peer == peer);
+            is_new |= queue.is_none();
+            let queue = queue.unwrap_or_else(|| Queue {
+                peer: peer.clone(),
+                is_served: false,
+                waiting: Waiting::default(),
+                ready: Arc::default(),
+            });
+            queues.insert(peer.run, queue);
+        }
+        // Their senders end.
+        for queue in before.values() {
+            queue.ready.notify_one();
+        }
+        if is_new {
+            self.joined.notify_one();
+        }
+    }
+
+    /// Replicas that nobody serves yet; who asks does from now on.
+    pub(crate) fn unserved(&self) -> Vec<Peer> {
+        let mut queues = self.queues.lock();
+        let unserved = queues.values_mut().filter(|queue| !queue.is_served);
+        unserved
+            .map(|queue| {
+                queue.is_served = true;
+                queue.peer.clone()
+            })
+            .collect()
+    }
+
     /// A job was written.
-    pub(crate) fn job(&self, job: Arc<StoredJob>) {
-        self.with(|waiting| {
+    pub(crate) fn job(&self, job: &StoredJob, written: Written) {
+        let mut encoded: Option<Arc<HintedJob>> = None;
+        self.with_each(|waiting| {
             if waiting.jobs.len() < WAITING_MAX {
-                waiting.jobs.push_back(job);
+                // Once for all replicas.
+                encoded = encoded.take().or_else(|| encode(job, written));
+                waiting.jobs.extend(encoded.clone());
+            } else if waiting.bare.len() < BARE_MAX {
+                waiting.bare.push_back(BareJob::of(job));
             }
         });
     }
 
     /// A queue's policy was written.
     pub(crate) fn queue(&self, name: &str) {
-        self.with(|waiting| {
+        self.with_each(|waiting| {
             if waiting.queues.len() < WAITING_MAX {
                 waiting.queues.push(name.to_owned());
             }
@@ -128,32 +229,64 @@ impl Outbox {
     }
 
     /// A host asks here.
-    pub(crate) fn host(&self, host: HintedHost) {
-        self.with(|waiting| {
+    pub(crate) fn host(&self, host: &HintedHost) {
+        self.with_each(|waiting| {
             if waiting.hosts.len() < WAITING_MAX {
-                waiting.hosts.push_back(host);
+                waiting.hosts.push_back(host.clone());
             }
         });
     }
 
-    fn with(&self, work: impl FnOnce(&mut Waiting)) {
-        work(&mut self.waiting.lock());
-        self.ready.notify_one();
+    fn with_each(&self, mut work: impl FnMut(&mut Waiting)) {
+        for queue in self.queues.lock().values_mut() {
+            work(&mut queue.waiting);
+            queue.ready.notify_one();
+        }
     }
 
-    /// What goes into the next message, if there is anything to tell.
-    pub(crate) fn take(&self) -> Option<Waiting> {
-        let mut waiting = self.waiting.lock();
-        let jobs = waiting.jobs.len().min(BATCH_MAX);
-        let hosts = waiting.hosts.len().min(BATCH_MAX);
-        let next = Waiting {
-            jobs: waiting.jobs.drain(..jobs).collect(),
-            queues: std::mem::take(&mut waiting.queues),
-            hosts: waiting.hosts.drain(..hosts).collect(),
+    /// What goes into the next message to a replica.
+    pub(crate) fn next(&self, peer: &Peer) -> Next {
+        let mut queues = self.queues.lock();
+        let Some(queue) = queues
+            .get_mut(&peer.run)
+            .filter(|queue| queue.peer == *peer)
+        else {
+            return Next::Gone;
         };
-        let empty = next.jobs.is_empty() && next.queues.is_empty() && next.hosts.is_empty();
-        (!empty).then_some(next)
+        let next = queue.waiting.take();
+        if next.is_empty() {
+            return Next::Wait(Arc::clone(&queue.ready));
+        }
+        Next::Send(next)
     }
+}
+
+impl Waiting {
+    fn take(&mut self) -> Self {
+        fn first<T>(all: &mut VecDeque<T>) -> VecDeque<T> {
+            all.drain(..all.len().min(BATCH_MAX)).collect()
+        }
+        Self {
+            jobs: first(&mut self.jobs),
+            bare: first(&mut self.bare),
+            queues: std::mem::take(&mut self.queues),
+            hosts: first(&mut self.hosts),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        let are_jobs = self.jobs.is_empty() && self.bare.is_empty();
+        are_jobs && self.queues.is_empty() && self.hosts.is_empty()
+    }
+}
+
+fn encode(job: &StoredJob, written: Written) -> Option<Arc<HintedJob>> {
+    Some(Arc::new(HintedJob {
+        primary_term: job.version.primary_term,
+        seq_no: job.version.seq_no,
+        created: written == Written::Created,
+        state: to_raw_value(&job.state).ok()?,
+    }))
 }
 
 /// A state that another replica told, as the store has it.

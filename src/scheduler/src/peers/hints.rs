@@ -1,17 +1,19 @@
 //! Sends hints to the other replicas: each state that this replica wrote, at once and without a guarantee.
 //!
 //! A hint has states as the store acknowledged them. The receiver (`upkeep/hints`) observes them like states that it
-//! read itself. A lost, late or repeated hint does no harm, because the store tells the same within a second.
+//! read itself, and notes their numbers (`known/feed`). A lost, late or repeated hint does no harm: numbers that are
+//! missing are read from the store within a second. Each replica is told by a task of its own.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use fairlead_api::Route;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 
 use crate::{
     core::Core,
     known::{
-        outbox::{Message, Waiting},
+        outbox::{Message, Next, Waiting},
         replicas::Peer,
     },
 };
@@ -21,17 +23,31 @@ pub(crate) const BODY_MAX: usize = 8 << 20;
 
 impl Core {
     /// Tells the other replicas that this one is there, and what was written here, until the replica stops.
-    /// While one message is on its way the next collects.
     pub(crate) async fn send_hints(self: Arc<Self>) {
-        self.tell_all(Waiting::default()).await;
+        let mut senders = FuturesUnordered::new();
         loop {
+            senders.extend(self.unserved().into_iter().map(|peer| self.serve(peer)));
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
-                () = self.others.outbox.ready.notified() => {}
+                () = self.others.outbox.joined.notified() => {}
+                Some(()) = senders.next() => {}
             }
-            while let Some(next) = self.others.outbox.take() {
-                self.tell_all(next).await;
+        }
+    }
+
+    fn unserved(&self) -> Vec<Peer> {
+        self.others.outbox.unserved()
+    }
+
+    /// Tells one replica, until it is gone. While one message is on its way the next collects.
+    async fn serve(&self, peer: Peer) {
+        self.tell(&peer, &Waiting::default()).await;
+        loop {
+            match self.others.outbox.next(&peer) {
+                Next::Send(next) => self.tell(&peer, &next).await,
+                Next::Wait(ready) => ready.notified().await,
+                Next::Gone => return,
             }
         }
     }
@@ -44,13 +60,7 @@ impl Core {
         }
     }
 
-    async fn tell_all(&self, next: Waiting) {
-        let mut peers = self.others.replicas.peers(self.clock.now());
-        // Whoever had this address before is gone.
-        peers.retain(|peer| peer.url != self.others.url);
-        if peers.is_empty() {
-            return;
-        }
+    async fn tell(&self, peer: &Peer, next: &Waiting) {
         let message = Message::of(next, self.as_peer());
         let body = match serde_json::to_vec(&message) {
             Ok(body) => Bytes::from(body),
@@ -59,19 +69,13 @@ impl Core {
                 return;
             }
         };
+        let url = format!("{}{}", peer.url, Route::Hints.endpoint().path);
+        self.metrics.hints_sent.inc();
         let token = self.sealer.peer_token();
-        let path = Route::Hints.endpoint().path;
-        let each = peers.iter().map(|peer| {
-            let (url, token, body) = (format!("{}{path}", peer.url), &token, body.clone());
-            async move {
-                self.metrics.hints_sent.inc();
-                if let Err(error) = self.others.peers.post(&url, token, body).await {
-                    self.metrics.hints_lost.inc();
-                    tracing::debug!(peer = peer.name, error, "a hint was lost");
-                }
-            }
-        });
-        futures_util::future::join_all(each).await;
+        if let Err(error) = self.others.peers.post(&url, &token, body).await {
+            self.metrics.hints_lost.inc();
+            tracing::debug!(peer = peer.name, error, "a hint was lost");
+        }
     }
 }
 
@@ -80,8 +84,8 @@ mod tests {
     use super::*;
     use crate::known::outbox::stored;
     use crate::{
-        known::outbox::{BATCH_MAX, Outbox, WAITING_MAX},
-        testing::{core, state},
+        known::outbox::{BATCH_MAX, Outbox, WAITING_MAX, Written},
+        testing::{core, core_beside, held, state, store_job},
     };
     use fairlead_api::ErrorCode;
     use fairlead_store::StoredJob;
@@ -98,31 +102,88 @@ mod tests {
         }
     }
 
+    fn following() -> Outbox {
+        let outbox = Outbox::default();
+        outbox.follow(vec![peer()]);
+        outbox
+    }
+
+    fn taken(outbox: &Outbox) -> Option<Waiting> {
+        match outbox.next(&peer()) {
+            Next::Send(next) => Some(next),
+            Next::Wait(_) | Next::Gone => None,
+        }
+    }
+
     #[test]
     fn what_waits_is_told_in_batches_and_has_a_limit() {
-        let outbox = Outbox::default();
-        assert!(outbox.take().is_none());
+        let outbox = following();
+        assert!(taken(&outbox).is_none());
         for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
-            outbox.job(Arc::new(job(n)));
+            outbox.job(&job(n), Written::Changed);
         }
-        let mut told = 0;
-        while let Some(next) = outbox.take() {
+        let (mut told, mut bare) = (0, 0);
+        while let Some(next) = taken(&outbox) {
             assert!(next.jobs.len() <= BATCH_MAX);
             told += next.jobs.len();
+            bare += next.bare.len();
         }
-        assert_eq!(told, WAITING_MAX);
+        assert_eq!((told, bare), (WAITING_MAX, 10));
+    }
+
+    #[test]
+    fn each_replica_has_a_queue_and_one_that_is_gone_has_none() {
+        let outbox = following();
+        assert_eq!(outbox.unserved(), [peer()]);
+        assert!(outbox.unserved().is_empty());
+        let again = Peer {
+            run: "a.2".to_owned(),
+            ..peer()
+        };
+        outbox.job(&job(1), Written::Created);
+        outbox.follow(vec![peer(), again.clone()]);
+        assert_eq!(outbox.unserved(), std::slice::from_ref(&again));
+        outbox.job(&job(2), Written::Changed);
+        assert_eq!(taken(&outbox).unwrap().jobs.len(), 2);
+        outbox.follow(vec![again.clone()]);
+        assert!(matches!(outbox.next(&peer()), Next::Gone));
+        assert!(matches!(outbox.next(&again), Next::Send(next) if next.jobs.len() == 1));
+    }
+
+    #[tokio::test]
+    async fn a_job_of_which_only_the_version_is_told_is_read() {
+        let (_data, core) = core().await;
+        let stored = store_job(&core, held()).await;
+        let outbox = following();
+        for n in 0..u64::try_from(WAITING_MAX).unwrap() {
+            outbox.job(&job(n), Written::Changed);
+        }
+        outbox.job(&stored, Written::Changed);
+        let next = taken(&outbox).unwrap();
+        assert_eq!(next.bare.len(), 1);
+        let bare = Waiting {
+            bare: next.bare,
+            ..Waiting::default()
+        };
+        let message = Message::of(&bare, peer());
+        let other = core_beside(&core);
+        let token = other.sealer.peer_token();
+        let body = serde_json::to_vec(&message).unwrap();
+        other.take_hints(Some(&token), &body).await.unwrap();
+        let held = other.jobs.live.get(stored.state.job_id).unwrap();
+        assert_eq!(*held.stored, stored);
     }
 
     #[tokio::test]
     async fn a_hint_is_taken_from_a_replica_of_the_lab_and_from_nobody_else() {
         let (_data, core) = core().await;
-        let outbox = Outbox::default();
+        let outbox = following();
         let mut held = job(5);
         held.state.stage = fairlead_job::Stage::Running;
         held.state.host = "h".to_owned();
-        outbox.job(Arc::new(held.clone()));
-        let message = Message::of(outbox.take().unwrap(), peer());
-        let body = serde_json::to_vec(&message).unwrap();
+        outbox.job(&held, Written::Changed);
+        let next = taken(&outbox).unwrap();
+        let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Forbidden);
         assert_eq!(core.jobs.live.len(), 0);

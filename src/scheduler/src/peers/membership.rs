@@ -27,8 +27,12 @@ impl Core {
         only(self.store.put_docs(DocKind::Replica, vec![write]).await)
     }
 
-    /// Tells the engine who lives, if that changed.
+    /// Tells the engine and the outbox who lives.
     pub(crate) fn tell_peers(&self) {
+        let mut peers = self.others.replicas.peers(self.clock.now());
+        // Whoever had this address before is gone.
+        peers.retain(|peer| peer.url != self.others.url);
+        self.others.outbox.follow(peers);
         let peers = self
             .others
             .replicas

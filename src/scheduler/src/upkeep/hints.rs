@@ -1,11 +1,11 @@
 //! Receives hints from other replicas about their writes.
 
-use fairlead_store::codec;
+use fairlead_store::{StoredJob, codec};
 
 use crate::{
     base::errors::{PeerError, Refusal},
     core::Core,
-    known::outbox::{Message, stored},
+    known::outbox::{BareJob, HintedJob, Message, stored},
 };
 
 impl Core {
@@ -26,10 +26,11 @@ impl Core {
         self.tell_peers();
         for job in message.jobs {
             match codec::decode_text(job.state.get()) {
-                Ok(state) => self.observe_hinted(&stored(state, job.primary_term, job.seq_no)),
+                Ok(state) => self.take_hint(&job, &stored(state, job.primary_term, job.seq_no)),
                 Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
             }
         }
+        self.read_bare(&message.bare).await;
         for host in &message.hosts {
             self.host_moved(host);
         }
@@ -37,5 +38,29 @@ impl Core {
             self.reread_queue(queue).await?;
         }
         Ok(())
+    }
+
+    fn take_hint(&self, hinted: &HintedJob, job: &StoredJob) {
+        let is_believed = self.observe_hinted(job);
+        if is_believed && hinted.created && job.state.ready {
+            let text = hinted.state.get();
+            self.store.keep_created(job.state.job_id, job.version, text);
+        }
+    }
+
+    /// Reads jobs of which only the versions were told. Those that cannot be read now are read in the next round, as
+    /// their numbers are missing.
+    async fn read_bare(&self, bare: &[BareJob]) {
+        let is_news = |job: &&BareJob| self.newest(job.job_id) < Some(job.version());
+        let ids: Vec<_> = bare.iter().filter(is_news).map(|job| job.job_id).collect();
+        if !ids.is_empty() {
+            match self.store.get_readable(&ids).await {
+                Ok(jobs) => jobs.iter().for_each(|job| self.observe(job)),
+                Err(error) => tracing::debug!(%error, "hinted jobs could not be read"),
+            }
+        }
+        for job in bare.iter().filter(|job| !is_news(job)) {
+            self.acknowledged(job.job_id, job.version());
+        }
     }
 }

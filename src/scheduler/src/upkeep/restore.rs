@@ -8,7 +8,7 @@ use fairlead_store::{Search, SearchOrder, StoreError, StoredJob};
 
 use crate::{
     core::Core,
-    jobs::{observe::Positions, time_limits::stage_began_ms},
+    jobs::time_limits::stage_began_ms,
     known::live_jobs::Sight,
     lifecycle::{engine_facts::running, stages::HELD},
 };
@@ -19,10 +19,10 @@ const PAGE: u32 = 1_000;
 impl Core {
     /// Restores what the store knows: queues, accounts, hosts, held jobs, jobs that wait for others. The
     /// waiting ones come by the first count. Leases start anew: a restart requeues nobody.
-    pub(crate) async fn restore(&self) -> Result<Positions, StoreError> {
+    pub(crate) async fn restore(&self) -> Result<(), StoreError> {
         self.store.refresh().await?;
         // Before anything is read, so that nothing falls in between.
-        let mark = self.store.change_mark().await?;
+        self.jobs.feed.begin(&self.store.change_mark().await?);
         self.reload_queues().await?;
         self.people.accounts.reload(&self.docs).await?;
         self.lab.hosts.load(&self.docs).await?;
@@ -52,7 +52,7 @@ impl Core {
             held = self.jobs.live.len(),
             "restored the jobs that testboxes hold"
         );
-        Ok(Positions::at(&mark))
+        Ok(())
     }
 
     async fn search_all(&self, mut search: Search) -> Result<Vec<StoredJob>, StoreError> {

@@ -13,16 +13,13 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     dispatching::store_reads::{CountPace, until_look_ms},
-    jobs::observe::Positions,
 };
 
 /// What is done for the replica's knowledge of the lab, in the order of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Chore {
-    /// Reads what other replicas wrote.
+    /// Reads what other replicas wrote and did not tell.
     Changes,
-    /// Reads changes a second time: what was written so long ago is acknowledged or gone.
-    ChangesAgain,
     /// Settles what the store seems to have lost.
     VanishedWrites,
     /// Reads the alarms of the next seconds.
@@ -66,7 +63,6 @@ enum Chore {
 /// A chore, its name in logs and metrics, its period in rounds, and in which round of a period it runs.
 const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Changes, "changes", 1, 0),
-    (Chore::ChangesAgain, "changes_again", 10, 0),
     (Chore::VanishedWrites, "vanished_writes", 1, 0),
     (Chore::Alarms, "alarms", 2, 1),
     (Chore::Timers, "timers", 2, 1),
@@ -105,12 +101,11 @@ impl ChoreError {
 }
 
 /// The rounds of one replica.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rounds {
     round: u64,
     /// Chores that failed, or that an outage put off.
     owed: BTreeSet<Chore>,
-    at: Positions,
     pace: CountPace,
     /// Changes were missed: counts are made anew.
     missed: bool,
@@ -118,8 +113,8 @@ struct Rounds {
 
 impl Core {
     /// Does the chores of each second, until the replica stops.
-    pub(crate) async fn keep_in_sync(self: Arc<Self>, at: Positions) {
-        let mut rounds = Rounds::from(at);
+    pub(crate) async fn keep_in_sync(self: Arc<Self>) {
+        let mut rounds = Rounds::default();
         loop {
             // All replicas at the same time: what several ask for at once the store works out once. From beginning to
             // beginning: a round that takes long does not put off the next one.
@@ -135,17 +130,6 @@ impl Core {
 }
 
 impl Rounds {
-    /// The first round begins where the replica's start read changes.
-    fn from(at: Positions) -> Self {
-        Self {
-            round: 0,
-            owed: BTreeSet::new(),
-            at,
-            pace: CountPace::default(),
-            missed: false,
-        }
-    }
-
     /// One round: each chore that is due or owed.
     async fn next(&mut self, core: &Arc<Core>) {
         self.round = self.round.wrapping_add(1);
@@ -187,8 +171,7 @@ impl Rounds {
     ) -> Result<(), ChoreError> {
         let store = core.store.as_ref();
         match chore {
-            Chore::Changes => self.missed |= core.catch_up(&mut self.at).await?,
-            Chore::ChangesAgain => core.catch_up_again(&mut self.at).await?,
+            Chore::Changes => self.missed |= core.catch_up().await?,
             Chore::VanishedWrites => core.settle_doubts().await?,
             Chore::Alarms => core.read_alarms().await?,
             Chore::Timers => core.read_timers().await?,
@@ -243,7 +226,8 @@ mod tests {
         let store = Arc::new(FaultStore::new(embedded(&data), []));
         let config = Config::embedded(data.path().to_owned());
         let core = core_over(Arc::clone(&store) as _, config, Clock::system());
-        let mut rounds = Rounds::from(core.restore().await.unwrap());
+        core.restore().await.unwrap();
+        let mut rounds = Rounds::default();
         store.then(Step {
             on: On::Search,
             fault,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ::elasticsearch::http::Method;
 use fairlead_job::JobId;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     cluster::Cluster,
     places::{Place, Places},
     query,
-    reply::{self, Found, Hit},
+    reply::{self, Found, Hit, NoAggregations},
 };
 use crate::{ChangeMark, ChangePage, Changes, StoreError, Version};
 
@@ -21,12 +21,28 @@ pub(super) async fn last_changes(
     cluster: &Cluster,
     kept: &Places,
 ) -> Result<ChangeMark, StoreError> {
-    let (places, found) = search_places(cluster, kept, &[|_: &Place| query::last_change()]).await?;
+    let last = [|_: &Place| Some(query::last_change())];
+    let (places, found) = search_places::<Last>(cluster, kept, &last).await?;
     let marks = places.iter().zip(found).filter_map(|(place, found)| {
-        let last = found.hits.hits.first()?;
-        Some((place.name.clone(), last.seq_no))
+        let last = found?.aggregations.last.value?;
+        // Whole numbers up to 2^53 are exact.
+        let last: u64 = format!("{last:.0}").parse().ok()?;
+        Some((place.name.to_string(), last))
     });
     Ok(ChangeMark(marks.collect()))
+}
+
+/// The greatest number of a shard, if it has any.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Last {
+    last: Greatest,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Greatest {
+    value: Option<f64>,
 }
 
 /// What changed in every shard behind the marks, in one request.
@@ -39,12 +55,15 @@ pub(super) async fn changes_since(
         .iter()
         .map(|request| {
             |place: &Place| {
-                let since = request.since.0.get(&place.name).copied();
-                query::changes(since, request.waiting, limit(request))
+                let since = request.since.0.get(&*place.name).copied();
+                let within = request.within.get(&*place.name).map(Vec::as_slice);
+                let is_asked = within.is_some() || request.within.is_empty();
+                let numbers = query::Numbers { since, within };
+                is_asked.then(|| query::changes(&numbers, request.waiting, limit(request)))
             }
         })
         .collect();
-    let (places, found) = search_places(cluster, kept, &queries).await?;
+    let (places, found) = search_places::<NoAggregations>(cluster, kept, &queries).await?;
     let mut found = found.into_iter();
     let pages = requests.iter().map(|request| {
         let limit = limit(request);
@@ -53,10 +72,13 @@ pub(super) async fn changes_since(
             ..ChangePage::default()
         };
         for (place, found) in places.iter().zip(found.by_ref()) {
+            let Some(found) = found else {
+                continue;
+            };
             let hits = &found.hits.hits;
             page.more |= hits.len() > limit as usize;
             for hit in hits.iter().take(limit as usize) {
-                page.mark.0.insert(place.name.clone(), hit.seq_no);
+                page.mark.0.insert(place.name.to_string(), hit.seq_no);
                 page.jobs.extend(job_of(hit));
             }
         }
@@ -65,13 +87,16 @@ pub(super) async fn changes_since(
     Ok(pages.collect())
 }
 
-/// Each query in each place. The list of places is kept: one more search looks whether there are
-/// others by now, and if so all is asked again.
-async fn search_places(
+/// Each query in each place, and no answer where there is no query. The list of places is kept: one more search looks
+/// whether there are others by now, and if so all is asked again.
+async fn search_places<A>(
     cluster: &Cluster,
     kept: &Places,
-    queries: &[impl Fn(&Place) -> Value],
-) -> Result<(Arc<[Place]>, Vec<Found>), StoreError> {
+    queries: &[impl Fn(&Place) -> Option<Value>],
+) -> Result<(Arc<[Place]>, Vec<Option<Found<A>>>), StoreError>
+where
+    A: DeserializeOwned + Default + Send + 'static,
+{
     if let Some(places) = kept.known() {
         let (found, is_all) = search_in(cluster, &places, queries).await?;
         if is_all {
@@ -86,15 +111,22 @@ async fn search_places(
 }
 
 /// What is found in these places, and whether they are all.
-async fn search_in(
+async fn search_in<A>(
     cluster: &Cluster,
     places: &[Place],
-    queries: &[impl Fn(&Place) -> Value],
-) -> Result<(Vec<Found>, bool), StoreError> {
-    let mut searches = Vec::new();
-    for query in queries {
-        searches.extend(places.iter().map(|place| (place.header(), query(place))));
-    }
+    queries: &[impl Fn(&Place) -> Option<Value>],
+) -> Result<(Vec<Option<Found<A>>>, bool), StoreError>
+where
+    A: DeserializeOwned + Default + Send + 'static,
+{
+    let each = queries
+        .iter()
+        .flat_map(|query| places.iter().map(move |place| (place, query(place))));
+    let each: Vec<_> = each.collect();
+    let mut searches: Vec<_> = each
+        .iter()
+        .filter_map(|(place, query)| Some((place.header(), query.clone()?)))
+        .collect();
     let mut elsewhere = cluster.indices.all_jobs();
     for place in places.iter().filter(|place| place.shard == 0) {
         elsewhere.extend([",-", &place.index]);
@@ -102,7 +134,11 @@ async fn search_in(
     searches.push((json!({"index": elsewhere}), query::nothing()));
     let mut found = cluster.search_each(searches).await?;
     let is_all = found.pop().is_none_or(|found| found.shards.total == 0);
-    Ok((found, is_all))
+    let mut found = found.into_iter();
+    let asked = each
+        .iter()
+        .map(|(_, query)| query.as_ref().and_then(|_| found.next()));
+    Ok((asked.collect(), is_all))
 }
 
 async fn read_places(cluster: &Cluster) -> Result<Vec<Place>, StoreError> {
@@ -134,10 +170,12 @@ async fn read_places(cluster: &Cluster) -> Result<Vec<Place>, StoreError> {
             number_of_shards,
             uuid,
         } = settings.settings.index;
-        (0..number_of_shards.parse().unwrap_or(1)).map(move |shard| Place {
+        let shards: u32 = number_of_shards.parse().unwrap_or(1);
+        (0..shards).map(move |shard| Place {
             index: index.clone(),
             shard,
-            name: format!("{uuid}/{shard}"),
+            name: format!("{uuid}/{shard}").into(),
+            is_only: shards == 1,
         })
     });
     Ok(places.collect())

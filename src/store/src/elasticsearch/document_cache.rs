@@ -83,8 +83,16 @@ impl<T> RecentCache<T> {
 pub(super) struct DocumentCache {
     /// The first document that was kept.
     sample: OnceLock<Box<str>>,
-    /// The version of each, and the packed document.
-    kept: RecentCache<(Version, Box<[u8]>)>,
+    kept: RecentCache<Kept>,
+}
+
+/// What is kept of a job.
+#[derive(Debug)]
+struct Kept {
+    version: Version,
+    /// It is a state as JSON, of which no document was made yet.
+    is_state: bool,
+    packed: Box<[u8]>,
 }
 
 impl DocumentCache {
@@ -98,13 +106,26 @@ impl DocumentCache {
 
     /// Keeps a document at its version.
     pub(super) fn keep(&self, id: JobId, version: Version, document: &str) {
-        if document.len() > LENGTH_MAX {
+        self.keep_text(id, version, document, false);
+    }
+
+    /// Keeps a whole state (JSON) at its version. Most jobs are claimed elsewhere, so its document is made when it is
+    /// claimed.
+    pub(super) fn keep_state(&self, id: JobId, version: Version, state: &str) {
+        self.keep_text(id, version, state, true);
+    }
+
+    fn keep_text(&self, id: JobId, version: Version, text: &str, is_state: bool) {
+        if text.len() > LENGTH_MAX {
             return;
         }
-        let is_this = |kept: &(Version, Box<[u8]>)| kept.0 == version;
-        let kept = self.kept.take(id).filter(is_this);
-        let packed = kept.map_or_else(|| self.pack(document), |(_, packed)| packed);
-        self.kept.keep(id, (version, packed));
+        let kept = self.kept.take(id).filter(|kept| kept.version == version);
+        let kept = kept.unwrap_or_else(|| Kept {
+            version,
+            is_state,
+            packed: self.pack(text),
+        });
+        self.kept.keep(id, kept);
     }
 
     /// The whole document after this patch, if it is known at the version that the patch expects. Known once: what
@@ -126,10 +147,16 @@ impl DocumentCache {
     }
 
     fn take(&self, id: JobId) -> Option<(Version, String)> {
-        let (version, packed) = self.kept.take(id)?;
+        let kept = self.kept.take(id)?;
         let sample = self.sample.get()?.as_bytes();
-        let document = decompress_size_prepended_with_dict(&packed, sample).ok()?;
-        Some((version, String::from_utf8(document).ok()?))
+        let text = decompress_size_prepended_with_dict(&kept.packed, sample).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        let document = if kept.is_state {
+            documents::document_of(&text)?
+        } else {
+            text
+        };
+        Some((kept.version, document))
     }
 
     fn pack(&self, document: &str) -> Box<[u8]> {
@@ -190,6 +217,16 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_was_told_becomes_its_document() {
+        let cache = DocumentCache::new(100);
+        let state = JobState::blank(JobId::new(1), TboxType::Dc);
+        let told = serde_json::to_string(&state).unwrap();
+        cache.keep_state(state.job_id, at(5), &told);
+        let expected = documents::state_document(&state).unwrap();
+        assert_eq!(cache.take(state.job_id), Some((at(5), expected)));
+    }
+
+    #[test]
     fn long_ones_are_not_kept() {
         let cache = DocumentCache::new(1);
         cache.keep(JobId::new(1), at(1), &" ".repeat(LENGTH_MAX));
@@ -233,7 +270,7 @@ mod tests {
         for id in 0..10 {
             cache.keep(JobId::new(id), at(1), &document(id));
         }
-        let packed = cache.kept.take(JobId::new(7)).unwrap().1.len();
+        let packed = cache.kept.take(JobId::new(7)).unwrap().packed.len();
         assert!(4 * packed < whole, "{packed} of {whole} bytes");
     }
 

@@ -36,14 +36,25 @@ pub(super) fn to_stored(mut fields: Map<String, Value>) -> Map<String, Value> {
 
 /// A whole state as a document.
 pub(super) fn state_document(state: &JobState) -> Result<String, String> {
-    let fields = match serde_json::to_value(state) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) => return Err("a state is an object".to_owned()),
-        Err(error) => return Err(error.to_string()),
-    };
+    match serde_json::to_value(state) {
+        Ok(Value::Object(fields)) => Ok(document(fields, &state.queue, &state.account)),
+        Ok(_) => Err("a state is an object".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn document(fields: Map<String, Value>, queue: &str, account: &str) -> String {
     let mut fields = to_stored(fields);
-    fields.insert(CELL.to_owned(), cell(&state.queue, &state.account));
-    Ok(Value::Object(fields).to_string())
+    fields.insert(CELL.to_owned(), cell(queue, account));
+    Value::Object(fields).to_string()
+}
+
+/// The document of a whole state that is JSON. Fields of a later version stay.
+pub(super) fn document_of(state: &str) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_str(state).ok()?;
+    let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
+    let (queue, account) = (text("queue")?, text("account")?);
+    Some(document(fields, &queue, &account))
 }
 
 /// A state as read from the text of a document.
@@ -71,5 +82,7 @@ mod tests {
         let read = of_cell(odd.as_str().unwrap()).unwrap();
         assert_eq!(read, ("a\"],[".to_owned(), "\u{1f600}".to_owned()));
         assert_eq!(state_of(&text).unwrap(), state);
+        let json = serde_json::to_string(&state).unwrap();
+        assert_eq!(document_of(&json).unwrap(), text);
     }
 }

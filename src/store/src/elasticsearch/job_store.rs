@@ -1,5 +1,7 @@
 //! Implements [`JobStore`] by the parts of this store.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
@@ -17,6 +19,10 @@ use crate::{
 impl JobStore for ElasticStore {
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
         submit::submit_jobs(&self.cluster, &self.documents, &self.bodies, jobs).await
+    }
+
+    fn keep_created(&self, id: JobId, version: Version, state: &str) {
+        self.documents.keep_state(id, version, state);
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
@@ -62,6 +68,10 @@ impl JobStore for ElasticStore {
 
     async fn change_mark(&self) -> Result<ChangeMark, StoreError> {
         changes::last_changes(&self.cluster, &self.places).await
+    }
+
+    fn place_of(&self, id: JobId) -> Option<Arc<str>> {
+        self.places.only_of(&self.cluster.indices.jobs(id))
     }
 
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {

@@ -20,7 +20,9 @@ pub(super) struct Place {
     pub(super) index: String,
     pub(super) shard: u32,
     /// An index that was made anew counts its changes anew, so its places have other names.
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
+    /// The index has no other shard: each version of a document there is of this place.
+    pub(super) is_only: bool,
 }
 
 impl Place {
@@ -41,6 +43,14 @@ impl Places {
         let (at, places) = kept.as_ref()?;
         let age = clock::now().saturating_duration_since(*at);
         (age < PLACES_KEPT).then(|| Arc::clone(places))
+    }
+
+    /// The only place of an index, as the last list has it.
+    pub(super) fn only_of(&self, index: &str) -> Option<Arc<str>> {
+        let kept = self.0.lock();
+        let (_, places) = kept.as_ref()?;
+        let place = places.iter().find(|place| place.index == index)?;
+        place.is_only.then(|| Arc::clone(&place.name))
     }
 
     /// Keeps a list that was read just now.

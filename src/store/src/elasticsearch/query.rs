@@ -76,19 +76,33 @@ pub(super) fn nothing() -> Value {
     json!({"size": 0, "track_total_hits": false})
 }
 
-/// The last change of one shard.
+/// The last change of one shard. It has no hits, so replicas that ask at the same time share one answer of the cache.
 pub(super) fn last_change() -> Value {
     json!({
-        "size": 1, "stats": ["changes"], "track_total_hits": false, "seq_no_primary_term": true, "_source": false,
-        "query": {"match_all": {}}, "sort": [{"_seq_no": "desc"}],
+        "size": 0, "stats": ["changes"], "track_total_hits": false,
+        "aggs": {"last": {"max": {"field": "_seq_no"}}},
     })
 }
 
-/// What changed in one shard behind `since`, and one more that tells whether there is more.
-pub(super) fn changes(since: Option<u64>, waiting_only: bool, limit: u32) -> Value {
+/// Which changes of one shard.
+pub(super) struct Numbers<'a> {
+    /// Only those behind it.
+    pub(super) since: Option<u64>,
+    /// Only those in these ranges.
+    pub(super) within: Option<&'a [(u64, u64)]>,
+}
+
+/// What changed in one shard, and one more that tells whether there is more.
+pub(super) fn changes(numbers: &Numbers<'_>, waiting_only: bool, limit: u32) -> Value {
     let mut filters = Vec::new();
-    if let Some(since) = since {
+    if let Some(since) = numbers.since {
         filters.push(json!({"range": {"_seq_no": {"gt": since}}}));
+    }
+    if let Some(ranges) = numbers.within {
+        let range =
+            |(first, last): &(u64, u64)| json!({"range": {"_seq_no": {"gte": first, "lte": last}}});
+        let ranges: Vec<Value> = ranges.iter().map(range).collect();
+        filters.push(json!({"bool": {"should": ranges, "minimum_should_match": 1}}));
     }
     let mut query = json!({"bool": {"filter": filters}});
     let waiting = all_of(&waiting());

@@ -256,6 +256,10 @@ impl JobStore for EmbeddedStore {
         self.read(read::change_mark).await
     }
 
+    fn place_of(&self, _id: JobId) -> Option<Arc<str>> {
+        Some(read::PLACE.into())
+    }
+
     async fn changes(&self, requests: &[Changes]) -> Result<Vec<ChangePage>, StoreError> {
         let requests = requests.to_vec();
         self.read(move |conn| {

@@ -4,7 +4,7 @@ use fairlead_job::{JobId, Spec};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::{
-    numbers::{unsigned, version},
+    numbers::{signed, unsigned, version},
     waiting::rank,
 };
 use crate::{ChangeMark, ChangePage, Changes, Page, Pull, PullBy, StoredJob, Usage, codec};
@@ -164,7 +164,7 @@ fn first_of(rows: &mut Rows<'_>, limit: u32) -> rusqlite::Result<Page> {
 }
 
 /// The one place of changes.
-const PLACE: &str = "states";
+pub(super) const PLACE: &str = "states";
 
 /// The mark of the last change.
 pub(super) fn change_mark(conn: &Connection) -> rusqlite::Result<ChangeMark> {
@@ -176,31 +176,40 @@ pub(super) fn change_mark(conn: &Connection) -> rusqlite::Result<ChangeMark> {
     Ok(ChangeMark(marks.into_iter().collect()))
 }
 
-/// What changed behind a mark.
+/// What changed behind a mark, or in some ranges behind it.
 pub(super) fn changes(conn: &Connection, request: &Changes) -> rusqlite::Result<ChangePage> {
     let limit = request.limit.clamp(1, 10_000);
-    let since = request.since.0.get(PLACE).copied().unwrap_or(0);
+    let since = request.since.0.get(PLACE).map(|since| since + 1);
+    let since = since.unwrap_or(0);
+    let all = [(since, u64::MAX)];
+    let ranges = if request.within.is_empty() {
+        &all[..]
+    } else {
+        request.within.get(PLACE).map_or(&[][..], Vec::as_slice)
+    };
     let mut statement = conn.prepare_cached(
         "SELECT s.job_id, s.seq FROM states s INDEXED BY states_seq
          CROSS JOIN jobs j ON j.job_id = s.job_id
-         WHERE s.seq > ?1 AND j.waiting = ?2 ORDER BY s.seq LIMIT ?3",
+         WHERE s.seq BETWEEN ?1 AND ?2 AND j.waiting = ?3 ORDER BY s.seq LIMIT ?4",
     )?;
-    let since_seq = i64::try_from(since).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![since_seq, request.waiting, limit + 1])?;
     let mut page = ChangePage {
         mark: request.since.clone(),
         ..ChangePage::default()
     };
-    let mut seen = 0;
-    while let Some(row) = rows.next()? {
-        if seen == limit {
-            page.more = true;
-            break;
+    let mut left = limit + 1;
+    for &(first, last) in ranges {
+        let (first, last) = (signed(first.max(since)), signed(last));
+        let mut rows = statement.query(params![first, last, request.waiting, left])?;
+        while let Some(row) = rows.next()? {
+            left -= 1;
+            if left == 0 {
+                page.more = true;
+                return Ok(page);
+            }
+            let (id, seq) = (unsigned(row, 0)?, unsigned(row, 1)?);
+            page.mark.0.insert(PLACE.to_owned(), seq);
+            page.jobs.push((JobId::new(id), version(seq)));
         }
-        seen += 1;
-        let (id, seq) = (unsigned(row, 0)?, unsigned(row, 1)?);
-        page.mark.0.insert(PLACE.to_owned(), seq);
-        page.jobs.push((JobId::new(id), version(seq)));
     }
     Ok(page)
 }

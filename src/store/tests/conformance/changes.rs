@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_job::{JobId, Stage};
-use fairlead_store::{ChangeMark, ChangePage, Changes, JobStore, Version};
+use fairlead_store::{ChangeMark, ChangePage, ChangeRanges, Changes, JobStore, Version};
 
 use super::{change, changed, id, read_one, state, state_with, submit_all};
 
@@ -18,6 +18,7 @@ async fn both(store: &dyn JobStore, since: &ChangeMark) -> [ChangePage; 2] {
 fn behind(since: &ChangeMark, waiting: bool, limit: u32) -> Changes {
     Changes {
         since: since.clone(),
+        within: ChangeRanges::new(),
         waiting,
         limit,
     }
@@ -155,4 +156,44 @@ pub(crate) async fn changes_of_several_months_are_read_together(store: &dyn JobS
         }
     }
     assert_eq!(read, wanted);
+}
+
+pub(crate) async fn changes_are_found_by_their_numbers(store: &dyn JobStore) {
+    submit_all(store, (1..=6).map(state).collect()).await;
+    let at = mark(store).await;
+    assert_eq!(at.0.len(), 1, "{at:?}");
+    let place = at.0.keys().next().unwrap().clone();
+    assert!(store.place_of(id(1)).is_none_or(|known| *known == *place));
+    let mut versions = Vec::new();
+    for n in 1..=6 {
+        versions.push(read_one(store, id(n)).await.version.seq_no);
+    }
+    let in_ranges = |waiting: bool, since: &ChangeMark, limit: u32| Changes {
+        within: [(
+            place.clone(),
+            vec![(versions[1], versions[2]), (versions[4], versions[5] + 9)],
+        )]
+        .into(),
+        ..behind(since, waiting, limit)
+    };
+    let never = ChangeMark::default();
+    let asked = [true, false].map(|waiting| in_ranges(waiting, &never, 9));
+    let pages = store.changes(&asked).await.unwrap();
+    assert_eq!(changed(&pages[0]), [2, 3, 5, 6]);
+    assert!(changed(&pages[1]).is_empty() && !pages[0].more);
+    let first = store.changes(&[in_ranges(true, &never, 3)]).await.unwrap();
+    assert_eq!((changed(&first[0]), first[0].more), (vec![2, 3, 5], true));
+    let rest = [in_ranges(true, &first[0].mark, 3)];
+    let rest = store.changes(&rest).await.unwrap();
+    assert_eq!((changed(&rest[0]), rest[0].more), (vec![6], false));
+    // What is in another place is not asked for.
+    let elsewhere = Changes {
+        within: [("elsewhere".to_owned(), vec![(0, 99)])].into(),
+        ..behind(&never, true, 9)
+    };
+    assert!(
+        store.changes(&[elsewhere]).await.unwrap()[0]
+            .jobs
+            .is_empty()
+    );
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use fairlead_job::JobId;
 use fairlead_store::{
-    ChangeMark, Changes, ElasticConfig, ElasticStore, Find, JobState, JobStore, Pull, PullBy,
+    ChangeMark, ChangeRanges, Changes, ElasticConfig, ElasticStore, Find, JobState, JobStore, Pull,
+    PullBy,
 };
 use serde_json::json;
 
@@ -116,6 +117,7 @@ async fn unknown_fields_stay_and_unknown_formats_are_passed_over() {
 fn behind(since: &ChangeMark, limit: u32) -> [Changes; 1] {
     [Changes {
         since: since.clone(),
+        within: ChangeRanges::new(),
         waiting: true,
         limit,
     }]

@@ -7,7 +7,8 @@ use std::sync::{
 
 use fairlead_job::JobId;
 use fairlead_store::{
-    ChangeMark, Changes, JobStore, Pull, PullBy, Search, SearchOrder, SearchPage, StoreError,
+    ChangeMark, ChangeRanges, Changes, JobStore, Pull, PullBy, Search, SearchOrder, SearchPage,
+    StoreError,
 };
 
 use crate::{Reply, Stub, error, opened};
@@ -75,6 +76,7 @@ async fn an_idle_poll_of_changes_is_one_request() {
     });
     let asked = [true, false].map(|waiting| Changes {
         since: ChangeMark::default(),
+        within: ChangeRanges::new(),
         waiting,
         limit: 10,
     });
