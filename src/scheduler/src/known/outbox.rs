@@ -25,7 +25,7 @@ pub(crate) const BARE_MAX: usize = 50_000;
 pub(crate) const BATCH_MAX: usize = 500;
 
 /// Of one submit so many jobs are told: the others find the rest by the numbers that are missing.
-pub(crate) const SUBMITTED_MAX: usize = 64;
+pub(crate) const SUBMITTED_MAX: usize = 500;
 
 /// The layout of messages.
 const FORMAT: u16 = 3;

@@ -4,7 +4,7 @@
 //! read itself, and notes their numbers (`known/feed`). A lost, late or repeated hint does no harm: numbers that are
 //! missing are read from the store within a second. Each replica is told by a task of its own.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use fairlead_api::Route;
@@ -17,6 +17,9 @@ use crate::{
         replicas::Peer,
     },
 };
+
+/// After a message the next one collects for so long: many small ones cost a peer more than what is in them.
+const COLLECT: Duration = Duration::from_millis(5);
 
 /// Largest message that is taken, bytes.
 pub(crate) const BODY_MAX: usize = 8 << 20;
@@ -45,7 +48,10 @@ impl Core {
         self.tell(&peer, &Waiting::default()).await;
         loop {
             match self.others.outbox.next(&peer) {
-                Next::Send(next) => self.tell(&peer, &next).await,
+                Next::Send(next) => {
+                    self.tell(&peer, &next).await;
+                    self.clock.sleep(COLLECT).await;
+                }
                 Next::Wait(ready) => ready.notified().await,
                 Next::Gone => return,
             }
