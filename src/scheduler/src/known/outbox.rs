@@ -157,13 +157,21 @@ pub(crate) struct Waiting {
     pub(crate) hosts: VecDeque<HintedHost>,
 }
 
+/// One replica's queue, for its sender.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) peer: Peer,
+    /// There is something to send, or the replica is gone.
+    pub(crate) ready: Arc<Notify>,
+}
+
 /// What the sender of one replica's queue does next.
 #[derive(Debug)]
 pub(crate) enum Next {
     Send(Waiting),
     /// Nothing waits.
-    Wait(Arc<Notify>),
-    /// The replica is gone.
+    Wait,
+    /// The replica is gone. One of the same name that came later has another sender.
     Gone,
 }
 
@@ -194,13 +202,16 @@ impl Outbox {
     }
 
     /// Replicas that nobody serves yet; who asks does from now on.
-    pub(crate) fn unserved(&self) -> Vec<Peer> {
+    pub(crate) fn unserved(&self) -> Vec<Served> {
         let mut queues = self.queues.lock();
         let unserved = queues.values_mut().filter(|queue| !queue.is_served);
         unserved
             .map(|queue| {
                 queue.is_served = true;
-                queue.peer.clone()
+                Served {
+                    peer: queue.peer.clone(),
+                    ready: Arc::clone(&queue.ready),
+                }
             })
             .collect()
     }
@@ -245,17 +256,17 @@ impl Outbox {
     }
 
     /// What goes into the next message to a replica.
-    pub(crate) fn next(&self, peer: &Peer) -> Next {
+    pub(crate) fn next(&self, served: &Served) -> Next {
         let mut queues = self.queues.lock();
         let Some(queue) = queues
-            .get_mut(&peer.run)
-            .filter(|queue| queue.peer == *peer)
+            .get_mut(&served.peer.run)
+            .filter(|queue| Arc::ptr_eq(&queue.ready, &served.ready))
         else {
             return Next::Gone;
         };
         let next = queue.waiting.take();
         if next.is_empty() {
-            return Next::Wait(Arc::clone(&queue.ready));
+            return Next::Wait;
         }
         Next::Send(next)
     }

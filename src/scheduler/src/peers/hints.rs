@@ -2,7 +2,7 @@
 //!
 //! A hint has states as the store acknowledged them. The receiver (`upkeep/hints`) observes them like states that it
 //! read itself, and notes their numbers (`known/feed`). A lost, late or repeated hint does no harm: numbers that are
-//! missing are read from the store within a second. Each replica is told by a task of its own.
+//! missing are read from the store within a second. Each replica has a queue and a sender of its own.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use crate::{
     core::Core,
     known::{
-        outbox::{Message, Next, Waiting},
+        outbox::{Message, Next, Served, Waiting},
         replicas::Peer,
     },
 };
@@ -29,7 +29,8 @@ impl Core {
     pub(crate) async fn send_hints(self: Arc<Self>) {
         let mut senders = FuturesUnordered::new();
         loop {
-            senders.extend(self.unserved().into_iter().map(|peer| self.serve(peer)));
+            let unserved = self.others.outbox.unserved().into_iter();
+            senders.extend(unserved.map(|served| self.serve(served)));
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
@@ -39,20 +40,16 @@ impl Core {
         }
     }
 
-    fn unserved(&self) -> Vec<Peer> {
-        self.others.outbox.unserved()
-    }
-
     /// Tells one replica, until it is gone. While one message is on its way the next collects.
-    async fn serve(&self, peer: Peer) {
-        self.tell(&peer, &Waiting::default()).await;
+    async fn serve(&self, served: Served) {
+        self.tell(&served.peer, &Waiting::default()).await;
         loop {
-            match self.others.outbox.next(&peer) {
+            match self.others.outbox.next(&served) {
                 Next::Send(next) => {
-                    self.tell(&peer, &next).await;
+                    self.tell(&served.peer, &next).await;
                     self.clock.sleep(COLLECT).await;
                 }
-                Next::Wait(ready) => ready.notified().await,
+                Next::Wait => served.ready.notified().await,
                 Next::Gone => return,
             }
         }
@@ -108,16 +105,17 @@ mod tests {
         }
     }
 
-    fn following() -> Outbox {
+    fn following() -> (Outbox, Served) {
         let outbox = Outbox::default();
         outbox.follow(vec![peer()]);
-        outbox
+        let served = outbox.unserved().remove(0);
+        (outbox, served)
     }
 
-    fn taken(outbox: &Outbox) -> Option<Waiting> {
-        match outbox.next(&peer()) {
+    fn taken((outbox, served): &(Outbox, Served)) -> Option<Waiting> {
+        match outbox.next(served) {
             Next::Send(next) => Some(next),
-            Next::Wait(_) | Next::Gone => None,
+            Next::Wait | Next::Gone => None,
         }
     }
 
@@ -126,7 +124,7 @@ mod tests {
         let outbox = following();
         assert!(taken(&outbox).is_none());
         for n in 0..u64::try_from(WAITING_MAX).unwrap() + 10 {
-            outbox.job(&job(n), Written::Changed);
+            outbox.0.job(&job(n), Written::Changed);
         }
         let (mut told, mut bare) = (0, 0);
         while let Some(next) = taken(&outbox) {
@@ -139,8 +137,8 @@ mod tests {
 
     #[test]
     fn each_replica_has_a_queue_and_one_that_is_gone_has_none() {
-        let outbox = following();
-        assert_eq!(outbox.unserved(), [peer()]);
+        let (outbox, first) = following();
+        assert_eq!(first.peer, peer());
         assert!(outbox.unserved().is_empty());
         let again = Peer {
             run: "a.2".to_owned(),
@@ -148,12 +146,18 @@ mod tests {
         };
         outbox.job(&job(1), Written::Created);
         outbox.follow(vec![peer(), again.clone()]);
-        assert_eq!(outbox.unserved(), std::slice::from_ref(&again));
+        let second = outbox.unserved().remove(0);
+        assert_eq!(second.peer, again);
         outbox.job(&job(2), Written::Changed);
-        assert_eq!(taken(&outbox).unwrap().jobs.len(), 2);
+        assert!(matches!(outbox.next(&first), Next::Send(next) if next.jobs.len() == 2));
         outbox.follow(vec![again.clone()]);
-        assert!(matches!(outbox.next(&peer()), Next::Gone));
-        assert!(matches!(outbox.next(&again), Next::Send(next) if next.jobs.len() == 1));
+        assert!(matches!(outbox.next(&first), Next::Gone));
+        assert!(matches!(outbox.next(&second), Next::Send(next) if next.jobs.len() == 1));
+        // It is back before its first sender noticed.
+        outbox.follow(vec![peer(), again]);
+        let back = outbox.unserved().remove(0);
+        assert!(matches!(outbox.next(&first), Next::Gone));
+        assert!(matches!(outbox.next(&back), Next::Wait));
     }
 
     #[tokio::test]
@@ -162,9 +166,9 @@ mod tests {
         let stored = store_job(&core, held()).await;
         let outbox = following();
         for n in 0..u64::try_from(WAITING_MAX).unwrap() {
-            outbox.job(&job(n), Written::Changed);
+            outbox.0.job(&job(n), Written::Changed);
         }
-        outbox.job(&stored, Written::Changed);
+        outbox.0.job(&stored, Written::Changed);
         let next = taken(&outbox).unwrap();
         assert_eq!(next.bare.len(), 1);
         let bare = Waiting {
@@ -187,7 +191,7 @@ mod tests {
         let mut held = job(5);
         held.state.stage = fairlead_job::Stage::Running;
         held.state.host = "h".to_owned();
-        outbox.job(&held, Written::Changed);
+        outbox.0.job(&held, Written::Changed);
         let next = taken(&outbox).unwrap();
         let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
         let refused = core.take_hints(Some("wrong"), &body).await.unwrap_err();
