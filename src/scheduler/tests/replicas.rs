@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -21,7 +21,25 @@ use serde_json::{Value, json};
 struct Link {
     replicas: Mutex<BTreeMap<String, Arc<Replica>>>,
     cut: AtomicBool,
-    carried: AtomicUsize,
+    /// What arrived: where it was sent, and the body.
+    carried: Mutex<Vec<(String, Bytes)>>,
+}
+
+impl Link {
+    /// Waits until the replica of this letter took a message with this text.
+    async fn told(&self, letter: char, text: &str) {
+        let to = format!("http://{letter}");
+        let names = |body: &Bytes| body.windows(text.len()).any(|part| part == text.as_bytes());
+        let arrived = || {
+            let carried = self.carried.lock().unwrap();
+            carried
+                .iter()
+                .any(|(base, body)| *base == to && names(body))
+        };
+        while !arrived() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 #[async_trait::async_trait]
@@ -32,11 +50,12 @@ impl PeerLink for Link {
         let replica = replica.filter(|_| !self.cut.load(Ordering::Relaxed));
         let request = http::Request::post(path)
             .header("authorization", format!("Bearer {token}"))
-            .body(body)
+            .body(body.clone())
             .unwrap();
         let answer = replica.ok_or("nobody there")?.call(request).await;
-        self.carried.fetch_add(1, Ordering::Relaxed);
         assert_eq!(answer.status(), 200);
+        let mut carried = self.carried.lock().unwrap();
+        carried.push((base.to_owned(), body));
         Ok(())
     }
 }
@@ -283,13 +302,10 @@ async fn vip_jobs_and_weights_act_on_every_replica() {
     for _ in 0..5 {
         submit(&b, &json!({})).await;
     }
-    let before = lab.link.carried.load(Ordering::Relaxed);
     let vip = submit(&a, &json!({"queue": "vip", "my_account": "boss"})).await;
-    while lab.link.carried.load(Ordering::Relaxed) == before {
-        tokio::task::yield_now().await;
-    }
     let (status, _) = post(&a, "/scheduler/v1/queues/user1", &json!({"paused": true})).await;
     assert_eq!(status, 200);
+    lab.link.told('b', "\"queues\":[\"user1\"]").await;
     let grants = consume(&b, "h", &ask("s", 1)).await;
     assert_eq!(grants[0].job_id, vip);
     let mut none = ask("s", 2);
