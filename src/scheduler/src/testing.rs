@@ -105,7 +105,7 @@ pub(crate) fn core_beside(core: &Core) -> Arc<Core> {
 pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
     let job = NewJob {
         state: state.clone(),
-        body: Spec::new(),
+        body: Spec::new().into(),
     };
     let outcome = core
         .store

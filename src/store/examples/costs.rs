@@ -316,5 +316,6 @@ fn job(n: usize) -> NewJob {
     };
     let mut body = Spec::new();
     body.insert("script".to_owned(), "true".into());
+    let body = body.into();
     NewJob { state, body }
 }

@@ -222,5 +222,6 @@ fn job(n: usize) -> NewJob {
         "script".to_owned(),
         "echo 0123456789abcdef\n".repeat(90).into(),
     );
+    let body = body.into();
     NewJob { state, body }
 }

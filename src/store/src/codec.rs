@@ -37,7 +37,7 @@ pub(crate) fn encode_job(job: &NewJob) -> Result<EncodedJob, ItemError> {
         return Err(refused(unknown_format(u64::from(job.state.format))));
     }
     let state = to_text(&job.state, "state", STATE_BYTES_MAX)?;
-    let body = to_text(&job.body, "body", BODY_BYTES_MAX)?;
+    let body = to_text(&*job.body, "body", BODY_BYTES_MAX)?;
     Ok(EncodedJob { state, body })
 }
 

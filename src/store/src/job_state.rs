@@ -1,6 +1,6 @@
 //! The state of a job: the small, typed document that changes. The body is a second document, written once.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits};
 use serde::{Deserialize, Serialize};
@@ -381,7 +381,7 @@ pub struct NewJob {
     /// The state.
     pub state: JobState,
     /// The body: the spec as submitted (secrets sealed). Written once.
-    pub body: Spec,
+    pub body: Arc<Spec>,
 }
 
 /// Who claims a job, for which request.

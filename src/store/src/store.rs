@@ -188,9 +188,16 @@ pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Creates jobs. `Ok` only when both documents of *that* job are in. `Conflict`: the id exists.
     async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>>;
 
+    /// The body of a job that this process created lately, if it is at hand: JSON for [`Self::keep_created`] of another
+    /// process with a store of the same kind. Asks nothing.
+    fn body_at_hand(&self, _id: JobId) -> Option<String> {
+        None
+    }
+
     /// Another process created this job with this state, and got this version. A store may keep that, to change the job
-    /// without reading it. `state` is JSON, and has all fields that were stored.
-    fn keep_created(&self, _id: JobId, _version: Version, _state: &str) {}
+    /// without reading it. `state` is JSON, and has all fields that were stored. `body` is what the other process had at
+    /// hand.
+    fn keep_created(&self, _id: JobId, _version: Version, _state: &str, _body: Option<&str>) {}
 
     /// Reads states in real time, in the order asked for.
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError>;

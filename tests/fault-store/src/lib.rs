@@ -254,8 +254,12 @@ impl JobStore for FaultStore {
         self.inner.change_mark().await
     }
 
-    fn keep_created(&self, id: JobId, version: Version, state: &str) {
-        self.inner.keep_created(id, version, state);
+    fn body_at_hand(&self, id: JobId) -> Option<String> {
+        self.inner.body_at_hand(id)
+    }
+
+    fn keep_created(&self, id: JobId, version: Version, state: &str, body: Option<&str>) {
+        self.inner.keep_created(id, version, state, body);
     }
 
     fn place_of(&self, id: JobId) -> Option<Arc<str>> {

@@ -157,7 +157,7 @@ impl Truth {
     /// Stores the body of a new job; `false`: another one is there.
     pub(super) fn create_body(&mut self, job: &NewJob) -> bool {
         let body = self.bodies.entry(job.state.job_id);
-        *body.or_insert_with(|| job.body.clone()) == job.body
+        *body.or_insert_with(|| Spec::clone(&job.body)) == *job.body
     }
 
     /// Stores the state of a new job, once: a repeat of what is there is written over it.

@@ -363,7 +363,7 @@ mod tests {
     async fn submit_one(store: &dyn JobStore) {
         let job = fairlead_store::NewJob {
             state: state(1),
-            body: fairlead_job::Spec::new(),
+            body: fairlead_job::Spec::new().into(),
         };
         store.submit(vec![job]).await.remove(0).unwrap();
     }

@@ -15,7 +15,7 @@ use crate::{
     known::{
         live_jobs::Sight,
         open_requests::KnownClaim,
-        outbox::{SUBMITTED_MAX, Written},
+        outbox::{BODIES_MAX, SUBMITTED_MAX, Written},
         seen_versions::Noted,
     },
     lifecycle::{
@@ -164,12 +164,22 @@ impl Core {
             job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
+        let bodies = if self.others.outbox.has_readers() {
+            BODIES_MAX
+        } else {
+            0
+        };
         for job in jobs {
             self.acknowledged(job.state.job_id, job.version);
         }
         for (n, job) in jobs.iter().filter(is_newest).enumerate() {
             if n < SUBMITTED_MAX {
-                self.others.outbox.job(job, Written::Created);
+                let body = if n < bodies {
+                    self.store.body_at_hand(job.state.job_id)
+                } else {
+                    None
+                };
+                self.others.outbox.job(job, Written::Created(body));
             }
             self.apply(*job, &Source::Created, &mut news);
             self.waiting.sequences.stirred(&job.state);

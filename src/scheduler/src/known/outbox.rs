@@ -27,8 +27,14 @@ pub(crate) const BATCH_MAX: usize = 500;
 /// Of one submit so many jobs are told: the others find the rest by the numbers that are missing.
 pub(crate) const SUBMITTED_MAX: usize = 500;
 
+/// Of one submit the bodies of so many jobs are told: others of it wait for longer than bodies are kept.
+pub(crate) const BODIES_MAX: usize = 100;
+
+/// Longest document of a body that is told, bytes: an ordinary one has 1,000 to 4,000.
+const BODY_MAX: usize = 4_096;
+
 /// The layout of messages.
-const FORMAT: u16 = 3;
+const FORMAT: u16 = 4;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,12 +76,16 @@ pub(crate) struct HintedJob {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) created: bool,
     pub(crate) state: Box<RawValue>,
+    /// Of a job that was created: its body, as the store of this kind has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<Box<RawValue>>,
 }
 
 /// How a state came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Written {
-    Created,
+    /// With the body, if it is told, too.
+    Created(Option<String>),
     Changed,
 }
 
@@ -216,13 +226,19 @@ impl Outbox {
             .collect()
     }
 
+    /// Whether there is anybody to be told.
+    pub(crate) fn has_readers(&self) -> bool {
+        !self.queues.lock().is_empty()
+    }
+
     /// A job was written.
     pub(crate) fn job(&self, job: &StoredJob, written: Written) {
-        let mut encoded: Option<Arc<HintedJob>> = None;
+        let (mut encoded, mut written): (Option<Arc<HintedJob>>, _) = (None, Some(written));
         self.with_each(|waiting| {
             if waiting.jobs.len() < WAITING_MAX {
                 // Once for all replicas.
-                encoded = encoded.take().or_else(|| encode(job, written));
+                let encode = || encode(job, written.take()?);
+                encoded = encoded.take().or_else(encode);
                 waiting.jobs.extend(encoded.clone());
             } else if waiting.bare.len() < BARE_MAX {
                 waiting.bare.push_back(BareJob::of(job));
@@ -292,11 +308,17 @@ impl Waiting {
 }
 
 fn encode(job: &StoredJob, written: Written) -> Option<Arc<HintedJob>> {
+    let (created, body) = match written {
+        Written::Created(body) => (true, body),
+        Written::Changed => (false, None),
+    };
+    let body = body.filter(|body| body.len() <= BODY_MAX);
     Some(Arc::new(HintedJob {
         primary_term: job.version.primary_term,
         seq_no: job.version.seq_no,
-        created: written == Written::Created,
+        created,
         state: to_raw_value(&job.state).ok()?,
+        body: body.and_then(|body| RawValue::from_string(body).ok()),
     }))
 }
 

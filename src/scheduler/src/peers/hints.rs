@@ -144,7 +144,7 @@ mod tests {
             run: "a.2".to_owned(),
             ..peer()
         };
-        outbox.job(&job(1), Written::Created);
+        outbox.job(&job(1), Written::Created(None));
         outbox.follow(vec![peer(), again.clone()]);
         let second = outbox.unserved().remove(0);
         assert_eq!(second.peer, again);
@@ -158,6 +158,21 @@ mod tests {
         let back = outbox.unserved().remove(0);
         assert!(matches!(outbox.next(&first), Next::Gone));
         assert!(matches!(outbox.next(&back), Next::Wait));
+    }
+
+    #[test]
+    fn a_short_body_of_a_new_job_is_told_and_a_long_one_is_not() {
+        let outbox = following();
+        for length in [10, 10_000] {
+            let body = format!("\"{}\"", "x".repeat(length));
+            outbox.0.job(&job(1), Written::Created(Some(body)));
+        }
+        let next = taken(&outbox).unwrap();
+        let told = serde_json::to_string(&Message::of(&next, peer())).unwrap();
+        let read: Message = serde_json::from_str(&told).unwrap();
+        let bodies = read.jobs.iter().map(|job| job.body.as_ref());
+        let lengths: Vec<_> = bodies.map(|body| body.map(|b| b.get().len())).collect();
+        assert_eq!(lengths, [Some(12), None]);
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
 //! Builds a job from a spec: its submitter, its requirements, and where and when it may run. Checks it, and stores
 //! nothing.
 
+use std::sync::Arc;
+
 use fairlead_dispatch::labels;
 use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
 use fairlead_store::{JobState, NewJob};
@@ -74,7 +76,8 @@ impl Core {
         }
         .set_alarm();
         self.sealer.seal(&mut spec);
-        Ok(NewJob { state, body: spec })
+        let body = Arc::new(spec);
+        Ok(NewJob { state, body })
     }
 
     /// Who submits this, by what it says itself and by what the request says.

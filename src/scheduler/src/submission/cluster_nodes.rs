@@ -69,7 +69,7 @@ impl Core {
                 ..ClusterPlace::default()
             };
             let is_head = place.head() == Some(job.state.job_id);
-            say_cluster(&mut job.body, &jobs);
+            say_cluster(Arc::make_mut(&mut job.body), &jobs);
             job.state.cluster = Some(place);
             if !is_head {
                 // The cluster counts as one among those that run the same thing.

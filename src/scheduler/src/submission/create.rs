@@ -147,7 +147,7 @@ impl Core {
         let body = self.store.get_bodies(&id).await.map_err(not_read)?.pop();
         match body.flatten() {
             None => return Err(unknown("only half of it is in".to_owned())),
-            Some(body) if !is_ours && body != job.body => return Ok(None),
+            Some(body) if !is_ours && body != *job.body => return Ok(None),
             Some(_) => {}
         }
         match self.confirm(stored).await {
@@ -190,7 +190,7 @@ mod tests {
         let body = Spec::from_iter([("suite".to_owned(), json!("sleep"))]);
         let job = NewJob {
             state: state(5),
-            body,
+            body: body.into(),
         };
         let stored = core.store.submit(vec![job.clone()]).await.remove(0);
         let mut wanted = job.state.clone();

@@ -235,7 +235,7 @@ fn name_others(job: &mut NewJob, renamed: &BTreeMap<JobId, JobId>) {
         for peer in &mut place.jobs {
             *peer = renamed.get(peer).copied().unwrap_or(*peer);
         }
-        say_cluster(&mut job.body, &place.jobs);
+        say_cluster(Arc::make_mut(&mut job.body), &place.jobs);
     }
     if let Some(Waits::Jobs(on)) = &mut job.state.waits {
         for condition in &mut on.conditions {
@@ -261,7 +261,7 @@ mod tests {
     fn job(n: u64) -> NewJob {
         NewJob {
             state: state(n),
-            body: Spec::from_iter([("suite".to_owned(), json!("sleep"))]),
+            body: Spec::from_iter([("suite".to_owned(), json!("sleep"))]).into(),
         }
     }
 

@@ -85,7 +85,7 @@ mod tests {
                     fingerprint: print.to_owned(),
                     ..state(n)
                 },
-                body: Spec::new(),
+                body: Spec::new().into(),
             };
             let asks = Asks {
                 max_run: Some(most),

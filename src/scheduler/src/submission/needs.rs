@@ -80,7 +80,7 @@ mod tests {
             let [parsed] = <[_; 1]>::try_from(job).unwrap();
             let job = NewJob {
                 state: state(n),
-                body: parsed.spec,
+                body: parsed.spec.into(),
             };
             let asks = Asks {
                 needs: parsed.fields.needs,

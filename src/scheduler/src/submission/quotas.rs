@@ -243,7 +243,7 @@ mod tests {
                 job_id: JobId::new(100 + n),
                 ..state(1)
             },
-            body: Spec::new(),
+            body: Spec::new().into(),
         };
         (0..).zip(accounts).map(job).map(Ok).collect()
     }

@@ -43,8 +43,10 @@ impl Core {
     fn take_hint(&self, hinted: &HintedJob, job: &StoredJob) {
         let is_believed = self.observe_hinted(job);
         if is_believed && hinted.created && job.state.ready {
-            let text = hinted.state.get();
-            self.store.keep_created(job.state.job_id, job.version, text);
+            let (state, body) = (hinted.state.get(), hinted.body.as_ref());
+            let body = body.map(|body| body.get());
+            self.store
+                .keep_created(job.state.job_id, job.version, state, body);
         }
     }
 

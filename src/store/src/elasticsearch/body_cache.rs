@@ -18,7 +18,7 @@ pub(super) struct StoredBody {
     pub(super) body: Spec,
 }
 
-/// Documents of bodies of the newest jobs that were submitted here and may run.
+/// Documents of bodies of the newest jobs that were submitted here, or told by another replica, and may run.
 #[derive(Debug)]
 pub(super) struct BodyCache(RecentCache<Box<str>>);
 
@@ -34,6 +34,11 @@ impl BodyCache {
         if document.len() <= LENGTH_MAX {
             self.0.keep(id, document.into());
         }
+    }
+
+    /// The document of a body, if it was kept. It is kept still.
+    pub(super) fn document(&self, id: JobId) -> Option<String> {
+        self.0.look(id, ToString::to_string)
     }
 
     /// The body of a job, if it was kept. It is kept no longer.

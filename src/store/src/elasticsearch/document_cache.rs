@@ -1,4 +1,4 @@
-//! Bounded caches by job: documents of waiting jobs at a known version, and bodies of new jobs.
+//! Bounded caches by job: documents of waiting and running jobs at a known version, and bodies of new jobs.
 //!
 //! An update by Elasticsearch reads the document first, which costs more than the write. If the document is cached at
 //! the version that a compare-and-set expects, it is written as a whole. It is kept as text, so fields of a later
@@ -66,6 +66,12 @@ impl<T> RecentCache<T> {
         self.all().take(id)
     }
 
+    /// What `look` makes of what was kept of a job. It is kept still.
+    pub(super) fn look<R>(&self, id: JobId, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let all = self.all();
+        all.new.get(&id).or_else(|| all.old.get(&id)).map(look)
+    }
+
     /// Forgets all.
     pub(super) fn clear(&self) {
         let mut all = self.all();
@@ -78,7 +84,7 @@ impl<T> RecentCache<T> {
     }
 }
 
-/// Documents of jobs that wait, as they were stored or read last, to be claimed.
+/// Documents of jobs that wait or run, as they were stored or read last, for the next compare-and-set.
 #[derive(Debug)]
 pub(super) struct DocumentCache {
     /// The first document that was kept.
@@ -173,6 +179,11 @@ mod tests {
     use super::*;
     use crate::{JobState, StatePatch};
 
+    fn document(state: &JobState) -> String {
+        let text = serde_json::to_string(state).unwrap();
+        documents::state_document(state, &text).unwrap()
+    }
+
     fn at(seq_no: u64) -> Version {
         Version {
             primary_term: 1,
@@ -222,7 +233,7 @@ mod tests {
         let state = JobState::blank(JobId::new(1), TboxType::Dc);
         let told = serde_json::to_string(&state).unwrap();
         cache.keep_state(state.job_id, at(5), &told);
-        let expected = documents::state_document(&state).unwrap();
+        let expected = document(&state);
         assert_eq!(cache.take(state.job_id), Some((at(5), expected)));
     }
 
@@ -261,14 +272,14 @@ mod tests {
     #[test]
     fn of_documents_that_are_much_alike_little_is_kept() {
         let cache = DocumentCache::new(10);
-        let document = |id: u64| {
+        let of = |id: u64| {
             let mut state = JobState::blank(JobId::new(id), TboxType::Dc);
             state.account = format!("account-{id}");
-            documents::state_document(&state).unwrap()
+            document(&state)
         };
-        let whole = document(7).len();
+        let whole = of(7).len();
         for id in 0..10 {
-            cache.keep(JobId::new(id), at(1), &document(id));
+            cache.keep(JobId::new(id), at(1), &of(id));
         }
         let packed = cache.kept.take(JobId::new(7)).unwrap().packed.len();
         assert!(4 * packed < whole, "{packed} of {whole} bytes");

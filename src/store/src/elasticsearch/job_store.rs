@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 
 use super::{
-    changes, counts, docs, finds, gets::Part, jobs, months, reads, searches, store::ElasticStore,
-    submit,
+    changes, counts, docs, finds, jobs, months, reads, searches, store::ElasticStore, submit,
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
@@ -21,8 +20,15 @@ impl JobStore for ElasticStore {
         submit::submit_jobs(&self.cluster, &self.documents, &self.bodies, jobs).await
     }
 
-    fn keep_created(&self, id: JobId, version: Version, state: &str) {
+    fn body_at_hand(&self, id: JobId) -> Option<String> {
+        self.bodies.document(id)
+    }
+
+    fn keep_created(&self, id: JobId, version: Version, state: &str, body: Option<&str>) {
         self.documents.keep_state(id, version, state);
+        if let Some(document) = body {
+            self.bodies.keep(id, document);
+        }
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {
@@ -44,14 +50,11 @@ impl JobStore for ElasticStore {
     }
 
     async fn patch(&self, patches: Vec<Patch>) -> Vec<Result<Version, ItemError>> {
-        let written = jobs::patch_jobs(&self.cluster, &patches, Part::Version)
-            .await
-            .into_iter();
-        written.map(|item| Ok(item?.version)).collect()
+        jobs::patch_jobs(&self.cluster, &self.documents, &patches).await
     }
 
     async fn patch_and_get(&self, patches: Vec<Patch>) -> Vec<Result<StoredJob, ItemError>> {
-        jobs::patch_and_read(&self.cluster, &self.documents, &patches).await
+        jobs::patch_and_read(&self.cluster, &self.documents, patches).await
     }
 
     async fn count(&self, of: &CountOf) -> Result<Counts, StoreError> {

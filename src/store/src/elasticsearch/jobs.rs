@@ -1,6 +1,9 @@
 //! Jobs by id: read, compare-and-set.
 
-use fairlead_job::{JobId, Spec};
+use std::sync::Arc;
+
+use fairlead_job::{JobId, Spec, Stage};
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -70,40 +73,36 @@ pub(super) async fn get_job_bodies(
     Ok(bodies)
 }
 
-/// Compare-and-set of states: bulks of updates, each with the version that it expects.
+/// Compare-and-set of states: bulks of writes, each with the version that it expects. A document that is known is
+/// written whole.
 pub(super) async fn patch_jobs(
-    cluster: &Cluster,
-    patches: &[Patch],
-    part: Part,
-) -> Vec<Result<Written, ItemError>> {
-    let mut ops = Vec::with_capacity(patches.len());
-    for patch in patches {
-        let cell = cell_of(cluster, patch).await;
-        ops.push(cell.and_then(|cell| update(cluster, patch, cell, part)));
-    }
-    cluster.bulk_made(ops, PATCHES).await
-}
-
-/// The same, with the states that it left behind. A document that is known is written whole.
-pub(super) async fn patch_and_read(
     cluster: &Cluster,
     cache: &DocumentCache,
     patches: &[Patch],
+) -> Vec<Result<Version, ItemError>> {
+    let (written, known) = write(cluster, cache, patches, Part::Version).await;
+    let each = patches.iter().zip(written).zip(known);
+    let keep = |((patch, written), known): ((&Patch, Result<Written, _>), Option<String>)| {
+        let version = written?.version;
+        if let Some(document) = &known {
+            keep_on(cache, patch, version, document);
+        }
+        Ok(version)
+    };
+    each.map(keep).collect()
+}
+
+/// The same, with the states that it left behind.
+pub(super) async fn patch_and_read(
+    cluster: &Cluster,
+    cache: &Arc<DocumentCache>,
+    patches: Vec<Patch>,
 ) -> Vec<Result<StoredJob, ItemError>> {
-    let known: Vec<_> = patches.iter().map(|patch| cache.patched(patch)).collect();
-    let mut ops = Vec::with_capacity(patches.len());
-    for (patch, known) in patches.iter().zip(&known) {
-        ops.push(if let Some(whole) = known {
-            Ok(replace(cluster, patch, whole))
-        } else {
-            let cell = cell_of(cluster, patch).await;
-            cell.and_then(|cell| update(cluster, patch, cell, Part::Whole))
-        });
-    }
-    let written = cluster.bulk_made(ops, PATCHES).await;
+    let (written, known) = write(cluster, cache, &patches, Part::Whole).await;
     let unread = |reason: String| ItemError::Unknown { reason };
+    let (cache, count) = (Arc::clone(cache), patches.len());
     let read = move || {
-        let read = |written: Written, known: Option<String>| {
+        let read = |patch: &Patch, written: Written, known: Option<String>| {
             let source = match (&known, &written.source) {
                 (Some(known), _) => known,
                 (None, Some(source)) => source.get(),
@@ -111,17 +110,44 @@ pub(super) async fn patch_and_read(
             };
             let state = documents::state_of(source).map_err(unread)?;
             let version = written.version;
+            keep_on(&cache, patch, version, source);
             Ok(StoredJob { state, version })
         };
-        let each = written.into_iter().zip(known);
-        each.map(|(written, known)| read(written?, known)).collect()
+        let each = patches.iter().zip(written).zip(known);
+        each.map(|((patch, written), known)| read(patch, written?, known))
+            .collect()
     };
     match reply::aside(read).await {
         Ok(jobs) => jobs,
-        Err(error) => patches
-            .iter()
-            .map(|_| Err(unread(error.to_string())))
-            .collect(),
+        Err(error) => vec![Err(unread(error.to_string())); count],
+    }
+}
+
+/// Writes patches. The second list has the whole documents that are written, where they were known.
+async fn write(
+    cluster: &Cluster,
+    cache: &DocumentCache,
+    patches: &[Patch],
+    part: Part,
+) -> (Vec<Result<Written, ItemError>>, Vec<Option<String>>) {
+    let known: Vec<_> = patches.iter().map(|patch| cache.patched(patch)).collect();
+    let mut ops = Vec::with_capacity(patches.len());
+    for (patch, known) in patches.iter().zip(&known) {
+        ops.push(if let Some(whole) = known {
+            Ok(replace(cluster, patch, whole))
+        } else {
+            let cell = cell_of(cluster, patch).await;
+            cell.and_then(|cell| update(cluster, patch, cell, part))
+        });
+    }
+    (cluster.bulk_made(ops, PATCHES).await, known)
+}
+
+/// Keeps the document of a job that goes on, for its next patch.
+fn keep_on(cache: &DocumentCache, patch: &Patch, version: Version, document: &str) {
+    let stage = patch.set.fields().get("stage").map(Stage::deserialize);
+    if !stage.is_some_and(|stage| stage.is_ok_and(Stage::is_terminal)) {
+        cache.keep(patch.id, version, document);
     }
 }
 

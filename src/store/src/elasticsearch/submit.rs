@@ -96,19 +96,22 @@ pub(super) async fn submit_jobs(
 fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let id = job.state.job_id;
     let text = codec::encode_job(job)?;
-    let state = documents::state_document(&job.state).map_err(refused)?;
-    let body = format!(
-        r#"{{"job_id":"{id}","format":{},"body":{}}}"#,
-        JobState::FORMAT,
-        text.body
-    );
-    let create = |index: String, document: &str| Op {
-        lines: format!("{{\"create\":{{\"_index\":\"{index}\",\"_id\":\"{id}\"}}}}\n{document}\n"),
-        index,
-    };
+    let state = documents::state_document(&job.state, &text.state).map_err(refused)?;
+    let (format, body) = (JobState::FORMAT, text.body);
+    let create = |index: &str| format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#);
+    let (jobs, bodies) = (cluster.indices.jobs(id), cluster.indices.bodies(id));
     Ok([
-        create(cluster.indices.jobs(id), &state),
-        create(cluster.indices.bodies(id), &body),
+        Op {
+            lines: format!("{}\n{state}\n", create(&jobs)),
+            index: jobs,
+        },
+        Op {
+            lines: format!(
+                "{}\n{{\"job_id\":\"{id}\",\"format\":{format},\"body\":{body}}}\n",
+                create(&bodies)
+            ),
+            index: bodies,
+        },
     ])
 }
 
@@ -230,7 +233,7 @@ fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
             None => "only one document of the job is stored".to_owned(),
         }));
     };
-    if state.state == sent.job.state && body == sent.job.body {
+    if state.state == sent.job.state && body == *sent.job.body {
         Ok([state.version, body_version])
     } else {
         Err(ItemError::Conflict { current: None })

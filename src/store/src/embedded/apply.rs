@@ -97,7 +97,7 @@ impl Batch<'_> {
                 Ok((unsigned(row, 0)?, state, body))
             })?;
         let same_body = body.is_some_and(|text| {
-            serde_json::from_str::<Map<String, Value>>(&text).is_ok_and(|b| b == job.body)
+            serde_json::from_str::<Map<String, Value>>(&text).is_ok_and(|b| b == *job.body)
         });
         let same_state = codec::decode_text(&state).is_ok_and(|state| state == job.state);
         Ok(if same_body && same_state {

@@ -375,6 +375,7 @@ mod tests {
         state.job_id = JobId::new(state.job_id.get() + n);
         let mut body = Spec::new();
         body.insert("x".to_owned(), "y".repeat(body_bytes).into());
+        let body = body.into();
         NewJob { state, body }
     }
 

@@ -126,7 +126,7 @@ mod tests {
             health: Health::Success,
             ..state
         };
-        let body = Spec::new();
+        let body = Spec::new().into();
         assert!(store.submit(vec![NewJob { state, body }]).await[0].is_ok());
         let event = |at_ms| EventRecord {
             at_ms,

@@ -96,6 +96,7 @@ pub(crate) fn job(state: JobState) -> NewJob {
     let mut body = Spec::new();
     body.insert("suite".into(), json!(state.suite));
     body.insert("n".into(), json!(state.job_id.to_string()));
+    let body = body.into();
     NewJob { state, body }
 }
 

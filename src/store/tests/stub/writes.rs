@@ -1,8 +1,9 @@
 //! Tests of writes: each item has its typed outcome, whatever the answer is.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use fairlead_store::{ElasticStore, ItemError, JobStore, StoreError, Version};
+use fairlead_job::Stage;
+use fairlead_store::{ElasticStore, ItemError, JobStore, Patch, StatePatch, StoreError, Version};
 
 use crate::{
     Asked, Reply, Stub, bulk_reply, config,
@@ -188,11 +189,22 @@ async fn the_body_of_a_job_that_was_just_submitted_is_answered_without_asking() 
         path.starts_with("/_mget").then(reply)
     };
     stub.answer(none);
-    let bodies = store.get_bodies(&[id(1)]).await.unwrap();
-    assert_eq!(
-        (bodies, stub.requests()),
-        (vec![Some(job(state(1)).body)], 0)
+    // Another replica was told of it.
+    let (other, version) = (
+        opened(&stub).await,
+        Version {
+            primary_term: 1,
+            seq_no: 0,
+        },
     );
+    stub.answer(none);
+    let document = store.body_at_hand(id(1)).unwrap();
+    other.keep_created(id(1), version, "{}", Some(&document));
+    let body = Arc::unwrap_or_clone(job(state(1)).body);
+    let told = other.get_bodies(&[id(1)]).await.unwrap();
+    assert_eq!((told, stub.requests()), (vec![Some(body.clone())], 0));
+    let bodies = store.get_bodies(&[id(1)]).await.unwrap();
+    assert_eq!((bodies, stub.requests()), (vec![Some(body)], 0));
     // Once; and what was not acknowledged is not there.
     assert_eq!(store.get_bodies(&[id(1)]).await.unwrap(), [None]);
     stub.answer(on_bulk(Reply::HalfAnAnswer));
@@ -253,18 +265,28 @@ async fn credentials_that_are_good_no_more_refuse_no_job() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_known_is_claimed_without_reading_it() {
+async fn a_job_that_is_known_is_changed_without_reading_it() {
     let stub = Stub::start().await;
     let store = opened(&stub).await;
     stub.answer(|_| None);
     store.submit(vec![job(state(1))]).await.remove(0).unwrap();
-    let claimed = async || store.patch_and_get(vec![patch(1)]).await.remove(0);
-    let got = claimed().await.unwrap();
-    assert_eq!(got.state, patch(1).set.apply(&state(1)).unwrap());
-    // What became of it since is not known, so it is read again.
-    assert!(claimed().await.is_err(), "this server answers no document");
+    // This server gives each write the same version.
+    let got = store.patch_and_get(vec![patch(1)]).await.remove(0);
+    assert_eq!(got.unwrap().state, patch(1).set.apply(&state(1)).unwrap());
+    patched(&store).await.unwrap();
+    for stage in [Stage::Finish, Stage::Running] {
+        let mut after = state(1);
+        after.stage = stage;
+        let set = StatePatch::between(&state(1), &after);
+        let patch = Patch { set, ..patch(1) };
+        store.patch(vec![patch]).await.remove(0).unwrap();
+    }
     let bulks = stub.bulks();
-    let of = |bulk: usize, action: &str| bulks[bulk].contains(&format!("{{\"{action}\":"));
-    assert!(of(1, "index") && !of(1, "update") && bulks[1].contains("\"suite\":\"hackbench\""));
-    assert!(of(2, "update") && !of(2, "index"));
+    let of = |bulk: &str, action: &str| bulk.contains(&format!("{{\"{action}\":"));
+    for bulk in &bulks[1..=3] {
+        assert!(of(bulk, "index") && !of(bulk, "update"));
+        assert!(bulk.contains("\"suite\":\"hackbench\""));
+    }
+    let (last, why) = (&bulks[4], "one that ended is not kept");
+    assert!(of(last, "update") && !of(last, "index"), "{why}");
 }

@@ -310,7 +310,7 @@ async fn the_limits_of_a_queue_count_its_labels() {
     for (n, label) in (11..).zip(["a", "b"]) {
         testing::store_job(&core, over(n, label)).await;
     }
-    let body = Spec::new();
+    let body = Spec::new().into();
     let state = labelled(21, "d");
     let mut made = [Ok(NewJob { state, body })];
     core.enforce_quotas(&mut made).await.unwrap();
