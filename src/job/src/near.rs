@@ -19,14 +19,36 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
 pub(crate) fn is_slip(a: &str, b: &str) -> bool {
     /// From so many letters on, two slips are likelier than another word.
     const LONG: usize = 9;
-    let slips = if b.chars().count() >= LONG { 2 } else { 1 };
-    a.chars().count().abs_diff(b.chars().count()) <= slips
+    let (ours, theirs) = (a.chars().count(), b.chars().count());
+    let slips = if theirs >= LONG { 2 } else { 1 };
+    ours.abs_diff(theirs) <= slips
+        && may_be_within(slips, a, b)
         && (1..=slips).contains(&osa_distance(a, b))
+}
+
+/// Whether `a` may be `b` with so many slips, by the letters that occur: a slip brings one and takes one at most. It is
+/// far cheaper than the distance.
+fn may_be_within(slips: usize, a: &str, b: &str) -> bool {
+    let letters = |word: &str| {
+        let bit = |letter: char| 1_u64 << (u32::from(letter) % u64::BITS);
+        word.chars().map(bit).fold(0, |all, bit| all | bit)
+    };
+    (letters(a) ^ letters(b)).count_ones() as usize <= 2 * slips
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        /// Few letters, so that near words are common.
+        #[test]
+        fn words_that_are_near_may_be_near(a in "[a-dä]{0,12}", b in "[a-dä]{0,12}", slips in 0..6_usize) {
+            if osa_distance(&a, &b) <= slips {
+                proptest::prop_assert!(may_be_within(slips, &a, &b));
+            }
+        }
+    }
 
     #[test]
     fn the_nearest_is_found_unless_nothing_is_near() {

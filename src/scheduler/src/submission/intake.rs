@@ -23,6 +23,9 @@ pub type Item = Result<Spec, ErrorBody>;
 /// Of a job's text before it is read, how much may be spaces: so many times `job_bytes_max`.
 const SPACED: usize = 4;
 
+/// JSON that is written anew is at most so many times as long as it was: `1e9` becomes `1000000000.0`.
+const LONGER: usize = 8;
+
 /// Asked for so many bytes of memory before they are used.
 pub(crate) type Spend<'s> = &'s mut dyn FnMut(u64) -> Result<(), ErrorBody>;
 
@@ -119,7 +122,8 @@ impl Items<'_> {
         }
         (self.spend)(built_bytes(text.as_bytes()))?;
         let item = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-        self.read.push(check_item(item, self.limits));
+        let is_short = text.len() <= self.limits.job_bytes_max / LONGER;
+        self.read.push(check_item(item, is_short, self.limits));
         Ok(())
     }
 }
@@ -209,11 +213,13 @@ fn read_yaml(body: &[u8], limits: &Limits, spend: Spend<'_>) -> Result<Vec<Item>
     if specs.len() > limits.submit_jobs_max {
         return Err(too_many(specs.len(), limits));
     }
-    let checked = specs.into_iter().map(|spec| check_spec(spec, limits));
+    let checked = specs
+        .into_iter()
+        .map(|spec| check_spec(spec, false, limits));
     Ok(checked.collect())
 }
 
-fn check_item(item: Value, limits: &Limits) -> Item {
+fn check_item(item: Value, is_short: bool, limits: &Limits) -> Item {
     let Value::Object(spec) = item else {
         let kind = match item {
             Value::Null => "null",
@@ -228,13 +234,17 @@ fn check_item(item: Value, limits: &Limits) -> Item {
             "see the job reference, docs/user-reference.md",
         ));
     };
-    check_spec(spec, limits)
+    check_spec(spec, is_short, limits)
 }
 
-fn check_spec(spec: Spec, limits: &Limits) -> Item {
+/// `is_short`: it is known not to be too long.
+fn check_spec(spec: Spec, is_short: bool, limits: &Limits) -> Item {
     if depth_over(&spec, DEPTH_MAX) {
         let message = format!("the job nests deeper than {DEPTH_MAX}");
         return Err(ErrorBody::new(ErrorCode::BadBody, message, "flatten it"));
+    }
+    if is_short {
+        return Ok(spec);
     }
     let bytes = serde_json::to_vec(&spec).map_or(usize::MAX, |text| text.len());
     if bytes > limits.job_bytes_max {
