@@ -196,6 +196,7 @@ async fn took(alone: Alone<'_>, form: &Form, texts: &Texts, count: usize) -> any
     };
     let indices = form.indices();
     let (before_ms, _) = alone.raw.merged_and_stored(&indices).await?;
+    let before_s = cpu_s(alone.elasticsearch);
     let mut took = Vec::new();
     let (mut from, mut last) = (0, Vec::new());
     for (clients, each, part) in CREATES {
@@ -209,6 +210,9 @@ async fn took(alone: Alone<'_>, form: &Form, texts: &Texts, count: usize) -> any
     alone.raw.wait_merged(&indices).await?;
     let (merged_ms, bytes) = alone.raw.merged_and_stored(&indices).await?;
     let merged_ms = merged_ms - before_ms;
+    let used_s = cpu_s(alone.elasticsearch) - before_s;
+    let whole = "processor time of the round with its merges, µs a job".to_owned();
+    took.push((whole, each_us(used_s, from + CHANGES)));
     took.push(("ms of merges in the round".to_owned(), merged_ms));
     took.push(("MB on disk after the round".to_owned(), bytes / BYTES_OF_MB));
     Ok(took)
