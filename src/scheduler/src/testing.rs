@@ -115,7 +115,7 @@ pub(crate) async fn store_job(core: &Core, state: JobState) -> StoredJob {
         .expect("an outcome for each job");
     StoredJob {
         state,
-        version: outcome.expect("a new job is taken"),
+        version: outcome.expect("a new job is taken").version,
     }
 }
 

@@ -77,8 +77,8 @@ async fn submit(store: &Store, jobs: usize) -> Vec<(JobId, Version)> {
         let batch: Vec<NewJob> = (first..jobs.min(first + BATCH)).map(job).collect();
         tasks.spawn(async move {
             let ids: Vec<JobId> = batch.iter().map(|job| job.state.job_id).collect();
-            let versions = store.submit(batch).await;
-            let versions = versions.into_iter().map(Result::unwrap);
+            let created = store.submit(batch).await;
+            let versions = created.into_iter().map(|one| one.unwrap().version);
             ids.into_iter().zip(versions).collect::<Vec<_>>()
         });
     }

@@ -18,7 +18,7 @@ pub use embedded::{EmbeddedStore, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{
-    Attempt, ClaimFields, ClusterPlace, JobState, NewJob, StatePatch, StoredJob, Version,
+    Attempt, ClaimFields, ClusterPlace, Created, JobState, NewJob, StatePatch, StoredJob, Version,
 };
 pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,

@@ -7,8 +7,8 @@ use fairlead_job::{JobId, Spec};
 use serde_json::Value;
 
 use crate::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Find, ItemError, NewJob, Page, Pull, Search,
-    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Find, ItemError, NewJob, Page, Pull,
+    Search, SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// A compare-and-set change of one job's state.
@@ -186,7 +186,7 @@ pub struct OldMonth {
 #[async_trait]
 pub trait JobStore: Send + Sync + std::fmt::Debug {
     /// Creates jobs. `Ok` only when both documents of *that* job are in. `Conflict`: the id exists.
-    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>>;
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>>;
 
     /// The body of a job that this process created lately, if it is at hand: JSON for [`Self::keep_created`] of another
     /// process with a store of the same kind. Asks nothing.

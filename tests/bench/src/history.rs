@@ -3,7 +3,7 @@
 use anyhow::Context;
 use serde_json::{Map, Value};
 
-use super::sample::Sample;
+use super::sample::{Sample, create_body_line, create_line};
 
 /// Months that they are spread over.
 const MONTHS: u32 = 10;
@@ -58,14 +58,11 @@ impl History {
 
     /// The indices that they are in.
     pub(super) fn indices(&self) -> Vec<String> {
-        let both = |month: &Month| {
-            let (prefix, digits) = (&self.prefix, &month.digits);
-            [
-                format!("{prefix}-jobs-{digits}"),
-                format!("{prefix}-bodies-{digits}"),
-            ]
-        };
-        self.months.iter().flat_map(both).collect()
+        self.months.iter().map(|month| self.index(month)).collect()
+    }
+
+    fn index(&self, month: &Month) -> String {
+        format!("{}-jobs-{}", self.prefix, month.digits)
     }
 
     /// The lines that create the nth: two documents. One month comes after the other, since each index that a bulk has
@@ -75,13 +72,14 @@ impl History {
         let Some(month) = self.months.get(n / each) else {
             return String::new();
         };
-        let (prefix, digits) = (&self.prefix, &month.digits);
-        let id = format!("{digits}{}", born(n % each, each));
+        let index = self.index(month);
+        let id = format!("{}{}", month.digits, born(n % each, each));
         format!(
-            "{{\"create\":{{\"_index\":\"{prefix}-jobs-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n\
-             {{\"create\":{{\"_index\":\"{prefix}-bodies-{digits}\",\"_id\":\"{id}\"}}}}\n{}\n",
+            "{}\n{}\n{}\n{}\n",
+            create_line(&index, &id),
             month.state.replace(&self.job_id, &id),
-            self.body.replace(&self.job_id, &id),
+            create_body_line(&index, &id),
+            self.body
         )
     }
 }

@@ -107,24 +107,16 @@ impl Raw {
         found.collect()
     }
 
-    /// Makes an index as another one is, with further fields.
-    pub(super) async fn copy_index(
-        &self,
-        from: &str,
-        to: &str,
-        fields: &[(&str, Value)],
-    ) -> anyhow::Result<()> {
+    /// Makes an index as another one is.
+    pub(super) async fn copy_index(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut like = self.get(from).await?;
         let mut settings = like[from]["settings"]["index"].take();
-        let mut mappings = like[from]["mappings"].take();
+        let mappings = like[from]["mappings"].take();
         let own = settings
             .as_object_mut()
             .context("an index has no settings")?;
         for name in ["uuid", "creation_date", "provided_name", "version"] {
             own.remove(name);
-        }
-        for (name, mapping) in fields {
-            mappings["properties"][*name] = mapping.clone();
         }
         let body = json!({"settings": {"index": settings}, "mappings": mappings});
         self.set(to, &body).await

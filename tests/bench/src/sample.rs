@@ -15,7 +15,6 @@ use super::{
 pub(super) struct Sample {
     pub(super) job_id: String,
     pub(super) jobs_index: String,
-    pub(super) bodies_index: String,
     /// Its state while it waits.
     pub(super) state: String,
     /// Its state when it had ended.
@@ -48,7 +47,7 @@ impl Sample {
         let ids = scheduler.submit(&load::jobs(0, 1)).await?;
         let job_id = ids.into_iter().next().ok_or_else(|| anyhow!("no id"))?;
         let (jobs_index, before) = raw.document(&format!("{prefix}-jobs-*"), &job_id).await?;
-        let (bodies_index, body) = raw.document(&format!("{prefix}-bodies-*"), &job_id).await?;
+        let (_, body) = raw.document(&jobs_index, &body_id(&job_id)).await?;
         let mut agent = load::Agent::new(0);
         let got = agent.ask(scheduler, 1, 20).await?;
         anyhow::ensure!(got == 1, "the sample job was not dispatched");
@@ -59,7 +58,6 @@ impl Sample {
         Ok(Self {
             job_id,
             jobs_index,
-            bodies_index,
             claim: update(&before, &after)?,
             end: update(&after, &finished)?,
             state: Value::Object(before).to_string(),
@@ -81,8 +79,8 @@ impl Sample {
             "{}\n{}\n{}\n{}\n",
             create_line(&self.jobs_index, &id),
             self.state.replace(&self.job_id, &id),
-            create_line(&self.bodies_index, &id),
-            self.body.replace(&self.job_id, &id)
+            create_body_line(&self.jobs_index, &id),
+            self.body
         )
     }
 
@@ -104,6 +102,17 @@ impl Sample {
 
 pub(super) fn create_line(index: &str, id: &str) -> String {
     format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#)
+}
+
+/// The id of the body of a job beside its state.
+fn body_id(id: &str) -> String {
+    format!("{id}-body")
+}
+
+/// Creates the body of a job beside its state.
+pub(super) fn create_body_line(index: &str, id: &str) -> String {
+    let body_id = body_id(id);
+    format!(r#"{{"create":{{"_index":"{index}","_id":"{body_id}","routing":"{id}"}}}}"#)
 }
 
 fn update_lines(index: &str, id: &str, (seq_no, primary_term): Version, change: &str) -> String {
@@ -142,7 +151,6 @@ impl Sample {
         Self {
             job_id: before["job_id"].as_str().unwrap().to_owned(),
             jobs_index: "jobs".to_owned(),
-            bodies_index: "bodies".to_owned(),
             state: state.to_owned(),
             finished,
             body: body.to_owned(),

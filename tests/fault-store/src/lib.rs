@@ -10,9 +10,9 @@ use fairlead_job::{JobId, Spec};
 use parking_lot::Mutex;
 
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
-    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
-    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
+    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
+    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// Which calls a fault waits for.
@@ -133,9 +133,10 @@ impl FaultStore {
         }
     }
 
-    async fn write<F>(&self, on: On, items: usize, write: F) -> Vec<Result<Version, ItemError>>
+    async fn write<T, F>(&self, on: On, items: usize, write: F) -> Vec<Result<T, ItemError>>
     where
-        F: Future<Output = Vec<Result<Version, ItemError>>> + Send,
+        T: Clone,
+        F: Future<Output = Vec<Result<T, ItemError>>> + Send,
     {
         let all = |error: ItemError| vec![Err(error); items];
         let conflict = ItemError::Conflict { current: None };
@@ -198,7 +199,7 @@ fn answer<Q: PartialEq + Clone, A: Clone>(
 
 #[async_trait]
 impl JobStore for FaultStore {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
         let items = jobs.len();
         self.write(On::Submit, items, self.inner.submit(jobs)).await
     }

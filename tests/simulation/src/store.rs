@@ -5,9 +5,9 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
-    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
-    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
+    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
+    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 use super::{
@@ -358,9 +358,16 @@ fn create_state(world: &World, job: &NewJob, process: &Process, asked: Asked) ->
 
 #[async_trait]
 impl JobStore for Handle {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
+        let ids: Vec<JobId> = jobs.iter().map(|job| job.state.job_id).collect();
         let ops = jobs.into_iter().map(|job| Op::Create(Box::new(job)));
-        self.write(ops.collect()).await
+        let written = self.write(ops.collect()).await;
+        let truth = self.world.truth();
+        let created = |(id, version): (&JobId, Outcome)| {
+            let body = truth.body_version(*id);
+            version.map(|version| Created { version, body })
+        };
+        ids.iter().zip(written).map(created).collect()
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {

@@ -87,7 +87,8 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct Truth {
     places: Vec<Place>,
-    bodies: BTreeMap<JobId, Spec>,
+    /// With their versions: a body takes a number among the changes of its state's place.
+    bodies: BTreeMap<JobId, (Spec, Version)>,
     docs: BTreeMap<DocKind, Docs>,
     phantoms: BTreeMap<JobId, Phantom<Entry>>,
     phantom_docs: BTreeMap<(DocKind, String), Phantom<Doc>>,
@@ -147,17 +148,26 @@ impl Truth {
     }
 
     pub(super) fn bodies(&self) -> impl Iterator<Item = &Spec> {
-        self.bodies.values()
+        self.bodies.values().map(|(body, _)| body)
     }
 
     pub(super) fn body(&self, id: JobId) -> Option<&Spec> {
-        self.bodies.get(&id)
+        self.bodies.get(&id).map(|(body, _)| body)
+    }
+
+    pub(super) fn body_version(&self, id: JobId) -> Option<Version> {
+        self.bodies.get(&id).map(|(_, version)| *version)
     }
 
     /// Stores the body of a new job; `false`: another one is there.
     pub(super) fn create_body(&mut self, job: &NewJob) -> bool {
-        let body = self.bodies.entry(job.state.job_id);
-        *body.or_insert_with(|| Spec::clone(&job.body)) == *job.body
+        let id = job.state.job_id;
+        if let Some(body) = self.body(id) {
+            return *body == *job.body;
+        }
+        let version = self.place_mut(id).map(Place::next).unwrap_or_default();
+        self.bodies.insert(id, (Spec::clone(&job.body), version));
+        true
     }
 
     /// Stores the state of a new job, once: a repeat of what is there is written over it.

@@ -184,10 +184,10 @@ async fn row_01_a_job_whose_other_half_comes_late_waits_for_it() {
     let elasticsearch = Http::new(&settings::elasticsearch()[0]);
     let id = http.submit(&jobs::dc("alice")).await.remove(0);
     let documents = documents_of(&elasticsearch, lab.prefix(), &id).await;
-    let index = |hit: &Value| hit["_index"].as_str().unwrap_or_default().to_owned();
-    let is_body = |hit: &&Value| index(hit).contains("-bodies-");
+    let is_body = |hit: &&Value| hit["_source"]["body"].is_object();
     let found = documents.iter().find(is_body).expect("its body");
-    let (path, body) = (format!("/{}/_doc/{id}", index(found)), &found["_source"]);
+    let (index, body) = (found["_index"].as_str().unwrap(), &found["_source"]);
+    let path = format!("/{index}/_doc/{id}-body?routing={id}");
     let gone = elasticsearch
         .send(Method::DELETE, &path, "", Vec::new())
         .await;
@@ -211,7 +211,7 @@ async fn documents_of(elasticsearch: &Http, prefix: &str, id: &str) -> Vec<Value
         .await
         .json();
     let search = format!("/{prefix}-*/_search");
-    let query = json!({"query": {"ids": {"values": [id]}}});
+    let query = json!({"query": {"ids": {"values": [id, format!("{id}-body")]}}});
     let found = elasticsearch.post(&search, &query).await.json();
     let hits = found["hits"]["hits"]
         .as_array()
@@ -242,12 +242,15 @@ async fn occupy(elasticsearch: &Http, prefix: &str, id: &str, ids: &[String]) {
     let mut lines = Vec::new();
     for hit in &hits {
         for other in ids {
-            let create = json!({"create": {"_index": hit["_index"], "_id": other}});
+            let mut create = json!({"_index": hit["_index"], "_id": other});
             let mut source: Value = hit["_source"].clone();
-            if !source["job_id"].is_null() {
+            if source["job_id"].is_null() {
+                create["_id"] = json!(format!("{other}-body"));
+                create["routing"] = json!(other);
+            } else {
                 source["job_id"] = json!(other);
             }
-            lines.extend([create, source]);
+            lines.extend([json!({"create": create}), source]);
         }
     }
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();

@@ -3,7 +3,7 @@
 //! States that this replica wrote come to [`Core::changed`], [`Core::created`] and [`Core::claim_committed`]. States that
 //! it read, or that a peer told, come to [`Core::observe`]. Each version of a job has its effects once.
 
-use std::{borrow::Borrow, sync::Arc};
+use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
 use fairlead_dispatch::{Event, JobFacts, JobKey, Millis, OfferKey};
 use fairlead_job::{Health, JobId, Stage};
@@ -154,9 +154,9 @@ impl Core {
         self.others.outbox.job(&shared, Written::Changed);
     }
 
-    /// This replica created jobs, and the store acknowledged them. Nobody waits for a change of a job whose id nobody
-    /// knows.
-    pub(crate) fn created(&self, jobs: &[&StoredJob]) {
+    /// This replica created jobs, and the store acknowledged them, and their bodies at these versions. Nobody waits for a
+    /// change of a job whose id nobody knows.
+    pub(crate) fn created(&self, jobs: &[&StoredJob], bodies: &BTreeMap<JobId, Version>) {
         let many = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
         self.metrics.submitted.inc_by(many);
         // One that has moved on was told of when that was seen: another that was slow to be stored may have held it up.
@@ -164,22 +164,26 @@ impl Core {
             job.state.stage == Stage::Submit && self.weigh(job.state.job_id, job.version)
         };
         let mut news = EngineNews::default();
-        let bodies = if self.others.outbox.has_readers() {
-            BODIES_MAX
-        } else {
-            0
-        };
         for job in jobs {
             self.acknowledged(job.state.job_id, job.version);
         }
+        for (id, version) in bodies {
+            self.acknowledged(*id, *version);
+        }
+        let told = if self.others.outbox.has_readers() {
+            SUBMITTED_MAX
+        } else {
+            0
+        };
         for (n, job) in jobs.iter().filter(is_newest).enumerate() {
-            if n < SUBMITTED_MAX {
-                let body = if n < bodies {
-                    self.store.body_at_hand(job.state.job_id)
-                } else {
-                    None
-                };
+            if n < told {
+                let id = job.state.job_id;
+                let text = (n < BODIES_MAX).then(|| self.store.body_at_hand(id));
+                let body = text.flatten();
                 self.others.outbox.job(job, Written::Created(body));
+                if let Some(version) = bodies.get(&id) {
+                    self.others.outbox.body(id, *version);
+                }
             }
             self.apply(*job, &Source::Created, &mut news);
             self.waiting.sequences.stirred(&job.state);
@@ -453,9 +457,9 @@ mod tests {
         let jobs = [at(5, Stage::Submit), at(6, Stage::Submit)];
         core.observe(&jobs[0]);
         core.engine.take();
-        core.created(&[&jobs[0]]);
+        core.created(&[&jobs[0]], &BTreeMap::new());
         assert_eq!(core.engine.take().len(), 0);
-        core.created(&[&jobs[1]]);
+        core.created(&[&jobs[1]], &BTreeMap::new());
         assert_eq!(core.engine.take().len(), 1);
     }
 }

@@ -47,6 +47,9 @@ pub(crate) struct Message<J = HintedJob> {
     /// Jobs of which there were too many to tell their states.
     #[serde(default)]
     pub(crate) bare: Vec<BareJob>,
+    /// The versions of bodies of new jobs, which take numbers among the changes. Nothing is to be read.
+    #[serde(default)]
+    pub(crate) bodies: Vec<BareJob>,
     /// Queues whose policy was changed.
     #[serde(default)]
     pub(crate) queues: Vec<String>,
@@ -62,6 +65,7 @@ impl<'a> Message<&'a HintedJob> {
             from,
             jobs: next.jobs.iter().map(|job| &**job).collect(),
             bare: next.bare.iter().copied().collect(),
+            bodies: next.bodies.iter().copied().collect(),
             queues: next.queues.clone(),
             hosts: next.hosts.iter().cloned().collect(),
         }
@@ -89,7 +93,7 @@ pub(crate) enum Written {
     Changed,
 }
 
-/// The version of a job's state.
+/// The version of a job's state or body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BareJob {
     pub(crate) job_id: JobId,
@@ -98,11 +102,11 @@ pub(crate) struct BareJob {
 }
 
 impl BareJob {
-    fn of(job: &StoredJob) -> Self {
+    fn of(job_id: JobId, version: Version) -> Self {
         Self {
-            job_id: job.state.job_id,
-            primary_term: job.version.primary_term,
-            seq_no: job.version.seq_no,
+            job_id,
+            primary_term: version.primary_term,
+            seq_no: version.seq_no,
         }
     }
 
@@ -163,6 +167,7 @@ struct Queue {
 pub(crate) struct Waiting {
     pub(crate) jobs: VecDeque<Arc<HintedJob>>,
     pub(crate) bare: VecDeque<BareJob>,
+    pub(crate) bodies: VecDeque<BareJob>,
     pub(crate) queues: Vec<String>,
     pub(crate) hosts: VecDeque<HintedHost>,
 }
@@ -241,7 +246,17 @@ impl Outbox {
                 encoded = encoded.take().or_else(encode);
                 waiting.jobs.extend(encoded.clone());
             } else if waiting.bare.len() < BARE_MAX {
-                waiting.bare.push_back(BareJob::of(job));
+                let bare = BareJob::of(job.state.job_id, job.version);
+                waiting.bare.push_back(bare);
+            }
+        });
+    }
+
+    /// The body of a new job was written, in the place of its state.
+    pub(crate) fn body(&self, id: JobId, version: Version) {
+        self.with_each(|waiting| {
+            if waiting.bodies.len() < BARE_MAX {
+                waiting.bodies.push_back(BareJob::of(id, version));
             }
         });
     }
@@ -296,14 +311,15 @@ impl Waiting {
         Self {
             jobs: first(&mut self.jobs),
             bare: first(&mut self.bare),
+            bodies: first(&mut self.bodies),
             queues: std::mem::take(&mut self.queues),
             hosts: first(&mut self.hosts),
         }
     }
 
     fn is_empty(&self) -> bool {
-        let are_jobs = self.jobs.is_empty() && self.bare.is_empty();
-        are_jobs && self.queues.is_empty() && self.hosts.is_empty()
+        let no_jobs = self.jobs.is_empty() && self.bare.is_empty() && self.bodies.is_empty();
+        no_jobs && self.queues.is_empty() && self.hosts.is_empty()
     }
 }
 

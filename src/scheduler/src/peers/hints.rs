@@ -91,7 +91,8 @@ mod tests {
         testing::{core, core_beside, held, state, store_job},
     };
     use fairlead_api::ErrorCode;
-    use fairlead_store::StoredJob;
+    use fairlead_dispatch::Millis;
+    use fairlead_store::{ChangeMark, StoredJob};
 
     fn job(n: u64) -> StoredJob {
         stored(state(n), 1, n)
@@ -173,6 +174,23 @@ mod tests {
         let bodies = read.jobs.iter().map(|job| job.body.as_ref());
         let lengths: Vec<_> = bodies.map(|body| body.map(|b| b.get().len())).collect();
         assert_eq!(lengths, [Some(12), None]);
+    }
+
+    #[tokio::test]
+    async fn the_number_of_a_body_that_was_told_is_not_read() {
+        let (_data, core) = core().await;
+        let (outbox, written) = (following(), job(1));
+        let id = written.state.job_id;
+        outbox.0.body(id, written.version);
+        let next = taken(&outbox).unwrap();
+        let body = serde_json::to_vec(&Message::of(&next, peer())).unwrap();
+        let place = core.store.place_of(id).unwrap();
+        let mark = |last| ChangeMark([(place.to_string(), last)].into());
+        core.jobs.feed.begin(&mark(0));
+        let token = core.sealer.peer_token();
+        core.take_hints(Some(&token), &body).await.unwrap();
+        assert!(core.jobs.feed.due(&mark(1), Millis(0)).is_empty());
+        assert!(!core.jobs.feed.due(&mark(2), Millis(0)).is_empty());
     }
 
     #[tokio::test]

@@ -8,7 +8,9 @@
 use std::{collections::VecDeque, fmt, future::Future, pin::Pin, sync::Arc};
 
 use fairlead_dispatch::Millis;
-use fairlead_store::{DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version};
+use fairlead_store::{
+    Created, DocKind, DocWrite, ItemError, JobStore, NewJob, Patch, StoredJob, Version,
+};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -229,7 +231,7 @@ fn warn_of<O>(outcomes: &[Outcome<O>]) {
 /// The writers of a replica.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    submits: Arc<GroupCommit<NewJob>>,
+    submits: Arc<GroupCommit<NewJob, Created>>,
     claims: Arc<GroupCommit<Patch, Arc<StoredJob>>>,
     patches: Arc<GroupCommit<Patch>>,
     sessions: Arc<GroupCommit<DocWrite>>,
@@ -289,7 +291,7 @@ impl Writer {
     }
 
     /// Creates jobs.
-    pub(crate) async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome> {
+    pub(crate) async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Outcome<Created>> {
         self.submits.write(jobs).await
     }
 

@@ -1,8 +1,8 @@
 //! Creates jobs: a submit is acknowledged when the store has confirmed *that* job, and not before (I1).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_job::Stage;
+use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
@@ -20,11 +20,17 @@ const TRY_MS: u64 = 8_000;
 struct Creation {
     job: NewJob,
     outcome: Option<Result<StoredJob, ItemError>>,
+    /// The version of its body, if it is told.
+    body: Option<Version>,
 }
 
 impl Creation {
     fn of(job: NewJob) -> Self {
-        Self { job, outcome: None }
+        Self {
+            job,
+            outcome: None,
+            body: None,
+        }
     }
 
     /// Whether another try may decide.
@@ -61,20 +67,21 @@ impl Core {
         ids: Ids,
     ) -> Vec<Result<StoredJob, Refusal>> {
         let BuiltJobs { jobs, clusters, .. } = built;
-        let mut outcomes = self.store_jobs(jobs, ids).await;
+        let (mut outcomes, bodies) = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
         let created: Vec<&StoredJob> = outcomes.iter().flatten().collect();
-        self.created(&created);
+        self.created(&created, &bodies);
         self.look_at_new_dependants(&created).await;
         outcomes
     }
 
-    /// Stores jobs; tries again while the store does not say whether they are in.
+    /// Stores jobs; tries again while the store does not say whether they are in. Answers also the versions of their
+    /// bodies.
     async fn store_jobs(
         self: &Arc<Self>,
         made: Vec<Result<NewJob, Refusal>>,
         ids: Ids,
-    ) -> Vec<Result<StoredJob, Refusal>> {
+    ) -> (Vec<Result<StoredJob, Refusal>>, BTreeMap<JobId, Version>) {
         let creations = made.into_iter().map(|made| made.map(Creation::of));
         let mut creations: Vec<_> = creations.collect();
         let deadline = self.clock.now().0.saturating_add(TRY_MS);
@@ -88,11 +95,17 @@ impl Core {
             let jobs = open.iter().map(|creation| creation.job.clone()).collect();
             let results = self.writer.submit(jobs).await;
             for (creation, result) in open.into_iter().zip(results) {
+                creation.body = result.as_ref().ok().and_then(|created| created.body);
+                let result = result.map(|created| created.version);
                 let outcome = self.stored(&mut creation.job, result, ids).await;
                 creation.tried(outcome);
             }
         }
-        creations.into_iter().map(|made| made?.ended()).collect()
+        let bodies = creations.iter().flatten();
+        let bodies = bodies.filter_map(|made| Some((made.job.state.job_id, made.body?)));
+        let bodies = bodies.collect();
+        let ended = creations.into_iter().map(|made| made?.ended());
+        (ended.collect(), bodies)
     }
 
     /// Reads one outcome. An id that exists is this very job, written by a try that nobody heard of, or another job's.
@@ -197,7 +210,7 @@ mod tests {
         since(&mut wanted);
         let patch = Patch {
             id: wanted.job_id,
-            expect: stored.expect("it is in"),
+            expect: stored.expect("it is in").version,
             set: StatePatch::between(&job.state, &wanted),
         };
         core.store

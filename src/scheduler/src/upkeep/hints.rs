@@ -30,6 +30,9 @@ impl Core {
                 Err(reason) => tracing::debug!(reason, "a hinted job is passed over"),
             }
         }
+        for body in &message.bodies {
+            self.acknowledged(body.job_id, body.version());
+        }
         self.read_bare(&message.bare).await;
         for host in &message.hosts {
             self.host_moved(host);

@@ -15,6 +15,7 @@ use super::{
     call::{Answered, Call, Failure, Kind, is_trouble},
     config::ElasticConfig,
     indices::Indices,
+    layouts::Layouts,
     node::{Node, Outcome},
     reply,
 };
@@ -42,6 +43,7 @@ pub(super) struct Cluster {
     pub(super) chance: Chance,
     pub(super) request_timeout: Duration,
     pub(super) indices: Indices,
+    pub(super) layouts: Layouts,
     /// How it is, by what was answered last. What became of the items of a bulk its sender says.
     pub(super) watch: Watch,
 }
@@ -72,6 +74,7 @@ impl Cluster {
             indices: Indices {
                 prefix: config.index_prefix.clone(),
             },
+            layouts: Layouts::default(),
             watch: Watch::new(),
         })
     }

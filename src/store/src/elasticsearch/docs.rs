@@ -13,6 +13,7 @@ use super::{
     call::{Call, Failure},
     cluster::Cluster,
     gets::Part,
+    layouts::Address,
     reply::{Found, Got},
 };
 use crate::{
@@ -74,7 +75,8 @@ where
 {
     let index = cluster.indices.docs(kind);
     let good = ids.iter().filter(|id| codec::is_doc_id(id));
-    let names: Vec<(String, String)> = good.map(|id| (index.clone(), id.clone())).collect();
+    let address = |id: &String| Address::new(index.clone(), id.clone());
+    let names: Vec<Address> = good.map(address).collect();
     let got = if names.is_empty() {
         Vec::new()
     } else {

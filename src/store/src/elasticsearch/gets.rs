@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     call::{Call, Failure},
     cluster::Cluster,
+    layouts::Address,
     reply::{self, Got, Multi},
 };
 use crate::StoreError;
@@ -23,7 +24,7 @@ impl Cluster {
     /// Documents by index and id, in real time, in the order asked for. Such as are not found have no source.
     pub(super) async fn multi_get<S>(
         &self,
-        names: &[(String, String)],
+        names: &[Address],
         part: Part,
     ) -> Result<Vec<Got<S>>, StoreError>
     where
@@ -31,7 +32,10 @@ impl Cluster {
     {
         let docs: Vec<Value> = names
             .iter()
-            .map(|(index, id)| json!({"_index": index, "_id": id}))
+            .map(|Address { index, id, routing }| match routing {
+                Some(routing) => json!({"_index": index, "_id": id, "routing": routing}),
+                None => json!({"_index": index, "_id": id}),
+            })
             .collect();
         let path = match part {
             Part::Whole => {

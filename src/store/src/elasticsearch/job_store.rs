@@ -9,14 +9,14 @@ use super::{
     changes, counts, docs, finds, jobs, months, reads, searches, store::ElasticStore, submit,
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
-    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
-    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
+    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
+    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 #[async_trait]
 impl JobStore for ElasticStore {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
         submit::submit_jobs(&self.cluster, &self.documents, &self.bodies, jobs).await
     }
 

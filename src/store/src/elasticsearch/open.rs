@@ -25,6 +25,7 @@ impl ElasticStore {
         login::check(&cluster, &config).await?;
         let version = setup::check_version(&cluster, &config).await?;
         setup::set_up(&cluster, &config).await?;
+        cluster.learn_layouts().await?;
         Ok(Self {
             cluster,
             places: Places::default(),

@@ -16,6 +16,11 @@ pub(super) fn waiting() -> [Value; 2] {
     ]
 }
 
+/// States alone: bodies may be beside them, with no field that is found.
+fn states() -> Value {
+    json!({"exists": {"field": "job_id"}})
+}
+
 /// Best first.
 fn best_first() -> Value {
     json!([{"class": "desc"}, {"priority": "desc"}, {"job_id.number": "asc"}])
@@ -104,6 +109,7 @@ pub(super) fn changes(numbers: &Numbers<'_>, waiting_only: bool, limit: u32) -> 
         let ranges: Vec<Value> = ranges.iter().map(range).collect();
         filters.push(json!({"bool": {"should": ranges, "minimum_should_match": 1}}));
     }
+    filters.push(states());
     let mut query = json!({"bool": {"filter": filters}});
     let waiting = all_of(&waiting());
     query["bool"][if waiting_only { "must" } else { "must_not" }] = json!([waiting]);
@@ -236,12 +242,12 @@ pub(super) fn usage(usage: &Usage) -> Value {
 /// How many have not ended.
 pub(super) fn unfinished() -> Value {
     let ended = json!({"terms": {"stage": ends()}});
-    json!({"size": 0, "track_total_hits": true, "query": {"bool": {"must_not": [ended]}}})
+    json!({"size": 0, "track_total_hits": true, "query": {"bool": {"filter": [states()], "must_not": [ended]}}})
 }
 
 /// What a search for people finds.
 fn found_by(search: &Search) -> Vec<Value> {
-    let mut filters = Vec::new();
+    let mut filters = vec![states()];
     any_of(
         &mut filters,
         "stage",

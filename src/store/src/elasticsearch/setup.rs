@@ -13,7 +13,7 @@ use super::{
     cluster::Cluster,
     config::ElasticConfig,
     start_error,
-    templates::{self, TEMPLATES},
+    templates::{self, Form, STATES, TEMPLATES},
 };
 use crate::{DocKind, StoreError, clock};
 
@@ -84,8 +84,16 @@ pub(super) fn months_ahead(unix_ms: u64) -> [String; 2] {
 
 /// Sees to it that templates, the fields of existing indices, and the indices of now are there.
 pub(super) async fn set_up(cluster: &Cluster, config: &ElasticConfig) -> Result<(), StoreError> {
+    cluster.learn_layouts().await?;
+    let now = JobId::first_of(clock::unix_ms() / 1_000);
+    let is_before = cluster.is_of_older_version(now);
     for (name, text) in TEMPLATES {
-        templates::ensure_template(cluster, name, text, config).await?;
+        let form = if is_before && name == STATES {
+            Form::Before
+        } else {
+            Form::Present
+        };
+        templates::ensure_template(cluster, name, text, form, config).await?;
     }
     let mut indices: BTreeSet<String> = DocKind::ALL
         .iter()
@@ -93,7 +101,6 @@ pub(super) async fn set_up(cluster: &Cluster, config: &ElasticConfig) -> Result<
         .collect();
     for month in months_ahead(clock::unix_ms()) {
         indices.insert(format!("{}-jobs-{month}", cluster.indices.prefix));
-        indices.insert(format!("{}-bodies-{month}", cluster.indices.prefix));
         indices.insert(cluster.indices.events(&month));
     }
     make_indices(cluster, indices).await

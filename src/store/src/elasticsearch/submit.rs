@@ -1,11 +1,12 @@
 //! Submits: two documents per job, acknowledged only when both are stored.
 //!
-//! Both are `create`, in one bulk. So a repeated submit completes a half-written job and never makes a second one.
+//! Both are `create`, in one bulk, and in one shard where bodies are beside states. So a repeated submit completes a half-written job and never makes a second one.
 //! Documents that already exist are compared, as a whole, with those that were sent.
 
 use std::collections::HashMap;
 
 use fairlead_job::{JobId, Spec};
+use serde_json::{Value, json};
 
 use super::{
     body_cache::BodyCache,
@@ -13,23 +14,25 @@ use super::{
     cluster::Cluster,
     document_cache::DocumentCache,
     documents, jobs,
+    layouts::Address,
 };
 use crate::{
-    ItemError, JobState, NewJob, StoreError, StoredJob, Version,
+    Created, ItemError, JobState, NewJob, StoreError, StoredJob, Version,
     codec::{self, refused},
 };
 
 /// The result of one item.
-type Item = Result<Version, ItemError>;
+type Item = Result<Created, ItemError>;
+/// The result of one of its two writes.
+type Half = Result<Version, ItemError>;
 
-/// A job with its two writes, and what became of them.
+/// A job with its two writes, of the body and of the state, and what became of them.
 #[derive(Debug)]
 struct Sent<'j> {
     number: usize,
     job: &'j NewJob,
-    ops: [Op; 2],
-    state: Item,
-    body: Item,
+    ops: [&'j Op; 2],
+    halves: [Half; 2],
 }
 
 /// What is stored of a job.
@@ -49,7 +52,7 @@ pub(super) async fn submit_jobs(
         if *first != number {
             continue;
         }
-        match pair(cluster, job) {
+        match pair(cluster, job).await {
             Ok(pair) => {
                 ops.extend(pair);
                 sent.push((number, job));
@@ -65,23 +68,22 @@ pub(super) async fn submit_jobs(
     let mut conflicts = Vec::new();
     let each = sent.into_iter().zip(ops.chunks(2)).zip(halves.chunks(2));
     for (((number, job), ops), halves) in each {
-        let ([state_op, body_op], [state, body]) = (ops, halves) else {
+        let ([body_op, state_op], [body, state]) = (ops, halves) else {
             continue;
         };
-        let (state, body) = (state.clone(), body.clone());
-        if is_conflict(&state) || is_conflict(&body) {
-            conflicts.push(Sent {
-                number,
-                job,
-                ops: [state_op.clone(), body_op.clone()],
-                state,
-                body,
-            });
+        let sent = Sent {
+            number,
+            job,
+            ops: [body_op, state_op],
+            halves: [body.clone(), state.clone()],
+        };
+        if sent.halves.iter().any(is_conflict) {
+            conflicts.push(sent);
         } else {
             let id = job.state.job_id;
-            let result = join_halves(cluster, id, state, body).await;
-            if let (Ok(version), true) = (&result, job.state.ready) {
-                kept.keep(id, *version, document(state_op));
+            let result = sent.join_halves(cluster).await;
+            if let (Ok(created), true) = (&result, job.state.ready) {
+                kept.keep(id, created.version, document(state_op));
                 bodies.keep(id, document(body_op));
             }
             set(&mut results, number, result);
@@ -93,66 +95,88 @@ pub(super) async fn submit_jobs(
     share_repeats(&jobs, &firsts, &results)
 }
 
-fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
+/// The writes of a job's body and state, in this order: a state is then never ahead of its body.
+async fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let id = job.state.job_id;
     let text = codec::encode_job(job)?;
     let state = documents::state_document(&job.state, &text.state).map_err(refused)?;
-    let (format, body) = (JobState::FORMAT, text.body);
-    let create = |index: &str| format!(r#"{{"create":{{"_index":"{index}","_id":"{id}"}}}}"#);
-    let (jobs, bodies) = (cluster.indices.jobs(id), cluster.indices.bodies(id));
-    Ok([
-        Op {
-            lines: format!("{}\n{state}\n", create(&jobs)),
-            index: jobs,
-        },
-        Op {
-            lines: format!(
-                "{}\n{{\"job_id\":\"{id}\",\"format\":{format},\"body\":{body}}}\n",
-                create(&bodies)
-            ),
-            index: bodies,
-        },
-    ])
+    let is_beside = cluster.will_be_beside(id).await;
+    let is_beside = is_beside.map_err(|error| ItemError::NotTaken {
+        reason: error.to_string(),
+    })?;
+    let body = if is_beside {
+        format!(r#"{{"body":{}}}"#, text.body)
+    } else {
+        let (format, body) = (JobState::FORMAT, text.body);
+        format!(r#"{{"job_id":"{id}","format":{format},"body":{body}}}"#)
+    };
+    let at = Address::new(cluster.indices.jobs(id), id.to_string());
+    let body_at = cluster.body_of(id, is_beside);
+    Ok([create(body_at, &body), create(at, &state)])
 }
 
-/// The result of a job of which no half existed.
-async fn join_halves(cluster: &Cluster, id: JobId, state: Item, body: Item) -> Item {
-    match (state, body) {
-        (Ok(version), Ok(_)) => Ok(version),
-        // Refused for what it holds: do not leave the other half behind.
-        (Err(ItemError::Refused { reason }), other)
-        | (other, Err(ItemError::Refused { reason })) => {
-            if let Ok(version) = other {
-                take_back(cluster, id, version).await;
-            }
-            Err(refused(reason))
-        }
-        (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(unknown(format!(
-            "only one document of the job is stored: {error}"
-        ))),
-        (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
-            Err(ItemError::NotTaken { reason })
-        }
-        (Err(error), Err(_)) => Err(unknown(error.to_string())),
+fn create(at: Address, document: &str) -> Op {
+    let Address { index, id, routing } = at;
+    let routing = routing.map_or_else(String::new, |routing| format!(r#","routing":"{routing}""#));
+    let lines = format!(
+        "{{\"create\":{{\"_index\":\"{index}\",\"_id\":\"{id}\"{routing}}}}}\n{document}\n"
+    );
+    Op { index, lines }
+}
+
+/// Another action on the document that an op creates, at this version, and perhaps with a document.
+fn again(create: &Op, action: &str, at: Version, document: Option<&str>) -> Op {
+    let line = create.lines.lines().next().unwrap_or_default();
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    let mut target = line["create"].clone();
+    target["if_seq_no"] = json!(at.seq_no);
+    target["if_primary_term"] = json!(at.primary_term);
+    let document = document.map_or_else(String::new, |document| format!("{document}\n"));
+    Op {
+        index: create.index.clone(),
+        lines: format!("{}\n{document}", json!({action: target})),
     }
 }
 
-async fn take_back(cluster: &Cluster, id: JobId, version: Version) {
-    let delete = |index: String| Op {
-        lines: format!(
-            "{{\"delete\":{{\"_index\":\"{index}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n",
-            version.seq_no, version.primary_term
-        ),
-        index,
-    };
-    // Only the half of this very version goes: of the other one there is nothing.
-    let halves = [
-        delete(cluster.indices.jobs(id)),
-        delete(cluster.indices.bodies(id)),
-    ];
-    let results = cluster.bulk(&halves, ONCE).await;
-    if !results.iter().any(Result::is_ok) {
-        tracing::warn!(job_id = %id, "one document of a refused job remains in the store");
+impl Sent<'_> {
+    /// What is told of a job that is in, with its halves at these versions.
+    fn created(&self, [body, version]: [Version; 2]) -> Created {
+        let [body_op, state_op] = self.ops;
+        let body = (state_op.index == body_op.index).then_some(body);
+        Created { version, body }
+    }
+
+    /// The result of a job of which no half existed.
+    async fn join_halves(&self, cluster: &Cluster) -> Item {
+        let [body, state] = self.halves.clone();
+        match (body, state) {
+            (Ok(body), Ok(version)) => Ok(self.created([body, version])),
+            // Refused for what it holds: do not leave the other half behind.
+            (Err(ItemError::Refused { reason }), other)
+            | (other, Err(ItemError::Refused { reason })) => {
+                if let Ok(version) = other {
+                    self.take_back(cluster, version).await;
+                }
+                Err(refused(reason))
+            }
+            (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(unknown(format!(
+                "only one document of the job is stored: {error}"
+            ))),
+            (Err(ItemError::NotTaken { reason }), Err(ItemError::NotTaken { .. })) => {
+                Err(ItemError::NotTaken { reason })
+            }
+            (Err(error), Err(_)) => Err(unknown(error.to_string())),
+        }
+    }
+
+    async fn take_back(&self, cluster: &Cluster, version: Version) {
+        // Only the half of this very version goes: of the other one there is nothing.
+        let halves = self.ops.map(|op| again(op, "delete", version, None));
+        let results = cluster.bulk(&halves, ONCE).await;
+        if !results.iter().any(Result::is_ok) {
+            let id = self.job.state.job_id;
+            tracing::warn!(job_id = %id, "one document of a refused job remains in the store");
+        }
     }
 }
 
@@ -168,29 +192,27 @@ async fn settle_conflicts(cluster: &Cluster, conflicts: Vec<Sent<'_>>) -> Vec<(u
         }
     };
     let mut results = Vec::with_capacity(conflicts.len());
-    let (mut ours, mut again) = (Vec::new(), Vec::new());
+    let (mut ours, mut ops) = (Vec::new(), Vec::new());
     for (sent, stored) in conflicts.into_iter().zip(stored) {
         match compare(&sent, stored) {
             Err(error) => results.push((sent.number, Err(error))),
             Ok(versions) => {
-                let id = sent.job.state.job_id;
-                let [state, body] = &sent.ops;
-                again.push(rewrite(state, id, versions[0]));
-                again.push(rewrite(body, id, versions[1]));
-                ours.push(sent.number);
+                let each = sent.ops.iter().zip(versions);
+                ops.extend(each.map(|(op, at)| again(op, "index", at, Some(document(op)))));
+                ours.push(sent);
             }
         }
     }
-    let mut written = cluster.bulk(&again, ONCE).await.into_iter();
-    for number in ours {
+    let mut written = cluster.bulk(&ops, ONCE).await.into_iter();
+    for sent in ours {
         let result = match (written.next(), written.next()) {
-            (Some(Ok(version)), Some(Ok(_))) => Ok(version),
+            (Some(Ok(body)), Some(Ok(version))) => Ok(sent.created([body, version])),
             (Some(Err(error)), _) | (_, Some(Err(error))) => {
                 Err(unknown(format!("an equal job is stored, but: {error}")))
             }
             _ => Err(unknown("no answer".to_owned())),
         };
-        results.push((number, result));
+        results.push((sent.number, result));
     }
     results
 }
@@ -212,7 +234,7 @@ fn unknown(reason: String) -> ItemError {
     ItemError::Unknown { reason }
 }
 
-fn is_conflict(half: &Item) -> bool {
+fn is_conflict(half: &Half) -> bool {
     matches!(half, Err(ItemError::Conflict { .. }))
 }
 
@@ -225,8 +247,7 @@ fn set(results: &mut [Option<Item>], number: usize, result: Item) {
 /// The versions of both halves when they are what was sent.
 fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
     let (Some(state), Some((body, body_version))) = stored else {
-        let halves = [&sent.state, &sent.body];
-        let other = halves.into_iter().find(|half| !is_conflict(half));
+        let other = sent.halves.iter().find(|half| !is_conflict(half));
         let why = other.and_then(|half| half.as_ref().err());
         return Err(unknown(match why {
             Some(error) => format!("only one document of the job is stored: {error}"),
@@ -234,21 +255,9 @@ fn compare(sent: &Sent<'_>, stored: Stored) -> Result<[Version; 2], ItemError> {
         }));
     };
     if state.state == sent.job.state && body == *sent.job.body {
-        Ok([state.version, body_version])
+        Ok([body_version, state.version])
     } else {
         Err(ItemError::Conflict { current: None })
-    }
-}
-
-/// The same document again, over the version that was read.
-fn rewrite(op: &Op, id: JobId, at: Version) -> Op {
-    let document = document(op);
-    Op {
-        index: op.index.clone(),
-        lines: format!(
-            "{{\"index\":{{\"_index\":\"{}\",\"_id\":\"{id}\",\"if_seq_no\":{},\"if_primary_term\":{}}}}}\n{document}\n",
-            op.index, at.seq_no, at.primary_term
-        ),
     }
 }
 

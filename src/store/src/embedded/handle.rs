@@ -15,9 +15,9 @@ use super::{
     writer::{CHUNK_ITEMS, Items, QUEUE_REQUESTS, Request, Results, Shared, Writer},
 };
 use crate::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Doc, DocFind, DocKind, DocPage, DocWrite,
-    DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull, Search,
-    SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
+    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
+    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -195,10 +195,15 @@ fn of_read(error: &rusqlite::Error) -> StoreError {
 
 #[async_trait]
 impl JobStore for EmbeddedStore {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Version, ItemError>> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Vec<Result<Created, ItemError>> {
         let submits = jobs.into_iter().map(Submit::of);
-        self.write(submits, |batch, submit| batch.submit(&submit))
-            .await
+        let written = self.write(submits, |batch, submit| batch.submit(&submit));
+        let created = |version| Created {
+            version,
+            body: None,
+        };
+        let written = written.await.into_iter();
+        written.map(|version| version.map(created)).collect()
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {

@@ -104,7 +104,7 @@ pub(crate) fn job(state: JobState) -> NewJob {
 pub(crate) async fn submit_all(store: &dyn JobStore, states: Vec<JobState>) -> Vec<Version> {
     let jobs = states.into_iter().map(job).collect();
     let results = store.submit(jobs).await;
-    results.into_iter().map(|r| r.unwrap()).collect()
+    results.into_iter().map(|r| r.unwrap().version).collect()
 }
 
 /// The one job, which must be there.

@@ -66,6 +66,7 @@ impl Model {
             Step::Submit(n, kind) => {
                 let state = of_kind(*n, *kind);
                 let result = store.submit(vec![job(state.clone())]).await.remove(0);
+                let result = result.map(|created| created.version);
                 match self.0.get(&state.job_id) {
                     None => {
                         let version = result.unwrap();

@@ -1,41 +1,54 @@
 //! Tests of writes that meet failures which only a server has.
 
 use fairlead_store::{
-    DocKind, DocWrite, ElasticStore, Expect, ItemError, JobStore, Patch, Version,
+    DocKind, DocWrite, ElasticConfig, ElasticStore, Expect, ItemError, JobStore, Patch, Version,
 };
 use serde_json::json;
 
 use crate::{
     conformance::{claim, id, job, read_one, state, state_with, submit_all},
+    server::Server,
     with_config,
 };
 
+/// Makes the month of the jobs as an older version did: its bodies are apart.
+async fn make_apart(server: &Server, prefix: &str) {
+    let mapping = json!({"mappings": {"_meta": {"format": 1}}});
+    let index = format!("{prefix}-jobs-2611");
+    server.ask("PUT", &index, Some(mapping)).await;
+}
+
+/// Stores three jobs twice, the second time without the body of the first and the state of the second.
+async fn repaired(server: &Server, config: ElasticConfig, paths: [String; 2]) {
+    let prefix = config.index_prefix.clone();
+    let store = ElasticStore::open(config).await.unwrap();
+    submit_all(&store, (1..=3).map(state).collect()).await;
+    for path in paths {
+        let gone = server
+            .ask("DELETE", &format!("{prefix}-{path}"), None)
+            .await;
+        assert_eq!(gone["result"], "deleted", "{path}");
+    }
+    submit_all(&store, (1..=3).map(state).collect()).await;
+    let ids = [id(1), id(2), id(3)];
+    assert!(store.get(&ids).await.unwrap().iter().all(Option::is_some));
+    let bodies = store.get_bodies(&ids).await.unwrap();
+    assert!(bodies.iter().all(Option::is_some));
+}
+
 #[tokio::test]
 async fn a_missing_half_is_repaired_by_the_same_submit() {
+    let state = format!("jobs-2611/_doc/{}", id(2));
     with_config(async |server, config| {
-        let prefix = config.index_prefix.clone();
-        let store = ElasticStore::open(config).await.unwrap();
-        submit_all(&store, (1..=3).map(state).collect()).await;
-        for (n, index) in [(1, "bodies"), (2, "jobs")] {
-            server
-                .ask(
-                    "DELETE",
-                    &format!("{prefix}-{index}-2611/_doc/{}", id(n)),
-                    None,
-                )
-                .await;
-        }
-        submit_all(&store, (1..=3).map(state).collect()).await;
-        let ids = [id(1), id(2), id(3)];
-        assert!(store.get(&ids).await.unwrap().iter().all(Option::is_some));
-        assert!(
-            store
-                .get_bodies(&ids)
-                .await
-                .unwrap()
-                .iter()
-                .all(Option::is_some)
-        );
+        let one = id(1);
+        let body = format!("jobs-2611/_doc/{one}-body?routing={one}");
+        repaired(server, config, [body, state.clone()]).await;
+    })
+    .await;
+    with_config(async |server, config| {
+        make_apart(server, &config.index_prefix).await;
+        let body = format!("bodies-2611/_doc/{}", id(1));
+        repaired(server, config, [body, state.clone()]).await;
     })
     .await;
 }
@@ -44,7 +57,9 @@ async fn a_missing_half_is_repaired_by_the_same_submit() {
 async fn half_a_job_is_an_error_of_that_job_alone() {
     with_config(async |server, config| {
         let prefix = config.index_prefix.clone();
+        make_apart(server, &prefix).await;
         let store = ElasticStore::open(config).await.unwrap();
+        submit_all(&store, vec![state(2)]).await;
         let block = |on: bool| Some(json!({"index.blocks.write": on}));
         let settings = format!("{prefix}-bodies-2611/_settings");
         server.ask("PUT", &settings, block(true)).await;
@@ -61,6 +76,30 @@ async fn half_a_job_is_an_error_of_that_job_alone() {
         server.ask("PUT", &settings, block(false)).await;
         let version = submit_all(&store, vec![state(1)]).await[0];
         assert_eq!(read_one(&store, id(1)).await.version, version);
+    })
+    .await;
+}
+
+/// While replicas of two versions run, an older one writes bodies apart in any month.
+#[tokio::test]
+async fn a_body_that_an_older_version_wrote_is_found() {
+    with_config(async |server, config| {
+        let prefix = config.index_prefix.clone();
+        let store = ElasticStore::open(config).await.unwrap();
+        let told = store.submit(vec![job(state(1))]).await.remove(0).unwrap();
+        assert!(told.body.is_some_and(|body| body < told.version));
+        let (one, wanted) = (id(1), job(state(1)).body);
+        let beside = format!("{prefix}-jobs-2611/_doc/{one}-body?routing={one}");
+        let body = server.ask("GET", &beside, None).await["_source"].clone();
+        assert_eq!(body["body"], json!(*wanted));
+        server.ask("DELETE", &beside, None).await;
+        let apart = format!("{prefix}-bodies-2611/_doc/{one}");
+        server.ask("PUT", &apart, Some(body)).await;
+        // It answers the first time from memory.
+        for _ in 0..2 {
+            let read = store.get_bodies(&[one]).await.unwrap();
+            assert_eq!(read, [Some((*wanted).clone())]);
+        }
     })
     .await;
 }

@@ -139,18 +139,26 @@ async fn what_others_have_set_up_is_left_alone() {
         words.contains("template fairlead-jobs") && words.contains("manage_index_templates"),
         "{words}"
     );
-    for version in [6, 7] {
-        stub.answer(move |asked| {
+    let there = |version: u64| {
+        move |asked: &Asked| {
+            let format = if asked.1.ends_with("-jobs") { 2 } else { 1 };
             let there = format!(
-                r#"{{"index_templates":[{{"index_template":{{"version":{version},"_meta":{{"format":1}}}}}}]}}"#
+                r#"{{"index_templates":[{{"index_template":{{"version":{version},"_meta":{{"format":{format}}}}}}}]}}"#
             );
             let is_template = asked.0 == "GET" && asked.1.starts_with("/_index_template");
             is_template
                 .then_some(Reply::Json(200, there))
                 .or_else(|| refused(asked))
-        });
+        }
+    };
+    // That of version 7 has the form of before, which may stay.
+    for version in [7, 8, 9] {
+        stub.answer(there(version));
         ElasticStore::open(config(vec![stub.url.clone()]))
             .await
             .unwrap();
     }
+    stub.answer(there(6));
+    let words = refusal(config(vec![stub.url.clone()])).await;
+    assert!(words.contains("template fairlead-jobs"), "{words}");
 }

@@ -162,7 +162,7 @@ async fn a_submit_is_ok_only_with_both_halves() {
     for (state_half, body_half, wanted) in cases {
         stub.answer(move |(_, path, body)| {
             let of = |line: &str, _| {
-                if line.contains("-bodies-") {
+                if line.contains("-body\"") {
                     body_half.clone()
                 } else {
                     state_half.clone()
@@ -211,7 +211,8 @@ async fn the_body_of_a_job_that_was_just_submitted_is_answered_without_asking() 
     assert!(store.submit(vec![job(state(2))]).await.remove(0).is_err());
     stub.answer(none);
     let unknown = store.get_bodies(&[id(2)]).await.unwrap();
-    assert_eq!((unknown, stub.requests()), (vec![None], 1));
+    // It might be beside its state, or apart.
+    assert_eq!((unknown, stub.requests()), (vec![None], 2));
 }
 
 #[tokio::test]
@@ -268,9 +269,12 @@ async fn credentials_that_are_good_no_more_refuse_no_job() {
 async fn a_job_that_is_known_is_changed_without_reading_it() {
     let stub = Stub::start().await;
     let store = opened(&stub).await;
-    stub.answer(|_| None);
-    store.submit(vec![job(state(1))]).await.remove(0).unwrap();
     // This server gives each write the same version.
+    stub.answer(|(_, path, body)| {
+        let reply = || Reply::Json(200, bulk_reply(body, |_, _| taken(0)));
+        path.starts_with("/_bulk").then(reply)
+    });
+    store.submit(vec![job(state(1))]).await.remove(0).unwrap();
     let got = store.patch_and_get(vec![patch(1)]).await.remove(0);
     assert_eq!(got.unwrap().state, patch(1).set.apply(&state(1)).unwrap());
     patched(&store).await.unwrap();

@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 
 use super::super::{
     raw::{Raw, Version},
-    sample::{Run, Sample, create_line},
+    sample::{Run, Sample, create_body_line, create_line},
 };
 
 /// Stands for the text of a body.
 const TEXT: &str = "@text@";
+/// How often an index of bodies is refreshed: nobody searches it.
+const UNSEARCHED_REFRESH: &str = "30s";
 /// Pieces of it are the text of bodies, bytes.
 const TEXT_BYTES: usize = 1 << 20;
 
@@ -55,29 +57,24 @@ pub(super) struct Form {
 impl Form {
     /// Makes new indices for this layout, as the scheduler's own are.
     pub(super) async fn make(raw: &Raw, sample: &Sample, layout: Layout) -> anyhow::Result<Self> {
-        let body = json!({"type": "object", "enabled": false});
-        let (jobs, bodies) = (&sample.jobs_index, &sample.bodies_index);
-        let named = |from: &str, part: &str, name: &str| from.replace(part, name);
-        let form = match layout {
-            Layout::TwoIndices => {
-                let states = named(jobs, "-jobs-", "-two-");
-                let texts = named(bodies, "-bodies-", "-two-bodies-");
-                raw.copy_index(jobs, &states, &[]).await?;
-                raw.copy_index(bodies, &texts, &[]).await?;
-                Self::new(sample, layout, states, texts)
-            }
-            Layout::OneIndex | Layout::OneDocument => {
-                let name = if layout == Layout::OneIndex {
-                    "-one-"
-                } else {
-                    "-whole-"
-                };
-                let states = named(jobs, "-jobs-", name);
-                raw.copy_index(jobs, &states, &[("body", body)]).await?;
-                Self::new(sample, layout, states.clone(), states)
-            }
+        let jobs = &sample.jobs_index;
+        let make = async |name: &str| {
+            let index = jobs.replace("-jobs-", name);
+            raw.copy_index(jobs, &index).await?;
+            anyhow::Ok(index)
         };
-        Ok(form)
+        let states = make(match layout {
+            Layout::TwoIndices => "-two-",
+            Layout::OneIndex => "-one-",
+            Layout::OneDocument => "-whole-",
+        })
+        .await?;
+        let mut bodies = states.clone();
+        if layout == Layout::TwoIndices {
+            bodies = make("-two-bodies-").await?;
+            raw.refresh_every(&bodies, UNSEARCHED_REFRESH).await?;
+        }
+        Ok(Self::new(sample, layout, states, bodies))
     }
 
     fn new(sample: &Sample, layout: Layout, states: String, bodies: String) -> Self {
@@ -90,7 +87,7 @@ impl Form {
             document.to_string()
         };
         let body = if layout == Layout::TwoIndices {
-            with_body(&sample.body, &text)
+            json!({"job_id": sample.job_id, "format": 1, "body": text})
         } else {
             // No field of it is indexed.
             json!({"body": text})
@@ -129,14 +126,14 @@ impl Form {
         let document = |document: &str| document.replace(&self.job_id, id).replace(TEXT, text);
         let state = document(state);
         let mut lines = format!("{}\n{state}\n", create_line(&self.states, id));
-        let body_id = match self.layout {
+        let create = match self.layout {
             Layout::OneDocument => return lines,
-            Layout::TwoIndices => id.to_owned(),
-            Layout::OneIndex => format!("{id}-body"),
+            Layout::TwoIndices => create_line(&self.bodies, id),
+            Layout::OneIndex => create_body_line(&self.bodies, id),
         };
         let body = document(&self.body);
         // Writing to a text cannot fail.
-        let _ = write!(lines, "{}\n{body}\n", create_line(&self.bodies, &body_id));
+        let _ = write!(lines, "{create}\n{body}\n");
         lines
     }
 
@@ -154,12 +151,6 @@ impl Form {
     pub(super) fn claim(&self, sample: &Sample, run: Run, n: usize, at: Version) -> String {
         sample.claim_in(&self.states, run, n, at)
     }
-}
-
-fn with_body(document: &str, body: &Value) -> Value {
-    let mut document: Value = serde_json::from_str(document).unwrap_or_default();
-    document["body"] = body.clone();
-    document
 }
 
 /// Texts of bodies. They are about as compressible as text is, and each job has its own.
@@ -201,7 +192,7 @@ mod tests {
     fn form(layout: Layout) -> Form {
         let sample = Sample::of_documents(
             r#"{"job_id":"77","stage":"submit"}"#,
-            r#"{"job_id":"77","body":{"script":"true"}}"#,
+            r#"{"body":{"script":"true"}}"#,
         );
         Form::new(&sample, layout, "s".to_owned(), "b".to_owned())
     }
@@ -220,10 +211,16 @@ mod tests {
         assert_eq!(two[0], json!({"create": {"_index": "s", "_id": "8"}}));
         assert_eq!(two[1], state);
         assert_eq!(two[2], json!({"create": {"_index": "b", "_id": "8"}}));
-        assert_eq!(two[3], json!({"job_id": "8", "body": {"text": "x y"}}));
+        assert_eq!(
+            two[3],
+            json!({"job_id": "8", "format": 1, "body": {"text": "x y"}})
+        );
         let one = documents(&form(Layout::OneIndex).create("8", "x y"));
         assert_eq!(one[1], state);
-        assert_eq!(one[2], json!({"create": {"_index": "b", "_id": "8-body"}}));
+        assert_eq!(
+            one[2],
+            json!({"create": {"_index": "b", "_id": "8-body", "routing": "8"}})
+        );
         assert_eq!(one[3], json!({"body": {"text": "x y"}}));
         let whole = documents(&form(Layout::OneDocument).create_ended("8", "x y"));
         assert_eq!(whole.len(), 2);
