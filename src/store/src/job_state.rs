@@ -384,15 +384,6 @@ pub struct NewJob {
     pub body: Arc<Spec>,
 }
 
-/// What a store made of a new job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Created {
-    /// The version of its state.
-    pub version: Version,
-    /// The version of its body, where that takes a number among the changes of the state's place.
-    pub body: Option<Version>,
-}
-
 /// Who claims a job, for which request.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimFields<'a> {

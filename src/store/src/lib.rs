@@ -18,13 +18,13 @@ pub use embedded::{EmbeddedStore, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{
-    Attempt, ClaimFields, ClusterPlace, Created, JobState, NewJob, StatePatch, StoredJob, Version,
+    Attempt, ClaimFields, ClusterPlace, JobState, NewJob, StatePatch, StoredJob, Version,
 };
 pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,
     PullBy, Search, SearchOrder, SearchPage, Usage,
 };
 pub use store::{
-    AT_MS, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect, JobStore,
-    OldMonth, Patch,
+    AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect,
+    JobStore, OldMonth, Patch,
 };

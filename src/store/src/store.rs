@@ -7,8 +7,8 @@ use fairlead_job::{JobId, Spec};
 use serde_json::Value;
 
 use crate::{
-    ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Find, ItemError, NewJob, Page, Pull,
-    Search, SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
+    ChangeMark, ChangePage, Changes, CountOf, Counts, Find, ItemError, NewJob, Page, Pull, Search,
+    SearchPage, StatePatch, StoreError, StoreHealth, StoredJob, Usage, Version,
 };
 
 /// A compare-and-set change of one job's state.
@@ -20,6 +20,15 @@ pub struct Patch {
     pub expect: Version,
     /// What to set.
     pub set: StatePatch,
+}
+
+/// What a store made of a new job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Created {
+    /// The version of its state.
+    pub version: Version,
+    /// The version of its body, where that takes a number among the changes of the state's place.
+    pub body: Option<Version>,
 }
 
 /// Kinds of small documents, each in a place of its own.

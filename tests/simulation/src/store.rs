@@ -335,12 +335,8 @@ fn apply(world: &World, op: &Op, process: &Process, asked: Asked) -> Outcome {
         Op::Put(kind, write) => {
             let version = world.truth().put(*kind, write)?;
             world.doc_written(*kind, write);
-            world.note(format_args!(
-                "{}: {} {}",
-                process.name,
-                shown(op),
-                version.seq_no
-            ));
+            let (name, number) = (&process.name, version.seq_no);
+            world.note(format_args!("{name}: {} {number}", shown(op)));
             Ok(version)
         }
     }
@@ -362,12 +358,7 @@ impl JobStore for Handle {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.state.job_id).collect();
         let ops = jobs.into_iter().map(|job| Op::Create(Box::new(job)));
         let written = self.write(ops.collect()).await;
-        let truth = self.world.truth();
-        let created = |(id, version): (&JobId, Outcome)| {
-            let body = truth.body_version(*id);
-            version.map(|version| Created { version, body })
-        };
-        ids.iter().zip(written).map(created).collect()
+        self.world.truth().created(&ids, written)
     }
 
     async fn get(&self, ids: &[JobId]) -> Result<Vec<Option<StoredJob>>, StoreError> {

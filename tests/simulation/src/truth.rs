@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{JobId, Spec};
 use fairlead_store::{
-    Doc, DocKind, DocWrite, Expect, ItemError, JobState, NewJob, Patch, StoredJob, Version,
+    Created, Doc, DocKind, DocWrite, Expect, ItemError, JobState, NewJob, Patch, StoredJob, Version,
 };
 
 /// A state of a job as it is stored.
@@ -155,8 +155,18 @@ impl Truth {
         self.bodies.get(&id).map(|(body, _)| body)
     }
 
-    pub(super) fn body_version(&self, id: JobId) -> Option<Version> {
-        self.bodies.get(&id).map(|(_, version)| *version)
+    /// What is told of new jobs: with the versions of their bodies.
+    pub(super) fn created(
+        &self,
+        ids: &[JobId],
+        written: Vec<Result<Version, ItemError>>,
+    ) -> Vec<Result<Created, ItemError>> {
+        let each = ids.iter().zip(written);
+        let created = |(id, version): (&JobId, Result<Version, ItemError>)| {
+            let body = self.bodies.get(id).map(|(_, version)| *version);
+            version.map(|version| Created { version, body })
+        };
+        each.map(created).collect()
     }
 
     /// Stores the body of a new job; `false`: another one is there.

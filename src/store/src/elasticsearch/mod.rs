@@ -23,6 +23,7 @@ mod gets;
 mod indices;
 mod job_store;
 mod jobs;
+mod layout_reads;
 mod layouts;
 mod login;
 mod months;

@@ -3,7 +3,7 @@
 //! Both are `create`, in one bulk, and in one shard where bodies are beside states. So a repeated submit completes a half-written job and never makes a second one.
 //! Documents that already exist are compared, as a whole, with those that were sent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fairlead_job::{JobId, Spec};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use super::{
     document_cache::DocumentCache,
     documents, jobs,
     layouts::Address,
+    setup,
 };
 use crate::{
     Created, ItemError, JobState, NewJob, StoreError, StoredJob, Version,
@@ -100,7 +101,7 @@ async fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let id = job.state.job_id;
     let text = codec::encode_job(job)?;
     let state = documents::state_document(&job.state, &text.state).map_err(refused)?;
-    let is_beside = cluster.will_be_beside(id).await;
+    let is_beside = will_be_beside(cluster, id).await;
     let is_beside = is_beside.map_err(|error| ItemError::NotTaken {
         reason: error.to_string(),
     })?;
@@ -113,6 +114,16 @@ async fn pair(cluster: &Cluster, job: &NewJob) -> Result<[Op; 2], ItemError> {
     let at = Address::new(cluster.indices.jobs(id), id.to_string());
     let body_at = cluster.body_of(id, is_beside);
     Ok([create(body_at, &body), create(at, &state)])
+}
+
+/// Whether the body of a job that is created now goes beside its state. Makes its month if there is none.
+async fn will_be_beside(cluster: &Cluster, id: JobId) -> Result<bool, StoreError> {
+    if let Some(known) = cluster.is_beside(id).await? {
+        return Ok(known);
+    }
+    let index = cluster.indices.jobs(id);
+    setup::make_indices(cluster, BTreeSet::from([index])).await?;
+    Ok(cluster.is_beside(id).await?.unwrap_or(false))
 }
 
 fn create(at: Address, document: &str) -> Op {
