@@ -96,11 +96,13 @@ impl Engine {
             .requeued
             .take()
             .filter(|requeued| requeued.version > run.version);
+        let is_put_back = run.requeued.is_some();
         // From the decision, as other replicas charge it: else short jobs would pay too little.
         self.ledger.start(key, flight.since, self.now);
         self.hosts.settle(offer, host, (serial, key), load, true);
         self.touched.insert(offer);
-        if matches!(flight.news, News::Ended) {
+        // A job that waits at a later version was put back before this answer came.
+        if is_put_back || matches!(flight.news, News::Ended) {
             self.job_ended(key, false, self.now);
         }
     }

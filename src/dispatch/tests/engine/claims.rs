@@ -276,6 +276,23 @@ fn a_held_job_is_not_brought_back_but_a_requeued_one_is() {
     assert_eq!(lab.engine.stats().cached_jobs, 1, "told before its end was");
 }
 
+/// Another replica put the job back before the store's answer to the claim came here.
+#[test]
+fn a_job_that_was_put_back_while_its_claim_was_open_waits() {
+    let mut lab = Lab::new();
+    lab.learn([job(1, "a")]);
+    let offer = lab.offer(vm_host("h"));
+    lab.learn([JobFacts {
+        version: version(5_000),
+        ..job(1, "a")
+    }]);
+    assert_eq!(lab.engine.stats().cached_jobs, 0, "its claim is open");
+    lab.commit(JobKey(1), offer);
+    assert_eq!(lab.answers(), [(offer.0, vec![1])]);
+    let stats = lab.engine.stats();
+    assert_eq!((stats.running, stats.cached_jobs), (0, 1));
+}
+
 #[test]
 fn news_of_a_job_in_flight() {
     let mut lab = Lab::new();
