@@ -1,6 +1,7 @@
 //! Checks the calm phase: no host idles beside a job that it could run, higher classes go first, and everything ends as
 //! it was reported.
 
+use fairlead_dispatch::EngineConfig;
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 
@@ -10,7 +11,7 @@ use super::{
     history::{Claimed, Track},
     hosts::may_have,
 };
-use crate::{truth::Truth, world::Violation};
+use crate::{scenario::HostPlan, truth::Truth, world::Violation};
 
 /// How long a host may idle beside a job besides a refresh, ms (I6), and what messages take.
 const IDLE_MS: u64 = 2_000 + 500;
@@ -54,6 +55,18 @@ impl Check {
         }
     }
 
+    /// Whether an engine may keep a host for a job that has waited for long by some replica's clock. Only clocks that
+    /// were far apart make it so long.
+    fn may_be_reserved(&self, plan: &HostPlan, now_ms: u64) -> bool {
+        let after_ms = EngineConfig::default().reserve_after_ms;
+        let before_ms = self.latest_wall_ms(now_ms).saturating_sub(after_ms);
+        let mut states = self.history.jobs.values().map(|track| &track.state);
+        states.any(|state| {
+            let waits = state.stage == Stage::Submit && state.ready;
+            waits && state.ready_ms <= before_ms && lacks(state, plan).is_none()
+        })
+    }
+
     /// No host has waited long for work while a job has waited long for it (I6).
     pub(crate) fn nobody_idles(&self, now_ms: u64) -> Result<(), Violation> {
         let Some(calm_ms) = self.calm_since_ms else {
@@ -68,7 +81,7 @@ impl Check {
             else {
                 continue;
             };
-            if !long(*sent_ms) {
+            if !long(*sent_ms) || self.may_be_reserved(plan, now_ms) {
                 continue;
             }
             let waiting = self
