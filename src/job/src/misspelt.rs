@@ -3,9 +3,11 @@
 //! Job files are free-form, so only near misses are reported. A key that may be intended is not: a section of a
 //! program, a key beside the field itself, or a word of real jobs.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
-use crate::{Spec, near::is_slip};
+use crate::{Spec, near::Word};
 
 /// Shorter fields have too many words near them.
 const LETTERS_MIN: usize = 5;
@@ -85,6 +87,15 @@ const WORDS: [&str; 12] = [
     "timers", "times",
 ];
 
+/// Fields that a key may be a slip of: with a value, and with a map.
+static NEAR: LazyLock<[Vec<Word<'static>>; 2]> = LazyLock::new(|| {
+    let words = |fields: &[&'static str]| {
+        let long = fields.iter().filter(|field| field.len() >= LETTERS_MIN);
+        long.map(|field| Word::new(field)).collect()
+    };
+    [words(&FIELDS), words(&MAPS)]
+});
+
 /// A key, and the field that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misspelt {
@@ -122,20 +133,20 @@ pub(crate) fn meant(
     holds: Holds,
     is_set: impl Fn(&str) -> bool,
 ) -> Option<&'static str> {
-    let fields: &[&'static str] = match holds {
+    let [with_value, with_map] = &*NEAR;
+    let fields = match holds {
         Holds::Nothing => return None,
-        Holds::Map => &MAPS,
-        Holds::Value => &FIELDS,
+        Holds::Map => with_map,
+        Holds::Value => with_value,
     };
     let is_known = |list: &[&str]| list.contains(&key);
     if is_known(&FIELDS) || is_known(&MAPS) || is_known(&WORDS) {
         return None;
     }
-    fields
-        .iter()
-        .copied()
-        .filter(|field| field.len() >= LETTERS_MIN)
-        .find(|field| is_slip(key, field) && !is_set(field))
+    let key = Word::new(key);
+    let mut near = fields.iter().filter(|field| key.is_slip_of(field));
+    let meant = near.find(|field| !is_set(field.text))?;
+    Some(meant.text)
 }
 
 /// Keys of a job that are near misses of fields.

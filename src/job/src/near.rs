@@ -14,26 +14,44 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether `a` is `b` with one slip: a letter too many, too few, wrong, or swapped with its neighbour; in words of nine
-/// letters and more, two.
-pub(crate) fn is_slip(a: &str, b: &str) -> bool {
-    /// From so many letters on, two slips are likelier than another word.
-    const LONG: usize = 9;
-    let (ours, theirs) = (a.chars().count(), b.chars().count());
-    let slips = if theirs >= LONG { 2 } else { 1 };
-    ours.abs_diff(theirs) <= slips
-        && may_be_within(slips, a, b)
-        && (1..=slips).contains(&osa_distance(a, b))
+/// A word, and what tells cheaply of most others that they are not near.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Word<'w> {
+    pub(crate) text: &'w str,
+    letters: usize,
+    /// Which letters occur, a bit for each; some share one.
+    kinds: u64,
 }
 
-/// Whether `a` may be `b` with so many slips, by the letters that occur: a slip brings one and takes one at most. It is
-/// far cheaper than the distance.
-fn may_be_within(slips: usize, a: &str, b: &str) -> bool {
-    let letters = |word: &str| {
+impl<'w> Word<'w> {
+    pub(crate) fn new(text: &'w str) -> Self {
         let bit = |letter: char| 1_u64 << (u32::from(letter) % u64::BITS);
-        word.chars().map(bit).fold(0, |all, bit| all | bit)
-    };
-    (letters(a) ^ letters(b)).count_ones() as usize <= 2 * slips
+        let (letters, kinds) = text.chars().fold((0, 0), |(letters, kinds), letter| {
+            (letters + 1, kinds | bit(letter))
+        });
+        Self {
+            text,
+            letters,
+            kinds,
+        }
+    }
+
+    /// Whether it is `other` with one slip: a letter too many, too few, wrong, or swapped with its neighbour; in words
+    /// of nine letters and more, two.
+    pub(crate) fn is_slip_of(&self, other: &Word<'_>) -> bool {
+        /// From so many letters on, two slips are likelier than another word.
+        const LONG: usize = 9;
+        let slips = if other.letters >= LONG { 2 } else { 1 };
+        self.may_be_within(slips, other)
+            && (1..=slips).contains(&osa_distance(self.text, other.text))
+    }
+
+    /// Whether it may be `other` with so many slips: each brings one letter and takes one at most. It is far cheaper
+    /// than the distance.
+    fn may_be_within(&self, slips: usize, other: &Word<'_>) -> bool {
+        self.letters.abs_diff(other.letters) <= slips
+            && (self.kinds ^ other.kinds).count_ones() as usize <= 2 * slips
+    }
 }
 
 #[cfg(test)]
@@ -45,7 +63,7 @@ mod tests {
         #[test]
         fn words_that_are_near_may_be_near(a in "[a-dä]{0,12}", b in "[a-dä]{0,12}", slips in 0..6_usize) {
             if osa_distance(&a, &b) <= slips {
-                proptest::prop_assert!(may_be_within(slips, &a, &b));
+                proptest::prop_assert!(Word::new(&a).may_be_within(slips, &Word::new(&b)));
             }
         }
     }
@@ -61,6 +79,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_one_letter_or_two_in_a_long_word() {
+        let is_slip = |a, b| Word::new(a).is_slip_of(&Word::new(b));
         assert!(is_slip("runtme", "runtime") && is_slip("need_memroy", "need_memory"));
         assert!(is_slip("targetmachine", "target_machines"));
         assert!(!is_slip("retries", "retry") && !is_slip("queue", "queue"));

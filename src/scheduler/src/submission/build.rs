@@ -94,6 +94,7 @@ impl Core {
 /// The state of a new job, as its spec says it: not yet whose, in which queue and when.
 fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState {
     let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
+    let parameters = parameters(spec);
     let waits = fields.waits.map(Waits::Jobs);
     let (sequence, sequence_same_host) = fields.sequence.map_or_else(
         || (String::new(), false),
@@ -109,8 +110,8 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         result_root: result_root(&fields.suite, &fields.tbox_group, spec, now_ms, id),
         suite: fields.suite,
         category: fields.category,
-        params: params_text(spec),
-        fingerprint: fingerprint(spec),
+        params: params_text(&parameters),
+        fingerprint: fingerprint(spec, &parameters),
         testbox: fields.testbox,
         tbox_group: fields.tbox_group,
         arch: fields.arch,
@@ -144,14 +145,14 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
     }
 }
 
-fn params_text(spec: &Spec) -> String {
+fn params_text(parameters: &[(String, String)]) -> String {
     let mut text = String::new();
-    for (name, value) in parameters(spec) {
-        let more = format!("{}{name}={value}", if text.is_empty() { "" } else { " " });
-        if text.len() + more.len() > PARAMS_MAX {
+    for (name, value) in parameters {
+        let blank = if text.is_empty() { "" } else { " " };
+        if text.len() + blank.len() + name.len() + 1 + value.len() > PARAMS_MAX {
             break;
         }
-        text.push_str(&more);
+        text.extend([blank, name, "=", value]);
     }
     text
 }
