@@ -1,0 +1,14 @@
+//! Crashes are found and named: in samples of every kind, in real logs, and whatever else a console says.
+
+mod logs;
+mod properties;
+mod samples;
+
+use fairlead_crash::{Crash, Scanner};
+
+/// The crash of a console that comes in one piece.
+fn scan(console: &[u8]) -> Option<Crash> {
+    let mut scanner = Scanner::new();
+    scanner.push(console);
+    scanner.finish()
+}
