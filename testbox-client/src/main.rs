@@ -1,14 +1,15 @@
 //! `fairlead-testbox`: the testbox agent as a program.
 //!
 //! Exit code 0: stopped in order (SIGTERM, SIGINT, `--once` done). 1: could not work, the reason is on
-//! stderr. 2: bad arguments. A second signal kills all jobs at once.
+//! stderr. 2: bad arguments. A second signal kills all jobs at once. `scan` has codes of its own.
 
+mod scan;
 mod token;
 
 use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use fairlead_testbox::{AgentConfig, JobUsers, Kinds};
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,8 +18,10 @@ use tracing_subscriber::EnvFilter;
 
 /// Offers this machine to a fairlead scheduler, and runs its jobs.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// URLs of the replicas of one scheduler; repeat or separate by commas.
     #[arg(
         long,
@@ -96,6 +99,12 @@ struct Args {
     /// Take the jobs of one answer, run them, deliver their results, and exit.
     #[arg(long)]
     once: bool,
+}
+
+/// Work that the program does instead of offering this machine.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Scan(scan::Args),
 }
 
 fn memory_mb(text: &str) -> Result<u32, String> {
@@ -193,6 +202,9 @@ fn main() -> ExitCode {
         return code;
     }
     let args = Args::parse();
+    if let Some(Command::Scan(args)) = &args.command {
+        return scan::run(args);
+    }
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

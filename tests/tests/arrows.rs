@@ -9,11 +9,15 @@ use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
 
 /// For each member, the members it may depend on, tests included. Crates of tests follow the `fairlead` row.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("fairlead-crash", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
     ("fairlead-api", &[]),
     ("fairlead-store", &["fairlead-job"]),
-    ("fairlead-testbox", &["fairlead-api", "fairlead-job"]),
+    (
+        "fairlead-testbox",
+        &["fairlead-api", "fairlead-crash", "fairlead-job"],
+    ),
     (
         "fairlead-scheduler",
         &[
@@ -78,6 +82,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Libraries that would break a crate's promise, whatever version: the engine is pure, the API links no server.
 const NEVER: &[(&str, &[&str])] = &[
+    (
+        "fairlead-crash",
+        &["tokio", "serde", "serde_json", "rand", "jiff", "tracing"],
+    ),
     (
         "fairlead-dispatch",
         &["tokio", "serde", "serde_json", "rand", "jiff", "tracing"],

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -179,4 +180,54 @@ async fn what_cannot_work_ends_with_1_and_what_makes_no_sense_with_2() {
             "{command:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn scan_names_the_crash_of_each_file_and_complains_of_those_that_are_missing() {
+    let folder = folder();
+    let write =
+        |name: &str, console: &str| std::fs::write(folder.path().join(name), console).unwrap();
+    write("clean.log", "Linux version 6.1.0\nlogin:\n");
+    write(
+        "panic.log",
+        "boot\n[    4.2] Kernel panic - not syncing: Attempted to kill init! exitcode=0x0b\n",
+    );
+    write(
+        "again.log",
+        "[  512.8] Kernel panic - not syncing: Attempted to kill init! exitcode=0x09\n",
+    );
+    let scanned = Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"))
+        .args([
+            "scan",
+            "--json",
+            "clean.log",
+            "missing.log",
+            "panic.log",
+            "again.log",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(scanned.status.code(), Some(5));
+    let errors = String::from_utf8(scanned.stderr).unwrap();
+    assert!(
+        errors.starts_with("error: missing.log: ") && errors.contains("(not_found)\nhint: "),
+        "{errors}"
+    );
+    let lines = String::from_utf8(scanned.stdout).unwrap();
+    let found: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |file: &str, line: u64| {
+        json!({
+            "file": file, "crash": true, "family": "panic", "class": "DoS",
+            "signature": "kernel panic: Attempted to kill init!", "line": line,
+        })
+    };
+    let clean = json!({
+        "file": "clean.log", "crash": false, "family": null, "class": null, "signature": null, "line": null,
+    });
+    assert_eq!(found, [clean, of("panic.log", 2), of("again.log", 1)]);
 }
