@@ -94,6 +94,8 @@ pub struct AgentConfig {
     /// Memory that jobs may take together, MB, at least 1. It is counted, not enforced: jobs run as
     /// plain processes.
     pub memory_mb: u32,
+    /// CPUs that jobs may take together, 1 to 65,536. `None`: they are not counted. Default: `None`.
+    pub cpus: Option<u32>,
     /// Tags that it has.
     pub tags: Vec<String>,
     /// Devices that it has.
@@ -154,6 +156,7 @@ impl AgentConfig {
             address: None,
             arch: std::env::consts::ARCH.to_owned(),
             memory_mb,
+            cpus: None,
             tags: Vec::new(),
             devices: Vec::new(),
             cache_dirs: Vec::new(),
@@ -192,6 +195,9 @@ impl AgentConfig {
         if self.memory_mb == 0 {
             return bad("memory of 0 MB (hint: at least 1, as in --memory 20g)".to_owned());
         }
+        if self.cpus == Some(0) {
+            return bad("0 CPUs (hint: at least 1, as in --cpus 8)".to_owned());
+        }
         if !(1..=JOBS_MAX).contains(&self.jobs_max) {
             return bad(format!(
                 "{} jobs at once (hint: 1 to {JOBS_MAX})",
@@ -219,6 +225,8 @@ impl AgentConfig {
                 group: self.group.clone(),
                 memory_mb: self.memory_mb,
                 free_memory_mb: self.memory_mb,
+                cpus: self.cpus,
+                free_cpus: self.cpus,
                 tags: self.tags.clone(),
                 devices: self.devices.clone(),
                 cache_dirs: self.cache_dirs.clone(),

@@ -6,7 +6,7 @@
 mod scan;
 mod token;
 
-use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
+use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -50,6 +50,9 @@ struct Args {
     /// Memory for all jobs together: 20g, 512m; a bare number is GB [default: all of the machine].
     #[arg(long, value_parser = memory_mb)]
     memory: Option<u32>,
+    /// CPUs for all jobs together, 1 to 65,536 [default: all that this program may use].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    cpus: Option<u32>,
     /// Tag of this host; repeat or separate by commas.
     #[arg(long = "tag", value_delimiter = ',')]
     tags: Vec<String>,
@@ -137,6 +140,7 @@ impl Args {
             job_users: self.job_user,
             address: self.address,
             group: self.group,
+            cpus: Some(self.cpus.unwrap_or_else(own_cpus)),
             arch: self.arch,
             tags: self.tags,
             devices: self.devices,
@@ -163,6 +167,11 @@ fn own_memory_mb() -> anyhow::Result<u32> {
     let kb = total.and_then(|kb| kb.trim().strip_suffix("kB"));
     let kb: u64 = kb.context("no MemTotal")?.trim().parse()?;
     Ok(u32::try_from(kb / 1024)?.max(1))
+}
+
+fn own_cpus() -> u32 {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cpus).unwrap_or(u32::MAX)
 }
 
 async fn serve(config: AgentConfig) -> anyhow::Result<()> {

@@ -42,6 +42,8 @@ impl Testbox {
                 group: String::new(),
                 memory_mb,
                 free_memory_mb: memory_mb,
+                cpus: None,
+                free_cpus: None,
                 tags: Vec::new(),
                 devices: Vec::new(),
                 cache_dirs: Vec::new(),
@@ -85,6 +87,8 @@ impl Testbox {
         self.offer.wait_s = wait_s;
         let used: u32 = self.held.iter().map(|grant| grant.memory_mb).sum();
         self.offer.free_memory_mb = self.offer.memory_mb.saturating_sub(used);
+        let used: u32 = self.held.iter().map(|grant| grant.cpus).sum();
+        self.offer.free_cpus = self.offer.cpus.map(|cpus| cpus.saturating_sub(used));
         self.offer.running = self.running();
     }
 
@@ -118,6 +122,7 @@ impl Testbox {
             session: self.offer.session.clone(),
             running: self.running(),
             free_memory_mb: self.offer.free_memory_mb,
+            free_cpus: self.offer.free_cpus,
         };
         let path = format!("/scheduler/v1/testboxes/{}/heartbeat", self.host);
         let body = json!(request).to_string().into_bytes();

@@ -17,6 +17,12 @@ pub struct HostView {
     pub memory_mb: u32,
     /// Memory free as last said, MB.
     pub free_memory_mb: u32,
+    /// CPUs of the whole host. Absent: it did not say, so they are not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// CPUs free as last said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_cpus: Option<u32>,
     /// Its tags.
     #[serde(default)]
     pub tags: Vec<String>,

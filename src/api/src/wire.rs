@@ -76,6 +76,12 @@ pub struct ConsumeRequest {
     pub memory_mb: u32,
     /// Memory that jobs may take now, MB.
     pub free_memory_mb: u32,
+    /// CPUs of the whole host, 1 to 65,536. Absent: CPUs are not checked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// CPUs that jobs may take now, at most `cpus`. Absent: all of `cpus`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_cpus: Option<u32>,
     /// Tags that it has.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -135,6 +141,9 @@ pub struct Grant {
     pub tbox_type: String,
     /// Memory that it takes of the host, MB; hw: 0.
     pub memory_mb: u32,
+    /// CPUs that it takes of the host; hw: 0.
+    #[serde(default)]
+    pub cpus: u32,
     /// Time limit of stage running, seconds.
     pub timeout_s: u64,
     /// Where its results go, `/result/…`.
@@ -170,6 +179,9 @@ pub struct HeartbeatRequest {
     /// Memory that jobs may take now, MB.
     #[serde(default)]
     pub free_memory_mb: u32,
+    /// CPUs that jobs may take now. Absent: CPUs are not checked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_cpus: Option<u32>,
 }
 
 /// The answer to a heartbeat.
@@ -253,6 +265,9 @@ pub struct JobSummary {
     pub submit_id: String,
     /// Memory, MB.
     pub memory_mb: u32,
+    /// CPUs.
+    #[serde(default)]
+    pub cpus: u32,
     /// When submitted.
     pub submit_ms: u64,
     /// When dispatched, 0: not yet.

@@ -183,6 +183,14 @@ fn memory(host: &HostView) -> String {
     format!("{} of {}", host.free_memory_mb, host.memory_mb)
 }
 
+/// How many are free; empty: its agent does not say, so they are not counted.
+fn cpus(host: &HostView) -> String {
+    let Some(all) = host.cpus else {
+        return String::new();
+    };
+    format!("{} of {all}", host.free_cpus.unwrap_or(all))
+}
+
 fn seen(host: &HostView, now_ms: u64) -> String {
     match host.seen_ms {
         0 => "never".to_owned(),
@@ -192,7 +200,15 @@ fn seen(host: &HostView, now_ms: u64) -> String {
 
 fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
     let headings = [
-        "host", "state", "kinds", "arch", "group", "free MB", ">jobs", "seen",
+        "host",
+        "state",
+        "kinds",
+        "arch",
+        "group",
+        "free MB",
+        "free CPUs",
+        ">jobs",
+        "seen",
     ];
     let mut grid = Grid::new(&headings);
     for host in hosts {
@@ -203,6 +219,7 @@ fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
             or_dash(&host.arch),
             or_dash(&host.group),
             memory(host),
+            or_dash(&cpus(host)),
             host.jobs.len().to_string(),
             seen(host, now_ms),
         ]);
@@ -225,6 +242,7 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("arch", host.arch.clone());
     say("group", host.group.clone());
     say("free MB", memory(host));
+    say("free CPUs", cpus(host));
     say("tags", host.tags.join(", "));
     say("devices", host.devices.join(", "));
     say("isolation", isolation(host).to_owned());

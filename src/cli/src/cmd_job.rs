@@ -40,6 +40,7 @@ const STATE: &[(&str, &[&str])] = &[
     ("host", &["host", "host_machine"]),
     ("attempt", &["attempt"]),
     ("memory MB", &["memory_mb"]),
+    ("CPUs", &["cpus"]),
     ("time limit s", &["timeout_seconds"]),
     ("deadline", &["deadline_utc"]),
     ("begins", &["start_time"]),

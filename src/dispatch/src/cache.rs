@@ -53,15 +53,19 @@ pub(crate) struct Wanted {
     pub env: Arc<Env>,
     pub free_mb: u32,
     pub total_mb: u32,
+    pub free_cpus: u32,
+    pub total_cpus: u32,
 }
 
 impl Wanted {
     /// Whether a find for this, which brought jobs that need `needs_mb` at most, is good enough to serve the other
-    /// from memory: what is best for a host is best for one with less memory, too, if it fits there. An offer for
+    /// from memory: what is best for a host is best for one with less memory and as
+    /// many free CPUs, too, if it fits there. An offer for
     /// which that brings nothing has a find of its own.
     pub(crate) fn serves(&self, other: &Self, needs_mb: u32) -> bool {
         let is_about = self.free_mb.abs_diff(other.free_mb) <= other.free_mb / ABOUT;
-        (&self.keys, &self.env, self.total_mb) == (&other.keys, &other.env, other.total_mb)
+        let same = |of: &Self| (of.total_mb, of.total_cpus, of.free_cpus);
+        (&self.keys, &self.env, same(self)) == (&other.keys, &other.env, same(other))
             && (is_about || (needs_mb..self.free_mb).contains(&other.free_mb))
     }
 }

@@ -19,7 +19,8 @@ impl Engine {
         let Some(host) = self.hosts.known.get(host_id) else {
             return;
         };
-        let (group, total_mb) = (Atom::clone(&host.group), host.view.total_mb);
+        let group = Atom::clone(&host.group);
+        let whole = (host.view.total_mb, host.view.total_cpus);
         self.index.goes(key, true);
         let Some(Removed { job, owner, shape }) = self.index.remove(key) else {
             return;
@@ -29,8 +30,9 @@ impl Engine {
         let load = Load {
             kind: shape.kind,
             memory_mb: shape.memory_mb,
+            cpus: shape.cpus,
         };
-        let charge = self.charge(owner, load, total_mb, &job.suite, &group);
+        let charge = self.charge(owner, load, whole, &job.suite, &group);
         self.ledger.job_waits_no_more(owner, self.now);
         self.note_low(owner.member);
         self.ledger.begin(key, &charge, self.now);
@@ -64,11 +66,21 @@ impl Engine {
         self.touched.insert(offer);
     }
 
-    fn charge(&self, owner: Owner, load: Load, total_mb: u32, suite: &str, group: &str) -> Charge {
+    /// The charge of a job: the larger one of its shares of the host's memory and CPUs.
+    fn charge(
+        &self,
+        owner: Owner,
+        load: Load,
+        (total_mb, total_cpus): (u32, u32),
+        suite: &str,
+        group: &str,
+    ) -> Charge {
+        let part =
+            |of: u32, total: u32| u64::from(of).saturating_mul(WHOLE) / u64::from(total.max(1));
         let share = if load.kind == Kind::Hw {
             WHOLE
         } else {
-            u64::from(load.memory_mb).saturating_mul(WHOLE) / u64::from(total_mb.max(1))
+            part(load.memory_mb, total_mb).max(part(load.cpus, total_cpus))
         };
         let share = share.clamp(SHARE_MIN, WHOLE);
         Charge {
@@ -263,8 +275,10 @@ impl Engine {
         let load = Load {
             kind: facts.kind,
             memory_mb: facts.memory_mb,
+            cpus: facts.cpus,
         };
-        let charge = self.charge(owner, load, total_mb, &suite, &group);
+        let whole = (total_mb, running.total_cpus);
+        let charge = self.charge(owner, load, whole, &suite, &group);
         let since = running.since.0.min(self.now);
         self.ledger.begin(
             key,
@@ -314,6 +328,8 @@ impl Engine {
                 caches,
                 total_mb,
                 free_mb: 0,
+                total_cpus: running.total_cpus,
+                free_cpus: 0,
                 hw_open: true,
                 shared_open: true,
             };

@@ -318,6 +318,8 @@ impl Engine {
             owed: owed.collect(),
             free_mb: offer.free_memory_mb,
             total_mb: offer.total_memory_mb.max(offer.free_memory_mb),
+            free_cpus: offer.free_cpus,
+            total_cpus: offer.total_cpus.max(offer.free_cpus),
             jobs_max: offer.jobs_max.clamp(1, JOBS_PER_ANSWER_MAX),
             waits_until: offer.waits_until.0,
         };
@@ -344,6 +346,8 @@ impl Engine {
             caches: self.atoms.set(&about.cache_dirs),
             total_mb: 0,
             free_mb: 0,
+            total_cpus: 0,
+            free_cpus: 0,
             hw_open: true,
             shared_open: true,
         };
@@ -472,6 +476,7 @@ pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
         kind: facts.kind,
         gate: Gate::Open,
         memory_mb: facts.memory_mb,
+        cpus: facts.cpus,
         arch: atoms.get(&facts.arch),
         keys: atoms.set(&facts.host_keys),
         tags: atoms.set(&facts.tags),

@@ -4,6 +4,8 @@ pub use crate::ids::{JobKey, Millis, OfferKey, Version};
 
 use crate::peers::Peers;
 use crate::policy::Policy;
+#[cfg(doc)]
+use crate::requirement::CPUS_UNCHECKED;
 use std::sync::Arc;
 
 /// What kind of testbox runs a job.
@@ -43,6 +45,8 @@ pub struct JobFacts {
     pub host_keys: Vec<String>,
     /// Memory it takes (vm, dc) or that the machine must have (hw), MB.
     pub memory_mb: u32,
+    /// CPUs it takes (vm, dc) or that the machine must have (hw).
+    pub cpus: u32,
     /// Tags that the host must have.
     pub tags: Vec<String>,
     /// Devices that the host must have.
@@ -91,8 +95,12 @@ pub struct Offer {
     pub free_memory_mb: u32,
     /// Memory of the whole host, MB: what a hw job is charged for. At least `free_memory_mb`.
     pub total_memory_mb: u32,
-    /// Jobs that were handed to it in answers which it had not read when it asked: neither `free_memory_mb` nor
-    /// `jobs_max` counts them. Those that are not on it, as far as is known, are passed over.
+    /// CPUs that jobs may take now (hw: all of the machine's); [`CPUS_UNCHECKED`]: it did not say.
+    pub free_cpus: u32,
+    /// CPUs of the whole host. At least `free_cpus`.
+    pub total_cpus: u32,
+    /// Jobs that were handed to it in answers which it had not read when it asked: neither `free_memory_mb`,
+    /// `free_cpus` nor `jobs_max` counts them. Those that are not on it, as far as is known, are passed over.
     pub owed: Vec<JobKey>,
     /// How many jobs it takes at most in this answer, at least 1; hw jobs: always 1.
     pub jobs_max: u32,
@@ -111,6 +119,8 @@ pub struct Running {
     pub group: String,
     /// Memory of the whole host, MB.
     pub total_memory_mb: u32,
+    /// CPUs of the whole host; [`CPUS_UNCHECKED`]: it did not say.
+    pub total_cpus: u32,
     /// Since when.
     pub since: Millis,
 }

@@ -73,6 +73,15 @@ pub enum Reason {
         /// Memory of the whole host, MB: less than needed means never.
         total_mb: u32,
     },
+    /// Too few CPUs are free (hw: the machine has too few).
+    Cpus {
+        /// What the job needs.
+        needs: u32,
+        /// What jobs may take there now (hw: of the whole machine).
+        free: u32,
+        /// CPUs of the whole host: less than needed means never.
+        total: u32,
+    },
     /// The host lacks these tags.
     Tags {
         /// Those it lacks.

@@ -423,6 +423,11 @@ fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
             free_mb: host.memory_for(shape.kind),
             total_mb: host.total_mb,
         },
+        Requirement::Cpus => Reason::Cpus {
+            needs: shape.cpus,
+            free: host.cpus_for(shape.kind),
+            total: host.total_cpus,
+        },
         Requirement::Tags => Reason::Tags {
             missing: missing(&shape.tags, &host.env.tags),
         },

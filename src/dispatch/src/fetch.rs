@@ -26,12 +26,13 @@ impl Engine {
             .iter()
             .filter(|key| self.cache.counts.may_wait_under(key));
         let keys: Box<[_]> = keys.cloned().collect();
-        let (env, free_mb, total_mb) = (Arc::clone(&view.env), view.free_mb, view.total_mb);
         (!keys.is_empty()).then_some(Wanted {
             keys,
-            env,
-            free_mb,
-            total_mb,
+            env: Arc::clone(&view.env),
+            free_mb: view.free_mb,
+            total_mb: view.total_mb,
+            free_cpus: view.free_cpus,
+            total_cpus: view.total_cpus,
         })
     }
 

@@ -3,6 +3,9 @@
 //! The engine, the warnings of a submit and the simulated store all use it. The engine compares interned names, the others
 //! plain strings. The rules are the same for both.
 
+/// The CPUs of a host that does not say how many it has: no job is refused for want of them, and none takes any.
+pub const CPUS_UNCHECKED: u32 = u32::MAX;
+
 /// One requirement of a job. A host that gets the job meets all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
@@ -20,6 +23,8 @@ pub enum Requirement {
     OtherHost,
     /// The host has enough memory.
     Memory,
+    /// The host has enough CPUs.
+    Cpus,
 }
 
 /// A name that can be compared: by its text or, where equal names are shared, by its address.
@@ -61,6 +66,8 @@ pub struct JobRequirements<'a, N> {
     pub not_on: &'a [N],
     /// Its memory, MB.
     pub memory_mb: u32,
+    /// Its CPUs.
+    pub cpus: u32,
 }
 
 /// What a host has.
@@ -80,11 +87,13 @@ pub struct HostProperties<'a, N> {
     pub accounts: &'a [N],
     /// Its memory, MB: the total or the free memory, as the caller needs.
     pub memory_mb: u32,
+    /// Its CPUs, all or those that are free, as the caller needs. [`CPUS_UNCHECKED`]: enough for any job.
+    pub cpus: u32,
 }
 
 impl Requirement {
     /// All of them. The cheapest and most selective come first.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Account,
         Self::Architecture,
         Self::Tags,
@@ -92,6 +101,7 @@ impl Requirement {
         Self::HostKey,
         Self::OtherHost,
         Self::Memory,
+        Self::Cpus,
     ];
 
     /// Whether a host meets this requirement of a job.
@@ -109,6 +119,7 @@ impl Requirement {
             Self::HostKey => job.keys.iter().any(|key| key.is_among(host.keys)),
             Self::OtherHost => !host.name.is_among(job.not_on),
             Self::Memory => job.memory_mb <= host.memory_mb,
+            Self::Cpus => job.cpus <= host.cpus,
         }
     }
 }
@@ -132,6 +143,7 @@ impl<N: Name> JobRequirements<'_, N> {
             .or_else(|| unmet(Requirement::HostKey))
             .or_else(|| unmet(Requirement::OtherHost))
             .or_else(|| unmet(Requirement::Memory))
+            .or_else(|| unmet(Requirement::Cpus))
     }
 }
 

@@ -4,8 +4,7 @@
 //! starts, the host admits only higher classes, and jobs that should end before it could start. There is at most one
 //! reservation per class and one per host.
 
-use crate::event::Kind;
-use crate::hosts::Host;
+use crate::hosts::{Host, Taken};
 use crate::ids::{HostId, JobKey};
 use crate::index::Job;
 use crate::ledger::Ledger;
@@ -70,7 +69,7 @@ pub(crate) fn start_at(
     ledger: &Ledger,
     now: u64,
 ) -> Option<u64> {
-    let mut ends: Vec<(u64, u64)> = Vec::with_capacity(host.runs.len());
+    let mut ends: Vec<(u64, Taken)> = Vec::with_capacity(host.runs.len());
     for job in &host.runs {
         let Some(run) = runs.get(job) else { continue };
         let since = ledger
@@ -84,29 +83,27 @@ pub(crate) fn start_at(
             .expect_ms(&run.suite, &host.group)
             .unwrap_or(longest(run.timeout_ms));
         let end = since.saturating_add(lasts);
-        let memory = if run.load.kind == Kind::Hw {
-            0
-        } else {
-            run.load.memory_mb
-        };
-        ends.push((end.max(now), u64::from(memory)));
+        ends.push((end.max(now), run.load.shared()));
     }
-    ends.sort_unstable();
+    ends.sort_unstable_by_key(|(end, _)| *end);
     let mut view = host.view.clone();
-    let mut free = u64::from(view.free_mb);
+    let more = |free: u32, by: u64, total: u32| {
+        free.saturating_add(u32::try_from(by).unwrap_or(u32::MAX))
+            .min(total)
+    };
     let mut left = ends.len();
     let mut at = now;
     let mut hw_runs = !view.shared_open;
     loop {
-        view.free_mb = u32::try_from(free).unwrap_or(u32::MAX).min(view.total_mb);
         view.hw_open = left == 0;
         view.shared_open = !hw_runs;
         if first_obstacle(None, shape, &view).is_none() {
             return Some(at);
         }
-        let (end, memory) = ends.get(ends.len().checked_sub(left)?).copied()?;
+        let (end, shared) = ends.get(ends.len().checked_sub(left)?).copied()?;
         at = end;
-        free = free.saturating_add(memory);
+        view.free_mb = more(view.free_mb, shared.memory_mb, view.total_mb);
+        view.free_cpus = more(view.free_cpus, shared.cpus, view.total_cpus);
         left -= 1;
         hw_runs = hw_runs && left > 0;
     }

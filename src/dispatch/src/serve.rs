@@ -240,10 +240,12 @@ impl Engine {
             return;
         };
         let view = &host.view;
-        let (free_mb, hw_open, shared_open) = (view.free_mb, view.hw_open, view.shared_open);
+        let (free_mb, free_cpus) = (view.free_mb, view.free_cpus);
+        let (hw_open, shared_open) = (view.hw_open, view.shared_open);
         host.nothing = Some(Nothing {
             listed,
             free_mb,
+            free_cpus,
             hw_open,
             shared_open,
         });

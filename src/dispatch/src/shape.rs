@@ -29,6 +29,7 @@ pub(crate) struct Shape {
     pub kind: Kind,
     pub gate: Gate,
     pub memory_mb: u32,
+    pub cpus: u32,
     pub arch: Atom,
     /// Sorted, like all lists here.
     pub keys: Box<[Atom]>,
@@ -58,6 +59,7 @@ impl Shape {
             devices: &self.devices,
             not_on: &self.not_on,
             memory_mb: self.memory_mb,
+            cpus: self.cpus,
         }
     }
 
@@ -114,6 +116,10 @@ pub(crate) struct View {
     pub total_mb: u32,
     /// What jobs may still take.
     pub free_mb: u32,
+    /// [`CPUS_UNCHECKED`](crate::requirement::CPUS_UNCHECKED): it did not say.
+    pub total_cpus: u32,
+    /// What jobs may still take; unchecked like `total_cpus`.
+    pub free_cpus: u32,
     /// Nothing runs or is in flight there: a hw job may enter.
     pub hw_open: bool,
     /// No hw job runs or is in flight there: vm and dc jobs may enter.
@@ -139,20 +145,29 @@ impl View {
         }
     }
 
+    /// CPUs that a job of this kind may take now: a hw job never shares them.
+    pub(crate) fn cpus_for(&self, kind: Kind) -> u32 {
+        if kind == Kind::Hw {
+            self.total_cpus
+        } else {
+            self.free_cpus
+        }
+    }
+
     /// What it has for a job of this kind now.
     #[inline]
     pub(crate) fn now(&self, kind: Kind) -> HostProperties<'_, Atom> {
-        self.with_memory(self.memory_for(kind))
+        self.with(self.memory_for(kind), self.cpus_for(kind))
     }
 
     /// What it has when nothing runs there.
     #[inline]
     pub(crate) fn idle(&self) -> HostProperties<'_, Atom> {
-        self.with_memory(self.total_mb)
+        self.with(self.total_mb, self.total_cpus)
     }
 
     #[inline]
-    fn with_memory(&self, memory_mb: u32) -> HostProperties<'_, Atom> {
+    fn with(&self, memory_mb: u32, cpus: u32) -> HostProperties<'_, Atom> {
         HostProperties {
             name: &self.name,
             arch: &self.env.arch,
@@ -161,6 +176,7 @@ impl View {
             devices: &self.env.devices,
             accounts: &self.env.accounts,
             memory_mb,
+            cpus,
         }
     }
 }
@@ -178,7 +194,10 @@ pub(crate) enum Obstacle {
 impl Obstacle {
     /// Whether it may go away when the host's present jobs end.
     pub(crate) fn may_pass(self) -> bool {
-        matches!(self, Self::Busy | Self::Unmet(Requirement::Memory))
+        matches!(
+            self,
+            Self::Busy | Self::Unmet(Requirement::Memory | Requirement::Cpus)
+        )
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 54] = [
+const FIELDS: [&str; 56] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -38,9 +38,11 @@ const FIELDS: [&str; 54] = [
     "my_email",
     "my_name",
     "my_token",
+    "need_cpus",
     "need_memory",
     "needs",
     "node_roles",
+    "nr_cpu",
     "on_shutdown",
     "os_arch",
     "overlap",

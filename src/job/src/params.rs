@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 44] = [
+const INFRASTRUCTURE: [&str; 46] = [
     "arch",
     "boot_params",
     "cache_dirs",
@@ -66,9 +66,11 @@ const INFRASTRUCTURE: [&str; 44] = [
     "memory_minimum",
     "milestones",
     "modules_uri",
+    "need_cpus",
     "need_memory",
     "needs",
     "node_roles",
+    "nr_cpu",
     "on_shutdown",
     "os",
     "os_arch",

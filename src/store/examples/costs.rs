@@ -222,6 +222,7 @@ async fn finds(store: &Arc<ElasticStore>, cpu: &Cpu) {
         keys: vec!["vm.x86_64".to_owned(), "vm.x86_64@m7".to_owned()],
         arch: "x86_64".to_owned(),
         free_memory_mb: 3_000,
+        free_cpus: None,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
         accounts: vec![],
@@ -235,6 +236,7 @@ async fn finds(store: &Arc<ElasticStore>, cpu: &Cpu) {
     };
     let nothing = Find {
         free_memory_mb: 1,
+        free_cpus: None,
         ..any.clone()
     };
     for (what, offer) in [

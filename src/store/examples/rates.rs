@@ -112,6 +112,7 @@ async fn claim(store: &Store, free: &mut Vec<(JobId, Version)>, batch: usize, in
                     host: "host-1",
                     host_group: "rack-1",
                     host_memory_mb: 65_536,
+                    host_cpus: 0,
                     session: "8c5b0a52-52f0-4e5e-9d3c-4f4a1c6f2b77",
                     request: 7,
                     claim_token: &id.to_string(),
@@ -157,6 +158,7 @@ async fn reads(store: &Store) {
         keys: vec!["vm.x86_64".to_owned(), "vm@7".to_owned()],
         arch: "x86_64".to_owned(),
         free_memory_mb: 3_000,
+        free_cpus: None,
         tags: vec!["tag-1".to_owned()],
         devices: vec![],
         accounts: vec![],
@@ -167,6 +169,7 @@ async fn reads(store: &Store) {
     timed("a find", store.find(std::slice::from_ref(&offer))).await;
     let none = Find {
         free_memory_mb: 1,
+        free_cpus: None,
         ..offer
     };
     timed("a find of nothing", store.find(&[none])).await;

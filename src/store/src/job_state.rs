@@ -84,6 +84,9 @@ pub struct JobState {
     pub host_keys: Vec<String>,
     /// Memory needed, MB.
     pub memory_mb: u32,
+    /// CPUs needed, at least 1. States of versions that did not know it need one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cpus: u32,
     /// Tags that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -144,6 +147,9 @@ pub struct JobState {
     /// Memory of the whole host, MB: what a hw job is charged for.
     #[serde(default)]
     pub host_memory_mb: u32,
+    /// CPUs of the whole host; 0: it did not say.
+    #[serde(default, skip_serializing_if = "is_no_cpu")]
+    pub host_cpus: u32,
     /// The session of the host's agent that asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
@@ -303,6 +309,21 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
+/// The CPUs that a job of a version without this field needs.
+pub(crate) fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_no_cpu(number: &u32) -> bool {
+    *number == 0
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -393,6 +414,8 @@ pub struct ClaimFields<'a> {
     pub host_group: &'a str,
     /// Memory of the whole host, MB.
     pub host_memory_mb: u32,
+    /// CPUs of the whole host; 0: it did not say.
+    pub host_cpus: u32,
     /// The session of its agent.
     pub session: &'a str,
     /// The number of the agent's request.
@@ -448,6 +471,7 @@ impl StatePatch {
             "host": fields.host,
             "host_group": fields.host_group,
             "host_memory_mb": fields.host_memory_mb,
+            "host_cpus": fields.host_cpus,
             "session": fields.session,
             "request": fields.request,
             "claim_token": fields.claim_token,

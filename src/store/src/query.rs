@@ -69,6 +69,8 @@ pub struct Find {
     pub arch: String,
     /// Its free memory, MB.
     pub free_memory_mb: u32,
+    /// Its free CPUs; none: it did not say, so jobs of any number are found.
+    pub free_cpus: Option<u32>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its devices.

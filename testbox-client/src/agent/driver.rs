@@ -195,6 +195,8 @@ impl Driver {
                 attempt = grant.attempt,
                 memory_mb = grant.memory_mb,
                 free_mb = room.free_mb,
+                cpus = grant.cpus,
+                free_cpus = room.free_cpus,
                 slots = room.slots,
                 "the scheduler granted more than was offered; the job goes back"
             ),

@@ -225,6 +225,7 @@ impl Driver {
                 job: journal.held(),
                 job_token: journal.job_token.clone(),
                 memory_mb: 0,
+                cpus: 0,
                 runs: false,
                 stop_when_cut_off: false,
             });

@@ -9,6 +9,7 @@ use super::{
     event::Action,
     failure::Failure,
     host::Time,
+    job::Takes,
     told::{Stop, Why, Word},
 };
 
@@ -140,15 +141,16 @@ impl Core {
                 continue;
             }
             let room = self.free();
-            let memory_mb = if self.host.is_hw() {
-                0
+            let takes = if self.host.is_hw() {
+                Takes::default()
             } else {
-                grant.memory_mb
+                Takes::of(&grant)
             };
-            if room.slots == 0 || memory_mb > room.free_mb {
+            let has_cpus = room.free_cpus.is_none_or(|free| takes.cpus <= free);
+            if room.slots == 0 || takes.memory_mb > room.free_mb || !has_cpus {
                 self.act(Action::TurnAway { grant, room });
             } else {
-                self.begin(grant, memory_mb);
+                self.begin(grant, takes);
             }
         }
     }

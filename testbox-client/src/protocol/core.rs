@@ -282,6 +282,7 @@ impl Core {
                 .map(|older| older.request.saturating_sub(1)),
             session,
             free_memory_mb: room.free_mb,
+            free_cpus: room.free_cpus,
             jobs_max: room.slots,
             running: self.roster.named(),
             ..self.host.says.clone()
@@ -313,6 +314,7 @@ impl Core {
                 session,
                 running: self.roster.named(),
                 free_memory_mb: self.free().free_mb,
+                free_cpus: self.free().free_cpus,
             },
         });
     }

@@ -37,6 +37,8 @@ pub struct Leftover {
     pub job_token: String,
     /// Memory that it takes, MB.
     pub memory_mb: u32,
+    /// CPUs that it takes.
+    pub cpus: u32,
     /// Whether it still runs. Else only its end is to be delivered.
     pub runs: bool,
     /// Whether it is to be stopped when no scheduler can be reached.
@@ -48,6 +50,8 @@ pub struct Leftover {
 pub struct Room {
     /// Memory, MB.
     pub free_mb: u32,
+    /// CPUs; none: they are not counted.
+    pub free_cpus: Option<u32>,
     /// How many jobs.
     pub slots: u32,
 }
@@ -56,15 +60,19 @@ impl Room {
     /// What is left of it when these were granted.
     pub(super) fn without(self, granted: &[Grant]) -> Self {
         let granted_mb = granted.iter().map(|grant| grant.memory_mb).sum();
+        let granted_cpus = granted.iter().map(|grant| grant.cpus).sum();
         let taken = u32::try_from(granted.len()).unwrap_or(u32::MAX);
         Self {
             free_mb: self.free_mb.saturating_sub(granted_mb),
+            free_cpus: self.free_cpus.map(|free| free.saturating_sub(granted_cpus)),
             slots: self.slots.saturating_sub(taken),
         }
     }
 
     /// Whether all of `other` is within this.
     pub(super) fn covers(self, other: Self) -> bool {
-        self.free_mb >= other.free_mb && self.slots >= other.slots
+        self.free_mb >= other.free_mb
+            && self.free_cpus >= other.free_cpus
+            && self.slots >= other.slots
     }
 }

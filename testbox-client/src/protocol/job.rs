@@ -8,12 +8,29 @@ use super::{
     told::Stop,
 };
 
+/// What a job takes of its host.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Takes {
+    /// Memory, MB.
+    pub(super) memory_mb: u32,
+    pub(super) cpus: u32,
+}
+
+impl Takes {
+    pub(super) fn of(grant: &Grant) -> Self {
+        Self {
+            memory_mb: grant.memory_mb,
+            cpus: grant.cpus,
+        }
+    }
+}
+
 /// One job on the roster.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) named: HeldJob,
-    /// Memory that it takes, MB.
-    pub(super) memory_mb: u32,
+    /// What it takes.
+    pub(super) takes: Takes,
     /// Whether something of it runs, or may.
     pub(super) running: bool,
     /// No work is asked for before this time while the job is on the roster.
@@ -31,14 +48,14 @@ pub(super) struct Held {
 
 impl Held {
     /// A job that is granted now.
-    pub(super) fn granted(grant: &Grant, memory_mb: u32, now: Time, seed: u64) -> Self {
+    pub(super) fn granted(grant: &Grant, takes: Takes, now: Time, seed: u64) -> Self {
         Self {
             named: HeldJob {
                 job_id: grant.job_id.clone(),
                 attempt: grant.attempt,
                 claim_token: grant.claim_token.clone(),
             },
-            memory_mb,
+            takes,
             running: true,
             hold_until: None,
             cut_off_since: grant.stop_when_cut_off.then_some(now),
@@ -57,7 +74,10 @@ impl Held {
         }
         Self {
             named: left.job,
-            memory_mb: left.memory_mb,
+            takes: Takes {
+                memory_mb: left.memory_mb,
+                cpus: left.cpus,
+            },
             running: left.runs,
             hold_until: (!left.runs).then_some(hold_until),
             cut_off_since: (left.runs && left.stop_when_cut_off).then_some(now),

@@ -9,7 +9,7 @@ use super::{
     event::Action,
     failure::Failure,
     host::{Key, Leftover},
-    job::Held,
+    job::{Held, Takes},
     reports::Heard,
     told::{Stop, Why, Word},
 };
@@ -34,13 +34,13 @@ impl Core {
 
     /// Begins a job, once no earlier attempt of it runs: a newer attempt means that the older one is lost, and
     /// never do both run at once.
-    pub(super) fn begin(&mut self, grant: Grant, memory_mb: u32) {
+    pub(super) fn begin(&mut self, grant: Grant, takes: Takes) {
         let older = self.roster.running_attempts(&grant.job_id);
         for key in &older {
             self.forget(key, "a newer attempt was granted", self.host.grace);
         }
         let seed = self.next_seed();
-        let mut job = Held::granted(&grant, memory_mb, self.now, seed);
+        let mut job = Held::granted(&grant, takes, self.now, seed);
         if older.is_empty() {
             self.act(Action::Start(grant));
         } else {

@@ -68,9 +68,10 @@ impl Roster {
 
     /// What is free, whether or not it is offered.
     pub(super) fn free(&self, host: &Host) -> Room {
-        let (mut used_mb, mut count) = (0_u32, 0_u32);
+        let (mut used_mb, mut used_cpus, mut count) = (0_u32, 0_u32, 0_u32);
         for job in self.running() {
-            used_mb = used_mb.saturating_add(job.memory_mb);
+            used_mb = used_mb.saturating_add(job.takes.memory_mb);
+            used_cpus = used_cpus.saturating_add(job.takes.cpus);
             count += 1;
         }
         let slots = host.says.jobs_max.saturating_sub(count);
@@ -79,14 +80,20 @@ impl Roster {
             (true, _) => host.says.memory_mb,
             (false, _) => host.says.memory_mb.saturating_sub(used_mb),
         };
-        Room { free_mb, slots }
+        let cpus = host.says.cpus;
+        Room {
+            free_mb,
+            free_cpus: cpus.map(|cpus| cpus.saturating_sub(used_cpus)),
+            slots,
+        }
     }
 
     /// What is offered now; `None`: nothing.
     pub(super) fn room(&self, host: &Host, now: Time) -> Option<Room> {
         let room = self.free(host);
         let held = self.holds().any(|until| until > now);
-        (!held && room.free_mb > 0 && room.slots > 0).then_some(room)
+        let has_cpus = room.free_cpus != Some(0);
+        (!held && has_cpus && room.free_mb > 0 && room.slots > 0).then_some(room)
     }
 
     fn holds(&self) -> impl Iterator<Item = Time> {
@@ -133,6 +140,7 @@ impl Roster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::job::Takes;
     use crate::testing::{DC, config, grant};
 
     const HOLD: Duration = Duration::from_mins(1);
@@ -147,11 +155,16 @@ mod tests {
 
     fn job(id: &str, memory_mb: u32) -> Held {
         let grant = grant(id, serde_json::json!({}));
-        Held::granted(&grant, memory_mb, Time::ZERO, 7)
+        let takes = Takes { memory_mb, cpus: 1 };
+        Held::granted(&grant, takes, Time::ZERO, 7)
     }
 
     fn room(free_mb: u32, slots: u32) -> Room {
-        Room { free_mb, slots }
+        Room {
+            free_mb,
+            free_cpus: None,
+            slots,
+        }
     }
 
     #[test]
@@ -171,6 +184,21 @@ mod tests {
         assert_eq!(roster.named().len(), 3, "an undelivered job is still named");
         roster.remove(&first);
         assert_eq!(roster.named().len(), 2);
+    }
+
+    #[test]
+    fn a_host_without_a_free_cpu_offers_nothing() {
+        let mut host = host(DC);
+        host.says.cpus = Some(2);
+        let mut roster = Roster::default();
+        roster.insert(job("1", 100));
+        let one_free = Room {
+            free_cpus: Some(1),
+            ..room(900, 2)
+        };
+        assert_eq!(roster.room(&host, Time::ZERO), Some(one_free));
+        roster.insert(job("2", 100));
+        assert_eq!(roster.room(&host, Time::ZERO), None);
     }
 
     #[test]

@@ -23,6 +23,8 @@ const ACCOUNTS: usize = 300;
 const RECEIPT: &str = "receipt";
 /// Memory of each agent, MB: never full.
 const MEMORY_MB: u32 = 4_000_000;
+/// CPUs of each agent: never full.
+const CPUS: u32 = 65_536;
 /// Jobs that an agent may take at one time, at most.
 pub(super) const JOBS_MAX: usize = 256;
 /// Jobs that an agent has at a time at most, unless one answer brings more: it names them whenever it asks.
@@ -310,6 +312,8 @@ impl Agent {
                 group: String::new(),
                 memory_mb: MEMORY_MB,
                 free_memory_mb: MEMORY_MB,
+                cpus: Some(CPUS),
+                free_cpus: None,
                 tags: Vec::new(),
                 devices: Vec::new(),
                 cache_dirs: Vec::new(),

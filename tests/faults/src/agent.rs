@@ -360,6 +360,8 @@ impl Testbox {
                 group: String::new(),
                 memory_mb: self.memory_mb,
                 free_memory_mb: self.memory_mb,
+                cpus: None,
+                free_cpus: None,
                 tags: Vec::new(),
                 devices: Vec::new(),
                 cache_dirs: Vec::new(),

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use fairlead_dispatch::{HostProperties, JobRequirements};
+use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, JobRequirements};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, Doc, DocFind, DocPage,
@@ -32,6 +32,7 @@ pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
         devices: &state.devices,
         not_on: &state.not_on,
         memory_mb: state.memory_mb,
+        cpus: state.cpus,
     };
     let has = HostProperties {
         name: &offer.host,
@@ -41,6 +42,7 @@ pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
         devices: &offer.devices,
         accounts: &offer.accounts,
         memory_mb: offer.free_memory_mb,
+        cpus: offer.free_cpus.unwrap_or(CPUS_UNCHECKED),
     };
     required.first_unmet_by(&has).is_none()
 }

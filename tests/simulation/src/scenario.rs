@@ -4,6 +4,9 @@
 
 use super::{admins::Plan, chance::Chance, clocks};
 
+/// Of the CPUs of hosts.
+const CPUS_STREAM: u64 = 8;
+
 /// How often what goes wrong, of a thousand.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Faults {
@@ -136,6 +139,8 @@ pub(super) struct HostPlan {
     pub(super) kinds: Vec<&'static str>,
     pub(super) arch: &'static str,
     pub(super) memory_mb: u32,
+    /// None: its agent does not say.
+    pub(super) cpus: Option<u32>,
     pub(super) tags: Vec<&'static str>,
     pub(super) devices: Vec<&'static str>,
     pub(super) jobs_max: u32,
@@ -147,6 +152,17 @@ pub(super) struct HostPlan {
 impl HostPlan {
     pub(super) fn is_hw(&self) -> bool {
         self.kinds == ["hw"]
+    }
+
+    /// In half of the seeds hosts have CPUs, though one may not say so. A stream of its own: the other half stays as
+    /// it was without them.
+    fn with_cpus(self, cpus: &mut Chance, counted: bool) -> Self {
+        let many = [1, 2, 4, 16].map(Some);
+        let drawn = cpus.one_of(&[many[0], many[1], many[2], many[3], None], None);
+        Self {
+            cpus: drawn.filter(|_| counted),
+            ..self
+        }
     }
 
     fn draw(number: usize, chance: &mut Chance) -> Self {
@@ -165,6 +181,7 @@ impl HostPlan {
             kinds,
             arch: chance.one_of(&["x86_64", "x86_64", "aarch64"], "x86_64"),
             memory_mb: chance.one_of(&[2048, 4096, 8192], 4096),
+            cpus: None,
             tags: few(chance, &["ssd", "net10g", "old"]),
             devices: few(chance, &["gpu", "nvme"]),
             jobs_max: if is_hw {
@@ -207,6 +224,8 @@ impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
         let chance = &mut Chance::new(seed, 1);
         let most = u64::try_from(replicas_max.max(1)).unwrap_or(1);
+        let cpus = &mut Chance::new(seed, CPUS_STREAM);
+        let are_cpus_counted = cpus.hits(500);
         let replicas = chance.within(1..=most);
         let hosts = usize::try_from(chance.within(2..=8)).unwrap_or(3);
         let calm_clocks = chance.hits(500);
@@ -218,7 +237,9 @@ impl Scenario {
         let lease_ms = chance.one_of(&[6_000, 10_000, 20_000], 10_000);
         Self {
             seed,
-            hosts: (0..hosts).map(|n| HostPlan::draw(n, chance)).collect(),
+            hosts: (0..hosts)
+                .map(|n| HostPlan::draw(n, chance).with_cpus(cpus, are_cpus_counted))
+                .collect(),
             skews_ms: (0..replicas).map(|_| skew(chance)).collect(),
             users: usize::try_from(chance.within(1..=3)).unwrap_or(1),
             jobs: chance.within(15..=60),

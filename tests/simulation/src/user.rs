@@ -104,6 +104,10 @@ fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String,
         let memory_mb = chance.within(64..=u64::from(host.memory_mb));
         job.insert("memory".to_owned(), format!("{memory_mb}M").into());
     }
+    if let Some(cpus) = host.cpus.filter(|_| chance.hits(700)) {
+        let needed = chance.within(1..=u64::from(cpus));
+        job.insert("need_cpus".to_owned(), needed.into());
+    }
     let some = |chance: &mut Chance, all: &[&'static str]| -> Vec<&'static str> {
         all.iter().copied().filter(|_| chance.hits(300)).collect()
     };

@@ -8,6 +8,7 @@ on_both_stores!(
     row_08_priority_orders_inside_an_account,
     row_17_memory_is_what_the_author_wrote,
     row_17_a_host_is_never_overcommitted,
+    cpus_are_matched_beside_memory,
     row_25_jobs_that_do_not_fit_hide_none_that_do,
     tags_devices_and_machines_are_required,
     what_no_host_could_ever_run_is_told_or_refused,
@@ -100,6 +101,53 @@ async fn row_17_a_host_is_never_overcommitted(store: Store) {
         testbox.ask_again().await.jobs.is_empty(),
         "4 GB hold four jobs of 1 GB"
     );
+}
+
+async fn cpus_are_matched_beside_memory(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let small = jobs::with(jobs::dc("alice"), &json!({"need_memory": "1M"}));
+    let wide = jobs::with(small.clone(), &json!({"nr_cpu": 3}));
+    let never = jobs::with(small.clone(), &json!({"need_cpus": 5}));
+    http.submit(&jobs::times(6, &small)).await;
+    let mut testbox = Testbox::dc(&http, "host-1", 4 << 10);
+    (testbox.offer.cpus, testbox.offer.free_cpus) = (Some(4), Some(4));
+    let took = testbox.ask(10).await;
+    assert_eq!(took.len(), 4, "one CPU each");
+    assert!(took.iter().all(|grant| grant.cpus == 1));
+    let host = http.get("/scheduler/v1/hosts/host-1").await.json();
+    assert_eq!((&host["cpus"], &host["free_cpus"]), (&json!(4), &json!(4)));
+    for done in took {
+        testbox.finish(&done).await;
+    }
+    assert_eq!(testbox.ask(10).await.len(), 2);
+    let wide = http.submit(&wide).await.remove(0);
+    assert!(testbox.ask(0).await.is_empty(), "two of four are free");
+    let done = testbox.held()[0].clone();
+    testbox.finish(&done).await;
+    assert_eq!(testbox.ask(10).await[0].job_id, wide);
+    let answer = http.post("/scheduler/v1/jobs/submit", &never).await;
+    assert!(
+        answer
+            .text
+            .contains("the largest host with enough memory has 4"),
+        "{}",
+        answer.text
+    );
+    // An agent that does not say gets jobs of any number.
+    let mut old = Testbox::dc(&http, "host-2", 4 << 10);
+    assert_eq!(old.ask(10).await.len(), 1);
+    let refused = http
+        .post(
+            "/scheduler/v1/testboxes/host-3/consume",
+            &json!({
+                "session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 1,
+                "free_memory_mb": 1, "cpus": 2, "free_cpus": 3,
+            }),
+        )
+        .await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    assert!(refused.text.contains("free_cpus"), "{}", refused.text);
 }
 
 async fn row_25_jobs_that_do_not_fit_hide_none_that_do(store: Store) {

@@ -66,6 +66,7 @@ impl Lab {
             token: Some(token),
             runner: runner.map(str::to_owned),
             jobs_max,
+            cpus: Some(machine.processors.max(jobs_max)),
             grace: GRACE,
             kill_now: kill_agent.clone(),
             ..AgentConfig::new(

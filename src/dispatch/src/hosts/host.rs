@@ -1,10 +1,11 @@
 //! A host's free room: what it reported, less later claims, and at most what its known jobs leave.
 
 use crate::event::{About, Kind};
-use crate::hosts::load::Load;
+use crate::hosts::load::{Load, Taken};
 use crate::hosts::offer::Nothing;
 use crate::ids::{JobKey, KeyId, OfferKey};
 use crate::interner::Atom;
+use crate::requirement::CPUS_UNCHECKED;
 use crate::shape::View;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,10 +34,12 @@ pub(crate) struct Host {
     pub nothing: Option<Nothing>,
     /// Free memory as its open offer said.
     pub offered_mb: u32,
+    /// Free CPUs as its open offer said.
+    pub offered_cpus: u32,
     /// Taken from that by jobs the host did not know of when it offered: in flight then, or claimed since.
     pub claimed: Vec<Claimed>,
-    /// Memory of vm and dc jobs in flight and running, as far as is known here.
-    pub used_mb: u64,
+    /// What vm and dc jobs in flight and running take, as far as is known here.
+    pub used: Taken,
     pub hw_jobs: u32,
 }
 
@@ -44,14 +47,14 @@ pub(crate) struct Host {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claimed {
     pub job: JobKey,
-    pub shared_mb: u64,
+    pub shared: Taken,
     /// Its claim is not settled.
     pub in_flight: bool,
 }
 
 impl Host {
     pub(crate) fn new(name: Atom, group: Atom, view: View) -> Self {
-        let offered_mb = view.free_mb;
+        let (offered_mb, offered_cpus) = (view.free_mb, view.free_cpus);
         Self {
             name,
             group,
@@ -66,17 +69,26 @@ impl Host {
             under: None,
             nothing: None,
             offered_mb,
+            offered_cpus,
             claimed: Vec::new(),
-            used_mb: 0,
+            used: Taken::default(),
             hw_jobs: 0,
         }
     }
 
     pub(crate) fn refresh(&mut self) {
-        let left = |of: u32, taken: u64| u64::from(of).saturating_sub(taken);
-        let claimed_mb = self.claimed.iter().map(|claimed| claimed.shared_mb).sum();
-        let free = left(self.offered_mb, claimed_mb).min(left(self.view.total_mb, self.used_mb));
-        self.view.free_mb = u32::try_from(free).unwrap_or(u32::MAX);
+        let left =
+            |of: u32, taken: u64| of.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
+        let claimed = self.claimed.iter().map(|claimed| claimed.shared);
+        let claimed = claimed.fold(Taken::default(), Taken::plus);
+        let (view, used) = (&mut self.view, self.used);
+        view.free_mb =
+            left(self.offered_mb, claimed.memory_mb).min(left(view.total_mb, used.memory_mb));
+        view.free_cpus = if view.total_cpus == CPUS_UNCHECKED {
+            CPUS_UNCHECKED
+        } else {
+            left(self.offered_cpus, claimed.cpus).min(left(view.total_cpus, used.cpus))
+        };
         self.view.hw_open = self.runs.is_empty();
         self.view.shared_open = self.hw_jobs == 0;
     }
@@ -86,14 +98,14 @@ impl Host {
         self.runs.insert(job);
         self.claimed.push(Claimed {
             job,
-            shared_mb: load.shared_mb(),
+            shared: load.shared(),
             in_flight: true,
         });
         self.enter(load);
     }
 
     pub(crate) fn enter(&mut self, load: Load) {
-        self.used_mb = self.used_mb.saturating_add(load.shared_mb());
+        self.used = self.used.plus(load.shared());
         self.hw_jobs = self
             .hw_jobs
             .saturating_add(u32::from(load.kind == Kind::Hw));
@@ -103,7 +115,7 @@ impl Host {
     pub(crate) fn leave(&mut self, job: JobKey, load: Load) {
         self.runs.remove(&job);
         self.claimed.retain(|claimed| claimed.job != job);
-        self.used_mb = self.used_mb.saturating_sub(load.shared_mb());
+        self.used = self.used.minus(load.shared());
         self.hw_jobs = self
             .hw_jobs
             .saturating_sub(u32::from(load.kind == Kind::Hw));

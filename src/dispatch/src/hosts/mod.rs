@@ -7,6 +7,6 @@ mod table;
 mod waiting;
 
 pub(crate) use host::Host;
-pub(crate) use load::Load;
+pub(crate) use load::{Load, Taken};
 pub(crate) use offer::{Arrival, Nothing, OpenOffer, Slot, Standing};
 pub(crate) use table::Hosts;

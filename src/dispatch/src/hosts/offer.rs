@@ -58,6 +58,7 @@ pub(crate) struct Nothing {
     /// Shapes ever listed until then.
     pub listed: u64,
     pub free_mb: u32,
+    pub free_cpus: u32,
     pub hw_open: bool,
     pub shared_open: bool,
 }
@@ -66,6 +67,7 @@ impl Nothing {
     /// Whether a host that could take no more than this one could do so now.
     pub(crate) fn covers(&self, view: &View) -> bool {
         view.free_mb <= self.free_mb
+            && view.free_cpus <= self.free_cpus
             && view.hw_open <= self.hw_open
             && view.shared_open <= self.shared_open
     }
@@ -76,7 +78,9 @@ impl Nothing {
 pub(crate) struct Arrival {
     pub free_mb: u32,
     pub total_mb: u32,
-    /// Jobs on their way to it, with the memory that they take there.
+    pub free_cpus: u32,
+    pub total_cpus: u32,
+    /// Jobs on their way to it, with what they take there.
     pub owed: Vec<(JobKey, Load)>,
     pub jobs_max: u32,
     pub waits_until: u64,
@@ -86,6 +90,7 @@ pub(crate) struct Arrival {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     pub env: Arc<Env>,
+    pub free_cpus: u32,
     pub hw_open: bool,
     pub shared_open: bool,
 }

@@ -110,17 +110,20 @@ impl Hosts {
             }
         }
         host.offered_mb = arrival.free_mb;
-        if host.view.total_mb != arrival.total_mb {
+        host.offered_cpus = arrival.free_cpus;
+        let (total_mb, total_cpus) = (arrival.total_mb, arrival.total_cpus);
+        if (host.view.total_mb, host.view.total_cpus) != (total_mb, total_cpus) {
             host.nothing = None;
         }
-        host.view.total_mb = arrival.total_mb;
+        host.view.total_mb = total_mb;
+        host.view.total_cpus = total_cpus;
         host.claimed.retain(|claimed| claimed.in_flight);
         for (job, load) in &arrival.owed {
             let is_known = host.claimed.iter().any(|claimed| claimed.job == *job);
             if host.runs.contains(job) && !is_known {
                 host.claimed.push(Claimed {
                     job: *job,
-                    shared_mb: load.shared_mb(),
+                    shared: load.shared(),
                     in_flight: false,
                 });
             }
@@ -361,8 +364,12 @@ impl Hosts {
                 "listed with old free memory"
             );
             assert_eq!(
-                (group.hw_open, group.shared_open),
-                (host.view.hw_open, host.view.shared_open)
+                (group.free_cpus, group.hw_open, group.shared_open),
+                (
+                    host.view.free_cpus,
+                    host.view.hw_open,
+                    host.view.shared_open
+                )
             );
             under_keys += host.view.keys.len();
             under_dirs += host.view.caches.len();

@@ -26,6 +26,7 @@ impl Hosts {
         let view = &host.view;
         let group = Group {
             env: Arc::clone(&view.env),
+            free_cpus: view.free_cpus,
             hw_open: view.hw_open,
             shared_open: view.shared_open,
         };

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::event::{About, Decision, Event, JobFacts, Kind, Millis, Offer, OfferKey, Version};
+use crate::requirement::CPUS_UNCHECKED;
 use crate::{Engine, EngineConfig, Policy};
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
             .map(|key| (*key).to_owned())
             .collect(),
         memory_mb: 100 * (1 + random.small(400)),
+        cpus: 1 + random.small(4),
         tags: (0..random.below(3))
             .map(|_| format!("t{}", random.below(4)))
             .collect(),
@@ -77,10 +79,18 @@ fn host(n: u64, random: &mut Random) -> Offer {
     let kept = if n % 4 == 1 { 3 } else { 0 };
     let accounts = (0..kept).map(|_| format!("a{}", random.below(30)));
     let accounts = accounts.collect();
+    let free_cpus = if n.is_multiple_of(5) {
+        CPUS_UNCHECKED
+    } else {
+        random.small(9)
+    };
+    let total_cpus = free_cpus.max(8);
     Offer {
         key: OfferKey(0),
         host: format!("h{n}"),
         free_memory_mb,
+        free_cpus,
+        total_cpus,
         total_memory_mb: 30_000,
         owed: vec![],
         jobs_max: 1,
@@ -160,19 +170,21 @@ fn the_next_job_is_the_one_that_a_comparison_of_all_finds() {
                 std::mem::swap(&mut open.atoms, &mut engine.atoms);
                 let mut view = known(&open, &offer.host).expect("a host").view.clone();
                 if let Some(known) = known(&engine, &offer.host) {
-                    let used: u32 = known
+                    let used = known
                         .runs
                         .iter()
                         .filter_map(|job| engine.runs.get(job))
-                        .map(|run| {
-                            if run.load.kind == Kind::Hw {
-                                0
-                            } else {
-                                run.load.memory_mb
-                            }
-                        })
-                        .sum();
-                    view.free_mb = view.free_mb.min(view.total_mb.saturating_sub(used));
+                        .filter(|run| run.load.kind != Kind::Hw);
+                    let (mut used_mb, mut used_cpus) = (0, 0);
+                    for run in used {
+                        used_mb += run.load.memory_mb;
+                        used_cpus += run.load.cpus;
+                    }
+                    view.free_mb = view.free_mb.min(view.total_mb.saturating_sub(used_mb));
+                    if view.total_cpus != CPUS_UNCHECKED {
+                        let left = view.total_cpus.saturating_sub(used_cpus);
+                        view.free_cpus = view.free_cpus.min(left);
+                    }
                     view.hw_open = known.view.hw_open;
                     view.shared_open = known.view.shared_open;
                 }

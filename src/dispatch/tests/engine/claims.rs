@@ -311,6 +311,7 @@ fn news_of_a_job_in_flight() {
         host,
         group,
         total_memory_mb: 20_000,
+        total_cpus: CPUS_UNCHECKED,
         since,
     })));
     lab.refuse(JobKey(1), offers[0], Refusal::Gone);
@@ -346,6 +347,7 @@ fn a_job_that_waited_again_ran_and_is_gone_while_its_claim_was_open_stays_gone()
             host: "other".to_owned(),
             group: "group".to_owned(),
             total_memory_mb: 20_000,
+            total_cpus: CPUS_UNCHECKED,
             since: Millis(1_000_000),
         }))
     };
@@ -382,6 +384,7 @@ fn an_offer_of_one_job_gets_one_when_room_and_a_job_come_at_once() {
         host,
         group,
         total_memory_mb: 20_000,
+        total_cpus: CPUS_UNCHECKED,
         since: Millis(lab.now),
     })));
     let offer = lab.offer(vm_host("h"));
@@ -465,6 +468,7 @@ fn a_job_taken_elsewhere_is_charged_even_if_it_was_told_gone_first() {
         host: "other".to_owned(),
         group: "group".to_owned(),
         total_memory_mb: 20_000,
+        total_cpus: CPUS_UNCHECKED,
         since: Millis(0),
     };
     lab.on(Event::JobHeld(Box::new(held.clone())));

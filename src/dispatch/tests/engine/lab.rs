@@ -25,6 +25,7 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         arch: String::new(),
         host_keys: vec!["vm.x86_64".to_owned()],
         memory_mb: 1_000,
+        cpus: 1,
         tags: vec![],
         devices: vec![],
         not_on: vec![],
@@ -69,6 +70,8 @@ pub(crate) fn vm_host(host: &str) -> Offer {
         key: OfferKey(0),
         host: host.to_owned(),
         free_memory_mb: 20_000,
+        free_cpus: CPUS_UNCHECKED,
+        total_cpus: CPUS_UNCHECKED,
         total_memory_mb: 20_000,
         owed: vec![],
         jobs_max: 1,
@@ -286,6 +289,12 @@ pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
                 host.total_memory_mb
             } else {
                 host.free_memory_mb
+            }
+        && job.cpus
+            <= if job.kind == Kind::Hw {
+                host.total_cpus
+            } else {
+                host.free_cpus
             }
 }
 

@@ -4,6 +4,7 @@
 mod background;
 mod cache;
 mod claims;
+mod cpus;
 mod explain;
 mod flood;
 mod known;

@@ -288,6 +288,7 @@ impl World {
             host: "elsewhere".to_owned(),
             group: "group".to_owned(),
             total_memory_mb: 64_000,
+            total_cpus: CPUS_UNCHECKED,
             since,
         })));
     }

@@ -150,6 +150,7 @@ fn a_job_says_how_many_went_before_it_here_and_elsewhere() {
         host: "elsewhere".to_owned(),
         group: "group".to_owned(),
         total_memory_mb: 20_000,
+        total_cpus: CPUS_UNCHECKED,
         since: Millis(lab.now),
     })));
     let overtaken_by = |job: u64| {

@@ -90,6 +90,7 @@ fn what_ran_elsewhere_is_charged_until_it_ended_and_not_until_it_was_heard_of() 
             host: format!("elsewhere{key}"),
             group: "group".to_owned(),
             total_memory_mb: 20_000,
+            total_cpus: CPUS_UNCHECKED,
             since,
         })));
     }
@@ -124,6 +125,7 @@ fn a_claim_is_charged_from_the_decision_as_the_other_replicas_charge_it() {
         host: "elsewhere".to_owned(),
         group: "group".to_owned(),
         total_memory_mb: 20_000,
+        total_cpus: CPUS_UNCHECKED,
         since,
     })));
     lab.pass(3_000);

@@ -35,6 +35,7 @@ pub(crate) fn random_job(
         host_keys,
         priority,
         memory_mb: 1_000 * (1 + u32::from(needs % 24)),
+        cpus: 1 + u32::from(needs / 8 % 4),
         tags: if needs / 32 == 1 { names("t1") } else { vec![] },
         devices: if needs / 32 == 2 { names("d1") } else { vec![] },
         // To be tried elsewhere.
@@ -73,7 +74,14 @@ pub(crate) fn random_offer(host: u8, how: u8, now: u64) -> Offer {
             format!("vm.x86_64@{name}"),
         ],
     };
+    // Some do not say.
+    let (free_cpus, total_cpus) = match host % 3 {
+        0 => (CPUS_UNCHECKED, CPUS_UNCHECKED),
+        _ => (8 - u32::from(how / 32), 8),
+    };
     Offer {
+        free_cpus,
+        total_cpus,
         free_memory_mb: 20_000 - 1_000 * u32::from(how / 16),
         jobs_max: 1 + u32::from(how / 4 % 4),
         waits_until: Millis(now + 500 * u64::from(how % 8)),

@@ -16,6 +16,7 @@ fn unmet(job: &JobFacts, host: &Offer) -> Vec<Requirement> {
         devices: &job.devices,
         not_on: &job.not_on,
         memory_mb: job.memory_mb,
+        cpus: job.cpus,
     };
     let about = &host.about;
     let has = HostProperties {
@@ -28,6 +29,10 @@ fn unmet(job: &JobFacts, host: &Offer) -> Vec<Requirement> {
         memory_mb: match job.kind {
             Kind::Hw => host.total_memory_mb,
             Kind::Vm | Kind::Dc => host.free_memory_mb,
+        },
+        cpus: match job.kind {
+            Kind::Hw => host.total_cpus,
+            Kind::Vm | Kind::Dc => host.free_cpus,
         },
     };
     let unmet: Vec<Requirement> = required.unmet_by(&has).collect();
@@ -52,6 +57,7 @@ fn explained(job: &JobFacts, host: &Offer) -> Vec<Requirement> {
         Reason::MissingKey { .. } => Requirement::HostKey,
         Reason::FailedThere => Requirement::OtherHost,
         Reason::Memory { .. } => Requirement::Memory,
+        Reason::Cpus { .. } => Requirement::Cpus,
         other => panic!("{other:?} on a host that has nothing to do"),
     };
     verdict.reasons.into_iter().map(requirement).collect()
@@ -65,6 +71,7 @@ fn each_requirement_fails_by_itself() {
         devices: names("gpu"),
         not_on: names("bad"),
         memory_mb: 20_000,
+        cpus: 4,
         ..job(1, "ann")
     };
     let host = saying(vm_host("good"), |about| {
@@ -100,6 +107,14 @@ fn each_requirement_fails_by_itself() {
             Requirement::Memory,
             Offer {
                 free_memory_mb: 19_999,
+                ..host.clone()
+            },
+        ),
+        (
+            Requirement::Cpus,
+            Offer {
+                free_cpus: 3,
+                total_cpus: 4,
                 ..host.clone()
             },
         ),

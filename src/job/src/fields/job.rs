@@ -57,6 +57,8 @@ pub struct JobFields {
     pub host_keys: Vec<String>,
     /// Memory that it takes from a vm/dc host, or that a hw machine must have, in MB; hw: 0 when not said.
     pub memory_mb: u32,
+    /// CPUs that it takes from a vm/dc host, or that a hw machine must have, 1 to 65,536. Default 1.
+    pub cpus: u32,
     /// Tags that the host must have, sorted, without repeats.
     pub tags: Vec<String>,
     /// Devices that the host must have, sorted, without repeats.
@@ -137,6 +139,7 @@ impl JobFields {
             target_machines: place.target_machines,
             host_keys: place.host_keys,
             memory_mb: place.memory_mb,
+            cpus: place.cpus,
             tags,
             devices,
             cache_dirs,

@@ -1,10 +1,15 @@
 //! Placement of a job: testbox, group, kind, arch, and the host keys under which hosts find it.
 
+use serde_json::Value;
+
 use crate::{
     FieldError, SiteDefaults, Spec, TboxType,
-    fields::read::{Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, present, refuse},
+    fields::read::{Charset, MACHINES_MAX, NAME_BYTES_MAX, name, names, present, refuse, whole},
     units::{self, shown},
 };
+
+/// The most CPUs that a job may need.
+const CPUS_MAX: u32 = 65_536;
 
 /// The longest name of an architecture.
 const ARCH_BYTES_MAX: usize = 32;
@@ -19,6 +24,7 @@ pub(crate) struct Place {
     pub(crate) target_machines: Vec<String>,
     pub(crate) host_keys: Vec<String>,
     pub(crate) memory_mb: u32,
+    pub(crate) cpus: u32,
 }
 
 impl Place {
@@ -57,6 +63,7 @@ impl Place {
             TboxType::Vm | TboxType::Dc => guest_keys(&testbox, tbox_type, &arch, &machines)?,
         };
         let memory_mb = memory(spec, &testbox, tbox_type, defaults)?;
+        let cpus = cpus(spec, &testbox, tbox_type)?;
         Ok(Self {
             testbox,
             tbox_group,
@@ -65,6 +72,7 @@ impl Place {
             target_machines: machines,
             host_keys,
             memory_mb,
+            cpus,
         })
     }
 }
@@ -257,17 +265,38 @@ fn memory(
     Ok(needed)
 }
 
+/// The first of `need_cpus` and `nr_cpu`; for vm and dc at least what the testbox says; else 1.
+fn cpus(spec: &Spec, testbox: &str, kind: TboxType) -> Result<u32, FieldError> {
+    let least = |field: &str, value: &Value| {
+        let number = whole(field, value, 1, i64::from(CPUS_MAX))?;
+        Ok(u32::try_from(number).unwrap_or(CPUS_MAX))
+    };
+    let said = ["need_cpus", "nr_cpu"]
+        .into_iter()
+        .find_map(|field| Some((field, present(spec, field)?)));
+    let said = said.map(|(field, value)| least(field, value)).transpose()?;
+    let named = named_size(testbox).and_then(|(cpus, _)| cpus);
+    let named = named.filter(|_| kind != TboxType::Hw);
+    let named = named
+        .map(|text| least("testbox", &text.into()))
+        .transpose()?;
+    Ok(said.max(named).unwrap_or(1))
+}
+
 /// The memory in a name such as `vm-2p8g` or `dc-8g`: `8g`.
 fn named_memory(testbox: &str) -> Option<&str> {
+    named_size(testbox).map(|(_, memory)| memory)
+}
+
+/// The CPUs and the memory in a name such as `vm-2p8g` or `dc-8g`: `2` and `8g`.
+fn named_size(testbox: &str) -> Option<(Option<&str>, &str)> {
     group_of(testbox).split('-').skip(1).find_map(|part| {
-        let memory = part.split_once('p').map_or(
-            part,
-            |(cpus, memory)| if is_digits(cpus) { memory } else { part },
-        );
-        memory
-            .strip_suffix('g')
-            .is_some_and(is_digits)
-            .then_some(memory)
+        let (cpus, memory) = match part.split_once('p') {
+            Some((cpus, memory)) if is_digits(cpus) => (Some(cpus), memory),
+            Some(_) | None => (None, part),
+        };
+        let is_size = memory.strip_suffix('g').is_some_and(is_digits);
+        is_size.then_some((cpus, memory))
     })
 }
 

@@ -184,6 +184,32 @@ fn memory_is_the_larger_of_need_and_name() {
 }
 
 #[test]
+fn cpus_are_the_larger_of_need_and_name() {
+    for (spec, cpus) in [
+        (json!({}), 1),
+        (json!({"testbox": "vm-2p8g"}), 2),
+        (json!({"testbox": "vm-hi1620-16p4g"}), 16),
+        (json!({"testbox": "dc-8g"}), 1),
+        (json!({"testbox": "vm-2p8g", "nr_cpu": 1}), 2),
+        (json!({"testbox": "vm-2p8g", "need_cpus": "4"}), 4),
+        (json!({"need_cpus": 3, "nr_cpu": 9}), 3),
+        (json!({"need_cpus": null, "nr_cpu": 9}), 9),
+        (json!({"testbox": "hw-2p8g"}), 1),
+        (json!({"testbox": "hw", "nr_cpu": 160}), 160),
+    ] {
+        assert_eq!(good(&spec).cpus, cpus, "{spec}");
+    }
+    for (spec, field) in [
+        (json!({"need_cpus": 0}), "need_cpus"),
+        (json!({"need_cpus": 1.5}), "need_cpus"),
+        (json!({"nr_cpu": 65_537}), "nr_cpu"),
+        (json!({"testbox": "vm-0p8g"}), "testbox"),
+    ] {
+        assert_eq!(plan(&spec).expect_err("no number of CPUs").field, field);
+    }
+}
+
+#[test]
 fn the_time_limit_follows_from_timeout_then_runtime() {
     for (spec, seconds) in [
         (json!({"runtime": 1}), 302),

@@ -167,6 +167,7 @@ impl Core {
             host: &offerer.host,
             host_group: &offerer.group,
             host_memory_mb: offerer.memory_mb,
+            host_cpus: offerer.cpus.unwrap_or(0),
             session: &offerer.session,
             request: offerer.request,
             claim_token: token,

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_dispatch::{
-    Cursor, Dimension, DimensionCounts, Event, FindPlace, JobFacts, JobKey, OfferKey, PulledPage,
-    Reached,
+    CPUS_UNCHECKED, Cursor, Dimension, DimensionCounts, Event, FindPlace, JobFacts, JobKey,
+    OfferKey, PulledPage, Reached,
 };
 use fairlead_job::JobId;
 use fairlead_store::{Counts, Find, Page, Pull, PullBy, StoreError, StoredJob};
@@ -60,6 +60,7 @@ impl Core {
                 keys: about.keys.clone(),
                 arch: about.arch.clone(),
                 free_memory_mb: offer.free_memory_mb,
+                free_cpus: Some(offer.free_cpus).filter(|cpus| *cpus != CPUS_UNCHECKED),
                 tags: about.tags.clone(),
                 devices: about.devices.clone(),
                 accounts: if accounts.is_empty() {

@@ -190,6 +190,7 @@ impl Core {
                 host.seen = Some(now);
                 host.seen_ms = wall_ms;
                 host.free_memory_mb = beat.free_memory_mb;
+                host.free_cpus = beat.free_cpus;
             })?;
         }
         let stop = self.stop_orders(name, &beat.running).await?;

@@ -105,6 +105,8 @@ impl Core {
             group: known.group,
             memory_mb,
             free_memory_mb: memory_mb,
+            cpus: known.cpus,
+            free_cpus: None,
             tags: if query.get("tags").is_some() {
                 query.list("tags")
             } else {
@@ -319,6 +321,7 @@ mod tests {
             job_token: "t".into(),
             tbox_type: "hw".into(),
             memory_mb: 0,
+            cpus: 0,
             timeout_s: 60,
             result_root: "/result/x".into(),
             stop_when_cut_off: false,

@@ -14,6 +14,7 @@ use crate::{
     known::{
         accounts::Who,
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
+        work_request::CPUS_MAX,
     },
     storage::small_doc::DocError,
 };
@@ -121,6 +122,14 @@ fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), H
                 };
                 host.memory_mb = mb;
                 host.free_memory_mb = mb;
+            }
+            "cpus" | "nr_cpu" => {
+                let cpus = value.as_u64().and_then(|cpus| u32::try_from(cpus).ok());
+                let Some(cpus) = cpus.filter(|cpus| (1..=CPUS_MAX).contains(cpus)) else {
+                    return bad(field, "a number of CPUs, 1 to 65,536");
+                };
+                host.cpus = Some(cpus);
+                host.free_cpus = Some(cpus);
             }
             "mac_addr" | "mac" | "tags" | "devices" | "kinds" | "tbox_type" => {
                 let Some(items) = text_list(value) else {

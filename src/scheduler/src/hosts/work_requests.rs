@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{ConsumeAnswer, Grant, StopOrder};
-use fairlead_dispatch::{About, Event, JobKey, Millis, Offer, OfferKey};
+use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, OfferKey};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::JobState;
 use tokio::sync::{Notify, oneshot};
@@ -225,7 +225,9 @@ impl Core {
                 host.free_memory_mb
             },
             total_memory_mb: host.memory_mb,
-            owed: ask.owed.iter().map(|(id, _)| JobKey(id.get())).collect(),
+            free_cpus: if hw { host.cpus } else { host.free_cpus }.unwrap_or(CPUS_UNCHECKED),
+            total_cpus: host.cpus.unwrap_or(CPUS_UNCHECKED),
+            owed: ask.owed.iter().map(|owed| JobKey(owed.id.get())).collect(),
             jobs_max: if hw { 1 } else { ask.jobs_max },
             waits_until,
         };
@@ -280,6 +282,7 @@ impl Core {
     }
 
     fn grant(&self, state: &JobState, job: fairlead_job::Spec) -> Grant {
+        let takes_all = state.tbox_type == TboxType::Hw;
         Grant {
             job_id: state.job_id.to_string(),
             attempt: state.attempt,
@@ -288,11 +291,8 @@ impl Core {
                 .sealer
                 .job_token(state.job_id, state.attempt, &state.claim_token),
             tbox_type: state.tbox_type.as_str().to_owned(),
-            memory_mb: if state.tbox_type == TboxType::Hw {
-                0
-            } else {
-                state.memory_mb
-            },
+            memory_mb: if takes_all { 0 } else { state.memory_mb },
+            cpus: if takes_all { 0 } else { state.cpus },
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,

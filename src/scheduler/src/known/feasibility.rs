@@ -18,6 +18,7 @@ pub(crate) struct Wants {
     pub(crate) keys: Vec<String>,
     pub(crate) arch: String,
     pub(crate) memory_mb: u32,
+    pub(crate) cpus: u32,
     pub(crate) tags: Vec<String>,
     pub(crate) devices: Vec<String>,
 }
@@ -28,6 +29,7 @@ impl Wants {
             keys: state.host_keys.clone(),
             arch: state.arch.clone(),
             memory_mb: state.memory_mb,
+            cpus: state.cpus,
             tags: state.tags.clone(),
             devices: state.devices.clone(),
         }
@@ -43,6 +45,7 @@ impl Wants {
             devices: &self.devices,
             not_on: &[],
             memory_mb: self.memory_mb,
+            cpus: self.cpus,
         }
     }
 }

@@ -29,6 +29,11 @@ pub(crate) struct Host {
     pub(crate) memory_mb: u32,
     #[serde(skip)]
     pub(crate) free_memory_mb: u32,
+    /// None: it did not say, so they are not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<u32>,
+    #[serde(skip)]
+    pub(crate) free_cpus: Option<u32>,
     pub(crate) tags: Vec<String>,
     pub(crate) devices: Vec<String>,
     #[serde(skip)]

@@ -101,6 +101,8 @@ pub(crate) struct Requester {
     pub(crate) host: String,
     pub(crate) group: String,
     pub(crate) memory_mb: u32,
+    /// None: it did not say.
+    pub(crate) cpus: Option<u32>,
     pub(crate) session: String,
     pub(crate) request: u64,
     /// Which turn of the host it has.

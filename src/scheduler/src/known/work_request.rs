@@ -50,6 +50,15 @@ fn check_numbers(request: &ConsumeRequest) -> Result<(), HostError> {
         let free_mb = request.free_memory_mb;
         return Err(bad("free_memory_mb", free_mb, "at most memory_mb"));
     }
+    if let Some(cpus) = request.cpus.filter(|cpus| !(1..=CPUS_MAX).contains(cpus)) {
+        return Err(bad("cpus", cpus, "1 to 65,536"));
+    }
+    if let Some(free) = request
+        .free_cpus
+        .filter(|free| request.cpus.is_none_or(|cpus| *free > cpus))
+    {
+        return Err(bad("free_cpus", free, "at most cpus"));
+    }
     Ok(())
 }
 
@@ -89,6 +98,9 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
 /// Longest time a host may wait for work, seconds.
 pub(crate) const WAIT_S_MAX: u32 = 600;
 
+/// Most CPUs of a host.
+pub(crate) const CPUS_MAX: u32 = 65_536;
+
 /// Most jobs in one answer.
 const JOBS_MAX: u32 = 256;
 
@@ -108,8 +120,16 @@ pub(crate) struct WorkRequest {
     /// The highest request number whose answer was read.
     pub(crate) seen: u64,
     pub(crate) running: Vec<HeldJob>,
-    /// Jobs on their way to it in answers that it had not read, and their memory, MB.
-    pub(crate) owed: Vec<(JobId, u32)>,
+    /// Jobs on their way to it in answers that it had not read.
+    pub(crate) owed: Vec<Owed>,
+}
+
+/// A job on its way to a host, with what it takes there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owed {
+    pub(crate) id: JobId,
+    memory_mb: u32,
+    cpus: u32,
 }
 
 impl WorkRequest {
@@ -126,7 +146,11 @@ impl WorkRequest {
 
     /// Keeps room for a job that the host gets by an answer which it has not read.
     pub(crate) fn set_aside(&mut self, state: &JobState) {
-        self.owed.push((state.job_id, state.memory_mb));
+        self.owed.push(Owed {
+            id: state.job_id,
+            memory_mb: state.memory_mb,
+            cpus: state.cpus,
+        });
     }
 
     /// Of jobs that were claimed for a request that came more than once, those for which it has room, oldest
@@ -134,16 +158,25 @@ impl WorkRequest {
     pub(crate) fn split_fitting(&self, mut jobs: Vec<JobState>) -> (Vec<JobState>, Vec<JobState>) {
         jobs.sort_by_key(|state| state.job_id);
         let owed = u32::try_from(self.owed.len()).unwrap_or(u32::MAX);
-        let owed_mb = self.owed.iter().map(|(_, mb)| *mb).sum();
+        let owed_mb = self.owed.iter().map(|owed| owed.memory_mb).sum();
+        let owed_cpus = self.owed.iter().map(|owed| owed.cpus).sum();
         let jobs_max = if self.is_hw() { 1 } else { self.jobs_max };
         let mut room = jobs_max.saturating_sub(owed);
         let mut free_mb = self.host.free_memory_mb.saturating_sub(owed_mb);
+        let free_cpus = self.host.free_cpus;
+        let mut free_cpus = free_cpus.map(|free: u32| free.saturating_sub(owed_cpus));
         jobs.into_iter().partition(|state| {
-            let takes_mb = if self.is_hw() { 0 } else { state.memory_mb };
-            let fits = room > 0 && takes_mb <= free_mb;
+            let (takes_mb, takes_cpus) = if self.is_hw() {
+                (0, 0)
+            } else {
+                (state.memory_mb, state.cpus)
+            };
+            let has_cpus = free_cpus.is_none_or(|free| takes_cpus <= free);
+            let fits = room > 0 && takes_mb <= free_mb && has_cpus;
             if fits {
                 room -= 1;
                 free_mb -= takes_mb;
+                free_cpus = free_cpus.map(|free| free - takes_cpus);
             }
             fits
         })
@@ -171,6 +204,7 @@ impl WorkRequest {
             host: name.to_owned(),
             group: group.clone(),
             memory_mb: request.memory_mb,
+            cpus: request.cpus,
             session: request.session,
             request: request.request,
             turn: Version::default(),
@@ -181,6 +215,8 @@ impl WorkRequest {
             group,
             memory_mb: request.memory_mb,
             free_memory_mb: request.free_memory_mb,
+            cpus: request.cpus,
+            free_cpus: request.free_cpus.or(request.cpus),
             tags: request.tags,
             devices: request.devices,
             cache_dirs: request.cache_dirs,

@@ -200,6 +200,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         host: String::new(),
         host_group: String::new(),
         host_memory_mb: 0,
+        host_cpus: 0,
         session: String::new(),
         request: 0,
         claim_token: String::new(),

@@ -1,6 +1,6 @@
 //! Converts stored states to the engine's facts and running jobs.
 
-use fairlead_dispatch::{JobFacts, JobKey, Kind, Millis, Running};
+use fairlead_dispatch::{CPUS_UNCHECKED, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::TboxType;
 use fairlead_store::{StoredJob, Version};
 
@@ -22,6 +22,7 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         arch: state.arch.clone(),
         host_keys: state.host_keys.clone(),
         memory_mb: state.memory_mb,
+        cpus: state.cpus,
         tags: state.tags.clone(),
         devices: state.devices.clone(),
         not_on: state.not_on.clone(),
@@ -40,6 +41,10 @@ pub(crate) fn running(job: &StoredJob) -> Running {
         host: state.host.clone(),
         group: state.host_group.clone(),
         total_memory_mb: state.host_memory_mb,
+        total_cpus: match state.host_cpus {
+            0 => CPUS_UNCHECKED,
+            cpus => cpus,
+        },
         since: Millis(state.dispatch_ms),
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn known(state: &JobState) -> Map<String, Value> {
     put("tbox_group", json!(state.tbox_group));
     put("tbox_type", json!(state.tbox_type));
     put("memory_mb", json!(state.memory_mb));
+    put("cpus", json!(state.cpus));
     put("host_keys", json!(state.host_keys));
     put("timeout_seconds", json!(state.timeout_s));
     put("attempt", json!(state.attempt));

@@ -10,7 +10,8 @@ use crate::base::metrics::Invariant;
 
 /// The invariant that a claimed state breaks, if any: its host has too little memory, or the job must avoid it.
 pub(crate) fn broken_by_claim(state: &JobState) -> Option<Invariant> {
-    let has_room = state.memory_mb <= state.host_memory_mb;
+    let has_cpus = state.host_cpus == 0 || state.cpus <= state.host_cpus;
+    let has_room = has_cpus && state.memory_mb <= state.host_memory_mb;
     (!has_room || state.not_on.contains(&state.host)).then_some(Invariant::I3)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fairlead_dispatch::{HostProperties, Millis, Requirement};
+use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, Millis, Requirement};
 use fairlead_job::TboxType;
 use fairlead_store::JobState;
 
@@ -164,16 +164,19 @@ impl Core {
 }
 
 /// All requirements that depend on the host, in the order in which it is said what even the best host lacks.
-const ORDER: [Requirement; 5] = [
+const ORDER: [Requirement; 6] = [
     Requirement::HostKey,
     Requirement::Architecture,
     Requirement::Memory,
+    Requirement::Cpus,
     Requirement::Tags,
     Requirement::Devices,
 ];
 
 /// How many of these a host meets that is of the kind that the job wants.
 const KIND: usize = 2;
+/// How many a host meets that also has enough memory.
+const WITH_MEMORY: usize = 3;
 
 /// How far the best of all hosts comes.
 #[derive(Debug, Default)]
@@ -185,6 +188,8 @@ struct Nearest {
     met: usize,
     /// Most memory of hosts that offer a key and have the architecture, MB.
     most_mb: u32,
+    /// Most CPUs of those with enough memory.
+    most_cpus: u32,
 }
 
 impl Nearest {
@@ -199,6 +204,7 @@ impl Nearest {
             devices: &host.devices,
             accounts: &[],
             memory_mb: host.memory_mb,
+            cpus: host.cpus.unwrap_or(CPUS_UNCHECKED),
         };
         let wanted = wants.requirements();
         let is_met = |requirement: &&Requirement| requirement.is_met(&wanted, &has);
@@ -208,6 +214,9 @@ impl Nearest {
         self.met = self.met.max(met);
         if met >= KIND {
             self.most_mb = self.most_mb.max(host.memory_mb);
+        }
+        if met >= WITH_MEMORY {
+            self.most_cpus = self.most_cpus.max(host.cpus.unwrap_or(CPUS_UNCHECKED));
         }
     }
 
@@ -233,9 +242,13 @@ impl Nearest {
                 "the job needs {} MB; the largest host that offers {keys} has {} MB",
                 wants.memory_mb, self.most_mb
             ),
+            Requirement::Cpus => format!(
+                "the job needs {} CPUs; the largest host with enough memory has {}",
+                wants.cpus, self.most_cpus
+            ),
             Requirement::Tags => {
                 let tags = wants.tags.join(", ");
-                format!("no host with enough memory has all of the tags {tags}")
+                format!("no host with enough memory and CPUs has all of the tags {tags}")
             }
             Requirement::Devices => {
                 let devices = wants.devices.join(", ");

@@ -409,6 +409,10 @@ fn words(reason: &Reason) -> String {
         Reason::Memory {
             needs_mb, free_mb, ..
         } => format!("the job needs {needs_mb} MB; {free_mb} MB are free"),
+        Reason::Cpus { needs, free, total } if needs > total => {
+            format!("the job needs {needs} CPUs; the host has {total} ({free} free)")
+        }
+        Reason::Cpus { needs, free, .. } => format!("the job needs {needs} CPUs; {free} are free"),
         Reason::Tags { missing } => format!("it lacks tags: {}", missing.join(", ")),
         Reason::Devices { missing } => format!("it lacks devices: {}", missing.join(", ")),
         Reason::BusyHw => "a whole-machine job shares no host, and this host has jobs".to_owned(),

@@ -52,6 +52,8 @@ impl Core {
             group: host.group,
             memory_mb: host.memory_mb,
             free_memory_mb: host.free_memory_mb,
+            cpus: host.cpus,
+            free_cpus: host.free_cpus,
             tags: host.tags,
             devices: host.devices,
             state: state.to_owned(),

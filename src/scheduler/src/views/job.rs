@@ -58,6 +58,7 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         attempt: state.attempt,
         submit_id: state.submit_id,
         memory_mb: state.memory_mb,
+        cpus: state.cpus,
         submit_ms: state.submit_ms,
         dispatch_ms: state.dispatch_ms,
         running_ms: state.running_ms,

@@ -111,6 +111,8 @@ pub(crate) fn ask(session: &str, request: u64) -> ConsumeRequest {
         group: String::new(),
         memory_mb: 8192,
         free_memory_mb: 8192,
+        cpus: None,
+        free_cpus: None,
         tags: Vec::new(),
         devices: Vec::new(),
         cache_dirs: Vec::new(),

@@ -185,7 +185,15 @@ fn takeable(offer: &Find) -> Value {
         "account",
         offer.accounts.iter().map(String::as_str),
     );
-    json!({"bool": {"filter": filters, "must_not": [{"term": {"not_on": offer.host}}]}})
+    let mut never = vec![json!({"term": {"not_on": offer.host}})];
+    // A job without the field needs one CPU.
+    if let Some(free) = offer.free_cpus {
+        never.push(json!({"range": {"cpus": {"gt": free}}}));
+        if free == 0 {
+            filters.push(json!({"match_none": {}}));
+        }
+    }
+    json!({"bool": {"filter": filters, "must_not": never}})
 }
 
 fn either(sides: &[Value; 2]) -> Value {

@@ -442,6 +442,7 @@ mod tests {
             keys: state.host_keys.clone(),
             arch: state.arch.clone(),
             free_memory_mb: 1_000,
+            free_cpus: None,
             tags: state.tags.clone(),
             devices: state.devices.clone(),
             accounts: Vec::new(),

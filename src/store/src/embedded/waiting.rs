@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use fairlead_job::{JobId, Stage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Find, JobState};
+use crate::{
+    Find, JobState,
+    job_state::{is_one, one},
+};
 
 /// How many priorities one class has room for.
 const PRIORITIES: i64 = 1 << 16;
@@ -44,6 +47,7 @@ impl WaitRow {
             shape: Shape {
                 arch: state.arch.clone(),
                 memory_mb: state.memory_mb,
+                cpus: state.cpus,
                 tags: state.tags.iter().cloned().collect(),
                 devices: state.devices.iter().cloned().collect(),
                 not_on: state.not_on.iter().cloned().collect(),
@@ -58,6 +62,9 @@ impl WaitRow {
 pub(super) struct Shape {
     arch: String,
     memory_mb: u32,
+    /// Rows of versions that did not know it need one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    cpus: u32,
     tags: BTreeSet<String>,
     devices: BTreeSet<String>,
     /// Hosts that must not have it.
@@ -70,6 +77,7 @@ impl Shape {
     pub(super) fn fits(&self, offer: &Find) -> bool {
         (self.arch.is_empty() || self.arch == offer.arch)
             && self.memory_mb <= offer.free_memory_mb
+            && offer.free_cpus.is_none_or(|free| self.cpus <= free)
             && self.tags.iter().all(|tag| offer.tags.contains(tag))
             && !self.not_on.contains(&offer.host)
             && self.devices.iter().all(|d| offer.devices.contains(d))

@@ -76,6 +76,7 @@ pub(crate) fn state(n: u64) -> JobState {
         tbox_group: "dc-1g".into(),
         host_keys: vec!["dc.x86_64".into()],
         memory_mb: 1024,
+        cpus: 1,
         timeout_s: 3600,
         retry_lost_left: 1,
         ..JobState::blank(id(n), TboxType::Dc)

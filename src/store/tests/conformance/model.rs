@@ -40,6 +40,7 @@ fn of_kind(n: u64, kind: u8) -> JobState {
         s.queue = format!("q{}", kind % 3);
         s.class = kind;
         s.memory_mb = 500 * u32::from(kind);
+        s.cpus = 3 - u32::from(kind % 3);
         s.host_keys = vec![format!("k{}", kind % 2), "k9".into()];
         s.tags = if kind == 3 { vec!["t".into()] } else { vec![] };
     })
@@ -168,6 +169,7 @@ impl Model {
             keys: vec!["k1".into(), "k9".into()],
             arch: String::new(),
             free_memory_mb: 1_000,
+            free_cpus: Some(2),
             tags: vec![],
             devices: vec![],
             accounts: vec![],
@@ -177,7 +179,7 @@ impl Model {
         };
         let page = store.find(&[offer]).await.unwrap().remove(0);
         let found: Vec<_> = page.jobs.iter().map(|j| j.state.clone()).collect();
-        let fits = |s: &&JobState| s.memory_mb <= 1_000 && s.tags.is_empty();
+        let fits = |s: &&JobState| s.memory_mb <= 1_000 && s.cpus <= 2 && s.tags.is_empty();
         let wanted: Vec<_> = self.waiting().into_iter().filter(fits).collect();
         assert_eq!(found.iter().collect::<Vec<_>>(), wanted);
     }

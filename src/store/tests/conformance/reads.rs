@@ -234,6 +234,7 @@ fn offer() -> Find {
         keys: vec!["dc.x86_64".into()],
         arch: "x86_64".into(),
         free_memory_mb: 2_000,
+        free_cpus: None,
         tags: vec![],
         devices: vec![],
         accounts: vec![],
@@ -283,6 +284,11 @@ fn jobs_of_each_predicate() -> Vec<JobState> {
             s.host_keys = strings(&["vm.x86_64"]);
             s.not_on = strings(&["h2"]);
         }),
+        state_with(15, |s| {
+            s.host_keys = strings(&["dc.riscv64"]);
+            s.cpus = 4;
+        }),
+        state_with(16, |s| s.host_keys = strings(&["dc.riscv64"])),
         state_with(11, |s| s.ready = false),
         state_with(12, |s| s.stage = Stage::Running),
     ]
@@ -290,7 +296,17 @@ fn jobs_of_each_predicate() -> Vec<JobState> {
 
 /// Offers, and the jobs that each of them may take.
 fn offers_of_each_predicate() -> Vec<(Find, Vec<u64>)> {
+    let with_cpus = |free_cpus| Find {
+        keys: strings(&["dc.riscv64"]),
+        free_cpus,
+        ..offer()
+    };
     vec![
+        (with_cpus(None), vec![15, 16]),
+        (with_cpus(Some(4)), vec![15, 16]),
+        (with_cpus(Some(3)), vec![16]),
+        (with_cpus(Some(1)), vec![16]),
+        (with_cpus(Some(0)), vec![]),
         (
             Find {
                 free_memory_mb: 1_023,

@@ -20,6 +20,7 @@ fn offer() -> Find {
         keys: vec!["dc.x86_64".into()],
         arch: "x86_64".into(),
         free_memory_mb: 4_000,
+        free_cpus: None,
         tags: vec![],
         devices: vec![],
         accounts: vec![],

@@ -263,6 +263,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         arch: arch.to_owned(),
         host_keys: vec![key],
         memory_mb: 1_000 << (shape / 16 % 7),
+        cpus: 1 << (shape / 16 % 7),
         tags,
         devices: vec![],
         cache_dirs: vec![],
@@ -300,7 +301,7 @@ fn host(n: u64, mix: Mix) -> Offer {
             .flat_map(|kind| [format!("{kind}.{arch}"), format!("{kind}.{arch}@h{n}")])
             .collect()
     };
-    let total_memory_mb = 64_000 << (n % 4);
+    let (total_memory_mb, total_cpus) = (64_000 << (n % 4), 64 << (n % 4));
     let tags = if mix != Mix::Own {
         4
     } else if n % 8 < 4 {
@@ -313,6 +314,8 @@ fn host(n: u64, mix: Mix) -> Offer {
         host: format!("h{n}"),
         free_memory_mb: total_memory_mb,
         total_memory_mb,
+        free_cpus: total_cpus,
+        total_cpus,
         owed: vec![],
         jobs_max: 1,
         waits_until: Millis(0),

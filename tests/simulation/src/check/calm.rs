@@ -101,9 +101,14 @@ impl Check {
             let held_mb: u32 = held.iter().map(|state| state.memory_mb).sum();
             let left_mb = plan.memory_mb.saturating_sub(held_mb);
             let free_mb = request.free_memory_mb.min(left_mb);
+            let held_cpus: u32 = held.iter().map(|state| state.cpus).sum();
+            let left_cpus = plan.cpus.map(|cpus| cpus.saturating_sub(held_cpus));
+            let free_cpus = request.free_cpus.min(left_cpus);
             let passed = waiting.map(|track| &track.state).find(|state| {
                 lacks(state, plan).is_none()
-                    && (plan.is_hw() || state.memory_mb <= free_mb)
+                    && (plan.is_hw()
+                        || (state.memory_mb <= free_mb
+                            && free_cpus.is_none_or(|free| state.cpus <= free)))
                     && !self.is_kept_off(state, plan, now_ms)
             });
             if let Some(state) = passed {
@@ -153,6 +158,7 @@ impl Check {
                     <= claim
                         .memory_mb
                         .max(if plan.is_hw() { plan.memory_mb } else { 0 })
+                && (plan.is_hw() || plan.cpus.is_none() || track.state.cpus <= claim.cpus)
                 && lacks(&track.state, plan).is_none()
                 && !self.is_kept_off(&track.state, plan, now_ms)
         });

@@ -34,6 +34,9 @@ pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
     if state.memory_mb > plan.memory_mb {
         return Some(format!("{} MB", state.memory_mb));
     }
+    if plan.cpus.is_some_and(|cpus| state.cpus > cpus) {
+        return Some(format!("{} CPUs", state.cpus));
+    }
     let tag = state
         .tags
         .iter()

@@ -5,7 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 
-use super::{Check, broken, fit::lacks, hosts::may_have, queues::is_in_its_queue};
+use super::{
+    Check, broken,
+    fit::lacks,
+    hosts::{Offered, may_have},
+    queues::is_in_its_queue,
+};
 use crate::{query::waits, truth::Change, world::Violation};
 
 /// How long a host that was told to stop a job has to say that it did.
@@ -19,6 +24,7 @@ pub(super) struct Claimed {
     pub(super) id: JobId,
     pub(super) class: u8,
     pub(super) memory_mb: u32,
+    pub(super) cpus: u32,
     pub(super) host: usize,
 }
 
@@ -212,18 +218,18 @@ impl Check {
                 format!("job {id} is claimed for {}, which lacks {lack}", plan.name),
             );
         }
-        let (many, memory_mb, others) = self.of_one_request(after);
+        let (got, others) = self.of_one_request(after);
         let offered = self
             .hosts
             .get(host)
             .and_then(|it| it.offered(&after.session, after.request));
-        if let Some((free_mb, jobs_max)) = offered
-            && (many > jobs_max || (!plan.is_hw() && memory_mb > free_mb))
+        if let Some(offer) = offered
+            && (got.jobs > offer.jobs || (!plan.is_hw() && got.is_more_than(&offer)))
         {
             return broken(
                 "I2",
                 format!(
-                    "request {} of {} offered {jobs_max} jobs and {free_mb} MB, and gets {many} jobs of {memory_mb} MB: {id} by {}, {}",
+                    "request {} of {} offered {offer:?}, and gets {got:?}: {id} by {}, {}",
                     after.request,
                     plan.name,
                     after.replica,
@@ -237,13 +243,14 @@ impl Check {
             id,
             class: after.class,
             memory_mb: after.memory_mb,
+            cpus: after.cpus,
             host,
         });
         Ok(())
     }
 
-    /// How many jobs the request of a claim has brought with it, their memory in MB, and the others of them.
-    fn of_one_request(&self, after: &JobState) -> (u32, u32, Vec<String>) {
+    /// What the jobs take that the request of a claim has brought with it, and the others of them.
+    fn of_one_request(&self, after: &JobState) -> (Offered, Vec<String>) {
         let id = after.job_id;
         let same_request = self
             .history
@@ -260,14 +267,19 @@ impl Check {
                     && state.stage != Stage::Dispatch
                     && state.host == after.host
             });
-        let (mut many, mut memory_mb) = (1, after.memory_mb);
+        let mut got = Offered {
+            memory_mb: after.memory_mb,
+            cpus: Some(after.cpus),
+            jobs: 1,
+        };
         let mut others = Vec::new();
         for other in same_request {
-            many += 1;
-            memory_mb += other.memory_mb;
+            got.jobs += 1;
+            got.memory_mb += other.memory_mb;
+            got.cpus = got.cpus.map(|cpus| cpus + other.cpus);
             others.push(format!("{} by {}", other.job_id, other.replica));
         }
-        (many, memory_mb, others)
+        (got, others)
     }
 
     fn leaves_held(

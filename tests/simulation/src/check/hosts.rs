@@ -7,13 +7,30 @@ use fairlead_store::JobState;
 
 use super::{Check, Run};
 
+/// What a request offered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offered {
+    pub(super) memory_mb: u32,
+    /// None: it did not say.
+    pub(super) cpus: Option<u32>,
+    pub(super) jobs: u32,
+}
+
+impl Offered {
+    /// Whether it is more memory or more CPUs than another has.
+    pub(super) fn is_more_than(&self, other: &Self) -> bool {
+        let more_cpus = self.cpus.zip(other.cpus).is_some_and(|(a, b)| a > b);
+        self.memory_mb > other.memory_mb || more_cpus
+    }
+}
+
 /// One host's own view.
 #[derive(Debug, Default)]
 pub(super) struct HostSide {
     /// The session that lives; empty: none does.
     pub(super) session: String,
-    /// What each request of the session offered: free memory, MB, and jobs.
-    offers: BTreeMap<u64, (u32, u32)>,
+    /// What each request of the session offered.
+    offers: BTreeMap<u64, Offered>,
     /// The request that waits for an answer, and when it was sent.
     pub(super) asks: Option<(ConsumeRequest, u64)>,
     /// The session's last one, answered or not: a copy of it may still be on its way.
@@ -21,7 +38,7 @@ pub(super) struct HostSide {
 }
 
 impl HostSide {
-    pub(super) fn offered(&self, session: &str, request: u64) -> Option<(u32, u32)> {
+    pub(super) fn offered(&self, session: &str, request: u64) -> Option<Offered> {
         let offers = (self.session == session).then_some(&self.offers)?;
         offers.get(&request).copied()
     }
@@ -57,7 +74,11 @@ impl Check {
     /// A host sends a request for work.
     pub(crate) fn host_asks(&mut self, host: usize, request: &ConsumeRequest, now_ms: u64) {
         if let Some(side) = self.hosts.get_mut(host) {
-            let offer = (request.free_memory_mb, request.jobs_max);
+            let offer = Offered {
+                memory_mb: request.free_memory_mb,
+                cpus: request.free_cpus,
+                jobs: request.jobs_max,
+            };
             side.offers.insert(request.request, offer);
             side.asks = Some((request.clone(), now_ms));
             side.asked = Some(request.clone());

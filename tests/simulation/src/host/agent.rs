@@ -431,6 +431,8 @@ fn says(plan: &HostPlan, session: String) -> Host {
             group: String::new(),
             memory_mb: plan.memory_mb,
             free_memory_mb: plan.memory_mb,
+            cpus: plan.cpus,
+            free_cpus: plan.cpus,
             tags: words(&plan.tags),
             devices: words(&plan.devices),
             cache_dirs: Vec::new(),

@@ -45,6 +45,7 @@ impl Journal {
             },
             job_token: grant.job_token.clone(),
             memory_mb: grant.memory_mb,
+            cpus: grant.cpus,
             runs: self.end.is_none(),
             stop_when_cut_off: grant.stop_when_cut_off,
         }

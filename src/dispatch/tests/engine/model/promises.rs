@@ -148,6 +148,12 @@ impl World {
             "{key:?}: {used} MB used on {}",
             host.host
         );
+        let used: u32 = there.iter().map(|other| other.facts.cpus).sum();
+        assert!(
+            used + known.facts.cpus <= host.total_cpus,
+            "{key:?}: {used} CPUs used on {}",
+            host.host
+        );
         if there.is_empty() && host.jobs_max == 1 {
             self.alone.push((key, offer));
         }
