@@ -37,7 +37,8 @@ fn has_room_for_two(scenario: &Scenario, job: &Value) -> bool {
         job["arch"] == host.arch && kinds.into_iter().any(|kind| job["testbox"] == *kind)
     };
     let mut hosts = scenario.hosts.iter().filter(could);
-    job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(|host| host.jobs_max > 1)
+    let takes_two = |host: &HostPlan| host.jobs_max > 1 && host.cpus.is_none_or(|cpus| cpus > 1);
+    job.get("memory").is_some() && !scenario.admins.limits() && hosts.all(takes_two)
 }
 
 /// Makes a cluster of a job: two nodes that one host has room for.
@@ -45,6 +46,9 @@ fn make_cluster(job: &mut Value) {
     let memory = job["memory"].as_str().unwrap_or_default();
     let memory_mb: u64 = memory.trim_end_matches('M').parse().unwrap_or(0);
     job["memory"] = format!("{}M", (memory_mb / 2).max(1)).into();
+    if let Some(cpus) = job.get("need_cpus").and_then(Value::as_u64) {
+        job["need_cpus"] = (cpus / 2).max(1).into();
+    }
     job["cluster"] = "cs-s1-c1".into();
     job["cluster_wait"] = "20s".into();
 }
