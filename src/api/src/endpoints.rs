@@ -242,6 +242,9 @@ routes! {
     ["scheduler", "v1", "hosts"] => {
         "GET" Hosts, Account, NONE, "hosts, what they offer and run";
     }
+    ["scheduler", "v1", "machines", "unknown"] => {
+        "GET" UnknownMachines, Admin, NONE, "machines that asked this replica what to boot and are not registered";
+    }
     ["scheduler", "v1", "hosts", hostname] => {
         // compass-ci's hosts say `report_metrics`, and nothing follows from it.
         "GET" Host { hostname: Host }, Account, Known(&["report_metrics"]), "one host, and why it is idle";
@@ -282,7 +285,7 @@ routes! {
         "POST" Hints, Replica, NONE, "what another replica of the lab just wrote";
     }
     ["srv", "scheduler", "pending-jobs", id, "job.cgz"] => {
-        "GET" JobInitrd { id: JobId }, JobToken, Known(&["job_token"]), "the job as an initrd for hw testboxes";
+        "GET" JobInitrd { id: JobId }, JobToken, Known(&["job_token", "secrets_key"]), "the job as an initrd for hw testboxes";
     }
     ["srv", "boot", path @ ..] => {
         "GET" BootFile { path: Rest }, Anybody, NONE, "kernels and initrds that the operator put into the data folder";

@@ -55,6 +55,23 @@ pub struct HostView {
     pub why_idle: Vec<String>,
 }
 
+/// A machine that asked what to boot and is not registered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownMachine {
+    /// Its MAC address, lower case, with colons.
+    pub mac: String,
+    /// Its architecture, as its firmware says.
+    #[serde(default)]
+    pub arch: String,
+    /// The address that it asked from; empty: not known.
+    #[serde(default)]
+    pub address: String,
+    /// When it asked first, and last.
+    pub first_ms: u64,
+    /// See `first_ms`.
+    pub last_ms: u64,
+}
+
 /// An agent that is refused because another one has the host's name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConflictView {

@@ -1,6 +1,6 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::{HostClose, HostReserve, HostReset, HostView};
+use fairlead_api::{HostClose, HostReserve, HostReset, HostView, UnknownMachine};
 
 use crate::{
     clock,
@@ -15,6 +15,9 @@ use crate::{
 pub(crate) struct HostsArgs {
     #[command(subcommand)]
     change: Option<Change>,
+    /// List machines that asked this scheduler what to boot in the last hour, and that nobody registered
+    #[arg(long, conflicts_with = "name")]
+    unknown: bool,
     /// Show this host and why it is idle [default: list all hosts]
     name: Option<String>,
 }
@@ -94,6 +97,10 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
     } else if let Some(name) = &args.name {
         let host = client.host(name).await.map_err(Failure::from)?;
         context.print(&host, |host| one(host, now_ms))?;
+    } else if args.unknown {
+        let machines = client.unknown_machines().await.map_err(Failure::from)?;
+        let terminal = context.output.is_terminal();
+        context.print(&machines, |machines| unknown(machines, now_ms, terminal))?;
     } else {
         let hosts = client.hosts().await.map_err(Failure::from)?;
         let terminal = context.output.is_terminal();
@@ -183,6 +190,22 @@ fn memory(host: &HostView) -> String {
     format!("{} of {}", host.free_memory_mb, host.memory_mb)
 }
 
+/// Machines that nobody registered.
+fn unknown(machines: &[UnknownMachine], now_ms: u64, terminal: bool) -> String {
+    let mut grid = Grid::new(&["MAC", "arch", "address", "first", "last"]);
+    let ago = |ms: u64| format!("{} ago", clock::length(now_ms.saturating_sub(ms)));
+    for machine in machines {
+        grid.row([
+            machine.mac.clone(),
+            or_dash(&machine.arch),
+            or_dash(&machine.address),
+            ago(machine.first_ms),
+            ago(machine.last_ms),
+        ]);
+    }
+    grid.render(terminal)
+}
+
 /// How many are free; empty: its agent does not say, so they are not counted.
 fn cpus(host: &HostView) -> String {
     let Some(all) = host.cpus else {
@@ -270,6 +293,8 @@ mod tests {
             arch: "x86_64".into(),
             memory_mb: 8000,
             free_memory_mb: 7000,
+            cpus: Some(8),
+            free_cpus: Some(6),
             state: "waiting".into(),
             seen_ms: 5_000,
             why_idle: vec!["no job asks for dc".into()],
@@ -281,8 +306,8 @@ mod tests {
     fn a_host_is_a_row() {
         assert_eq!(
             all(&[host()], 8_500, false),
-            "host  state    kinds  arch    group  free MB       jobs  seen\n\
-             h1    waiting  vm,dc  x86_64  -      7000 of 8000     0  3.5s ago"
+            "host  state    kinds  arch    group  free MB       free CPUs  jobs  seen\n\
+             h1    waiting  vm,dc  x86_64  -      7000 of 8000  6 of 8        0  3.5s ago"
         );
     }
 

@@ -35,6 +35,10 @@ const BEAT_MS_MAX: u64 = 10_000;
 
 /// How to serve.
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct ServeArgs {
     /// Address and port; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
@@ -51,7 +55,8 @@ pub(crate) struct ServeArgs {
     /// name of the machine and --advertise are always valid
     #[arg(long = "host-name", value_name = "NAME", value_parser = host_name)]
     host_names: Vec<String>,
-    /// IP address of a proxy, which may open any number of connections; repeatable
+    /// IP address of a proxy, which may open any number of connections, and whose X-Forwarded-For names its client;
+    /// repeatable
     #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
     trusted_proxies: Vec<IpAddr>,
     /// Require tokens; create them with `fairlead account add`
@@ -70,6 +75,9 @@ pub(crate) struct ServeArgs {
     /// Job file with one job that runs on each suspect host; success reopens the host
     #[arg(long, value_name = "FILE")]
     health_check: Option<PathBuf>,
+    /// Send the secrets of a job to the machine that boots it over the network (plain HTTP), and only to its address
+    #[arg(long)]
+    boot_secrets: bool,
     /// Delete jobs older than N whole months, one finished month at a time [0: keep forever]
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
     keep_months: u32,
@@ -248,6 +256,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         access,
         vip_for_all: args.vip_for_all,
         suspect_after: args.suspect_after,
+        boot_secrets: args.boot_secrets,
         keep_months: args.keep_months,
         results: ResultFiles {
             mode: args.results_mode,

@@ -38,7 +38,7 @@ pub use file::{
 pub use id::{IdMaker, JobId, ParseJobIdError};
 pub use misspelt::{Misspelt, misspelt};
 pub use near::nearest;
-pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, varying};
+pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, programs, varying};
 pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use site::SiteDefaults;
 pub use stage::{DataReadiness, Health, Stage};

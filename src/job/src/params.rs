@@ -104,6 +104,49 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
     flat(spec, shown)
 }
 
+/// Maps of a job that are no sections of programs.
+const NO_PROGRAMS: [&str; 27] = [
+    "boot_params",
+    "cluster_spec",
+    "crashkernel",
+    "daemon",
+    "hw",
+    "install_os_packages",
+    "job2sh",
+    "monitor",
+    "monitors",
+    "on_fail",
+    "pkg_data",
+    "pp",
+    "program",
+    "result",
+    "retry",
+    "sched",
+    "secrets",
+    "services",
+    "setup",
+    "ss",
+    "stage_timeouts",
+    "stats",
+    "upload_fields",
+    "vt",
+    "wait_on",
+    "wait_options",
+    "waited",
+];
+
+/// The programs that a job runs, where they stand by themselves and not in a section `program`: each map that is no
+/// field, and the suite where it is named without parameters.
+pub fn programs(spec: &Spec) -> impl Iterator<Item = (&str, &Value)> {
+    let suite = spec.get("suite").and_then(Value::as_str);
+    let fields = spec.iter().map(|(key, value)| (key.as_str(), value));
+    fields.filter(move |(key, value)| match value {
+        Value::Object(_) => !NO_PROGRAMS.contains(key) && !is_secret(key),
+        Value::Null => suite == Some(*key),
+        _ => false,
+    })
+}
+
 /// The same for jobs that run the same thing with the same parameters on the same kind of testbox, whoever submits
 /// them, and in whatever order they name their fields: 32 hexadecimal digits. `parameters` are those of the job.
 pub fn fingerprint(spec: &Spec, parameters: &[(String, String)]) -> String {

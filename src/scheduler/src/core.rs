@@ -27,7 +27,7 @@ use crate::{
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
         open_requests::Waiters, outbox::Outbox, queues::Queues, replicas::Replicas,
         reservations::Reservations, seen_versions::Seen, sequences::Sequences, timers::Timers,
-        usage::Usage, vanished_writes::VanishedWrites,
+        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
     },
     storage::{group_commit::Writer, small_doc::SmallDocs},
 };
@@ -46,6 +46,8 @@ pub(crate) struct Lab {
     pub(crate) cordons: Cordons,
     /// Hosts that are kept for some accounts.
     pub(crate) reservations: Reservations,
+    /// Machines that asked what to boot and are not registered.
+    pub(crate) unknown: UnknownMachines,
     pub(crate) host_turns: HostTurns,
     pub(crate) renewals: Renewals,
 }

@@ -6,6 +6,8 @@ use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, Tb
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::left_out::{is_false, is_no_cpu, is_one, is_zero, one};
+
 /// Which state of a document is meant. Later states are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version {
@@ -302,31 +304,6 @@ impl JobState {
         self.alarm_ms = first.filter(|_| self.stage == Stage::Submit).unwrap_or(0);
         self
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
-}
-
-/// The CPUs that a job of a version without this field needs.
-pub(crate) fn one() -> u32 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(crate) fn is_one(number: &u32) -> bool {
-    *number == 1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_no_cpu(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The place of a job among the jobs of its cluster, one a node, which begin together or not at all.

@@ -10,6 +10,7 @@ pub mod embedded;
 pub mod error;
 mod health;
 pub mod job_state;
+mod left_out;
 pub mod query;
 pub mod store;
 

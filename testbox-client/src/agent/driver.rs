@@ -194,10 +194,8 @@ impl Driver {
                 job_id = grant.job_id,
                 attempt = grant.attempt,
                 memory_mb = grant.memory_mb,
-                free_mb = room.free_mb,
                 cpus = grant.cpus,
-                free_cpus = room.free_cpus,
-                slots = room.slots,
+                ?room,
                 "the scheduler granted more than was offered; the job goes back"
             ),
             Action::Tell { key, word } => {

@@ -13,5 +13,6 @@ mod hosts;
 mod life;
 mod limits;
 mod matching;
+mod network_boot;
 mod promises;
 mod waiting;

@@ -3,7 +3,7 @@
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HostClose, HostReserve, HostReset, HostView, QueueChange,
-    QueueView, Route, Version,
+    QueueView, Route, UnknownMachine, Version,
 };
 
 impl Client {
@@ -39,6 +39,12 @@ impl Client {
     pub async fn hosts(&self) -> Result<Vec<HostView>, ClientError> {
         let call = Call::to(Route::Hosts)?;
         self.run(&call).await?.json_list("hosts")
+    }
+
+    /// Machines that asked the replica what to boot and are not registered.
+    pub async fn unknown_machines(&self) -> Result<Vec<UnknownMachine>, ClientError> {
+        let call = Call::to(Route::UnknownMachines)?;
+        self.run(&call).await?.json_list("machines")
     }
 
     /// One host, and why it is idle.

@@ -153,6 +153,8 @@ pub struct Config {
     pub suspect_after: u32,
     /// The job with which suspect hosts are tried out by themselves. Default: none.
     pub health_check: Option<HealthCheck>,
+    /// Whether machines that boot over the network get the secrets of their jobs. Default: no.
+    pub boot_secrets: bool,
     /// For how many whole months after the month of its submit a job is kept; with it go its month's events. Default 0:
     /// for ever.
     pub keep_months: u32,
@@ -184,6 +186,7 @@ impl Config {
             heartbeat_ms: 10_000,
             suspect_after: 3,
             health_check: None,
+            boot_secrets: false,
             keep_months: 0,
             results: ResultFiles::default(),
             limits: Limits::default(),

@@ -3,7 +3,7 @@
 //! Both use the keys that all replicas of a lab share (`keyring`). A job token is a keyed hash of job, attempt and
 //! claim token. So any replica can check it and repeat it. Tokens are compared in constant time.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use blake3::Hash;
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce, aead::Aead};
@@ -129,6 +129,16 @@ impl Sealer {
         self.is_signed(token, &of_claim(id, attempt, claim))
     }
 
+    /// Opens the secrets of an attempt to a box at one address.
+    pub(crate) fn secrets_key(&self, job_token: &str, address: IpAddr) -> String {
+        self.sign(&of_box(job_token, address))
+    }
+
+    /// Whether a key opens the secrets of an attempt to a box at this address.
+    pub(crate) fn is_secrets_key(&self, key: &str, job_token: &str, address: IpAddr) -> bool {
+        self.is_signed(key, &of_box(job_token, address))
+    }
+
     /// The token by which replicas of one lab know each other.
     pub(crate) fn peer_token(&self) -> String {
         self.sign(PEER)
@@ -160,6 +170,15 @@ const PEER: &str = "peer";
 
 fn of_claim(id: JobId, attempt: u16, claim_token: &str) -> String {
     format!("{id}/{attempt}/{claim_token}")
+}
+
+fn of_box(job_token: &str, address: IpAddr) -> String {
+    format!("secrets/{job_token}/{}", address.to_canonical())
+}
+
+/// Whether a spec has secrets, sealed or not.
+pub(crate) fn has_secrets(spec: &Spec) -> bool {
+    spec.contains_key(SEALED) || spec.contains_key(PLAIN)
 }
 
 fn signed(key: &LabKey, what: &str) -> Hash {

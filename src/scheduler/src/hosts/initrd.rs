@@ -9,7 +9,7 @@ use fairlead_job::Spec;
 use fairlead_store::JobState;
 use serde_json::{Map, Value, json};
 
-use crate::known::replicas::Peer;
+use crate::{hosts::job_script::job_sh, known::replicas::Peer};
 
 /// The port of an address that names none.
 const HTTP_PORT: &str = "80";
@@ -22,6 +22,8 @@ pub(crate) struct About<'a> {
     pub(crate) token: &'a str,
     /// How the box reached us, `HOST:PORT`.
     pub(crate) here: &'a str,
+    /// The job has secrets, which are not in the archive.
+    pub(crate) are_secrets_withheld: bool,
     /// All addresses under which it can report, the one it used first.
     pub(crate) schedulers: Vec<String>,
 }
@@ -78,6 +80,9 @@ fn with_place(mut spec: Spec, about: &About<'_>) -> Spec {
     ] {
         spec.insert(name.to_owned(), value);
     }
+    if about.are_secrets_withheld {
+        spec.insert("secrets_withheld".to_owned(), json!(true));
+    }
     spec
 }
 
@@ -101,19 +106,19 @@ fn shell_lines(about: &About<'_>) -> String {
 
 /// `job.yaml`, `job.sh` and `job.env` below `/lkp/scheduled`, as a gzipped cpio archive (newc).
 pub(crate) fn archive(spec: Spec, about: &About<'_>) -> std::io::Result<Vec<u8>> {
-    let script = spec
-        .get("script")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .as_bytes()
-        .to_vec();
+    let script = job_sh(&spec);
     let yaml = serde_json::to_vec_pretty(&with_place(spec, about))?;
     let mut cpio = Vec::new();
     for folder in ["lkp", "lkp/scheduled"] {
         cpio_entry(&mut cpio, folder, 0o040_755, &[])?;
     }
     cpio_entry(&mut cpio, "lkp/scheduled/job.yaml", 0o100_600, &yaml)?;
-    cpio_entry(&mut cpio, "lkp/scheduled/job.sh", 0o100_700, &script)?;
+    cpio_entry(
+        &mut cpio,
+        "lkp/scheduled/job.sh",
+        0o100_700,
+        script.as_bytes(),
+    )?;
     let lines = shell_lines(about);
     cpio_entry(
         &mut cpio,
@@ -170,6 +175,7 @@ mod tests {
             state: &state,
             token: "t0ken",
             here: "s1:3000",
+            are_secrets_withheld: true,
             schedulers: schedulers("s1:3000", "http://0.0.0.0:3000", &[]),
         };
         let packed = archive(spec, &about).unwrap();
@@ -195,6 +201,7 @@ mod tests {
             "\"sched_host\": \"s1\"",
             "\"sched_port\": \"3000\"",
             "\"own\": \"kept\"",
+            "\"secrets_withheld\": true",
             "lkp/scheduled/job.env\0",
             "job_token='t0ken'\n",
             "schedulers='http://s1:3000'\n",

@@ -3,20 +3,27 @@
 //! Such a machine has no agent and no heartbeats, so each boot is its own session. A job that was only dispatched is
 //! handed out again. A job that had begun is lost, because its machine has just booted without it.
 
-use fairlead_api::{ConsumeRequest, Grant};
-use fairlead_job::{JobId, Spec, Stage};
+use std::{net::IpAddr, sync::Arc};
+
+use fairlead_api::{ConsumeRequest, Grant, UnknownMachine};
+use fairlead_job::{Health, JobId, Spec, Stage};
 use serde_json::{Value, json};
 
 use crate::{
     base::{
-        errors::{HostError, JobError, Refusal, RequestError, excerpt},
+        errors::{HostError, JobError, Refusal, RequestError},
+        names::check_name,
         query::Query,
+        sealing::{self, Sealer},
     },
     core::Core,
-    hosts::initrd,
+    hosts::{
+        boot_script::{self, BootFiles, BootType, JobBoot, arch_of, line},
+        initrd,
+    },
     known::{
         accounts::Who,
-        hosts::{Host, UNKNOWN_MEMORY_MB},
+        hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac},
         work_request::{WAIT_S_MAX, WorkRequest},
     },
     lifecycle::{after_report::Speaker, attempt::BOOT_SESSION, report::Report},
@@ -25,76 +32,94 @@ use crate::{
 /// How long a box waits for a job when it does not say, seconds.
 const WAIT_S: u32 = 30;
 
-/// How a box boots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BootType {
-    Ipxe,
-    Grub,
-    Native,
+/// How a box reached us.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Came<'a> {
+    /// The address that it used, `HOST:PORT`.
+    pub(crate) host: &'a str,
+    /// Its own address, if that is known.
+    pub(crate) address: Option<IpAddr>,
 }
 
-impl BootType {
-    pub(crate) fn parse(text: &str) -> Result<Self, HostError> {
-        match text {
-            "ipxe" => Ok(Self::Ipxe),
-            "grub" => Ok(Self::Grub),
-            "native" => Ok(Self::Native),
-            _ => Err(HostError::BadBootType(excerpt(text))),
-        }
-    }
-}
-
-/// The answer to a box: a status and a text (a script or JSON).
+/// The answer to a box: a script or JSON.
 #[derive(Debug)]
 pub(crate) struct BootAnswer {
-    pub(crate) status: u16,
     pub(crate) json: bool,
     pub(crate) text: String,
 }
 
 impl Core {
-    /// A box asks what to boot; waits for a job.
+    /// A box at this address asks what to boot; waits for a job.
     pub(crate) async fn boot(
-        self: &std::sync::Arc<Self>,
+        self: &Arc<Self>,
         boot_type: BootType,
         query: &Query,
-        here: &str,
+        came: &Came<'_>,
         who: &Who,
     ) -> Result<BootAnswer, Refusal> {
-        let ask = self.boot_ask(query)?;
-        let host = ask.offerer.host.clone();
-        who.require_host(&host)?;
-        let answer = self.consume(ask).await?;
-        let sched = scheduler_address(query, here);
-        Ok(match answer.jobs.first() {
-            Some(grant) => BootAnswer {
-                status: 200,
-                json: boot_type == BootType::Native,
-                text: job_script(boot_type, grant, &sched),
-            },
-            None => BootAnswer {
-                status: 404,
-                json: boot_type == BootType::Native,
-                text: idle_script(boot_type, &sched, query, &host),
-            },
-        })
+        let sched = scheduler_address(query, came.host);
+        let token = query.get("token");
+        let answer = |text| BootAnswer {
+            json: boot_type == BootType::Native,
+            text,
+        };
+        let wait_s = wait_of(query)?;
+        let Some(name) = self.booting_host(query) else {
+            self.note_unknown(query, came)?;
+            return Ok(answer(boot_script::unknown(boot_type, &sched, token)));
+        };
+        who.require_host(&name)?;
+        let ask = self.boot_ask(&name, query, wait_s)?;
+        let arch = ask.host.arch.clone();
+        let granted = self.consume(ask).await?;
+        let idle = || answer(boot_script::idle(boot_type, &sched, token, &name));
+        let Some(grant) = granted.jobs.first() else {
+            return Ok(idle());
+        };
+        let Some(files) = self.boot_files(&grant.job, &arch).await else {
+            self.refuse_to_boot(grant, &arch).await?;
+            return Ok(idle());
+        };
+        let boot = JobBoot {
+            grant,
+            sched: &sched,
+            arch: &arch,
+            files,
+            secrets_key: self.secrets_key(grant, came.address),
+        };
+        Ok(answer(boot.text(boot_type)))
     }
 
-    fn boot_ask(&self, query: &Query) -> Result<WorkRequest, Refusal> {
-        let wait_s = wait_of(query)?;
+    /// The name of the box: that of its registered MAC address, else as it says.
+    fn booting_host(&self, query: &Query) -> Option<String> {
         let by_mac = query.get("mac").and_then(|mac| self.lab.hosts.by_mac(mac));
         let named = query.get("hostname").filter(|name| !name.is_empty());
-        let Some(name) = by_mac.or(named.map(str::to_owned)) else {
-            return Err(HostError::NoName.into());
+        by_mac.or(named.map(str::to_owned))
+    }
+
+    /// Remembers a machine that is not registered, for an admin.
+    fn note_unknown(&self, query: &Query, came: &Came<'_>) -> Result<(), HostError> {
+        let mac = query.get("mac").map(canonical_mac);
+        let mac = mac.filter(|mac| is_mac(mac)).ok_or(HostError::NoName)?;
+        let wall_ms = self.clock.wall_ms();
+        let arch = query.get("arch").map(arch_of).unwrap_or_default();
+        let machine = UnknownMachine {
+            mac,
+            arch: arch.chars().filter(|c| !c.is_control()).take(32).collect(),
+            address: came.address.map_or_else(String::new, |ip| ip.to_string()),
+            first_ms: wall_ms,
+            last_ms: wall_ms,
         };
-        let known = self.lab.hosts.get(&name).unwrap_or_default();
-        let arch = [query.get("arch"), Some(known.arch.as_str())]
-            .into_iter()
-            .flatten();
-        let arch = arch
-            .into_iter()
-            .find(|arch| !arch.is_empty())
-            .unwrap_or(&self.config.site.arch);
+        self.lab.unknown.note(self.clock.now(), machine);
+        Ok(())
+    }
+
+    fn boot_ask(&self, name: &str, query: &Query, wait_s: u32) -> Result<WorkRequest, Refusal> {
+        let known = self.lab.hosts.get(name).unwrap_or_default();
+        // What is registered wins: firmware does not know better.
+        let said = query.get("arch").map(arch_of).unwrap_or_default();
+        let mut arch = [known.arch.as_str(), said, &self.config.site.arch].into_iter();
+        let arch = arch.find(|arch| !arch.is_empty()).unwrap_or_default();
         let memory_mb = memory_of(query, &known)?;
         let request = ConsumeRequest {
             session: format!("{BOOT_SESSION}{}", uuid::Uuid::new_v4().simple()),
@@ -120,15 +145,78 @@ impl Core {
             instance: String::new(),
             isolation: String::new(),
         };
-        WorkRequest::of(&name, request)
+        WorkRequest::of(name, request)
+    }
+
+    /// The files of the boot store for the system that the job names. None: it names one that is not there.
+    async fn boot_files(&self, job: &Spec, arch: &str) -> Option<BootFiles> {
+        let text = |field: &str| job.get(field).and_then(Value::as_str);
+        let (mut os, mut version) = (text("os"), text("os_version"));
+        if let Some((name, its_version)) = text("osv").and_then(|osv| osv.split_once('@')) {
+            os = os.or(Some(name));
+            version = version.or(Some(its_version));
+        }
+        let (Some(os), Some(version)) = (os, version) else {
+            return Some(BootFiles::default());
+        };
+        let folder = [text("os_arch").unwrap_or(arch), os, version].join("/");
+        let suffix = text("kernel_version").map(|version| format!("-{version}"));
+        let suffix = suffix.unwrap_or_default();
+        let store = self.config.data_dir.join("srv/boot");
+        let there = async |name: String| {
+            let path = format!("{folder}/{name}");
+            let is_plain = path
+                .split('/')
+                .all(|part| check_name("os", part).is_ok() && part != "..");
+            let found = is_plain
+                && tokio::fs::try_exists(store.join(&path))
+                    .await
+                    .unwrap_or(false);
+            found.then_some(path)
+        };
+        let files = BootFiles {
+            kernel: there(format!("vmlinuz{suffix}")).await,
+            initrd: there("initrd.cgz".to_owned()).await,
+            modules: there(format!("modules{suffix}.cgz")).await,
+        };
+        let names_kernel = text("kernel_uri").is_some() || text("custom_ipxe").is_some();
+        (names_kernel || files.kernel.is_some()).then_some(files)
+    }
+
+    /// Ends a job whose system no file of the boot store boots: another one would give wrong results.
+    async fn refuse_to_boot(self: &Arc<Self>, grant: &Grant, arch: &str) -> Result<(), Refusal> {
+        let text = |field: &str| grant.job.get(field).and_then(Value::as_str).unwrap_or("-");
+        let id: JobId = grant.job_id.parse().map_err(|_| HostError::NotPacked)?;
+        let refused = Report {
+            stage: Some(Stage::AbortInvalid),
+            health: Some(Health::AbortInvalid),
+            reason: format!(
+                "the boot store has no kernel for os {} {} {arch} (srv/boot/{arch}/OS/VERSION/vmlinuz); the job names no kernel_uri",
+                text("os"),
+                text("os_version"),
+            ),
+            token: Some(grant.job_token.clone()),
+            ..Report::default()
+        };
+        self.report(id, &refused, None).await.map(drop)
+    }
+
+    /// Opens the secrets of this attempt to a box at this address; empty: they stay here.
+    fn secrets_key(&self, grant: &Grant, address: Option<IpAddr>) -> String {
+        let is_given = self.config.boot_secrets && grant.job.contains_key("secrets");
+        let address = address.filter(|_| is_given);
+        address.map_or_else(String::new, |address| {
+            self.sealer.secrets_key(&grant.job_token, address)
+        })
     }
 
     /// The job as an initrd. Its first download means that the box boots. `here` is how the box reaches us.
     pub(crate) async fn job_initrd(
-        self: &std::sync::Arc<Self>,
+        self: &Arc<Self>,
         id: JobId,
         token: &str,
-        here: &str,
+        secrets_key: Option<&str>,
+        came: &Came<'_>,
     ) -> Result<Vec<u8>, Refusal> {
         let job = self.job_of_token(id, Some(token)).await?;
         let speaker = self.speaker(&job.state, Some(token), None, None)?;
@@ -139,7 +227,18 @@ impl Core {
         let Some(mut spec) = bodies.pop().flatten() else {
             return Err(JobError::Unknown(id).into());
         };
-        self.sealer.open_secrets(&mut spec)?;
+        // Each box that was booted to the job may read its secrets, until it says that it runs.
+        let is_booting = matches!(job.state.stage, Stage::Dispatch | Stage::Boot);
+        let may_read = secrets_key.zip(came.address).is_some_and(|(key, address)| {
+            self.config.boot_secrets && self.sealer.is_secrets_key(key, token, address)
+        });
+        let are_secrets_withheld = sealing::has_secrets(&spec) && !(is_booting && may_read);
+        if are_secrets_withheld {
+            Sealer::strip(&mut spec);
+        } else {
+            self.sealer.open_secrets(&mut spec)?;
+        }
+        let here = came.host;
         if job.state.stage == Stage::Dispatch {
             let boot = Report {
                 stage: Some(Stage::Boot),
@@ -152,6 +251,7 @@ impl Core {
             state: &job.state,
             token,
             here,
+            are_secrets_withheld,
             schedulers: initrd::schedulers(
                 here,
                 &self.others.url,
@@ -164,6 +264,12 @@ impl Core {
             HostError::NotPacked.into()
         })
     }
+}
+
+/// Whether a text is a MAC address in the usual spelling.
+fn is_mac(text: &str) -> bool {
+    let is_byte = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    text.split(':').count() == 6 && text.split(':').all(is_byte)
 }
 
 /// How long the box waits, seconds.
@@ -188,171 +294,5 @@ fn scheduler_address(query: &Query, here: &str) -> String {
         (Some(host), Some(port)) => format!("{}:{}", line(host), line(port)),
         (Some(host), None) => line(host),
         _ => here.to_owned(),
-    }
-}
-
-/// A text that cannot break out of its line in a script.
-fn line(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
-}
-
-fn texts(spec: &Spec, name: &str) -> Vec<String> {
-    match spec.get(name) {
-        Some(Value::String(text)) => vec![line(text)],
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(line).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn initrds(grant: &Grant, sched: &str) -> Vec<String> {
-    let mut urls: Vec<String> = ["initrds_uri", "modules_uri"]
-        .iter()
-        .flat_map(|name| texts(&grant.job, name))
-        .collect();
-    urls.push(format!(
-        "http://{sched}/srv/scheduler/pending-jobs/{}/job.cgz?job_token={}",
-        grant.job_id, grant.job_token
-    ));
-    urls
-}
-
-fn kernel_uri(grant: &Grant, sched: &str) -> String {
-    texts(&grant.job, "kernel_uri").pop().unwrap_or_else(|| {
-        let arch = texts(&grant.job, "arch")
-            .pop()
-            .unwrap_or_else(|| "default".to_owned());
-        format!("http://{sched}/srv/boot/{arch}/vmlinuz")
-    })
-}
-
-fn kernel_params(grant: &Grant) -> String {
-    let mut params = "user=lkp job=/lkp/scheduled/job.yaml ip=dhcp rootovl ro".to_owned();
-    for name in ["boot_params", "kernel_custom_params", "ipxe_kernel_params"] {
-        for text in texts(&grant.job, name) {
-            params.push(' ');
-            params.push_str(&text);
-        }
-    }
-    params.push_str(" console=tty0 console=ttyS0,115200");
-    params
-}
-
-/// The name under which iPXE keeps what it fetched.
-fn file_name(url: &str) -> &str {
-    let path = url.split('?').next().unwrap_or(url);
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-fn job_script(boot_type: BootType, grant: &Grant, sched: &str) -> String {
-    let (id, root) = (&grant.job_id, line(&grant.result_root));
-    let (initrds, kernel, params) = (
-        initrds(grant, sched),
-        kernel_uri(grant, sched),
-        kernel_params(grant),
-    );
-    match boot_type {
-        BootType::Ipxe => {
-            let mut lines = vec!["#!ipxe".to_owned(), String::new()];
-            for name in ["nr_nic", "nr_disk", "disk_size"] {
-                lines.extend(texts(&grant.job, name).into_iter().map(|text| format!("# {name}={text}")));
-            }
-            lines.extend(initrds.iter().map(|url| format!("initrd {url}")));
-            let names: Vec<String> = initrds.iter().map(|url| format!("initrd={}", file_name(url))).collect();
-            lines.push(format!("kernel {kernel} {params} {}", names.join(" ")));
-            lines.push(format!("echo ipxe will boot job id={id}, ip=${{ip}}, mac=${{mac}}"));
-            lines.push(format!("echo result_root={root}"));
-            lines.extend([String::new(), "boot".to_owned(), String::new()]);
-            lines.join("\n")
-        }
-        BootType::Grub => {
-            let grub = |url: &str| match url.strip_prefix("http://").and_then(|rest| rest.split_once('/')) {
-                Some((server, path)) => format!("(http,{server})/{path}"),
-                None => url.to_owned(),
-            };
-            let files: Vec<String> = initrds.iter().map(|url| grub(url)).collect();
-            format!(
-                "#!grub\n\nlinux {} {params}\ninitrd {}\necho grub will boot job id={id}\necho result_root={root}\nboot\n",
-                grub(&kernel),
-                files.join(" ")
-            )
-        }
-        BootType::Native => json!({
-            "job_id": id, "attempt": grant.attempt, "job_token": grant.job_token, "claim_token": grant.claim_token,
-            "initrds": initrds, "kernel_uri": kernel, "kernel_params": params, "result_root": root, "job": grant.job,
-        })
-        .to_string(),
-    }
-}
-
-fn idle_script(boot_type: BootType, sched: &str, query: &Query, host: &str) -> String {
-    let token = query
-        .get("token")
-        .map(|token| format!("&token={}", line(token)))
-        .unwrap_or_default();
-    match boot_type {
-        BootType::Ipxe => format!(
-            "#!ipxe\n\necho ...\necho No job available at the moment\necho ...\n\
-             chain http://{sched}/boot.ipxe/mac/${{mac:hexhyp}}?arch=${{buildarch}}&hostname=${{hostname}}&ip=${{net0/ip}}{token}\n"
-        ),
-        BootType::Grub => format!(
-            "#!grub\n\necho No job available at the moment\nconfigfile (http,{sched})/boot.grub/host/{}\n",
-            line(host)
-        ),
-        BootType::Native => json!({ "code": "no_job", "message": "No job available at the moment", "hint": "ask again" })
-            .to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn grant() -> Grant {
-        let Value::Object(job) = json!({
-            "suite": "x", "initrds_uri": ["http://i/a.cgz", "http://i/b.cgz\nreboot"], "kernel_uri": "http://k/vmlinuz-6.1",
-            "boot_params": ["quiet"],
-        }) else {
-            unreachable!()
-        };
-        Grant {
-            job_id: "2611210236110700000".into(),
-            attempt: 1,
-            claim_token: "c".into(),
-            job_token: "t".into(),
-            tbox_type: "hw".into(),
-            memory_mb: 0,
-            cpus: 0,
-            timeout_s: 60,
-            result_root: "/result/x".into(),
-            stop_when_cut_off: false,
-            job,
-        }
-    }
-
-    #[test]
-    fn an_ipxe_script_ends_with_the_job_and_boots_once() {
-        let script = job_script(BootType::Ipxe, &grant(), "s:3000");
-        assert!(script.starts_with("#!ipxe\n"));
-        assert!(script.contains("initrd http://i/a.cgz\n"));
-        assert!(script.contains("kernel http://k/vmlinuz-6.1 user=lkp"));
-        assert!(script.contains("initrd=a.cgz initrd=b.cgzreboot initrd=job.cgz"));
-        assert!(script.ends_with("\n\nboot\n"));
-        assert_eq!(
-            script.matches("\nreboot").count(),
-            0,
-            "a job must not add lines of its own"
-        );
-    }
-
-    #[test]
-    fn a_grub_script_names_servers_grub_s_way() {
-        let script = job_script(BootType::Grub, &grant(), "s:3000");
-        assert!(
-            script.contains("linux (http,k)/vmlinuz-6.1 user=lkp"),
-            "{script}"
-        );
-        assert!(script.contains(
-            "(http,s:3000)/srv/scheduler/pending-jobs/2611210236110700000/job.cgz?job_token=t"
-        ));
     }
 }

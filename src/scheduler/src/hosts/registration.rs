@@ -72,6 +72,10 @@ impl Core {
             wanted.memory_mb = UNKNOWN_MEMORY_MB;
         }
         wanted.seen_ms = now_ms;
+        wanted
+            .macs
+            .iter()
+            .for_each(|mac| self.lab.unknown.forget(mac));
         self.lab.hosts.update(name, |host| *host = wanted)?;
         self.store_host(name).await?;
         Ok(())

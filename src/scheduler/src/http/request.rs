@@ -1,6 +1,7 @@
 //! Parses a request once, for all handlers.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::{
         Arc,
@@ -151,6 +152,12 @@ impl Request {
     /// The address in its target.
     pub(super) fn authority(&self) -> Option<&str> {
         self.came.as_ref()?.authority.as_deref()
+    }
+
+    /// The address of its client.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        let connection = &self.came.as_ref()?.connection;
+        Some(connection.client(self.header("x-forwarded-for")))
     }
 
     /// Who sent it is known: its connection is no stranger's.

@@ -173,6 +173,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
         R::Hosts => admin::hosts(core, request).boxed(),
+        R::UnknownMachines => ready(admin::unknown_machines(&core, &request)).boxed(),
         R::Host { hostname } => admin::host(core, request, hostname).boxed(),
         R::RegisterHost { hostname } => admin::register_host(core, request, hostname).boxed(),
         R::Cordon { hostname } => admin::cordon(core, request, hostname).boxed(),

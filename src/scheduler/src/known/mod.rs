@@ -24,6 +24,7 @@ pub(crate) mod reservations;
 pub(crate) mod seen_versions;
 pub(crate) mod sequences;
 pub(crate) mod timers;
+pub(crate) mod unknown_machines;
 pub(crate) mod usage;
 pub(crate) mod vanished_writes;
 pub(crate) mod work_request;

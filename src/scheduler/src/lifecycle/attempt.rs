@@ -152,8 +152,19 @@ pub(crate) fn cancelled(state: &JobState, now_ms: u64, reason: &str) -> JobState
     }
 }
 
-/// The state of a job that its testbox is told to stop; `None`: it is told already.
+/// The state of a job that its testbox is told to stop; `None`: it is told already. A box that boots over the network
+/// hears nothing before its job runs, so the job ends at once, and its download is refused.
 pub(crate) fn to_be_stopped(state: &JobState, now_ms: u64, reason: &str) -> Option<JobState> {
+    let is_booting = matches!(state.stage, Stage::Dispatch | Stage::Boot);
+    if is_booting && state.session.starts_with(BOOT_SESSION) {
+        return Some(ended(
+            state,
+            Stage::Finish,
+            Health::Terminate,
+            now_ms,
+            reason,
+        ));
+    }
     (!state.stop_asked).then(|| JobState {
         stop_asked: true,
         stop_ms: now_ms,

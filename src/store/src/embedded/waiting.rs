@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Find, JobState,
-    job_state::{is_one, one},
+    left_out::{is_one, one},
 };
 
 /// How many priorities one class has room for.

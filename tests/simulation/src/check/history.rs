@@ -5,12 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::JobState;
 
-use super::{
-    Check, broken,
-    fit::lacks,
-    hosts::{Offered, may_have},
-    queues::is_in_its_queue,
-};
+use super::{Check, broken, fit::lacks, hosts::may_have, queues::is_in_its_queue};
 use crate::{query::waits, truth::Change, world::Violation};
 
 /// How long a host that was told to stop a job has to say that it did.
@@ -38,14 +33,14 @@ pub(super) struct Track {
     /// When it last stopped waiting.
     pub(super) waited_until_ms: u64,
     /// The replica that wrote it last before its host was heard of: only that one can have handed it out.
-    handed_by: String,
+    pub(super) handed_by: String,
     /// Each claim's token, and the session and request that it was for. The job may be another session's since.
     claims: BTreeMap<String, (String, u64)>,
 }
 
 impl Track {
     /// What its present claim was for.
-    fn asked(&self) -> Option<(&str, u64)> {
+    pub(super) fn asked(&self) -> Option<(&str, u64)> {
         let (session, request) = self.claims.get(&self.state.claim_token)?;
         Some((session, *request))
     }
@@ -247,39 +242,6 @@ impl Check {
             host,
         });
         Ok(())
-    }
-
-    /// What the jobs take that the request of a claim has brought with it, and the others of them.
-    fn of_one_request(&self, after: &JobState) -> (Offered, Vec<String>) {
-        let id = after.job_id;
-        let same_request = self
-            .history
-            .jobs
-            .values()
-            .filter(|track| track.asked() == Some((&after.session, after.request)))
-            // What was not handed out yet may be put back: the request came twice. So may what another replica
-            // claimed or took over, that it came to as well: this one may have a claim on its way.
-            .filter(|track| track.handed_by == after.replica)
-            .map(|track| &track.state)
-            .filter(|state| {
-                state.job_id != id
-                    && state.stage.is_held()
-                    && state.stage != Stage::Dispatch
-                    && state.host == after.host
-            });
-        let mut got = Offered {
-            memory_mb: after.memory_mb,
-            cpus: Some(after.cpus),
-            jobs: 1,
-        };
-        let mut others = Vec::new();
-        for other in same_request {
-            got.jobs += 1;
-            got.memory_mb += other.memory_mb;
-            got.cpus = got.cpus.map(|cpus| cpus + other.cpus);
-            others.push(format!("{} by {}", other.job_id, other.replica));
-        }
-        (got, others)
     }
 
     fn leaves_held(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::ConsumeRequest;
+use fairlead_job::Stage;
 use fairlead_store::JobState;
 
 use super::{Check, Run};
@@ -52,6 +53,39 @@ pub(super) fn may_have(request: &ConsumeRequest, state: &JobState) -> bool {
 }
 
 impl Check {
+    /// What the jobs take that the request of a claim has brought with it, and the others of them.
+    pub(super) fn of_one_request(&self, after: &JobState) -> (Offered, Vec<String>) {
+        let id = after.job_id;
+        let same_request = self
+            .history
+            .jobs
+            .values()
+            .filter(|track| track.asked() == Some((&after.session, after.request)))
+            // What was not handed out yet may be put back: the request came twice. So may what another replica
+            // claimed or took over, that it came to as well: this one may have a claim on its way.
+            .filter(|track| track.handed_by == after.replica)
+            .map(|track| &track.state)
+            .filter(|state| {
+                state.job_id != id
+                    && state.stage.is_held()
+                    && state.stage != Stage::Dispatch
+                    && state.host == after.host
+            });
+        let mut got = Offered {
+            memory_mb: after.memory_mb,
+            cpus: Some(after.cpus),
+            jobs: 1,
+        };
+        let mut others = Vec::new();
+        for other in same_request {
+            got.jobs += 1;
+            got.memory_mb += other.memory_mb;
+            got.cpus = got.cpus.map(|cpus| cpus + other.cpus);
+            others.push(format!("{} by {}", other.job_id, other.replica));
+        }
+        (got, others)
+    }
+
     pub(crate) fn session_begins(&mut self, host: usize, session: &str) {
         if let Some(side) = self.hosts.get_mut(host) {
             *side = HostSide {

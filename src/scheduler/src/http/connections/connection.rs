@@ -80,6 +80,7 @@ impl Connections {
         Arc::new(Connection {
             all: Arc::clone(self),
             id,
+            from,
             close,
             state: Mutex::new(State {
                 since_ms: self.clock.now().0,
@@ -109,6 +110,8 @@ fn network(address: IpAddr) -> IpAddr {
 pub(crate) struct Connection {
     pub(super) all: Arc<Connections>,
     id: u64,
+    /// From where it came.
+    from: IpAddr,
     /// Cancelled when others need its place.
     close: CancellationToken,
     state: Mutex<State>,
@@ -131,6 +134,14 @@ struct State {
 }
 
 impl Connection {
+    /// The address of the client, which a trusted proxy names last in `X-Forwarded-For`.
+    pub(crate) fn client(&self, forwarded_for: Option<&str>) -> IpAddr {
+        let is_proxy = self.all.limits.trusted_proxies.contains(&self.from);
+        let named = forwarded_for.filter(|_| is_proxy);
+        let last = named.and_then(|all| all.rsplit(',').next()?.trim().parse().ok());
+        last.unwrap_or(self.from)
+    }
+
     /// Somebody who is known uses it: it needs no place among strangers any more.
     pub(crate) fn identified(&self) {
         self.all.lock().remove(self.id);

@@ -156,6 +156,14 @@ pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response,
     Ok(ok(&core.host_views().await?))
 }
 
+pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
+    core.people
+        .accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    Ok(ok(&core.lab.unknown.list(core.clock.now())))
+}
+
 pub(super) async fn host(
     core: Arc<Core>,
     request: Request,

@@ -12,6 +12,7 @@ use crate::{
     base::{budget::Purse, errors::Refusal},
     core::Core,
     files::results::{Found, LOG_APPEND_MAX},
+    hosts::network_boot::Came,
     http::{reply::typed, request::Request, streams},
     lifecycle::after_report::Speaker,
 };
@@ -169,7 +170,13 @@ pub(super) async fn job_initrd(
             "use the address of the boot script",
         ));
     };
-    let archive = core.job_initrd(job_id(id)?, token, &request.host()).await?;
+    let host = request.host();
+    let came = Came {
+        host: &host,
+        address: request.address(),
+    };
+    let key = request.query.get("secrets_key");
+    let archive = core.job_initrd(job_id(id)?, token, key, &came).await?;
     Ok(typed(200, "application/octet-stream", archive))
 }
 

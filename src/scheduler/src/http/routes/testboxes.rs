@@ -12,7 +12,7 @@ use crate::{
         errors::{Refusal, excerpt},
     },
     core::Core,
-    hosts::network_boot::BootType,
+    hosts::{boot_script::BootType, network_boot::Came},
     http::{
         reply::{text, typed},
         request::Request,
@@ -77,13 +77,18 @@ pub(super) async fn dispatch(
         }
         None => BootType::parse(query.get("boot_type").unwrap_or("ipxe"))?,
     };
-    let answer = core.boot(boot_type, &query, &request.host(), &who).await?;
+    let host = request.host();
+    let came = Came {
+        host: &host,
+        address: request.address(),
+    };
+    let answer = core.boot(boot_type, &query, &came, &who).await?;
     let kind = if answer.json {
         "application/json"
     } else {
         "text/plain; charset=utf-8"
     };
-    Ok(typed(answer.status, kind, answer.text.into_bytes()))
+    Ok(typed(200, kind, answer.text.into_bytes()))
 }
 
 /// Old names of `update`, which name the job in the query, and reports that nobody needs any more.
