@@ -84,9 +84,21 @@ const MAPS: [&str; 7] = [
 ];
 
 /// Words of real jobs that are near a field, and meant.
-const WORDS: [&str; 12] = [
-    "feeds", "label", "misses", "need", "queues", "scripts", "secret", "seeds", "suit", "time",
-    "timers", "times",
+const WORDS: [&str; 14] = [
+    "feeds",
+    "label",
+    "misses",
+    "need",
+    "need_cpu",
+    "need_cpuid",
+    "queues",
+    "scripts",
+    "secret",
+    "seeds",
+    "suit",
+    "time",
+    "timers",
+    "times",
 ];
 
 /// Fields that a key may be a slip of: with a value, and with a map.
@@ -215,6 +227,7 @@ mod tests {
             // Beside the field itself it is another thing.
             json!({"runtime": 60, "runtime2": 90, "timeout": 1, "timeouts": 2}),
             json!({"seeds": 3, "time": 5, "times": 2, "need": 1, "label": "x", "secret": "y"}),
+            json!({"need_cpu": -32, "need_cpuid": 106, "need_cpu_model": "a,b"}),
             json!({"tag": 1, "march": "x", "jobs": 1, "memmory_of_program_x": 1, "test": 2}),
             json!({"os_lv": 1, "os_mount": "nfs", "testcase": "x", "ssh_pub_key": "k", "services": {}}),
         ];
