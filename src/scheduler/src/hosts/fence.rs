@@ -178,7 +178,8 @@ impl Core {
 
     /// A host asks another replica now: its older request here is answered, empty.
     pub(crate) fn host_moved(&self, moved: &HintedHost) {
-        self.lab.host_turns.0.remove(&moved.host);
+        let turns = &self.lab.host_turns.0;
+        turns.remove_if(&moved.host, |_, known| known.version < moved.turn());
         self.turn_is_over(&moved.host, moved.turn());
     }
 
@@ -273,6 +274,22 @@ mod tests {
         b.keep_turn(&second, &[]).await.unwrap();
         let refused = a.take_turn(&ask("s", 1)).await.unwrap_err();
         assert_eq!(refused.body().code, ErrorCode::Conflict);
+    }
+
+    /// The hint of the earlier turn may come after the later turn was taken here. The request was answered empty then.
+    #[tokio::test]
+    async fn a_late_hint_of_an_earlier_turn_ends_no_later_one() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let first = a.take_turn(&ask("s", 1)).await.unwrap();
+        let second = b.take_turn(&ask("s", 2)).await.unwrap();
+        let mut offerer = ask("s", 2).offerer;
+        offerer.turn = second.version();
+        b.host_moved(&HintedHost::of("h", first.version()));
+        assert!(b.has_turn(&offerer));
+        let third = a.take_turn(&ask("s", 3)).await.unwrap();
+        b.host_moved(&HintedHost::of("h", third.version()));
+        assert!(!b.has_turn(&offerer));
     }
 
     #[tokio::test]
