@@ -27,6 +27,7 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "sequence",
     "group_id",
     "tbox_group",
+    "signature",
     "since_ms",
     "until_ms",
     "order",

@@ -285,13 +285,16 @@ pub struct JobSummary {
     /// Why it is as it is.
     #[serde(default)]
     pub reason: String,
+    /// The title of the kernel crash that it printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub crash_signature: String,
     /// Where its results are.
     #[serde(default)]
     pub result_root: String,
 }
 
 /// A page of jobs. Query: `stage`, `health`, `account`, `queue`, `host`, `suite`, `submit_id`, `group_id`,
-/// `tbox_group` (each a comma list), `since_ms`, `until_ms`, `order` (`newest`|`oldest`), `after`, `limit`.
+/// `tbox_group` (each a comma list), `signature` (`*` only at its end), `since_ms`, `until_ms`, `order` (`newest`|`oldest`), `after`, `limit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobList {
     /// The jobs.

@@ -30,6 +30,7 @@ const STATE: &[(&str, &[&str])] = &[
     ("failure", &["failure"]),
     ("results in", &["job_data_readiness"]),
     ("reason", &["reason"]),
+    ("crash", &["crash_signature"]),
     ("exit code", &["exit_code"]),
     ("account", &["my_account"]),
     ("queue", &["queue"]),

@@ -46,6 +46,9 @@ pub(crate) struct JobsArgs {
     /// Only jobs for this group of testboxes
     #[arg(long, value_delimiter = ',')]
     tbox_group: Vec<String>,
+    /// Only jobs with this kernel crash; '*' at its end: all that begin so
+    #[arg(long, value_name = "TITLE")]
+    signature: Option<String>,
     /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     since: Option<u64>,
@@ -79,6 +82,7 @@ impl JobsArgs {
             submit_id: self.submit_id.clone(),
             group_id: self.group_id.clone(),
             tbox_group: self.tbox_group.clone(),
+            signature: self.signature.clone(),
             since_ms: self.since.map(|ms| clock::now_ms().saturating_sub(ms)),
             until_ms: None,
             order: Some(if self.oldest { "oldest" } else { "newest" }.to_owned()),

@@ -63,6 +63,7 @@ pub struct Class(&'static str);
 
 impl Class {
     pub(crate) const ATOMIC_SLEEP: Self = Self("ATOMIC_SLEEP");
+    pub(crate) const BOOT_LOOP: Self = Self("boot_loop");
     pub(crate) const BUG: Self = Self("BUG");
     pub(crate) const DENIAL: Self = Self("DoS");
     pub(crate) const HANG: Self = Self("HANG");

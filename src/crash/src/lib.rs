@@ -10,12 +10,16 @@
 
 mod class;
 mod culprit;
+mod lines;
 mod message;
 mod names;
 mod report;
 mod rules;
 mod scanner;
 mod trace;
+mod watch;
 
 pub use class::{Class, Family};
-pub use scanner::{Crash, LINE_BYTES_MAX, REPORT_LINES_MAX, Scanner};
+pub use lines::LINE_BYTES_MAX;
+pub use scanner::{Crash, REPORT_LINES_MAX, Scanner};
+pub use watch::{LOOP_BOOTS, Seen, Watch};

@@ -22,6 +22,19 @@ pub(crate) struct Report {
     pub(crate) detail: Detail,
     /// Worth a name only if no crash follows.
     pub(crate) is_weak: bool,
+    /// What it means for the kernel that the report is of.
+    pub(crate) end: End,
+}
+
+/// Whether a report is a kernel's last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The kernel may go on.
+    None,
+    /// The kernel stopped.
+    Stop,
+    /// The kernel stopped because of the crash that it reported before.
+    Consequence,
 }
 
 /// What the lines behind the first one may change.
@@ -44,6 +57,7 @@ impl Report {
             named: None,
             detail: Detail::None,
             is_weak: false,
+            end: End::None,
         }
     }
 
@@ -54,6 +68,11 @@ impl Report {
 
     pub(crate) fn with(mut self, detail: Detail) -> Self {
         self.detail = detail;
+        self
+    }
+
+    pub(crate) fn ending(mut self, end: End) -> Self {
+        self.end = end;
         self
     }
 

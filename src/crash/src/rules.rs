@@ -7,7 +7,7 @@ mod warnings;
 use crate::{
     class::{Class, Family},
     culprit::Pick,
-    report::{Detail, Report},
+    report::{Detail, End, Report},
     trace::{function, symbol, symbol_in},
 };
 use bugs::{bug, kernel_bug, kernel_bug_report, slab};
@@ -42,7 +42,10 @@ const RULES: &[Rule] = &[
     rule("blocked for more than ", hang),
     rule("blocked in I/O wait for more than ", hang),
     rule("can't die for more than ", hang),
-    rule("Kernel panic - not syncing", |rest| Some(panic(rest))),
+    rule("Kernel panic - not syncing", |rest| {
+        let end = panic_end(rest.text);
+        Some(panic(rest).ending(end))
+    }),
     rule("Unable to handle kernel ", access),
     rule("general protection fault", protection_fault),
     rule("divide error: ", |rest| exception(rest, "divide error")),
@@ -124,7 +127,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// A kernel starts, or tells that it will.
-const BOOT: &str = "Linux version ";
+pub(crate) const BOOT: &str = "Linux version ";
 const RESTARTS: &[&str] = &[
     "Restarting system",
     "Power down",
@@ -170,6 +173,7 @@ pub(crate) fn reboot() -> Report {
         "unexpected kernel reboot",
         Pick::Nothing,
     )
+    .ending(End::Consequence)
 }
 
 /// What the message begins, if it begins a crash.
@@ -322,6 +326,26 @@ fn inodes(head: &str) -> Report {
 fn fuzzer(rest: &Rest<'_>, word: &str) -> Report {
     let head = format!("{word}: {}", plain_words(rest.text));
     Report::new(Family::Warning, Class::FUZZER, head, Pick::Nothing)
+}
+
+/// Whether a panic only says that a crash before it was one too many.
+fn panic_end(text: &str) -> End {
+    let consequences = [
+        "Fatal exception",
+        "panic_on_warn",
+        "panic_on_oops",
+        "hung_task",
+        "softlockup",
+        "LOCKUP",
+        "RCU Stall",
+        "Aiee, killing interrupt handler",
+        "Attempted to kill the idle task",
+    ];
+    if consequences.iter().any(|words| text.contains(words)) {
+        End::Consequence
+    } else {
+        End::Stop
+    }
 }
 
 fn panic(rest: &Rest<'_>) -> Report {

@@ -3,17 +3,14 @@
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use memchr::memchr;
 
 use crate::{
     class::{Class, Family},
+    lines::Lines,
     message::{Message, messages, seconds},
-    report::Report,
+    report::{End, Report},
     rules,
 };
-
-/// A longer line is cut here: what matters of a message stands at its begin.
-pub const LINE_BYTES_MAX: usize = 1024;
 
 /// Lines behind the first one from which a crash gets its name. The deepest stacks, of endless recursion, have 700.
 pub const REPORT_LINES_MAX: usize = 1000;
@@ -43,6 +40,11 @@ struct Pending {
 }
 
 impl Pending {
+    /// Whether nothing that follows line `lines` belongs to it.
+    fn is_full(&self, lines: u64) -> bool {
+        lines - self.line >= REPORT_LINES_MAX as u64 || self.messages.len() >= REPORT_MESSAGES_MAX
+    }
+
     fn name(self) -> Crash {
         let family = self.report.family;
         let (class, signature) = self.report.complete(&self.messages);
@@ -58,12 +60,15 @@ impl Pending {
 /// Finds the first crash of a console. Its memory is bounded, whatever the console says.
 #[derive(Debug, Default)]
 pub struct Scanner {
-    /// The begin of a line whose end has not come.
-    partial: Vec<u8>,
+    partial: Lines,
     lines: u64,
     /// The latest time that the kernel printed.
     uptime_s: u64,
     restarts: bool,
+    /// Only these families are looked for; none: all are.
+    wanted: Option<Vec<Family>>,
+    /// A crash of another family, for as long as a panic may be its consequence.
+    cause: Option<Pending>,
     pending: Option<Pending>,
     weak: Option<Pending>,
     found: Option<Crash>,
@@ -75,22 +80,20 @@ impl Scanner {
         Self::default()
     }
 
-    /// Reads the next bytes; they may end anywhere.
-    pub fn push(&mut self, mut bytes: &[u8]) {
-        while let Some(end) = memchr(b'\n', bytes) {
-            let (line, rest) = bytes.split_at(end);
-            if self.partial.is_empty() {
-                self.line(line);
-            } else {
-                self.keep(line);
-                let whole = std::mem::take(&mut self.partial);
-                self.line(&whole);
-                self.partial = whole;
-                self.partial.clear();
-            }
-            bytes = rest.get(1..).unwrap_or_default();
+    /// A scanner that looks for crashes of these families only. A kernel that stopped is a panic, whatever stopped it.
+    /// If it stopped because of a crash that it had reported, the panic has the name of that crash.
+    pub fn only(families: &[Family]) -> Self {
+        Self {
+            wanted: Some(families.to_vec()),
+            ..Self::default()
         }
-        self.keep(bytes);
+    }
+
+    /// Reads the next bytes; they may end anywhere.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.push(bytes, |line| self.line(line));
+        self.partial = partial;
     }
 
     /// The family of a crash whose first line came. Its name may still change until [`Scanner::found`] has it.
@@ -106,26 +109,19 @@ impl Scanner {
 
     /// The crash of a console that has ended or is silent, named from the lines that are there.
     pub fn finish(mut self) -> Option<Crash> {
-        if !self.partial.is_empty() {
-            let last = std::mem::take(&mut self.partial);
+        if let Some(last) = self.partial.last() {
             self.line(&last);
         }
         let named = self.pending.or(self.weak).map(Pending::name);
         self.found.or(named)
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        let room = LINE_BYTES_MAX.saturating_sub(self.partial.len());
-        let kept = bytes.get(..room.min(bytes.len())).unwrap_or_default();
-        self.partial.extend_from_slice(kept);
-    }
-
-    fn line(&mut self, line: &[u8]) {
+    /// Reads a line, without its end.
+    pub(crate) fn line(&mut self, line: &[u8]) {
         self.lines += 1;
         if self.found.is_some() {
             return;
         }
-        let line = line.get(..LINE_BYTES_MAX).unwrap_or(line);
         if self.pending.is_some() {
             self.collect(line);
         } else {
@@ -136,6 +132,7 @@ impl Scanner {
     /// Looks for the begin of a crash. Nearly all lines end after the one search for all beginnings.
     fn look(&mut self, line: &[u8]) {
         let uptime_s = seconds(line);
+        self.follow(line);
         if beginnings().is_match(line) {
             self.recognize(line, uptime_s);
         }
@@ -151,25 +148,74 @@ impl Scanner {
             if rules::is_restart(&message.text) {
                 self.restarts = true;
             }
-            let report = if rules::is_boot(&message.text) {
+            let is_boot = rules::is_boot(&message.text);
+            let report = if is_boot {
                 let is_again = self.uptime_s > 0 && uptime_s.unwrap_or(0) == 0;
                 (is_again && !std::mem::take(&mut self.restarts)).then(rules::reboot)
             } else {
                 rules::recognize(&message.text, is_stamped)
             };
-            let Some(report) = report else {
-                continue;
-            };
-            let pending = Pending {
-                report,
-                line: self.lines,
-                messages: messages.get(index..).unwrap_or_default().to_vec(),
-            };
-            if pending.report.is_weak {
-                self.weak.get_or_insert(pending);
-            } else {
-                self.pending = Some(pending);
+            if let Some(report) = report {
+                self.begin(Pending {
+                    report,
+                    line: self.lines,
+                    messages: messages.get(index..).unwrap_or_default().to_vec(),
+                });
+            }
+            if is_boot {
+                self.cause = None;
+            }
+            if self.pending.is_some() {
                 return;
+            }
+        }
+    }
+
+    /// Takes in a crash by its first line.
+    fn begin(&mut self, mut pending: Pending) {
+        let Report {
+            family,
+            is_weak,
+            end,
+            ..
+        } = pending.report;
+        let Some(wanted) = &self.wanted else {
+            let place = if is_weak {
+                &mut self.weak
+            } else {
+                &mut self.pending
+            };
+            place.get_or_insert(pending);
+            return;
+        };
+        let family = if wanted.contains(&family) {
+            family
+        } else if end != End::None && wanted.contains(&Family::Panic) {
+            Family::Panic
+        } else {
+            let is_graver = |cause: &Pending| is_grave(family) && !is_grave(cause.report.family);
+            if !is_weak && self.cause.as_ref().is_none_or(is_graver) {
+                self.cause = Some(pending);
+            }
+            return;
+        };
+        let is_reboot = pending.report.class == Class::REBOOT;
+        if end == End::Consequence
+            && let Some(cause) = self.cause.take()
+            && (is_grave(cause.report.family) || !is_reboot)
+        {
+            pending = cause;
+        }
+        pending.report.family = family;
+        self.pending = Some(pending);
+    }
+
+    /// Keeps what follows a crash that is not looked for, until it is too long ago to be the cause of another one.
+    fn follow(&mut self, line: &[u8]) {
+        if let Some(cause) = &mut self.cause {
+            cause.messages.append(&mut messages(line));
+            if cause.is_full(self.lines) {
+                self.cause = None;
             }
         }
     }
@@ -185,14 +231,15 @@ impl Scanner {
             .position(|message| rules::is_boot(&message.text));
         more.truncate(boot.unwrap_or(more.len()));
         pending.messages.append(&mut more);
-        let lines = self.lines - pending.line;
-        let is_full = boot.is_some()
-            || lines >= REPORT_LINES_MAX as u64
-            || pending.messages.len() >= REPORT_MESSAGES_MAX;
-        if is_full {
+        if boot.is_some() || pending.is_full(self.lines) {
             self.found = self.pending.take().map(Pending::name);
         }
     }
+}
+
+/// Whether a kernel seldom goes on for long after such a crash.
+fn is_grave(family: Family) -> bool {
+    family <= Family::Lockup
 }
 
 /// One automaton for the beginnings of all crashes.

@@ -18,6 +18,7 @@ pub mod units;
 
 pub use fields::{
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
+    crash::Crashes,
     error::{Fault, FieldError},
     job::JobFields,
     key::{check_idempotency_key, idempotency_key},

@@ -73,8 +73,9 @@ const FIELDS: [&str; 56] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 7] = [
+const MAPS: [&str; 8] = [
     "cluster_spec",
+    "crash",
     "retry",
     "sched",
     "secrets",

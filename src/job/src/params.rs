@@ -48,13 +48,14 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 46] = [
+const INFRASTRUCTURE: [&str; 47] = [
     "arch",
     "boot_params",
     "cache_dirs",
     "cluster",
     "cluster_spec",
     "cluster_wait",
+    "crash",
     "docker_image",
     "initrds_uri",
     "kernel_cmdline",

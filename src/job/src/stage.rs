@@ -215,6 +215,34 @@ words! {
     TimeoutManualCheck = "timeout_manual_check",
     /// Ran over its renewed time.
     TimeoutRenew = "timeout_renew",
+    /// Its console says that a kernel stopped. (`kernel_panic` is what machines say themselves.)
+    Panic = "panic",
+    /// Its console says that a kernel killed what ran.
+    Oops = "oops",
+    /// Its console has a report of a sanitizer.
+    Sanitizer = "sanitizer",
+    /// Its console says that a CPU or a task makes no progress.
+    Lockup = "lockup",
+    /// Its console says that a rule of locking was broken.
+    Lockdep = "lockdep",
+    /// Its console has a kernel warning.
+    Warning = "warning",
+    /// Its console says that a kernel lost memory.
+    Leak = "leak",
+}
+
+impl Health {
+    /// The kinds of kernel crashes that a console tells of.
+    pub const CRASHES: [Self; 8] = [
+        Self::Panic,
+        Self::Oops,
+        Self::Sanitizer,
+        Self::Lockup,
+        Self::Lockdep,
+        Self::Warning,
+        Self::Leak,
+        Self::Oom,
+    ];
 }
 
 words! {

@@ -203,6 +203,9 @@ pub struct JobState {
     /// Why it is as it is, in words for people, at most 300 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The title of the kernel crash that it printed, at most 256 bytes: equal for equal crashes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub crash_signature: String,
     /// Whether it was asked to stop while it runs: told to the agent at its next heartbeat.
     #[serde(default)]
     pub stop_asked: bool,

@@ -175,6 +175,8 @@ pub struct Search {
     pub tbox_groups: Vec<String>,
     /// Any of these fingerprints.
     pub fingerprints: Vec<String>,
+    /// This crash signature; with `*` at its end: all that begin so.
+    pub crash_signature: Option<String>,
     /// Submitted at or after, epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before, epoch ms.
@@ -185,6 +187,18 @@ pub struct Search {
     pub after: Option<JobId>,
     /// How many at most, 1 to 1,000 (0 counts only).
     pub limit: u32,
+}
+
+impl Search {
+    /// Whether a job with this crash signature is found; empty: it has none.
+    pub fn finds_crash(&self, signature: &str) -> bool {
+        let Some(wanted) = &self.crash_signature else {
+            return true;
+        };
+        let begin = wanted.strip_suffix('*');
+        !signature.is_empty()
+            && begin.map_or(signature == wanted, |begin| signature.starts_with(begin))
+    }
 }
 
 /// Order of a search, always by id, which is by time of submit.

@@ -197,6 +197,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
                 reason: "agent restarted".to_owned(),
                 ran: true,
                 lost: None,
+                crash_signature: None,
             });
             folder.save(&journal)?;
         }

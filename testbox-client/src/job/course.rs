@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     blocking::{blocking, save},
     context::Context,
-    end::{ended, not_started, stopped, unrun},
+    crashes::CrashWatch,
+    end::{ended, is_own, not_started, stopped, unrun},
     environment,
     finish::{NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
@@ -284,12 +285,16 @@ impl Course {
             verdict
         };
         let heard = Notify::new();
-        let pump = output::pump(pipe, file, config.log_bytes_max, size, &heard);
+        let mut crashes = CrashWatch::of(&self.grant.job);
+        let crashed = crashes.over();
+        let log_max = config.log_bytes_max;
+        let pump = output::pump(pipe, file, log_max, size, &heard, &mut crashes);
         let pumping = drained(pump, &dead);
         let own = OwnLimits::of(&self.grant);
         let timing = async {
             let over = tokio::select! {
                 over = own.reached(&mut line, &heard) => over,
+                () = crashed.cancelled() => String::new(),
                 () = dead.cancelled() => return String::new(),
             };
             limits.expired.cancel();
@@ -297,11 +302,13 @@ impl Course {
         };
         let (verdict, pumped, over) = tokio::join!(supervising, pumping, timing);
         let lost = pumped.err().map(|error| lost_output(journal, &error));
+        let by_itself = verdict.as_ref().is_ok_and(is_own);
         let end = match verdict {
             Ok(verdict) => ended(verdict, &program, over),
             Err(error) => Some(unwatched(&error)),
         };
-        end.map(|end| End { lost, ..end })
+        let end = crashes.note(end?, by_itself);
+        Some(End { lost, ..end })
     }
 
     async fn report(&self, stage: Stage, more: JobUpdate) {

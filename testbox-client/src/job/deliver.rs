@@ -46,6 +46,7 @@ pub(crate) async fn deliver(
         exit_code: end.exit_code,
         job_data_readiness: Some(readiness.as_str().to_owned()),
         reason,
+        crash_signature: end.crash_signature.clone(),
         ..JobUpdate::default()
     })
     .await

@@ -14,6 +14,7 @@ pub(super) fn unrun(health: Health, reason: String) -> End {
         reason,
         ran: false,
         lost: None,
+        crash_signature: None,
     }
 }
 
@@ -48,6 +49,7 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
         exit_code,
         ran: exit_code.is_some(),
         lost: None,
+        crash_signature: None,
     })
 }
 
@@ -60,6 +62,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             reason,
             ran: true,
             lost: None,
+            crash_signature: None,
         })
     };
     match verdict {
@@ -91,6 +94,11 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
         Verdict::Exited { code: 0, .. } => end(Health::Success, 0, String::new()),
         Verdict::Exited { code, .. } => end(Health::Fail, code, format!("exit code {code}")),
     }
+}
+
+/// Whether nobody told the job to end so.
+pub(super) fn is_own(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Exited { .. } | Verdict::TooLong { .. })
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -68,6 +68,9 @@ pub(crate) struct End {
     /// Why a part of its output is lost, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<String>,
+    /// The title of the kernel crash that it printed, if its job asks for such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) crash_signature: Option<String>,
 }
 
 impl End {

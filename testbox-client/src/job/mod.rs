@@ -3,6 +3,7 @@
 mod blocking;
 mod context;
 mod course;
+mod crashes;
 mod deliver;
 mod end;
 mod environment;

@@ -10,6 +10,8 @@ use tokio::{
     sync::{Notify, watch},
 };
 
+use super::crashes::CrashWatch;
+
 /// How much is read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -20,6 +22,7 @@ pub(crate) async fn create(output: &Path) -> io::Result<File> {
 }
 
 /// Copies until all writers are gone; `size` always tells how much is in the file, `heard` that there was anything.
+/// `crashes` hears everything, also what the file does not take.
 ///
 /// A disk that takes no more does not stop the job: the rest is read and thrown away, and the error is
 /// returned at the end.
@@ -29,17 +32,23 @@ pub(crate) async fn pump(
     bytes_max: u64,
     size: &watch::Sender<u64>,
     heard: &Notify,
+    crashes: &mut CrashWatch,
 ) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut written = 0;
     let mut result = Ok(());
     let mut full = false;
     loop {
-        let read = pipe.read(&mut buffer).await?;
+        let read = tokio::select! {
+            read = pipe.read(&mut buffer) => read?,
+            () = crashes.named() => continue,
+        };
         if read == 0 {
+            crashes.end();
             return result;
         }
         heard.notify_one();
+        crashes.hear(&buffer[..read]);
         if full || result.is_err() {
             continue;
         }
@@ -74,6 +83,8 @@ async fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use std::os::fd::OwnedFd;
 
+    use fairlead_job::Spec;
+
     use super::*;
 
     async fn pumped(said: &'static [u8], bytes_max: u64) -> (Vec<u8>, u64) {
@@ -84,7 +95,8 @@ mod tests {
         let (size, seen) = watch::channel(0);
         let write = tokio::task::spawn_blocking(move || io::Write::write_all(&mut writer, said));
         let file = create(&path).await.unwrap();
-        pump(reader, file, bytes_max, &size, &Notify::new())
+        let mut crashes = CrashWatch::of(&Spec::new());
+        pump(reader, file, bytes_max, &size, &Notify::new(), &mut crashes)
             .await
             .unwrap();
         write.await.unwrap().unwrap();
@@ -111,7 +123,10 @@ mod tests {
         });
         let full = OpenOptions::new().write(true).open("/dev/full").await;
         let size = watch::Sender::new(0);
-        let pumped = pump(reader, full.unwrap(), u64::MAX, &size, &Notify::new()).await;
+        let mut crashes = CrashWatch::of(&Spec::new());
+        let heard = Notify::new();
+        let pumping = pump(reader, full.unwrap(), u64::MAX, &size, &heard, &mut crashes);
+        let pumped = pumping.await;
         write.await.unwrap().unwrap();
         assert_eq!(pumped.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(*size.borrow(), 0);

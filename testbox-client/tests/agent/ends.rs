@@ -60,6 +60,42 @@ async fn one_that_says_nothing_for_too_long_is_stopped_and_one_that_talks_is_not
     assert_eq!(run(silent_for(talks, "2s")).await.0, "success");
 }
 
+/// What a kernel says when it stops, and then nothing.
+const PANIC: &str =
+    "echo '[ 3.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x09'";
+
+#[tokio::test]
+async fn a_crash_ends_it_with_its_name_if_the_job_says_so() {
+    let with = |crash: serde_json::Value, text: &str| {
+        let mut grant = script("7", text);
+        grant.job.insert("crash".to_owned(), crash);
+        grant
+    };
+    let title = "kernel panic: Attempted to kill init!";
+    let ends = json!({"end": ["panic"]});
+    for (crash, then, health, signature) in [
+        (&ends, "exec sleep 1000", "panic", title),
+        // It is over before anybody could stop it, or goes on without a word.
+        (&ends, "exit 0", "panic", title),
+        (&ends, "exec sleep 1000 > /dev/null 2>&1", "panic", title),
+        (&json!({"note": ["panic"]}), "exit 0", "success", title),
+        (&json!({"end": ["oops"]}), "exit 0", "success", ""),
+        (&json!(null), "exit 0", "success", ""),
+    ] {
+        let (fake, folder) = (Fake::start(), folder());
+        fake.grant(with(crash.clone(), &format!("{PANIC}; {then}")));
+        let testbox = Testbox::start(config(&fake, &folder, DC));
+        let end = fake.end("7").await;
+        testbox.stopped().await.unwrap();
+        let field = |name: &str| end.get(name).map_or("", String::as_str);
+        let told = (field("job_health"), field("crash_signature"));
+        assert_eq!(told, (health, signature), "{crash} {then}");
+        assert_eq!(field("job_data_readiness"), "uploaded");
+        let says_why = field("reason").contains(title);
+        assert_eq!(says_why, health == "panic", "{end:?}");
+    }
+}
+
 #[tokio::test]
 async fn one_that_does_not_listen_is_killed_after_its_grace() {
     let end = check("trap '' TERM; while :; do sleep 0.05; done", 1).await;

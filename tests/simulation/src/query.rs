@@ -292,6 +292,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         sequences,
         tbox_groups,
         fingerprints,
+        crash_signature: _,
         since_ms,
         until_ms,
         order: _,
@@ -318,6 +319,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && (stages.is_empty() || stages.contains(&state.stage))
         && (healths.is_empty() || healths.contains(&state.health))
         && texts.into_iter().all(any)
+        && search.finds_crash(&state.crash_signature)
         && since_ms.is_none_or(|since| state.submit_ms >= since)
         && until_ms.is_none_or(|until| state.submit_ms < until)
 }

@@ -67,6 +67,8 @@ pub struct JobQuery {
     pub group_id: Vec<String>,
     /// Groups of testboxes, any of them.
     pub tbox_group: Vec<String>,
+    /// The crash signature; with `*` at its end: all that begin so.
+    pub signature: Option<String>,
     /// Submitted at this time or later, UTC epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before this time, UTC epoch ms.
@@ -97,6 +99,7 @@ impl JobQuery {
             .filter(|(_, values)| !values.is_empty())
             .map(|(name, values)| (name, values.join(",")))
             .collect();
+        push(&mut pairs, "signature", self.signature.as_ref());
         push(&mut pairs, "since_ms", self.since_ms);
         push(&mut pairs, "until_ms", self.until_ms);
         push(&mut pairs, "order", self.order.as_ref());
@@ -129,6 +132,8 @@ pub struct JobUpdate {
     pub address: Option<String>,
     /// Why it is as it is, one sentence.
     pub reason: Option<String>,
+    /// The title of the kernel crash that it printed.
+    pub crash_signature: Option<String>,
     /// Puts the end off by this much, seconds.
     pub renew_seconds: Option<u64>,
 }
@@ -151,6 +156,7 @@ impl JobUpdate {
         push(&mut pairs, "exit_code", self.exit_code);
         push(&mut pairs, "address", self.address.as_ref());
         push(&mut pairs, "reason", self.reason.as_ref());
+        push(&mut pairs, "crash_signature", self.crash_signature.as_ref());
         push(&mut pairs, "renew_seconds", self.renew_seconds);
         pairs
     }

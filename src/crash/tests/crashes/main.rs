@@ -3,6 +3,7 @@
 mod logs;
 mod properties;
 mod samples;
+mod watches;
 
 use fairlead_crash::{Crash, Scanner};
 

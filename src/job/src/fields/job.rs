@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    FieldError, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage, TboxType, Times,
-    WaitOn, When,
+    Crashes, FieldError, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage, TboxType,
+    Times, WaitOn, When,
     fields::{
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
@@ -97,6 +97,8 @@ pub struct JobFields {
     pub on_shutdown: OnShutdown,
     /// How long it may say nothing while it runs, in seconds.
     pub silence_timeout_s: Option<u64>,
+    /// For which crashes its testbox watches; `None`: as the testbox does by itself.
+    pub crashes: Option<Crashes>,
     /// `lab` and `project`, for searches; empty when not said.
     pub lab: String,
     /// See `lab`.
@@ -161,6 +163,7 @@ impl JobFields {
             idempotency_key: idempotency_key(spec)?,
             on_shutdown: OnShutdown::of(spec)?,
             silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,
+            crashes: Crashes::of(spec)?,
             lab: text(spec, "lab"),
             project: text(spec, "project"),
             labels: labels(spec),

@@ -1,6 +1,7 @@
 //! The fields of a job: each is read and checked here, for a submit as for a dry run.
 
 pub(crate) mod cluster;
+pub(crate) mod crash;
 pub(crate) mod error;
 pub(crate) mod job;
 pub(crate) mod key;

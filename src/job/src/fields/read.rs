@@ -159,6 +159,23 @@ pub(crate) fn names(
     Ok(names)
 }
 
+/// Refuses keys of a map that mean nothing there.
+pub(crate) fn known_keys(
+    field: &str,
+    map: &Spec,
+    known: &[&str],
+    example: &str,
+) -> Result<(), FieldError> {
+    let Some(other) = map.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let problem = format!(
+        "{} is not a key of {field}",
+        shown(&Value::from(other.as_str()))
+    );
+    refuse(field, problem, &format!("write {example}"))
+}
+
 /// A whole number within bounds, or its digits as text.
 pub(crate) fn whole(field: &str, value: &Value, least: i64, most: i64) -> Result<i64, FieldError> {
     let number = match value {

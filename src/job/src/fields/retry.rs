@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::{
     FieldError, Health, Spec,
-    fields::read::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, names, present, refuse, whole, yes},
+    fields::read::{
+        Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, known_keys, names, present, refuse, whole, yes,
+    },
     units::{duration_s, shown},
 };
 
@@ -30,7 +32,7 @@ pub enum Cause {
     Timeout,
     /// It ran out of memory.
     Oom,
-    /// Its kernel panicked.
+    /// Its kernel crashed.
     Panic,
 }
 
@@ -63,7 +65,14 @@ impl Health {
         match self {
             Self::Fail => Some(Cause::Fail),
             Self::Oom => Some(Cause::Oom),
-            Self::KernelPanic => Some(Cause::Panic),
+            Self::KernelPanic
+            | Self::Panic
+            | Self::Oops
+            | Self::Sanitizer
+            | Self::Lockup
+            | Self::Lockdep
+            | Self::Warning
+            | Self::Leak => Some(Cause::Panic),
             Self::SoftTimeout
             | Self::TimeoutRunning
             | Self::TimeoutWaitPeer
@@ -193,17 +202,6 @@ pub(crate) fn retry(spec: &Spec) -> Result<Retry, FieldError> {
 fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
     let count = whole(field, value, 0, i64::from(RETRY_MAX))?;
     Ok(u16::try_from(count).unwrap_or_default())
-}
-
-fn known_keys(field: &str, map: &Spec, known: &[&str], example: &str) -> Result<(), FieldError> {
-    let Some(other) = map.keys().find(|key| !known.contains(&key.as_str())) else {
-        return Ok(());
-    };
-    let problem = format!(
-        "{} is not a key of {field}",
-        shown(&Value::from(other.as_str()))
-    );
-    refuse(field, problem, &format!("write {example}"))
 }
 
 fn backoff(value: Option<&Value>) -> Result<Option<Backoff>, FieldError> {

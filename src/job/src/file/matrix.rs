@@ -51,7 +51,7 @@ fn is_kept(path: &[&str]) -> bool {
         .map(|n| path.get(n..).unwrap_or_default())
     {
         Some([key]) => KEPT.contains(key),
-        Some(["sched", "devices"] | ["retry", "on"]) => true,
+        Some(["sched", "devices"] | ["retry", "on"] | ["crash", "end" | "note"]) => true,
         _ => false,
     }
 }

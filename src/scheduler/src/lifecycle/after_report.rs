@@ -58,6 +58,9 @@ pub(crate) fn after_report(
         // Why it waited is over.
         next.reason.clone_from(&report.reason);
     }
+    if !report.crash_signature.is_empty() {
+        next.crash_signature.clone_from(&report.crash_signature);
+    }
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
         place.address.clone_from(address);
     }
@@ -347,6 +350,37 @@ mod tests {
         assert_eq!(
             (end.stage, end.health, end.exit_code),
             (Stage::Finish, Health::Fail, Some(3))
+        );
+    }
+
+    #[test]
+    fn a_crash_is_on_record_for_as_long_as_its_attempt_is_the_last() {
+        let held = JobState {
+            stage: Stage::Running,
+            retry_fail_left: 1,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let end = [
+            ("job_stage", "finish"),
+            ("job_health", "oops"),
+            ("crash_signature", "kernel BUG in frob"),
+        ];
+        let again = apply(&held, &end).unwrap();
+        assert_eq!((again.stage, again.attempt), (Stage::Submit, 2));
+        assert_eq!(again.crash_signature, "");
+        let running = JobState {
+            stage: Stage::Running,
+            ..again
+        };
+        let over = apply(&running, &end).unwrap();
+        assert_eq!((over.stage, over.health), (Stage::Finish, Health::Oops));
+        assert_eq!(over.crash_signature, "kernel BUG in frob");
+        let long = "x".repeat(1_000);
+        let noted = apply(&running, &[("crash_signature", &long)]).unwrap();
+        assert_eq!(
+            (noted.health, noted.crash_signature.len()),
+            (Health::Unknown, 256)
         );
     }
 

@@ -228,6 +228,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         deadline_ms: 0,
         last_success_stage: None,
         exit_code: None,
+        crash_signature: String::new(),
         stop_asked: false,
         stop_ms: 0,
         stop_health: None,

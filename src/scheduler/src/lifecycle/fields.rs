@@ -60,6 +60,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
         ("group_id", &state.group_id),
         ("host_machine", &state.host),
         ("reason", &state.reason),
+        ("crash_signature", &state.crash_signature),
     ];
     for (name, text) in texts {
         if !text.is_empty() {

@@ -12,6 +12,8 @@ const RENEW_S_MAX: u64 = 30 * 86_400;
 const ADDRESS_MAX: usize = 128;
 /// Longest reason kept, bytes.
 const REASON_MAX: usize = 300;
+/// Longest title of a crash kept, bytes.
+const SIGNATURE_MAX: usize = 256;
 
 /// A checked report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(crate) struct Report {
     /// Under which address its peers reach the testbox.
     pub(crate) address: Option<String>,
     pub(crate) reason: String,
+    /// The title of the kernel crash that it printed.
+    pub(crate) crash_signature: String,
     pub(crate) attempt: Option<u16>,
     pub(crate) token: Option<String>,
 }
@@ -83,6 +87,7 @@ impl Report {
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
                 "job_token" => report.token = Some(value.to_owned()),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
+                "crash_signature" => report.crash_signature = cut(value, SIGNATURE_MAX).to_owned(),
                 // job_step, ssh_port and others are for watchers; old clients send what they like.
                 _ => {}
             }

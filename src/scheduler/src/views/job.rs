@@ -66,6 +66,7 @@ pub(crate) fn summary(state: JobState) -> JobSummary {
         exit_code: state.exit_code,
         failure: failure(state.health),
         reason: state.reason,
+        crash_signature: state.crash_signature,
         result_root: state.result_root,
     }
 }

@@ -290,6 +290,14 @@ fn found_by(search: &Search) -> Vec<Value> {
             json!({"terms": {"queue_label": search.queue_labels}}),
         ]));
     }
+    if let Some(signature) = &search.crash_signature {
+        let field = "crash_signature";
+        filters.push(match signature.strip_suffix('*') {
+            Some("") => json!({"exists": {"field": field}}),
+            Some(begin) => json!({"prefix": {field: begin}}),
+            None => json!({"term": {field: signature}}),
+        });
+    }
     if let Some(ready) = search.ready {
         filters.push(json!({"term": {"ready": ready}}));
     }

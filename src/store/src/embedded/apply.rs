@@ -273,6 +273,7 @@ fn put_row(put: &mut CachedStatement<'_>, id: i64, state: &JobState) -> rusqlite
         state.sequence,
         state.fingerprint,
         state.queue_label,
+        state.crash_signature,
     ])?;
     Ok(())
 }
@@ -300,5 +301,6 @@ fn only_progress(before: &JobState, after: &JobState) -> bool {
         && before.sequence == after.sequence
         && before.tbox_group == after.tbox_group
         && before.fingerprint == after.fingerprint
+        && before.crash_signature == after.crash_signature
         && before.submit_ms == after.submit_ms
 }

@@ -14,7 +14,7 @@ use crate::StoreError;
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
 const STEPS: &[&str] = &[
-    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8,
+    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9,
 ];
 
 const STEP_1: &str = "
@@ -96,6 +96,12 @@ const STEP_8: &str = "
     CREATE INDEX wait_own ON jobs (account, rank) WHERE waiting = 1 AND queue = account;
     CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1 AND queue <> account;
     CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1 AND queue <> account;
+";
+
+/// Jobs are found by the title of the kernel crash that they printed.
+const STEP_9: &str = "
+    ALTER TABLE jobs ADD COLUMN crash_signature TEXT NOT NULL DEFAULT '';
+    CREATE INDEX jobs_crash_signature ON jobs (crash_signature) WHERE crash_signature <> '';
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

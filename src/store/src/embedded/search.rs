@@ -27,6 +27,9 @@ impl Filters {
         filters.any_of("sequence", names(&search.sequences));
         filters.any_of("tbox_group", names(&search.tbox_groups));
         filters.any_of("fingerprint", names(&search.fingerprints));
+        if let Some(signature) = &search.crash_signature {
+            filters.like("crash_signature", signature);
+        }
         if let Some(ready) = search.ready {
             filters.compare("ready = ?", u64::from(ready));
         }
@@ -66,6 +69,17 @@ impl Filters {
         if !nameless {
             self.and(&format!("{column} <> ''"));
         }
+    }
+
+    /// `column` is this name; with `*` at its end: it is not empty, and begins so.
+    fn like(&mut self, column: &str, name: &str) {
+        let (least, most) = match name.strip_suffix('*') {
+            // The last character of all.
+            Some(begin) => (begin.to_owned(), format!("{begin}\u{10ffff}")),
+            None => (name.to_owned(), name.to_owned()),
+        };
+        self.and(&format!("{column} BETWEEN ? AND ? AND {column} <> ''"));
+        self.values.extend([least, most].map(Value::Text));
     }
 
     /// In one of these queues, or under one of these labels.

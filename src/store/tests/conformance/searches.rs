@@ -255,6 +255,52 @@ pub(crate) async fn usage_is_summed_up(store: &dyn JobStore) {
     assert!(nobody.is_empty());
 }
 
+pub(crate) async fn jobs_are_found_by_their_crash(store: &dyn JobStore) {
+    let crash = |n, signature: &str| state_with(n, |s| s.crash_signature = signature.into());
+    let states = vec![
+        crash(1, "KASAN: use-after-free Read in frob"),
+        crash(2, "KASAN: use-after-free Write in frob"),
+        crash(3, ""),
+        crash(4, "KASAN: use-after-fred%_[*"),
+        crash(5, "kasan: use-after-free Read in frob"),
+    ];
+    submit_all(store, states.clone()).await;
+    // One crashes later, and one is tried again.
+    change(store, id(3), |s| {
+        s.crash_signature = "KASAN: use-after-free".into();
+    })
+    .await
+    .unwrap();
+    change(store, id(1), |s| s.crash_signature.clear())
+        .await
+        .unwrap();
+    store.refresh().await.unwrap();
+    for (wanted, found) in [
+        ("KASAN: use-after-free*", vec![2, 3]),
+        ("KASAN: use-after-free", vec![3]),
+        ("KASAN: use-after-free Write in frob", vec![2]),
+        ("KASAN: use-after-fre_*", vec![]),
+        ("KASAN: use-after-fred%_[*", vec![4]),
+        ("nothing*", vec![]),
+        ("*", vec![2, 3, 4, 5]),
+    ] {
+        let search = Search {
+            crash_signature: Some(wanted.into()),
+            order: SearchOrder::OldestFirst,
+            limit: 10,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        assert_eq!(numbers(&page.jobs), found, "{wanted}");
+        assert_eq!(page.total, found.len() as u64);
+        assert!(
+            page.jobs
+                .iter()
+                .all(|job| search.finds_crash(&job.state.crash_signature))
+        );
+    }
+}
+
 pub(crate) async fn jobs_of_one_fingerprint_are_found(store: &dyn JobStore) {
     let print = |n, print: &str| state_with(n, |s| s.fingerprint = print.into());
     submit_all(

@@ -182,6 +182,20 @@ fn order_of(query: &Query) -> Result<SearchOrder, Refusal> {
     }
 }
 
+/// A crash signature, or the begin of one and `*`.
+fn signature_of(query: &Query) -> Result<Option<String>, Refusal> {
+    let said = query.get("signature").filter(|said| !said.is_empty());
+    let is_good = |said: &str| !said.strip_suffix('*').unwrap_or(said).contains('*');
+    match said {
+        Some(said) if !is_good(said) => {
+            let message = format!("signature: '{}' has '*' before its end", excerpt(said));
+            let hint = "write '*' only at the end: KASAN: use-after-free*";
+            Err(Refusal::new(ErrorCode::BadQuery, message, hint))
+        }
+        said => Ok(said.map(str::to_owned)),
+    }
+}
+
 fn read_search(query: &Query) -> Result<Search, Refusal> {
     let limit = query.number("limit", 0..=1000, 100)?;
     let bound = |name: &str| {
@@ -199,6 +213,7 @@ fn read_search(query: &Query) -> Result<Search, Refusal> {
         sequences: query.list("sequence"),
         group_ids: query.list("group_id"),
         tbox_groups: query.list("tbox_group"),
+        crash_signature: signature_of(query)?,
         since_ms: bound("since_ms")?,
         until_ms: bound("until_ms")?,
         order: order_of(query)?,
