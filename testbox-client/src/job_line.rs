@@ -54,7 +54,12 @@ impl JobLine {
 
     /// Says that the job has come to this stage, and `more` of it.
     pub async fn report(&self, stage: Stage, more: JobUpdate) {
-        self.say(|key| Event::Stage { key, stage, more }).await;
+        self.say(|key| Event::Stage {
+            key,
+            stage,
+            more: Box::new(more),
+        })
+        .await;
     }
 
     /// Waits for an order to stop.

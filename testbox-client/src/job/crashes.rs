@@ -77,7 +77,7 @@ impl CrashWatch {
         if let Some(crash) = &ended
             && by_itself
         {
-            end.health = health(crash.family).as_str().to_owned();
+            health(crash.family).as_str().clone_into(&mut end.health);
             end.reason = format!(
                 "its output has a crash at line {}: {}",
                 crash.line, crash.signature

@@ -142,7 +142,7 @@ impl Core {
             Event::Reported { key, call, answer } => self.reported(&key, call, answer),
             Event::Stage { key, stage, more } => {
                 if let Some(job) = self.roster.get_mut(&key) {
-                    job.reports.add(now, stage, more);
+                    job.reports.add(now, stage, *more);
                 }
             }
             Event::Refused { key, reason } => self.forget(&key, &reason, self.host.grace),

@@ -52,7 +52,7 @@ pub enum Event {
         /// How far it is. [`Stage::Finish`]: nothing more will be said of it.
         stage: Stage,
         /// What else its report says.
-        more: JobUpdate,
+        more: Box<JobUpdate>,
     },
     /// Another request for a job was refused: the job is no longer this agent's.
     Refused {

@@ -421,7 +421,7 @@ fn what_is_refused_about_a_job_ends_it() {
     bench.feed(Event::Stage {
         key: its,
         stage,
-        more,
+        more: Box::new(more),
     });
     let report = bench.take(|action| match action {
         Action::Report { call, update, .. } => Some((*call, update.clone())),

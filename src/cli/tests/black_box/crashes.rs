@@ -56,9 +56,9 @@ fn a_crash_ends_a_job_or_is_noted_and_jobs_are_found_by_its_title() {
     let title = "kernel panic: VFS: Unable to mount root fs on unknown-block(NUM,NUM)";
     let panics = ["boots", "panic", "panic", title].map(str::to_owned);
     let warns = ["warns", "success", "", "WARNING in frob_check"].map(str::to_owned);
-    assert_eq!(found("kernel panic: VFS*"), [panics.clone()]);
-    assert_eq!(found(title), [panics.clone()]);
-    assert_eq!(found("WARNING in *"), [warns.clone()]);
+    assert_eq!(found("kernel panic: VFS*"), std::slice::from_ref(&panics));
+    assert_eq!(found(title), std::slice::from_ref(&panics));
+    assert_eq!(found("WARNING in *"), std::slice::from_ref(&warns));
     assert_eq!(found("*"), [warns, panics]);
     assert_eq!(found("VFS"), Vec::<[String; 4]>::new());
 

@@ -87,7 +87,9 @@ impl Report {
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
                 "job_token" => report.token = Some(value.to_owned()),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
-                "crash_signature" => report.crash_signature = cut(value, SIGNATURE_MAX).to_owned(),
+                "crash_signature" => {
+                    cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
+                }
                 // job_step, ssh_port and others are for watchers; old clients send what they like.
                 _ => {}
             }

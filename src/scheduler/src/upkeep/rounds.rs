@@ -187,7 +187,7 @@ impl Rounds {
             Chore::Keys => core.sealer.reload(store).await?,
             Chore::Held => core.compare_held().await?,
             Chore::Dependants => core.sweep_dependants().await,
-            Chore::Sequences => core.sweep_sequences().await,
+            Chore::Sequences => Box::pin(core.sweep_sequences()).await,
             Chore::Clusters => core.sweep_clusters().await,
             Chore::OldKeys => core.sweep_submits().await?,
             Chore::OldSequences => {

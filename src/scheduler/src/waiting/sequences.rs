@@ -310,7 +310,7 @@ mod tests {
         assert!(written.is_ok());
         let b = core_beside(&a);
         b.waiting.sequences.seen(&member(1));
-        b.sweep_sequences().await;
+        Box::pin(b.sweep_sequences()).await;
         assert_eq!(ready(&a, &[1]).await, [true]);
         // A job that is over does not keep its turn, and nobody remembers it for ever.
         b.forget_sequences().await.unwrap();
