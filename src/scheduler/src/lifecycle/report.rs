@@ -6,6 +6,8 @@ use crate::base::errors::{JobError, excerpt};
 
 /// Most milestones of a job.
 pub(crate) const MILESTONES_MAX: usize = 100;
+/// Bytes of the list of milestones in one report.
+const MILESTONES_BYTES_MAX: usize = 4096;
 /// Longest renewal, seconds: 30 days, as compass-ci has it.
 const RENEW_S_MAX: u64 = 30 * 86_400;
 /// Longest address of a testbox, bytes.
@@ -60,14 +62,8 @@ impl Report {
                         Some(value.parse().map_err(|_| bad(&words(DataReadiness::ALL)))?);
                 }
                 "milestones" => {
-                    report.milestones = value
-                        .split(',')
-                        .filter(|m| !m.is_empty())
-                        .map(str::to_owned)
-                        .collect();
-                    if report.milestones.len() > MILESTONES_MAX || value.len() > 4096 {
-                        return Err(bad("a list of at most 100 words"));
-                    }
+                    report.milestones =
+                        read_milestones(value).ok_or_else(|| bad("a list of at most 100 words"))?;
                 }
                 "renew_seconds" => {
                     let seconds = value.parse().ok().filter(|s| (1..=RENEW_S_MAX).contains(s));
@@ -96,6 +92,15 @@ impl Report {
         }
         Ok(report)
     }
+}
+
+fn read_milestones(value: &str) -> Option<Vec<String>> {
+    let words: Vec<_> = value
+        .split(',')
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    (words.len() <= MILESTONES_MAX && value.len() <= MILESTONES_BYTES_MAX).then_some(words)
 }
 
 fn read_state(report: &mut Report, value: &str) -> Option<()> {
