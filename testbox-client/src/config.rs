@@ -1,8 +1,8 @@
 //! Configuration of an agent. Only this module reads the environment.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use fairlead_api::ConsumeRequest;
+use fairlead_api::{ConsumeRequest, ExecutorSaid};
 use tokio_util::sync::CancellationToken;
 
 use crate::{BadConfig, JobUsers, UserRange, protocol::Host};
@@ -70,6 +70,52 @@ impl FromStr for Kinds {
     }
 }
 
+/// What an agent runs jobs in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExecutorChoice {
+    /// vm jobs in machines of QEMU. dc jobs in containers of podman, else of docker, where the job or the site names
+    /// an image. All others as processes.
+    #[default]
+    Auto,
+    /// All jobs as processes of this host. Jobs that name an image go to other hosts.
+    Process,
+    /// dc jobs in containers of podman, and nothing else will do.
+    Podman,
+    /// dc jobs in containers of docker, and nothing else will do.
+    Docker,
+    /// vm jobs in machines of QEMU, and nothing else will do.
+    Qemu,
+}
+
+impl ExecutorChoice {
+    const ALL: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("process", Self::Process),
+        ("podman", Self::Podman),
+        ("docker", Self::Docker),
+        ("qemu", Self::Qemu),
+    ];
+}
+
+impl fmt::Display for ExecutorChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = Self::ALL.iter().find(|(_, choice)| choice == self);
+        f.write_str(word.map_or("auto", |(word, _)| word))
+    }
+}
+
+impl FromStr for ExecutorChoice {
+    type Err = BadConfig;
+
+    fn from_str(text: &str) -> Result<Self, BadConfig> {
+        let found = Self::ALL.into_iter().find(|(word, _)| *word == text);
+        found.map(|(_, choice)| choice).ok_or_else(|| {
+            let words = Self::ALL.map(|(word, _)| word).join(", ");
+            BadConfig(format!("executor '{text}' is none (hint: {words})"))
+        })
+    }
+}
+
 /// How an agent works. Begin with [`AgentConfig::new`] and change what differs.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
@@ -104,6 +150,14 @@ pub struct AgentConfig {
     pub cache_dirs: Vec<String>,
     /// Where jobs have their folders. One agent at a time uses it.
     pub work_dir: PathBuf,
+    /// What jobs run in. Default: as processes.
+    pub executor: ExecutorChoice,
+    /// The image of dc jobs that name none. `None`: they run as processes. Default: `None`.
+    pub default_image: Option<String>,
+    /// Folder of the images of virtual machines, each a folder of its own. `None`: `images` in the work folder.
+    pub vm_images: Option<PathBuf>,
+    /// The image of vm jobs that name none. `None`: the only one that there is.
+    pub default_vm_image: Option<String>,
     /// Under which users `vm` and `dc` jobs run. Anything but the default needs a program that calls
     /// [`launched`](crate::launched) first. Default: the agent's own.
     pub job_users: JobUsers,
@@ -161,6 +215,10 @@ impl AgentConfig {
             devices: Vec::new(),
             cache_dirs: Vec::new(),
             work_dir: work_dir.into(),
+            executor: ExecutorChoice::Process,
+            default_image: None,
+            vm_images: None,
+            default_vm_image: None,
             job_users: JobUsers::Agent,
             runner: None,
             jobs_max: 64,
@@ -213,8 +271,16 @@ impl AgentConfig {
         Ok(())
     }
 
-    /// What the scheduler is told of this host.
-    pub(crate) fn host(&self, session: &str, instance: &str, isolation: &str) -> Host {
+    /// What the scheduler is told of this host; `executors` with the tags that they give it.
+    pub(crate) fn host(
+        &self,
+        session: &str,
+        instance: &str,
+        isolation: &str,
+        executors: (Vec<ExecutorSaid>, Vec<String>),
+    ) -> Host {
+        let (executors, mut tags) = executors;
+        tags.extend(self.tags.iter().cloned());
         Host {
             says: ConsumeRequest {
                 session: session.to_owned(),
@@ -227,7 +293,7 @@ impl AgentConfig {
                 free_memory_mb: self.memory_mb,
                 cpus: self.cpus,
                 free_cpus: self.cpus,
-                tags: self.tags.clone(),
+                tags,
                 devices: self.devices.clone(),
                 cache_dirs: self.cache_dirs.clone(),
                 jobs_max: self.slots(),
@@ -235,6 +301,7 @@ impl AgentConfig {
                 running: Vec::new(),
                 instance: instance.to_owned(),
                 isolation: isolation.to_owned(),
+                executors,
             },
             grace: self.grace,
             once: self.once,
@@ -277,6 +344,19 @@ mod tests {
         for text in ["", "hw,vm", "qemu", "vm,,dc"] {
             assert!(text.parse::<Kinds>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_choice_is_one_of_the_words() {
+        for (word, choice) in ExecutorChoice::ALL {
+            assert_eq!(word.parse(), Ok(choice));
+            assert_eq!(choice.to_string(), word);
+        }
+        let error = "lxc".parse::<ExecutorChoice>().unwrap_err().to_string();
+        assert!(
+            error.contains("auto, process, podman, docker, qemu"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ mod timer;
 
 pub use agent::run;
 pub use bad_config::BadConfig;
-pub use config::{AgentConfig, Kinds};
+pub use config::{AgentConfig, ExecutorChoice, Kinds};
 pub use event::AgentEvent;
 pub use isolation::{JobUsers, UserRange, launched};
 pub use job_line::JobLine;

@@ -3,6 +3,7 @@
 //! Exit code 0: stopped in order (SIGTERM, SIGINT, `--once` done). 1: could not work, the reason is on
 //! stderr. 2: bad arguments. A second signal kills all jobs at once. `scan` has codes of its own.
 
+mod image;
 mod scan;
 mod token;
 
@@ -10,7 +11,7 @@ use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, thread, time::Du
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use fairlead_testbox::{AgentConfig, JobUsers, Kinds};
+use fairlead_testbox::{AgentConfig, ExecutorChoice, JobUsers, Kinds};
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,20 @@ struct Args {
     /// Command for jobs with program sections and no script; its argument is the path of job.yaml.
     #[arg(long)]
     runner: Option<String>,
+    /// Executor of jobs. auto: vm jobs in machines of QEMU, dc jobs with an image in containers of podman, else docker,
+    /// all others as processes. process: all jobs as processes of this host. podman, docker: all dc jobs in
+    /// containers, or the agent does not start. qemu: the same for vm jobs.
+    #[arg(long, default_value_t = ExecutorChoice::Auto)]
+    executor: ExecutorChoice,
+    /// Image of dc jobs that name none [default: they run as processes].
+    #[arg(long)]
+    default_image: Option<String>,
+    /// Folder with the images of virtual machines [default: images in the work folder].
+    #[arg(long)]
+    vm_images: Option<PathBuf>,
+    /// Image of vm jobs that name none [default: the only one in --vm-images].
+    #[arg(long)]
+    default_vm_image: Option<String>,
     /// Users of vm and dc jobs. auto: each job has a user of its own, from 60800 to 61055, if the agent is root and
     /// can do it. none: all jobs run as the agent. FIRST-LAST: a range of user ids that nobody else has. hw jobs
     /// always run as the agent.
@@ -108,6 +123,8 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Scan(scan::Args),
+    /// Builds images of virtual machines.
+    Image(image::Args),
 }
 
 fn memory_mb(text: &str) -> Result<u32, String> {
@@ -138,6 +155,10 @@ impl Args {
             token: token.filter(|token| !token.is_empty()),
             token_file: self.token_file,
             job_users: self.job_user,
+            executor: self.executor,
+            default_image: self.default_image,
+            vm_images: self.vm_images,
+            default_vm_image: self.default_vm_image,
             address: self.address,
             group: self.group,
             cpus: Some(self.cpus.unwrap_or_else(own_cpus)),
@@ -206,20 +227,29 @@ fn keep_apart() {
     }
 }
 
-fn main() -> ExitCode {
-    if let Some(code) = fairlead_testbox::launched() {
-        return code;
-    }
-    let args = Args::parse();
-    if let Some(Command::Scan(args)) = &args.command {
-        return scan::run(args);
-    }
+fn log_to_stderr() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = fairlead_testbox::launched() {
+        return code;
+    }
+    let args = Args::parse();
+    match &args.command {
+        Some(Command::Scan(args)) => return scan::run(args),
+        Some(Command::Image(args)) => {
+            log_to_stderr();
+            return image::run(args);
+        }
+        None => {}
+    }
+    log_to_stderr();
     keep_apart();
     if let Some(token) = &args.token {
         token::hide(token);

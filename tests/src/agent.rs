@@ -34,6 +34,9 @@ impl Agent {
         if !more.contains(&"--job-user") {
             command.args(["--job-user", "none"]);
         }
+        if !more.contains(&"--executor") {
+            command.args(["--executor", "process"]);
+        }
         command
             .args(["--server", server, "--host", host])
             .args(more)

@@ -52,6 +52,7 @@ impl Testbox {
                 running: Vec::new(),
                 instance: String::new(),
                 isolation: String::new(),
+                executors: Vec::new(),
             },
         }
     }

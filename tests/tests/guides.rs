@@ -73,7 +73,7 @@ async fn the_examples_work(guide: &str) {
     let _agent = Agent::start(
         &scheduler.url(),
         "server-1",
-        &["--kind", "vm,dc", "--memory", "4g"],
+        &["--kind", "dc", "--memory", "4g"],
     );
     let binaries = settings::binary("fairlead");
     let binaries = binaries.parent().expect("the binaries' folder");

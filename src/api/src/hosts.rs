@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ExecutorSaid;
+
 /// One host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostView {
@@ -42,6 +44,9 @@ pub struct HostView {
     /// all others who do). Empty: its agent has not said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub isolation: String,
+    /// What it can run jobs in, and why something is missing. Empty: its agent has not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executors: Vec<ExecutorSaid>,
     /// Another agent of the same name that is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictView>,

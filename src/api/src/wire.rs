@@ -108,6 +108,22 @@ pub struct ConsumeRequest {
     /// How its jobs are kept apart: `users` (each under a user of its own) or `none`. Empty: not said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub isolation: String,
+    /// What it can run jobs in. At most 8. Empty: not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executors: Vec<ExecutorSaid>,
+}
+
+/// An executor of a host: a program that its agent runs jobs in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutorSaid {
+    /// `process`, `podman`, `docker` or `qemu`; at most 128 bytes.
+    pub name: String,
+    /// As it says, at most 128 bytes. Empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Why it cannot be used, for people, at most 512 bytes. Empty: it can.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub problem: String,
 }
 
 impl ConsumeRequest {

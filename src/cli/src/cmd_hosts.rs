@@ -1,6 +1,6 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::{HostClose, HostReserve, HostReset, HostView, UnknownMachine};
+use fairlead_api::{ExecutorSaid, HostClose, HostReserve, HostReset, HostView, UnknownMachine};
 
 use crate::{
     clock,
@@ -175,6 +175,15 @@ fn reserved(host: &HostView) -> String {
     )
 }
 
+/// An executor of it, or why that is missing.
+fn executor_line(executor: &ExecutorSaid) -> String {
+    let name = [executor.name.as_str(), executor.version.as_str()].join(" ");
+    match executor.problem.as_str() {
+        "" => name.trim_end().to_owned(),
+        problem => format!("{} is missing: {problem}", name.trim_end()),
+    }
+}
+
 /// How jobs on it are kept apart, and what that means for those who submit to it.
 fn isolation(host: &HostView) -> &'static str {
     let is_hw = host.kinds.iter().any(|kind| kind == "hw");
@@ -269,6 +278,9 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("tags", host.tags.join(", "));
     say("devices", host.devices.join(", "));
     say("isolation", isolation(host).to_owned());
+    for executor in &host.executors {
+        say("executor", executor_line(executor));
+    }
     say("seen", seen(host, now_ms));
     say("jobs", host.jobs.join(" "));
     if !host.why_idle.is_empty() {

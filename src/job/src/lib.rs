@@ -20,6 +20,7 @@ pub use fields::{
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,
     error::{Fault, FieldError},
+    guest::{CONTAINER_TAG, Guest, Network, vm_image_tag},
     job::JobFields,
     key::{check_idempotency_key, idempotency_key},
     limits::{LIMITED, SILENCE_TIMEOUT, limit_s},

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 56] = [
+const FIELDS: [&str; 58] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -41,6 +41,7 @@ const FIELDS: [&str; 56] = [
     "need_cpus",
     "need_memory",
     "needs",
+    "network",
     "node_roles",
     "nr_cpu",
     "on_shutdown",
@@ -70,6 +71,7 @@ const FIELDS: [&str; 56] = [
     "timeout_seconds",
     "timer",
     "timezone",
+    "vm_image",
 ];
 
 /// Fields whose value is a map, or may be one.

@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 47] = [
+const INFRASTRUCTURE: [&str; 49] = [
     "arch",
     "boot_params",
     "cache_dirs",
@@ -70,6 +70,7 @@ const INFRASTRUCTURE: [&str; 47] = [
     "need_cpus",
     "need_memory",
     "needs",
+    "network",
     "node_roles",
     "nr_cpu",
     "on_shutdown",
@@ -96,6 +97,7 @@ const INFRASTRUCTURE: [&str; 47] = [
     "testbox",
     "timeout",
     "timeout_seconds",
+    "vm_image",
 ];
 
 /// The parameters of one job, for tables: key (dotted inside a program) and value, in the job's order.

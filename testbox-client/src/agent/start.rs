@@ -19,7 +19,7 @@ use super::driver::{Driver, new_session};
 use crate::{
     AgentConfig, AgentEvent, BadConfig, JobUsers, Kinds,
     event::Events,
-    executor::kill_marked,
+    executor::{Executors, kill_marked},
     isolation::{
         children::reap_orphans,
         users::{Users, clear_left},
@@ -72,10 +72,16 @@ pub async fn run(
     config.work_dir = work_dir;
     let users = users(&config).await?.map(Arc::new);
     let isolation = if users.is_some() { "users" } else { "none" };
-    let host = config.host(&new_session(), &instance, isolation);
+    let agent = instance.split('.').next().unwrap_or_default();
+    let executors = Executors::find(&config, agent).await?;
+    executors.clear_left().await;
+    config.kinds = executors.kinds();
+    let told = (executors.said(), executors.tags());
+    let host = config.host(&new_session(), &instance, isolation, told);
     let context = Arc::new(Context {
         config,
         users,
+        executors,
         client: reporter,
         events: Events(events),
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fairlead_api::Client;
 
-use crate::{AgentConfig, event::Events, isolation::users::Users};
+use crate::{AgentConfig, event::Events, executor::Executors, isolation::users::Users};
 
 /// What all jobs of an agent share.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(crate) struct Context {
     pub(crate) config: AgentConfig,
     /// The users of its jobs; `None`: the agent's own.
     pub(crate) users: Option<Arc<Users>>,
+    /// What its jobs can run in.
+    pub(crate) executors: Executors,
     pub(crate) client: Client,
     pub(crate) events: Events,
 }

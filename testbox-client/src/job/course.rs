@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     AgentEvent, JobLine,
-    executor::{Launch, Limits, Workload},
+    executor::{INSIDE, Launch, Limits, Note, Outcome, Place, ResultLimits, Task, Workload},
     isolation::users::JobUser,
     protocol::Why,
     timer::pause,
@@ -140,7 +140,14 @@ impl Course {
             return stopped(stop.why, None).map_or(Ok(None), Err);
         }
         self.report(Stage::Setup, JobUpdate::default()).await;
-        let invocation = self.invocation().await?;
+        let Some(place) = self.place().await? else {
+            return Ok(None);
+        };
+        let seen = match &place {
+            Place::Host => self.folder.clone(),
+            Place::Container(_) | Place::Machine(_) => JobFolder::seen_at(INSIDE),
+        };
+        let invocation = self.invocation(&seen).await?;
         let Some(peers) = self.meet(journal).await? else {
             return Ok(None);
         };
@@ -154,19 +161,17 @@ impl Course {
             )
         })?;
         let config = &self.context.config;
+        let path = matches!(place, Place::Host).then_some(config.path.as_str());
         Ok(Some(Launch {
-            program: invocation.program,
-            args: invocation.args,
-            env: environment::of(
-                &self.grant,
-                &self.folder,
-                &config.host,
-                &config.path,
-                &peers,
-            ),
-            folder: self.folder.path().to_owned(),
-            run: journal.run.clone(),
+            task: Task {
+                program: invocation.program,
+                args: invocation.args,
+                env: environment::of(&self.grant, &seen, &config.host, path, &peers),
+                folder: self.folder.path().to_owned(),
+                run: journal.run.clone(),
+            },
             user,
+            place,
         }))
     }
 
@@ -183,12 +188,43 @@ impl Course {
             })
     }
 
-    /// What is to be run, with its script written.
-    async fn invocation(&self) -> Result<Invocation, End> {
+    /// Where it runs, with its image at hand. `Ok(None)`: to be forgotten.
+    async fn place(&mut self) -> Result<Option<Place>, End> {
+        let config = &self.context.config;
+        let fault = |reason| unrun(Health::AbortProvider, reason);
+        let limits = ResultLimits {
+            files: config.result_files_max,
+            bytes: config.result_bytes_max,
+        };
+        let shared = self.folder.shared();
+        let place = self.context.executors.place(&self.grant, shared, limits);
+        let place = place.map_err(|error| fault(error.to_string()))?;
+        let Place::Container(plan) = &place else {
+            return Ok(Some(place));
+        };
+        let fetched = tokio::select! {
+            biased;
+            stop = self.line.stopped() => {
+                return stopped(stop.why, None).map_or(Ok(None), Err);
+            }
+            fetched = plan.engine.fetch(&plan.image) => fetched,
+        };
+        match fetched {
+            Ok(()) => Ok(Some(place)),
+            Err(error) => Err(fault(format!(
+                "its image '{}' cannot be had: {error}",
+                plan.image
+            ))),
+        }
+    }
+
+    /// What is to be run, with its script written. The job sees its folder as `seen`.
+    async fn invocation(&self, seen: &JobFolder) -> Result<Invocation, End> {
         let (folder, grant) = (self.folder.clone(), self.grant.clone());
+        let seen = seen.clone();
         let runner = self.context.config.runner.clone();
         let prepared =
-            tokio::task::spawn_blocking(move || prepare(&grant, &folder, runner.as_deref()));
+            tokio::task::spawn_blocking(move || prepare(&grant, &folder, &seen, runner.as_deref()));
         match prepared.await {
             Ok(Ok(invocation)) => Ok(invocation),
             Ok(Err(Unrunnable::Job(reason))) => Err(unrun(Health::AbortInvalid, reason)),
@@ -258,7 +294,9 @@ impl Course {
         launch: Launch,
         size: &watch::Sender<u64>,
     ) -> Option<End> {
-        let program = launch.program.to_string_lossy().into_owned();
+        let program = launch.task.program.to_string_lossy().into_owned();
+        let is_console = matches!(launch.place, Place::Machine(_));
+        let mut crashes = CrashWatch::of(&self.grant.job, is_console);
         let file = match output::create(&self.folder.output()).await {
             Ok(file) => file,
             Err(error) => {
@@ -274,19 +312,18 @@ impl Course {
         let config = &self.context.config;
         let limits = Limits {
             expired: CancellationToken::new(),
+            crashed: crashes.over(),
             grace: config.grace,
             kill_now: config.kill_now.clone(),
         };
         let dead = CancellationToken::new();
         let mut line = self.line.clone();
         let supervising = async {
-            let verdict = workload.supervise(&limits, self.line.told()).await;
+            let outcome = workload.supervise(&limits, self.line.told()).await;
             dead.cancel();
-            verdict
+            outcome
         };
         let heard = Notify::new();
-        let mut crashes = CrashWatch::of(&self.grant.job);
-        let crashed = crashes.over();
         let log_max = config.log_bytes_max;
         let pump = output::pump(pipe, file, log_max, size, &heard, &mut crashes);
         let pumping = drained(pump, &dead);
@@ -294,20 +331,18 @@ impl Course {
         let timing = async {
             let over = tokio::select! {
                 over = own.reached(&mut line, &heard) => over,
-                () = crashed.cancelled() => String::new(),
                 () = dead.cancelled() => return String::new(),
             };
             limits.expired.cancel();
             over
         };
-        let (verdict, pumped, over) = tokio::join!(supervising, pumping, timing);
+        let (outcome, pumped, over) = tokio::join!(supervising, pumping, timing);
         let lost = pumped.err().map(|error| lost_output(journal, &error));
-        let by_itself = verdict.as_ref().is_ok_and(is_own);
-        let end = match verdict {
-            Ok(verdict) => ended(verdict, &program, over),
-            Err(error) => Some(unwatched(&error)),
-        };
-        let end = crashes.note(end?, by_itself);
+        let by_itself = outcome
+            .as_ref()
+            .is_ok_and(|outcome| is_own(&outcome.verdict));
+        let end = end_of(journal, outcome, &program, over)?;
+        let end = crashes.note(end, by_itself);
         Some(End { lost, ..end })
     }
 
@@ -333,6 +368,34 @@ async fn drained(
     tokio::select! {
         pumped = pump => pumped,
         () = late => Ok(()),
+    }
+}
+
+/// How a job ended whose workload is over; `None`: it is to be forgotten.
+fn end_of(
+    journal: &Journal,
+    outcome: io::Result<Outcome>,
+    program: &str,
+    over: String,
+) -> Option<End> {
+    match outcome {
+        Ok(Outcome {
+            verdict,
+            note,
+            missing,
+        }) => {
+            log_use(journal, note);
+            ended(verdict, program, over).map(|end| end.with(missing))
+        }
+        Err(error) => Some(unwatched(&error)),
+    }
+}
+
+/// Tells the operator what a job used.
+fn log_use(journal: &Journal, note: Note) {
+    if let (Some(memory_bytes), Some(cpu_ms)) = (note.memory_bytes, note.cpu_ms) {
+        let job_id = &journal.job_id;
+        tracing::info!(job_id, memory_bytes, cpu_ms, "job used");
     }
 }
 

@@ -26,10 +26,17 @@ pub(super) struct CrashWatch {
 }
 
 impl CrashWatch {
-    /// Watches as the job says.
-    pub(super) fn of(job: &Spec) -> Self {
+    /// Watches as the job says. One that says nothing ends with a panic if its output is the console of a machine of
+    /// its own.
+    pub(super) fn of(job: &Spec, is_console: bool) -> Self {
         // The scheduler has refused what cannot be read.
-        let crashes = Crashes::of(job).ok().flatten();
+        let said = Crashes::of(job).ok().flatten();
+        let crashes = said.or_else(|| {
+            is_console.then(|| Crashes {
+                end: vec![Health::Panic],
+                note: Vec::new(),
+            })
+        });
         Self {
             watch: crashes.map(|said| Watch::new(&families(&said.end), &families(&said.note))),
             begun: None,
@@ -121,7 +128,7 @@ mod tests {
         let Value::Object(job) = job else {
             panic!("not an object")
         };
-        CrashWatch::of(&job)
+        CrashWatch::of(&job, false)
     }
 
     fn success() -> End {
@@ -172,6 +179,24 @@ mod tests {
             }
         }
         assert_eq!(since.elapsed(), NAME_DELAY);
+    }
+
+    #[test]
+    fn a_console_is_watched_for_a_panic_unless_the_job_says_otherwise() {
+        let ended = |job: Value, is_console| {
+            let Value::Object(job) = job else {
+                panic!("not an object")
+            };
+            let mut watch = CrashWatch::of(&job, is_console);
+            watch.hear(PANIC);
+            watch.note(success(), true).health
+        };
+        assert_eq!(ended(json!({}), true), "panic");
+        assert_eq!(ended(json!({}), false), "success");
+        assert_eq!(
+            ended(json!({"crash": {"note": ["panic"]}}), true),
+            "success"
+        );
     }
 
     #[test]

@@ -5,7 +5,10 @@ use std::io;
 use fairlead_job::Health;
 
 use super::folder::End;
-use crate::{executor::Verdict, protocol::Why};
+use crate::{
+    executor::{NotBegun, Verdict},
+    protocol::Why,
+};
 
 pub(super) fn unrun(health: Health, reason: String) -> End {
     End {
@@ -74,6 +77,25 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             Health::AbortProvider,
             format!("its launcher cannot {}: {}", failure.step, failure.error()),
         )),
+        Verdict::NotBegun(NotBegun { is_job, reason }) => {
+            let health = if is_job {
+                Health::AbortInvalid
+            } else {
+                Health::AbortProvider
+            };
+            // Its output has the message of its guest.
+            Some(End {
+                ran: true,
+                ..unrun(health, reason)
+            })
+        }
+        Verdict::Unfinished => Some(End {
+            ran: true,
+            ..unrun(
+                Health::Fail,
+                "its machine ended before the job did".to_owned(),
+            )
+        }),
         Verdict::TooLong { code } => end(Health::SoftTimeout, code, over),
         Verdict::Exited {
             code, oom: true, ..
@@ -98,7 +120,13 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
 
 /// Whether nobody told the job to end so.
 pub(super) fn is_own(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Exited { .. } | Verdict::TooLong { .. })
+    matches!(
+        verdict,
+        Verdict::Exited { .. }
+            | Verdict::TooLong { .. }
+            | Verdict::Unfinished
+            | Verdict::NotBegun(_)
+    )
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -14,7 +14,7 @@ pub(crate) fn of(
     grant: &Grant,
     folder: &JobFolder,
     host: &str,
-    path: &str,
+    path: Option<&str>,
     nodes: &[Peer],
 ) -> Vec<(String, String)> {
     let text = |name: &str| {
@@ -27,7 +27,6 @@ pub(crate) fn of(
     };
     let here = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let own = [
-        ("PATH", path.to_owned()),
         ("HOME", here(folder.path())),
         ("LANG", "C.UTF-8".to_owned()),
         ("TMPDIR", here(&folder.tmp())),
@@ -43,6 +42,8 @@ pub(crate) fn of(
         .filter(|(name, value)| can_be_set(name, value))
         .collect();
     all.extend(peers::environment(grant, nodes));
+    // A guest has a path of its own.
+    all.extend(path.map(|path| ("PATH".to_owned(), path.to_owned())));
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));
     all
 }
@@ -66,7 +67,7 @@ mod tests {
             serde_json::json!({"suite": "s", "testbox": "dc", "PATH": "/evil", "hackbench": {"nr_threads": 8}}),
         );
         let folder = JobFolder::new(std::path::Path::new("/w"), "7", 1).unwrap();
-        let all = of(&grant, &folder, "h", "/bin", &[]);
+        let all = of(&grant, &folder, "h", Some("/bin"), &[]);
         let last = |name: &str| {
             let found = all.iter().rev().find(|(n, _)| n == name);
             found.map(|(_, value)| value.as_str())

@@ -19,7 +19,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::remove_tree::remove_tree;
+use crate::{executor::GUEST_FOLDER, remove_tree::remove_tree};
 
 /// Version of the journal's format.
 const FORMAT: u32 = 1;
@@ -74,6 +74,14 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// The same end, with one reason more.
+    pub(crate) fn with(mut self, more: Option<String>) -> Self {
+        let reasons = [std::mem::take(&mut self.reason), more.unwrap_or_default()];
+        let said = reasons.iter().filter(|reason| !reason.is_empty());
+        self.reason = said.map(String::as_str).collect::<Vec<_>>().join("; ");
+        self
+    }
+
     /// Whether it is the machine that could not begin the job, or not keep its output.
     pub(crate) fn is_fault(&self) -> bool {
         let not_begun = !self.ran && self.health == Health::AbortProvider.as_str();
@@ -148,6 +156,11 @@ impl JobFolder {
         numbers.is_some_and(|(id, attempt)| is_number(id) && is_number(attempt))
     }
 
+    /// The folder as a guest sees it that has it under another path.
+    pub(crate) fn seen_at(path: &str) -> Self {
+        Self { path: path.into() }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -175,6 +188,21 @@ impl JobFolder {
     /// What the job has printed, in its result folder.
     pub(crate) fn output(&self) -> PathBuf {
         self.result().join("output")
+    }
+
+    /// What a guest sees of it, by name, and whether the job may write to it. The output is the agent's to write.
+    pub(crate) fn shared(&self) -> Vec<(PathBuf, String, bool)> {
+        let parts = [
+            ("job.json", false),
+            ("job.yaml", false),
+            ("script", false),
+            ("tmp", true),
+            ("result", true),
+            ("result/output", false),
+        ];
+        parts
+            .map(|(name, is_writable)| (self.path.join(name), name.to_owned(), is_writable))
+            .into()
     }
 
     /// Makes the folder anew. Only the agent's own user can look into it: jobs hold secrets.
@@ -213,8 +241,9 @@ impl JobFolder {
         Ok(())
     }
 
-    /// After the job's last process: the folder is the agent's alone again, and its secrets leave.
+    /// After the job's last process: the folder is the agent's alone again, and its secrets and disks leave.
     pub(crate) fn take_back(&self) -> io::Result<()> {
+        remove_tree(&self.path.join(GUEST_FOLDER))?;
         fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
         let (user, group) = (geteuid(), rustix::process::getegid());
         if fs::metadata(&self.path)?.gid() != group.as_raw() {

@@ -26,19 +26,20 @@ pub(crate) enum Unrunnable {
     Disk(#[from] io::Error),
 }
 
-/// Decides how `grant` is run, and writes its script.
+/// Decides how `grant` is run, and writes its script. The job sees its folder as `seen`.
 ///
 /// The script's interpreter is called with the script as its argument, never the script itself: that
 /// works on a `noexec` disk, and a file that was just written cannot be "busy".
 pub(crate) fn prepare(
     grant: &Grant,
     folder: &JobFolder,
+    seen: &JobFolder,
     runner: Option<&str>,
 ) -> Result<Invocation, Unrunnable> {
     match (grant.job.get("script"), runner) {
         (Some(Value::String(script)), _) => {
             fs::write(folder.script(), script)?;
-            Ok(interpreter(script, folder))
+            Ok(interpreter(script, seen))
         }
         (Some(other), _) if !other.is_null() => Err(Unrunnable::Job(format!(
             "script is {}, not text (hint: write it as a block, 'script: |')",
@@ -50,7 +51,7 @@ pub(crate) fn prepare(
                 "-c".into(),
                 format!("{runner} \"$1\"").into(),
                 "runner".into(),
-                folder.job_yaml().into(),
+                seen.job_yaml().into(),
             ],
         }),
         (_, None) => Err(Unrunnable::Job(
@@ -109,7 +110,7 @@ mod tests {
         let grant = grant("7", job);
         let folder = JobFolder::new(dir.path(), "7", 1).unwrap();
         folder.create(&grant).unwrap();
-        let invocation = prepare(&grant, &folder, runner).unwrap();
+        let invocation = prepare(&grant, &folder, &folder, runner).unwrap();
         let here = folder.path().to_str().unwrap();
         let words: Vec<_> = std::iter::once(&invocation.program)
             .chain(&invocation.args)
@@ -152,7 +153,7 @@ mod tests {
             (json!({"hackbench": {}}), "--runner"),
             (json!({"script": ["a"]}), "a list"),
         ] {
-            let error = prepare(&grant("7", job), &folder, None).unwrap_err();
+            let error = prepare(&grant("7", job), &folder, &folder, None).unwrap_err();
             assert!(error.to_string().contains(word), "{error}");
         }
     }

@@ -95,7 +95,7 @@ mod tests {
         let (size, seen) = watch::channel(0);
         let write = tokio::task::spawn_blocking(move || io::Write::write_all(&mut writer, said));
         let file = create(&path).await.unwrap();
-        let mut crashes = CrashWatch::of(&Spec::new());
+        let mut crashes = CrashWatch::of(&Spec::new(), false);
         pump(reader, file, bytes_max, &size, &Notify::new(), &mut crashes)
             .await
             .unwrap();
@@ -123,7 +123,7 @@ mod tests {
         });
         let full = OpenOptions::new().write(true).open("/dev/full").await;
         let size = watch::Sender::new(0);
-        let mut crashes = CrashWatch::of(&Spec::new());
+        let mut crashes = CrashWatch::of(&Spec::new(), false);
         let heard = Notify::new();
         let pumping = pump(reader, full.unwrap(), u64::MAX, &size, &heard, &mut crashes);
         let pumped = pumping.await;

@@ -150,7 +150,7 @@ mod tests {
             jobs_max: 3,
             ..config("http://x", kinds, "/tmp")
         };
-        config.host("session", "instance", "none")
+        config.host("session", "instance", "none", (Vec::new(), Vec::new()))
     }
 
     fn job(id: &str, memory_mb: u32) -> Held {

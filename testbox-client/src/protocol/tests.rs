@@ -26,7 +26,12 @@ struct Bench {
 
 impl Bench {
     fn new(kinds: Kinds) -> Self {
-        let host = config("http://x", kinds, "/tmp").host("first", "instance", "none");
+        let host = config("http://x", kinds, "/tmp").host(
+            "first",
+            "instance",
+            "none",
+            (Vec::new(), Vec::new()),
+        );
         let mut bench = Self {
             core: Core::new(host, Time::ZERO, 7),
             now: Time::ZERO,

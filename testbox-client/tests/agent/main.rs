@@ -5,8 +5,10 @@
     reason = "a test that cannot go on fails where it stands"
 )]
 
+mod containers;
 mod ends;
 mod fake;
+mod machines;
 mod program;
 mod reports;
 mod requests;

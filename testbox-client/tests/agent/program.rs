@@ -20,7 +20,7 @@ fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
 fn spawn(command: &mut Command, fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
     command
         .args(["--server", &fake.url(), "--host", "box"])
-        .args(["--kind", "vm,dc", "--memory", "1g"])
+        .args(["--kind", "vm,dc", "--memory", "1g", "--executor", "process"])
         .arg("--work-dir")
         .arg(folder.path())
         .args(more)

@@ -322,6 +322,7 @@ impl Agent {
                 running: Vec::new(),
                 instance: String::new(),
                 isolation: String::new(),
+                executors: Vec::new(),
             },
         }
     }

@@ -370,6 +370,7 @@ impl Testbox {
                 running: Vec::new(),
                 instance: self.host.clone(),
                 isolation: String::new(),
+                executors: Vec::new(),
             },
             grace: GRACE,
             once: false,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Crashes, FieldError, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage, TboxType,
-    Times, WaitOn, When,
+    Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage,
+    TboxType, Times, WaitOn, When,
     fields::{
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
@@ -59,7 +59,7 @@ pub struct JobFields {
     pub memory_mb: u32,
     /// CPUs that it takes from a vm/dc host, or that a hw machine must have, 1 to 65,536. Default 1.
     pub cpus: u32,
-    /// Tags that the host must have, sorted, without repeats.
+    /// Tags that the host must have, also for its image, sorted, without repeats.
     pub tags: Vec<String>,
     /// Devices that the host must have, sorted, without repeats.
     pub devices: Vec<String>,
@@ -99,6 +99,8 @@ pub struct JobFields {
     pub silence_timeout_s: Option<u64>,
     /// For which crashes its testbox watches; `None`: as the testbox does by itself.
     pub crashes: Option<Crashes>,
+    /// The guest that it runs in.
+    pub guest: Guest,
     /// `lab` and `project`, for searches; empty when not said.
     pub lab: String,
     /// See `lab`.
@@ -114,16 +116,18 @@ impl JobFields {
     /// The first field that is wrong: of another type, out of bounds, or against another field.
     pub fn parse(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let place = Place::of(spec, defaults)?;
+        let guest = Guest::of(spec, place.tbox_type)?;
         let list =
             |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
         let mut tags = list("tags", present(spec, "tags"))?;
         let mut devices = list("sched.devices", devices(spec)?)?;
+        tags.extend(guest.tag(place.tbox_type));
         tags.sort();
+        tags.dedup();
         devices.sort();
-        let cache_dirs = present(spec, "cache_dirs");
         let cache_dirs = names(
             "cache_dirs",
-            cache_dirs,
+            present(spec, "cache_dirs"),
             Charset::Text,
             CACHE_DIR_BYTES_MAX,
             LIST_ITEMS_MAX,
@@ -164,6 +168,7 @@ impl JobFields {
             on_shutdown: OnShutdown::of(spec)?,
             silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,
             crashes: Crashes::of(spec)?,
+            guest,
             lab: text(spec, "lab"),
             project: text(spec, "project"),
             labels: labels(spec),

@@ -3,6 +3,7 @@
 pub(crate) mod cluster;
 pub(crate) mod crash;
 pub(crate) mod error;
+pub(crate) mod guest;
 pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod limits;

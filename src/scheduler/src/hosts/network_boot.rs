@@ -144,6 +144,7 @@ impl Core {
             running: Vec::new(),
             instance: String::new(),
             isolation: String::new(),
+            executors: Vec::new(),
         };
         WorkRequest::of(name, request)
     }

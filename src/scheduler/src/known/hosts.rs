@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use dashmap::DashMap;
+use fairlead_api::ExecutorSaid;
 use fairlead_dispatch::{About, Millis, NAMES_MAX};
 use fairlead_job::TboxType;
 use fairlead_store::{CountOf, DocKind, StoreError};
@@ -40,6 +41,8 @@ pub(crate) struct Host {
     pub(crate) cache_dirs: Vec<String>,
     /// How its agent keeps jobs apart, as it said.
     pub(crate) isolation: String,
+    /// What it can run jobs in, as it said.
+    pub(crate) executors: Vec<ExecutorSaid>,
     /// Which agent it is, as it said.
     #[serde(skip)]
     pub(crate) instance: String,

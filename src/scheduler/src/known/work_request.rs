@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use fairlead_api::{ConsumeRequest, HeldJob};
+use fairlead_api::{ConsumeRequest, ExecutorSaid, HeldJob};
 use fairlead_job::{JobId, TboxType};
 use fairlead_store::{JobState, Version};
 
@@ -21,6 +21,12 @@ use crate::{
 const INSTANCE_MAX: usize = 128;
 /// Longest word of how jobs are kept apart, bytes: newer agents may have other words.
 const ISOLATION_MAX: usize = 32;
+/// Most executors that an agent tells of.
+const EXECUTORS_MAX: usize = 8;
+/// Longest name and version of an executor, bytes.
+const EXECUTOR_BYTES_MAX: usize = 128;
+/// Longest text about why an executor cannot be used, bytes.
+const PROBLEM_BYTES_MAX: usize = 512;
 
 fn bad(field: &'static str, value: impl Display, expected: &'static str) -> HostError {
     HostError::BadRequest {
@@ -92,7 +98,21 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
             return Err(HostError::BadWord { field, bytes_max }.into());
         }
     }
+    check_executors(&request.executors)?;
     Ok(check_name("arch", &request.arch)?)
+}
+
+fn check_executors(executors: &[ExecutorSaid]) -> Result<(), HostError> {
+    let fits = |one: &ExecutorSaid| {
+        (1..=EXECUTOR_BYTES_MAX).contains(&one.name.len())
+            && one.version.len() <= EXECUTOR_BYTES_MAX
+            && one.problem.len() <= PROBLEM_BYTES_MAX
+    };
+    if executors.len() > EXECUTORS_MAX || !executors.iter().all(fits) {
+        let expected = "at most 8 executors, with short names, versions and problems";
+        return Err(bad("executors", executors.len(), expected));
+    }
+    Ok(())
 }
 
 /// Longest time a host may wait for work, seconds.
@@ -221,6 +241,7 @@ impl WorkRequest {
             devices: request.devices,
             cache_dirs: request.cache_dirs,
             isolation: request.isolation,
+            executors: request.executors,
             instance: request.instance,
             ..Host::default()
         };

@@ -58,6 +58,7 @@ impl Core {
             devices: host.devices,
             state: state.to_owned(),
             isolation: host.isolation,
+            executors: host.executors,
             conflict: self.conflict(name),
             seen_ms: host.seen_ms,
             jobs,

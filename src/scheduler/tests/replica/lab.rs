@@ -121,6 +121,7 @@ pub(crate) fn ask(session: &str, request: u64) -> ConsumeRequest {
         running: Vec::new(),
         instance: String::new(),
         isolation: String::new(),
+        executors: Vec::new(),
     }
 }
 

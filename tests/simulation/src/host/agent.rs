@@ -441,6 +441,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
             running: Vec::new(),
             instance: String::new(),
             isolation: String::new(),
+            executors: Vec::new(),
         },
         grace: GRACE,
         once: false,

@@ -1,0 +1,275 @@
+//! A container engine, podman or docker, by its command line.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::process::{Resource, getrlimit};
+use tokio::process::Command;
+
+use super::tool::{ToolError, ask, on_path};
+
+/// How long a question to an engine may take.
+const ASK_MAX: Duration = Duration::from_secs(30);
+/// How long it may take to get an image from its registry.
+const PULL_MAX: Duration = Duration::from_mins(30);
+/// The label that carries which agent started a container.
+pub(crate) const AGENT_LABEL: &str = "fairlead.agent";
+/// Present where control groups are those of version 2.
+const CGROUP_2: &str = "/sys/fs/cgroup/cgroup.controllers";
+
+/// Which engine it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EngineKind {
+    Podman,
+    Docker,
+}
+
+impl EngineKind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker",
+        }
+    }
+
+    /// The package that brings it, as Debian names it.
+    fn package(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker.io",
+        }
+    }
+}
+
+/// An engine that works here.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    kind: EngineKind,
+    version: String,
+    path: String,
+    /// Podman's configuration of this agent.
+    configuration: Option<PathBuf>,
+    /// Who this agent is, in the labels of its containers.
+    agent: String,
+}
+
+impl Engine {
+    /// Finds an engine on `path`; `agent` is in the labels of its containers.
+    ///
+    /// # Errors
+    /// It is not installed, or does not work here.
+    pub(crate) async fn find(
+        kind: EngineKind,
+        path: &str,
+        work_dir: &Path,
+        agent: &str,
+    ) -> Result<Self, ToolError> {
+        let mut engine = Self {
+            kind,
+            version: String::new(),
+            path: path.to_owned(),
+            configuration: None,
+            agent: agent.to_owned(),
+        };
+        let said = engine.ask(&["--version"], ASK_MAX).await?;
+        engine.version = version_in(&said);
+        if kind == EngineKind::Podman {
+            let file = work_dir.join("containers.conf");
+            let failed = |said: String| ToolError::Failed {
+                program: kind.as_str().to_owned(),
+                said,
+            };
+            let text = configuration(path).map_err(failed)?;
+            fs::write(&file, text)
+                .map_err(|error| failed(format!("its configuration cannot be written: {error}")))?;
+            engine.configuration = Some(file);
+        }
+        engine
+            .ask(&["info", "--format", "{{.Host}}"], ASK_MAX)
+            .await
+            .or_else(|error| {
+                // Docker's information has no such part, and it has answered.
+                if kind == EngineKind::Docker && !error.to_string().contains("daemon") {
+                    Ok(String::new())
+                } else {
+                    Err(error)
+                }
+            })?;
+        Ok(engine)
+    }
+
+    pub(crate) fn kind(&self) -> EngineKind {
+        self.kind
+    }
+
+    /// As it says, for example `4.3.1`.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    pub(crate) fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// A call of the engine, without its arguments. It has the agent's environment; no container gets that.
+    pub(crate) fn command(&self) -> Command {
+        let program = on_path(&self.path, self.kind.as_str());
+        let mut command = Command::new(program.unwrap_or_else(|| self.kind.as_str().into()));
+        command.env("PATH", &self.path);
+        if let Some(file) = &self.configuration {
+            command.env("CONTAINERS_CONF", file);
+        }
+        command
+    }
+
+    async fn ask(&self, args: &[&str], limit: Duration) -> Result<String, ToolError> {
+        let mut command = self.command();
+        command.args(args);
+        ask(command, self.kind.package(), limit).await
+    }
+
+    /// Gets an image unless it is here.
+    ///
+    /// # Errors
+    /// No registry has it, none can be reached, or it took longer than 30 minutes.
+    pub(crate) async fn fetch(&self, image: &str) -> Result<(), ToolError> {
+        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+        if self.ask(&inspect, ASK_MAX).await.is_ok() {
+            return Ok(());
+        }
+        tracing::info!(image, engine = self.kind.as_str(), "getting an image");
+        let pull = ["pull", "--quiet", image];
+        self.ask(&pull, PULL_MAX).await.map(drop)
+    }
+
+    /// Kills and removes a container, if there is one of this name.
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), ToolError> {
+        let removed = match self.kind {
+            EngineKind::Podman => {
+                let remove = [
+                    "rm",
+                    "--force",
+                    "--ignore",
+                    "--time",
+                    "0",
+                    "--volumes",
+                    name,
+                ];
+                self.ask(&remove, ASK_MAX).await
+            }
+            EngineKind::Docker => {
+                self.ask(&["rm", "--force", "--volumes", name], ASK_MAX)
+                    .await
+            }
+        };
+        match removed {
+            Err(error)
+                if error
+                    .to_string()
+                    .to_lowercase()
+                    .contains("no such container") =>
+            {
+                Ok(())
+            }
+            outcome => outcome.map(drop),
+        }
+    }
+
+    /// Removes all containers that this agent started. Returns how many.
+    pub(crate) async fn remove_all(&self) -> Result<usize, ToolError> {
+        let filter = format!("label={AGENT_LABEL}={}", self.agent);
+        let list = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter];
+        let said = self.ask(&list, ASK_MAX).await?;
+        let mut removed = 0;
+        for id in said.lines().map(str::trim).filter(|id| !id.is_empty()) {
+            self.remove(id).await?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+}
+
+/// `podman version 4.3.1` or `Docker version 20.10.24+dfsg1, build 297e128`.
+fn version_in(said: &str) -> String {
+    let mut words = said.split_whitespace();
+    let version = words.by_ref().skip_while(|word| *word != "version").nth(1);
+    version.unwrap_or_default().trim_end_matches(',').to_owned()
+}
+
+/// Podman's configuration: a runtime that works with these control groups, no need of systemd, and limits that this
+/// agent may set.
+fn configuration(path: &str) -> Result<String, String> {
+    let is_second = Path::new(CGROUP_2).exists();
+    let has = |program: &str| on_path(path, program).is_some();
+    let runtime = match (is_second, has("runc"), has("crun")) {
+        (_, true, false) | (false, true, true) => "runc",
+        (true, _, true) => "crun",
+        (false, false, _) => {
+            return Err(
+                "crun refuses control groups of version 1 (hint: install the package runc)"
+                    .to_owned(),
+            );
+        }
+        (true, false, false) => {
+            return Err(
+                "no runtime is installed (hint: install the package crun or runc)".to_owned(),
+            );
+        }
+    };
+    let has_systemd = Path::new("/run/systemd/system").exists();
+    let manager = if has_systemd && is_second {
+        "systemd"
+    } else {
+        "cgroupfs"
+    };
+    // Without CAP_SYS_RESOURCE no limit can be raised, and podman itself keeps to as many processes as have numbers.
+    let pids = fs::read_to_string("/proc/sys/kernel/pid_max");
+    let pids = pids.ok().and_then(|text| text.trim().parse().ok());
+    let limit = |word: &str, resource: Resource, most: u64| {
+        let most = getrlimit(resource)
+            .maximum
+            .map_or(most, |hard| hard.min(most));
+        (most < u64::MAX).then(|| format!("\"{word}={most}:{most}\""))
+    };
+    let limits = [
+        limit("nofile", Resource::Nofile, u64::MAX),
+        limit("nproc", Resource::Nproc, pids.unwrap_or(u64::MAX)),
+    ];
+    let limits = limits.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Ok(format!(
+        "[containers]\ndefault_ulimits = [{limits}]\n\n[engine]\nruntime = \"{runtime}\"\ncgroup_manager = \"{manager}\"\nevents_logger = \"file\"\n"
+    ))
+}
+
+/// Whether a mount of this path can be told to an engine: commas and colons mean something there.
+pub(crate) fn can_be_mounted(path: &Path) -> io::Result<()> {
+    let shown = path.to_string_lossy();
+    if shown.contains([',', ':', '"', '\n']) {
+        return Err(io::Error::other(format!(
+            "'{shown}' cannot be mounted (hint: choose a --work-dir without commas, colons and quotes)"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_engines_tell_their_version() {
+        assert_eq!(version_in("podman version 4.3.1\n"), "4.3.1");
+        let docker = "Docker version 20.10.24+dfsg1, build 297e128\n";
+        assert_eq!(version_in(docker), "20.10.24+dfsg1");
+        assert_eq!(version_in("?"), "");
+    }
+
+    #[test]
+    fn a_path_with_the_engine_s_own_signs_is_refused() {
+        assert!(can_be_mounted(Path::new("/w/7-1")).is_ok());
+        assert!(can_be_mounted(Path::new("/w:x/7-1")).is_err());
+    }
+}

@@ -1,0 +1,268 @@
+//! The two disks between a job and its virtual machine: one brings its files, one takes its results back.
+//!
+//! Both hold plain tar archives. A guest may write what it likes to the second. So the host takes only regular files and
+//! folders below `result` from it, and no more than it allows.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::{Component, Path, PathBuf},
+};
+
+use super::super::entry::{Entry, Note};
+
+/// What a guest writes at the start of its second disk before the job begins.
+const BEGUN: &[u8] = b"begun";
+/// Most that is read of a small file of a guest, bytes.
+const SMALL_BYTES_MAX: u64 = 4096;
+/// Beside the results, room for the archive's own headers, bytes.
+const HEADERS_BYTES: u64 = 64 * 1024 * 1024;
+/// Disks have whole sectors, bytes.
+const SECTOR_BYTES: u64 = 512;
+
+/// How much a guest may bring back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResultLimits {
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+}
+
+/// What came back from a guest.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Returned {
+    /// Whether the job began.
+    pub(crate) has_begun: bool,
+    /// Its exit code; `None`: it did not come to say.
+    pub(crate) code: Option<i32>,
+    pub(crate) note: Note,
+    /// Why a part of its results is missing.
+    pub(crate) missing: Option<String>,
+}
+
+/// The disks of one guest.
+#[derive(Debug, Clone)]
+pub(crate) struct Disks {
+    pub(crate) inside: PathBuf,
+    pub(crate) outside: PathBuf,
+}
+
+impl Disks {
+    pub(crate) fn of(entry: &Entry) -> Self {
+        Self {
+            inside: entry.folder().join("in.tar"),
+            outside: entry.folder().join("out.img"),
+        }
+    }
+
+    /// Writes the first, with the guest's files and those of `shared`, and makes the second, which takes no room yet.
+    pub(crate) fn make(
+        &self,
+        entry: &Entry,
+        shared: &[(PathBuf, String, bool)],
+        limits: ResultLimits,
+    ) -> io::Result<()> {
+        let mut archive = tar::Builder::new(File::create_new(&self.inside)?);
+        for name in ["entry", "env", "command"] {
+            archive.append_path_with_name(entry.folder().join(name), format!(".guest/{name}"))?;
+        }
+        for (from, name, _) in shared {
+            if from.is_dir() {
+                archive.append_dir(name, from)?;
+            } else if from.is_file() {
+                archive.append_path_with_name(from, name)?;
+            }
+        }
+        let mut file = archive.into_inner()?;
+        let length = file.metadata()?.len();
+        file.flush()?;
+        file.set_len(length.next_multiple_of(SECTOR_BYTES))?;
+        let room = limits.bytes.saturating_add(HEADERS_BYTES);
+        File::create_new(&self.outside)?.set_len(room.next_multiple_of(SECTOR_BYTES))
+    }
+
+    /// Takes the results out of the second, into `result`, where nothing is replaced. Both are gone afterwards.
+    pub(crate) fn take(&self, result: &Path, limits: ResultLimits) -> Returned {
+        let returned = self.read(result, limits).unwrap_or_else(|error| Returned {
+            has_begun: true,
+            missing: Some(format!("its results cannot be read: {error}")),
+            ..Returned::default()
+        });
+        for disk in [&self.inside, &self.outside] {
+            if let Err(error) = fs::remove_file(disk) {
+                tracing::warn!(disk = %disk.display(), %error, "cannot remove the disk of a job");
+            }
+        }
+        returned
+    }
+
+    fn read(&self, result: &Path, limits: ResultLimits) -> io::Result<Returned> {
+        let mut start = [0; BEGUN.len()];
+        File::open(&self.outside)?.read_exact(&mut start)?;
+        if start == [0; BEGUN.len()] {
+            return Ok(Returned::default());
+        }
+        let mut returned = Returned {
+            has_begun: true,
+            ..Returned::default()
+        };
+        if start == BEGUN {
+            return Ok(returned);
+        }
+        let mut left = limits;
+        let mut archive = tar::Archive::new(File::open(&self.outside)?);
+        for item in archive.entries()? {
+            let mut item = item?;
+            let path = item.path()?.into_owned();
+            match plain(&path).as_deref() {
+                Some([guest, name]) if guest == ".guest" => {
+                    let mut text = String::new();
+                    item.by_ref()
+                        .take(SMALL_BYTES_MAX)
+                        .read_to_string(&mut text)?;
+                    match name.as_str() {
+                        "code" => returned.code = text.trim().parse().ok(),
+                        "note" => returned.note = Note::of(&text),
+                        _ => {}
+                    }
+                }
+                Some([first, below @ ..]) if first == "result" => {
+                    let to = below
+                        .iter()
+                        .fold(result.to_owned(), |to, name| to.join(name));
+                    if item.header().entry_type().is_dir() {
+                        fs::create_dir_all(to)?;
+                    } else if item.header().entry_type().is_file() && !below.is_empty() {
+                        let bytes = item.size();
+                        if left.files == 0 || left.bytes < bytes {
+                            let problem = "its results were cut at the limit of this host";
+                            returned.missing = Some(problem.to_owned());
+                            continue;
+                        }
+                        left.files -= 1;
+                        left.bytes -= bytes;
+                        write_new(&mut item, &to)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(returned)
+    }
+}
+
+/// The names of a path without tricks; `None`: it has some.
+fn plain(path: &Path) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(name) => names.push(name.to_str()?.to_owned()),
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+/// Only what is not there yet: the output is the host's own.
+fn write_new(from: &mut impl Read, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).open(to) {
+        Ok(mut file) => io::copy(from, &mut file).map(drop),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::super::entry::Task, *};
+
+    const LIMITS: ResultLimits = ResultLimits {
+        files: 3,
+        bytes: 100,
+    };
+
+    fn disks(dir: &Path) -> (Disks, PathBuf) {
+        let entry = Entry::of(dir);
+        let task = Task {
+            program: "sh".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            folder: dir.to_owned(),
+            run: String::new(),
+        };
+        entry.write(&task).unwrap();
+        let disks = Disks::of(&entry);
+        disks.make(&entry, &[], LIMITS).unwrap();
+        let result = dir.join("result");
+        fs::create_dir(&result).unwrap();
+        (disks, result)
+    }
+
+    fn put(archive: &mut tar::Builder<File>, name: &str, kind: tar::EntryType, text: &str) {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(text.len() as u64);
+        header.set_mode(0o4777);
+        if kind.is_symlink() {
+            header.set_link_name("/etc").unwrap();
+        }
+        // As a hostile guest writes it, without the library's checks.
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        archive.append(&header, text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_guest_that_never_began_or_never_ended_is_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let (disks, result) = disks(dir.path());
+        assert_eq!(disks.read(&result, LIMITS).unwrap(), Returned::default());
+        let mut out = OpenOptions::new().write(true).open(&disks.outside).unwrap();
+        out.write_all(BEGUN).unwrap();
+        let returned = disks.take(&result, LIMITS);
+        assert!(returned.has_begun && returned.code.is_none());
+        assert!(!disks.inside.exists() && !disks.outside.exists());
+    }
+
+    #[test]
+    fn only_plain_files_below_result_are_taken_and_no_more_than_allowed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (disks, result) = disks(dir.path());
+        fs::write(result.join("output"), "ours").unwrap();
+        let out = OpenOptions::new().write(true).open(&disks.outside).unwrap();
+        let mut archive = tar::Builder::new(out);
+        let (file, link) = (tar::EntryType::Regular, tar::EntryType::Symlink);
+        for (name, kind, text) in [
+            (".guest/code", file, "3\n"),
+            (".guest/note", file, "begun\nmemory_bytes 7\n"),
+            ("result/a", file, "a"),
+            ("result/deep/b", file, "b"),
+            ("result/output", file, "theirs"),
+            ("result/link", link, ""),
+            ("result/link/x", file, "x"),
+            ("result/../../evil", file, "x"),
+            ("/etc/evil", file, "x"),
+            (
+                "result/big",
+                file,
+                "more than a hundred bytes: ................................................................................",
+            ),
+        ] {
+            put(&mut archive, name, kind, text);
+        }
+        archive.finish().unwrap();
+        drop(archive);
+        let returned = disks.take(&result, LIMITS);
+        assert_eq!(returned.code, Some(3));
+        assert_eq!(returned.note.memory_bytes, Some(7));
+        assert!(returned.missing.unwrap().contains("limit"));
+        assert_eq!(fs::read_to_string(result.join("a")).unwrap(), "a");
+        assert_eq!(fs::read_to_string(result.join("deep/b")).unwrap(), "b");
+        assert_eq!(fs::read_to_string(result.join("output")).unwrap(), "ours");
+        assert!(!result.join("big").exists() && !dir.path().join("evil").exists());
+        assert!(!fs::symlink_metadata(result.join("link")).is_ok_and(|about| about.is_symlink()));
+    }
+}
