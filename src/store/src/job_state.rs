@@ -4,9 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::left_out::{is_false, is_no_cpu, is_one, is_zero, one};
+use crate::left_out::{is_false, is_one, is_unknown, is_zero, one};
 
 /// Which state of a document is meant. Later states are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -150,7 +149,7 @@ pub struct JobState {
     #[serde(default)]
     pub host_memory_mb: u32,
     /// CPUs of the whole host; 0: it did not say.
-    #[serde(default, skip_serializing_if = "is_no_cpu")]
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub host_cpus: u32,
     /// The session of the host's agent that asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -206,6 +205,12 @@ pub struct JobState {
     /// The title of the kernel crash that it printed, at most 256 bytes: equal for equal crashes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub crash_signature: String,
+    /// The most memory that it had at one time, MB; 0: not known.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub peak_memory_mb: u32,
+    /// CPU time of all of its processes, milliseconds, at most some 49 days; 0: not known.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub cpu_ms: u32,
     /// Whether it was asked to stop while it runs: told to the agent at its next heartbeat.
     #[serde(default)]
     pub stop_asked: bool,
@@ -385,29 +390,6 @@ pub struct NewJob {
     pub body: Arc<Spec>,
 }
 
-/// Who claims a job, for which request.
-#[derive(Debug, Clone, Copy)]
-pub struct ClaimFields<'a> {
-    /// The host.
-    pub host: &'a str,
-    /// Its group.
-    pub host_group: &'a str,
-    /// Memory of the whole host, MB.
-    pub host_memory_mb: u32,
-    /// CPUs of the whole host; 0: it did not say.
-    pub host_cpus: u32,
-    /// The session of its agent.
-    pub session: &'a str,
-    /// The number of the agent's request.
-    pub request: u64,
-    /// New for each claim.
-    pub claim_token: &'a str,
-    /// The replica that claims.
-    pub replica: &'a str,
-    /// Now, UTC epoch ms.
-    pub dispatch_ms: u64,
-}
-
 /// A state as read, with the version to expect in the next patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredJob {
@@ -415,84 +397,4 @@ pub struct StoredJob {
     pub state: JobState,
     /// Its version.
     pub version: Version,
-}
-
-/// Named fields of a [`JobState`] to set, all or nothing. Fields not named stay as they are.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct StatePatch(Map<String, Value>);
-
-impl StatePatch {
-    /// Sets nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The difference that turns `before` into `after`: only what changed, cleared fields as null.
-    pub fn between(before: &JobState, after: &JobState) -> Self {
-        let (old, new) = (to_map(before), to_map(after));
-        let mut patch = Map::new();
-        for (key, value) in &new {
-            if old.get(key) != Some(value) {
-                patch.insert(key.clone(), value.clone());
-            }
-        }
-        for key in old.keys() {
-            if !new.contains_key(key) {
-                patch.insert(key.clone(), Value::Null);
-            }
-        }
-        Self(patch)
-    }
-
-    /// What a claim sets: the same fields whatever the job, so it can be written without reading it.
-    pub fn claim(fields: &ClaimFields<'_>) -> Self {
-        let set = serde_json::json!({
-            "stage": Stage::Dispatch,
-            "host": fields.host,
-            "host_group": fields.host_group,
-            "host_memory_mb": fields.host_memory_mb,
-            "host_cpus": fields.host_cpus,
-            "session": fields.session,
-            "request": fields.request,
-            "claim_token": fields.claim_token,
-            "replica": fields.replica,
-            "dispatch_ms": fields.dispatch_ms,
-        });
-        match set {
-            Value::Object(set) => Self(set),
-            // The literal above is an object.
-            _ => Self::default(),
-        }
-    }
-
-    /// `state` with these fields set; `None` when they do not make a state.
-    pub fn apply(&self, state: &JobState) -> Option<JobState> {
-        let mut fields = to_map(state);
-        for (name, value) in &self.0 {
-            if value.is_null() {
-                fields.shift_remove(name);
-            } else {
-                fields.insert(name.clone(), value.clone());
-            }
-        }
-        serde_json::from_value(Value::Object(fields)).ok()
-    }
-
-    /// Whether nothing changes.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The fields, as JSON. A null clears the field.
-    pub fn fields(&self) -> &Map<String, Value> {
-        &self.0
-    }
-}
-
-fn to_map(state: &JobState) -> Map<String, Value> {
-    match serde_json::to_value(state) {
-        Ok(Value::Object(map)) => map,
-        // A struct of strings, numbers and lists always serializes to an object.
-        Ok(_) | Err(_) => Map::new(),
-    }
 }

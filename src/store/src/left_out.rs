@@ -10,8 +10,8 @@ pub(crate) fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// Whether a host did not say how many CPUs it has.
-pub(crate) fn is_no_cpu(number: &u32) -> bool {
+/// Whether a count stands for one that nobody said.
+pub(crate) fn is_unknown(number: &u32) -> bool {
     *number == 0
 }
 

@@ -12,19 +12,19 @@ mod health;
 pub mod job_state;
 mod left_out;
 pub mod query;
+mod state_patch;
 pub mod store;
 
 pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::{EmbeddedStore, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
-pub use job_state::{
-    Attempt, ClaimFields, ClusterPlace, JobState, NewJob, StatePatch, StoredJob, Version,
-};
+pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, StoredJob, Version};
 pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,
     PullBy, Search, SearchOrder, SearchPage, Usage,
 };
+pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{
     AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect,
     JobStore, OldMonth, Patch,

@@ -204,6 +204,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
                 ran: true,
                 lost: None,
                 crash_signature: None,
+                used: None,
             });
             folder.save(&journal)?;
         }

@@ -8,6 +8,7 @@ use fairlead_job::{CONTAINER_TAG, Guest, TboxType, vm_image_tag};
 use super::{
     container::ContainerPlan,
     engine::{Engine, EngineKind},
+    groups::Groups,
     machine::{Image, MachinePlan, Qemu, ResultLimits},
     process::Place,
 };
@@ -27,6 +28,7 @@ pub(crate) struct Executors {
     kinds: Kinds,
     default_image: Option<String>,
     caches: Vec<PathBuf>,
+    groups: Groups,
 }
 
 /// What virtual machines are made of.
@@ -77,6 +79,7 @@ impl Executors {
             said,
             kinds,
             default_image: config.default_image.clone(),
+            groups: Groups::find(),
             caches: caches
                 .filter(|dir| dir.is_absolute() && dir.is_dir())
                 .collect(),
@@ -86,6 +89,11 @@ impl Executors {
     /// For the scheduler and its people.
     pub(crate) fn said(&self) -> Vec<ExecutorSaid> {
         self.said.clone()
+    }
+
+    /// Where the use of jobs is counted.
+    pub(crate) fn groups(&self) -> Groups {
+        self.groups.clone()
     }
 
     /// The kinds of jobs that can run here.

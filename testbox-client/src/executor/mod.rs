@@ -8,6 +8,7 @@ mod choice;
 mod container;
 mod engine;
 mod entry;
+mod groups;
 mod machine;
 mod marked;
 mod oom;

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     container::{Container, ContainerPlan, ENGINE_FAILED, NotBegun},
     entry::{Note, Task},
+    groups::{Group as Counted, Groups},
     machine::{Machine, MachinePlan},
     marked::{MARK, kill_marked},
     oom::OomKills,
@@ -45,6 +46,8 @@ pub(crate) struct Launch {
     /// The user that it runs under; `None`: the agent's own.
     pub(crate) user: Option<JobUser>,
     pub(crate) place: Place,
+    /// Counts what it uses.
+    pub(crate) groups: Groups,
 }
 
 /// Where a workload runs.
@@ -133,6 +136,7 @@ pub(crate) struct Workload {
     /// What its launcher was told.
     post: Option<Post>,
     guest: Guest,
+    counted: Option<Counted>,
     oom_before: OomKills,
 }
 
@@ -166,7 +170,9 @@ struct Start {
 
 /// How a workload is started whose output goes into `writer`.
 fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
-    let Launch { task, user, place } = launch;
+    let Launch {
+        task, user, place, ..
+    } = launch;
     let (mut command, post, guest) = match place {
         Place::Host => match &user {
             None => (plain_command(&task), None, Guest::None),
@@ -229,6 +235,7 @@ impl Workload {
     pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
         let run = launch.task.run.clone();
+        let groups = launch.groups.clone();
         let mut start = start_of(launch, &writer)?;
         start
             .command
@@ -236,8 +243,14 @@ impl Workload {
             .stderr(OwnedFd::from(writer))
             .process_group(0)
             .kill_on_drop(true);
+        // A container has groups of its own.
+        let is_here = !matches!(start.guest, Guest::Container(_));
+        let counted = is_here.then(|| groups.open(&run));
         let oom_before = OomKills::now();
         let (child, own) = children::start(|| start.command.spawn(), Child::id)?;
+        if let (Some(counted), Some(pid)) = (&counted, child.id()) {
+            counted.add(pid);
+        }
         // The command holds the writing ends: with it they close here, so that the reader sees the end.
         drop(start.command);
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
@@ -249,6 +262,7 @@ impl Workload {
             user: start.user,
             post: start.post,
             guest: start.guest,
+            counted,
             oom_before,
         };
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
@@ -301,6 +315,7 @@ impl Workload {
         let run = std::mem::take(&mut self.run);
         let (user, post) = (self.user.take(), self.post.take());
         let guest = std::mem::replace(&mut self.guest, Guest::None);
+        let counted = self.counted.take();
         let oom_before = self.oom_before;
         let sweep = tokio::task::spawn_blocking(move || {
             let swept = match &guest {
@@ -313,10 +328,14 @@ impl Workload {
             }
             let failure = post.map(|post| post.failure()).transpose()?.flatten();
             let is_oom = OomKills::now().since(oom_before);
-            io::Result::Ok(After {
-                failure,
-                ..After::of(&guest, code, is_oom)
-            })
+            let mut after = After::of(&guest, code, is_oom);
+            if let Some(counted) = counted {
+                after.note = counted.note(after.note);
+            }
+            if let (Guest::None, Some(kills)) = (&guest, after.note.oom_kills) {
+                after.is_oom = kills > 0;
+            }
+            io::Result::Ok(After { failure, ..after })
         });
         sweep.await.map_err(io::Error::other)?
     }

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     AgentEvent, JobLine,
-    executor::{INSIDE, Launch, Limits, Note, Outcome, Place, ResultLimits, Task, Workload},
+    executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload},
     isolation::users::JobUser,
     protocol::Why,
     timer::pause,
@@ -104,6 +104,7 @@ impl Course {
             health = end.health,
             exit_code = end.exit_code,
             reason = end.reason,
+            used = ?end.used,
             run_ms,
             all_ms = started.elapsed().as_millis(),
             "job ended"
@@ -172,6 +173,7 @@ impl Course {
             },
             user,
             place,
+            groups: self.context.executors.groups(),
         }))
     }
 
@@ -341,7 +343,7 @@ impl Course {
         let by_itself = outcome
             .as_ref()
             .is_ok_and(|outcome| is_own(&outcome.verdict));
-        let end = end_of(journal, outcome, &program, over)?;
+        let end = end_of(outcome, &program, over)?;
         let end = crashes.note(end, by_itself);
         Some(End { lost, ..end })
     }
@@ -372,30 +374,14 @@ async fn drained(
 }
 
 /// How a job ended whose workload is over; `None`: it is to be forgotten.
-fn end_of(
-    journal: &Journal,
-    outcome: io::Result<Outcome>,
-    program: &str,
-    over: String,
-) -> Option<End> {
+fn end_of(outcome: io::Result<Outcome>, program: &str, over: String) -> Option<End> {
     match outcome {
         Ok(Outcome {
             verdict,
             note,
             missing,
-        }) => {
-            log_use(journal, note);
-            ended(verdict, program, over).map(|end| end.with(missing))
-        }
+        }) => ended(verdict, program, over).map(|end| end.with(missing).that_used(note)),
         Err(error) => Some(unwatched(&error)),
-    }
-}
-
-/// Tells the operator what a job used.
-fn log_use(journal: &Journal, note: Note) {
-    if let (Some(memory_bytes), Some(cpu_ms)) = (note.memory_bytes, note.cpu_ms) {
-        let job_id = &journal.job_id;
-        tracing::info!(job_id, memory_bytes, cpu_ms, "job used");
     }
 }
 

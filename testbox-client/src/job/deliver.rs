@@ -47,6 +47,8 @@ pub(crate) async fn deliver(
         job_data_readiness: Some(readiness.as_str().to_owned()),
         reason,
         crash_signature: end.crash_signature.clone(),
+        peak_memory_mb: end.used.as_ref().and_then(|used| used.peak_memory_mb),
+        cpu_ms: end.used.as_ref().and_then(|used| used.cpu_ms),
         ..JobUpdate::default()
     })
     .await

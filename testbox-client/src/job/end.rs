@@ -18,6 +18,7 @@ pub(super) fn unrun(health: Health, reason: String) -> End {
         ran: false,
         lost: None,
         crash_signature: None,
+        used: None,
     }
 }
 
@@ -53,6 +54,7 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
         ran: exit_code.is_some(),
         lost: None,
         crash_signature: None,
+        used: None,
     })
 }
 
@@ -66,6 +68,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             ran: true,
             lost: None,
             crash_signature: None,
+            used: None,
         })
     };
     match verdict {
@@ -77,18 +80,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             Health::AbortProvider,
             format!("its launcher cannot {}: {}", failure.step, failure.error()),
         )),
-        Verdict::NotBegun(NotBegun { is_job, reason }) => {
-            let health = if is_job {
-                Health::AbortInvalid
-            } else {
-                Health::AbortProvider
-            };
-            // Its output has the message of its guest.
-            Some(End {
-                ran: true,
-                ..unrun(health, reason)
-            })
-        }
+        Verdict::NotBegun(why) => Some(not_begun(why)),
         Verdict::Unfinished => Some(End {
             ran: true,
             ..unrun(
@@ -115,6 +107,19 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
         ),
         Verdict::Exited { code: 0, .. } => end(Health::Success, 0, String::new()),
         Verdict::Exited { code, .. } => end(Health::Fail, code, format!("exit code {code}")),
+    }
+}
+
+/// How a job ends whose guest did not begin it. Its output has the message of the guest.
+fn not_begun(why: NotBegun) -> End {
+    let health = if why.is_job {
+        Health::AbortInvalid
+    } else {
+        Health::AbortProvider
+    };
+    End {
+        ran: true,
+        ..unrun(health, why.reason)
     }
 }
 

@@ -19,7 +19,10 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{executor::GUEST_FOLDER, remove_tree::remove_tree};
+use crate::{
+    executor::{GUEST_FOLDER, Note},
+    remove_tree::remove_tree,
+};
 
 /// Version of the journal's format.
 const FORMAT: u32 = 1;
@@ -71,9 +74,31 @@ pub(crate) struct End {
     /// The title of the kernel crash that it printed, if its job asks for such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) crash_signature: Option<String>,
+    /// What it used, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) used: Option<Box<Used>>,
+}
+
+/// What a job used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Used {
+    /// The most memory that it had at one time, MB.
+    pub(crate) peak_memory_mb: Option<u32>,
+    /// CPU time of all of its processes, milliseconds.
+    pub(crate) cpu_ms: Option<u32>,
 }
 
 impl End {
+    /// The same end, with what its workload used.
+    pub(crate) fn that_used(mut self, note: Note) -> Self {
+        let mb = |bytes: u64| u32::try_from(bytes.div_ceil(1024 * 1024)).unwrap_or(u32::MAX);
+        self.used = Some(Box::new(Used {
+            peak_memory_mb: note.memory_bytes.map(mb),
+            cpu_ms: note.cpu_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
+        }));
+        self
+    }
+
     /// The same end, with one reason more.
     pub(crate) fn with(mut self, more: Option<String>) -> Self {
         let reasons = [std::mem::take(&mut self.reason), more.unwrap_or_default()];

@@ -125,6 +125,9 @@ async fn eight_run_side_by_side_and_the_one_that_wants_too_much_is_named_so() {
     }
     let end = fake.end("8").await;
     assert_eq!(said(&end, "job_health"), "oom", "{end:?}");
+    let peak: u32 = said(&end, "peak_memory_mb").parse().unwrap();
+    assert!((32..=64).contains(&peak), "{end:?}");
+    assert_ne!(said(&end, "cpu_ms"), "");
     testbox.stopped().await.unwrap();
     assert_eq!(left(folder.path()), "");
 }

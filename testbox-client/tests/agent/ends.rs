@@ -40,6 +40,22 @@ async fn health_and_exit_code_tell_how_it_ended() {
 }
 
 #[tokio::test]
+async fn its_end_says_what_it_used() {
+    let (fake, folder) = (Fake::start(), folder());
+    fake.grant(script("7", "head -c 40m /dev/zero | tail > /dev/null"));
+    let testbox = Testbox::start(config(&fake, &folder, DC));
+    let end = fake.end("7").await;
+    // Where no control group can be made, nothing is known.
+    let may_count = rustix::process::geteuid().is_root();
+    let peak = end
+        .get("peak_memory_mb")
+        .map(|mb| mb.parse::<u32>().unwrap());
+    assert!(!may_count || peak.is_some_and(|mb| mb >= 40), "{end:?}");
+    assert!(!may_count || end.contains_key("cpu_ms"), "{end:?}");
+    testbox.stopped().await.unwrap();
+}
+
+#[tokio::test]
 async fn its_own_limit_ends_it_with_soft_timeout() {
     let end = check("sleep 1000", 1).await;
     assert_eq!((end.0.as_str(), end.1.as_str()), ("soft_timeout", "143"));

@@ -111,6 +111,12 @@ async fn six_run_side_by_side_and_each_end_is_told_apart() {
         let log = fake.with(|state| state.log(id));
         assert_eq!(end["job_health"], "fail", "{end:?} {log}");
         assert_eq!(end["exit_code"], "3");
+        // The memory of its guest, and what QEMU needs besides.
+        assert!(
+            (64..512).contains(&end["peak_memory_mb"].parse().unwrap()),
+            "{end:?}"
+        );
+        assert!(end["cpu_ms"].parse::<u32>().unwrap() > 0);
         assert!(
             log.contains("word=it's root=/fairlead/result net=lo"),
             "{log}"

@@ -134,6 +134,10 @@ pub struct JobUpdate {
     pub reason: Option<String>,
     /// The title of the kernel crash that it printed.
     pub crash_signature: Option<String>,
+    /// The most memory that it had at one time, MB.
+    pub peak_memory_mb: Option<u32>,
+    /// CPU time of all of its processes, milliseconds.
+    pub cpu_ms: Option<u32>,
     /// Puts the end off by this much, seconds.
     pub renew_seconds: Option<u64>,
 }
@@ -157,6 +161,8 @@ impl JobUpdate {
         push(&mut pairs, "address", self.address.as_ref());
         push(&mut pairs, "reason", self.reason.as_ref());
         push(&mut pairs, "crash_signature", self.crash_signature.as_ref());
+        push(&mut pairs, "peak_memory_mb", self.peak_memory_mb);
+        push(&mut pairs, "cpu_ms", self.cpu_ms);
         push(&mut pairs, "renew_seconds", self.renew_seconds);
         pairs
     }

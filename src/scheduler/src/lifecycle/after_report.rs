@@ -61,6 +61,8 @@ pub(crate) fn after_report(
     if !report.crash_signature.is_empty() {
         next.crash_signature.clone_from(&report.crash_signature);
     }
+    next.peak_memory_mb = next.peak_memory_mb.max(report.peak_memory_mb);
+    next.cpu_ms = next.cpu_ms.max(report.cpu_ms);
     if let (Some(address), Some(place)) = (&report.address, &mut next.cluster) {
         place.address.clone_from(address);
     }

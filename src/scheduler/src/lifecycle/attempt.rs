@@ -229,6 +229,8 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         last_success_stage: None,
         exit_code: None,
         crash_signature: String::new(),
+        peak_memory_mb: 0,
+        cpu_ms: 0,
         stop_asked: false,
         stop_ms: 0,
         stop_health: None,

@@ -76,6 +76,12 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if let Some(code) = state.exit_code {
         put("exit_code", json!(code));
     }
+    if state.peak_memory_mb > 0 {
+        put("peak_memory_mb", json!(state.peak_memory_mb));
+    }
+    if state.cpu_ms > 0 {
+        put("cpu_ms", json!(state.cpu_ms));
+    }
     if !state.milestones.is_empty() {
         put("milestones", json!(state.milestones));
     }

@@ -31,6 +31,10 @@ pub(crate) struct Report {
     pub(crate) reason: String,
     /// The title of the kernel crash that it printed.
     pub(crate) crash_signature: String,
+    /// The most memory that the job had at one time, MB; 0: not said.
+    pub(crate) peak_memory_mb: u32,
+    /// CPU time of the job, milliseconds; 0: not said.
+    pub(crate) cpu_ms: u32,
     pub(crate) attempt: Option<u16>,
     pub(crate) token: Option<String>,
 }
@@ -83,6 +87,10 @@ impl Report {
                 "attempt" => report.attempt = Some(value.parse().map_err(|_| bad("1 to 65535"))?),
                 "job_token" => report.token = Some(value.to_owned()),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
+                "peak_memory_mb" => {
+                    report.peak_memory_mb = value.parse().map_err(|_| bad("whole MB"))?;
+                }
+                "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
                 }

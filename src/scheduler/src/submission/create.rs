@@ -228,14 +228,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_a_host_has_meanwhile_is_not_made_once_more() {
-        let (wanted, stored) = tried_again(|state| {
+        let trial = tried_again(|state| {
             state.stage = Stage::Dispatch;
             state.host = "h".to_owned();
             state.claim_token = "t".to_owned();
             state.attempt = 2;
             state.result_root.push_str(".2");
-        })
-        .await;
+        });
+        let (wanted, stored) = Box::pin(trial).await;
         for stored in stored {
             let claim_seq = stored.state.claim_seq;
             assert_eq!(
@@ -250,7 +250,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_that_another_job_has_is_given_up() {
-        let (wanted, stored) = tried_again(|state| state.submit_ms += 1).await;
+        let trial = tried_again(|state| state.submit_ms += 1);
+        let (wanted, stored) = Box::pin(trial).await;
         assert_eq!(stored.first().map(|stored| &stored.state), Some(&wanted));
         let made = stored.get(1).map(|stored| stored.state.job_id);
         assert!(made.is_some_and(|made| made != wanted.job_id));

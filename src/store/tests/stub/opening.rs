@@ -152,7 +152,7 @@ async fn what_others_have_set_up_is_left_alone() {
         }
     };
     // That of version 7 has the form of before, which may stay.
-    for version in [7, 8, 9, 10] {
+    for version in [7, 8, 9, 10, 11] {
         stub.answer(there(version));
         ElasticStore::open(config(vec![stub.url.clone()]))
             .await

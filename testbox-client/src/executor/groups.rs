@@ -1,0 +1,242 @@
+//! Control groups that count the memory and the CPU time of a job's processes. They limit nothing.
+//!
+//! Version 1 has a tree for each resource, version 2 one for all. Where the agent may not make groups, nothing is
+//! counted. In version 2, memory is counted only where no process is beside the groups. So the agent moves itself into
+//! a group of its own if it is alone in its group.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::entry::Note;
+
+/// Where groups are mounted.
+const MOUNTED: &str = "/sys/fs/cgroup";
+/// How the names of groups of jobs begin, before the mark of the run.
+const PREFIX: &str = "fairlead-";
+/// The group that an agent moves itself into.
+const OWN: &str = "fairlead_agent";
+/// Files with one number, and what the number is.
+const NUMBERS: [(&str, &str); 3] = [
+    ("memory.peak", "memory_bytes"),
+    ("memory.max_usage_in_bytes", "memory_bytes"),
+    ("cpuacct.usage", "cpu_ns"),
+];
+/// Files with pairs of a name and a number.
+const PAIRS: [&str; 3] = ["memory.events", "memory.oom_control", "cpu.stat"];
+
+/// Where the groups of jobs are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Groups {
+    parents: Vec<PathBuf>,
+}
+
+/// The groups of one job; they are removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Group {
+    folders: Vec<PathBuf>,
+}
+
+impl Groups {
+    /// Finds where this process may make groups, and removes what earlier agents left there. Blocks.
+    pub(crate) fn find() -> Self {
+        let said = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::below(Path::new(MOUNTED), &said)
+    }
+
+    fn below(mounted: &Path, said: &str) -> Self {
+        let mut parents = Vec::new();
+        for (controllers, folder) in own_groups(mounted, said) {
+            if controllers.is_empty() {
+                make_room(&folder);
+            }
+            let trial = folder.join(format!("{PREFIX}trial"));
+            if fs::create_dir(&trial).is_ok() && fs::remove_dir(&trial).is_ok() {
+                parents.push(folder);
+            }
+        }
+        for parent in &parents {
+            clear_left(parent);
+        }
+        Self { parents }
+    }
+
+    /// Makes the groups of a run; none where that is not possible.
+    pub(crate) fn open(&self, run: &str) -> Group {
+        let folders = self.parents.iter();
+        let folders = folders.map(|parent| parent.join(format!("{PREFIX}{run}")));
+        Group {
+            folders: folders
+                .filter(|folder| fs::create_dir(folder).is_ok())
+                .collect(),
+        }
+    }
+}
+
+/// The groups of this process that can count: their controllers (none: version 2) and their folders.
+fn own_groups(mounted: &Path, said: &str) -> Vec<(String, PathBuf)> {
+    let lines = said
+        .lines()
+        .filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let lines: Vec<_> = lines.collect();
+    let first = lines.iter().filter_map(|(controllers, path)| {
+        let wanted = controllers
+            .split(',')
+            .find(|word| matches!(*word, "memory" | "cpuacct"))?;
+        let folder = mounted.join(wanted).join(path.trim_start_matches('/'));
+        Some(((*controllers).to_owned(), folder))
+    });
+    let first: Vec<_> = first.collect();
+    if !first.is_empty() {
+        return first;
+    }
+    let second = lines
+        .iter()
+        .filter(|(controllers, _)| controllers.is_empty());
+    second
+        .map(|(_, path)| (String::new(), mounted.join(path.trim_start_matches('/'))))
+        .collect()
+}
+
+/// Lets memory be counted in groups below `folder`, if this process is alone there. All of it may fail.
+fn make_room(folder: &Path) {
+    let me = std::process::id().to_string();
+    let members = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    if members.trim() == me {
+        let own = folder.join(OWN);
+        // There already, or not possible: the next step tells.
+        let _ = fs::create_dir(&own);
+        if fs::write(own.join("cgroup.procs"), &me).is_err() {
+            return;
+        }
+    }
+    let _ = fs::write(folder.join("cgroup.subtree_control"), "+memory");
+}
+
+/// Removes the groups of jobs that have no process any more.
+fn clear_left(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            // One with processes is another agent's, and stays.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+impl Group {
+    /// Counts this process from now on, and all that it starts.
+    pub(crate) fn add(&self, pid: u32) {
+        for folder in &self.folders {
+            if let Err(error) = fs::write(folder.join("cgroup.procs"), pid.to_string()) {
+                tracing::debug!(folder = %folder.display(), %error, "a job is not counted");
+            }
+        }
+    }
+
+    /// The counts so far; `before`: those that are known from elsewhere.
+    pub(crate) fn note(&self, before: Note) -> Note {
+        let mut text = String::new();
+        for folder in &self.folders {
+            for (file, name) in NUMBERS {
+                if let Ok(number) = fs::read_to_string(folder.join(file)) {
+                    text.extend([name, " ", number.trim(), "\n"]);
+                }
+            }
+            for file in PAIRS {
+                text.push_str(&fs::read_to_string(folder.join(file)).unwrap_or_default());
+            }
+        }
+        let counted = Note::of(&text);
+        Note {
+            has_begun: before.has_begun,
+            memory_bytes: counted.memory_bytes.or(before.memory_bytes),
+            cpu_ms: counted.cpu_ms.or(before.cpu_ms),
+            oom_kills: before.oom_kills.or(counted.oom_kills),
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            if let Err(error) = remove(folder) {
+                tracing::debug!(folder = %folder.display(), %error, "a control group stays until the next start");
+            }
+        }
+    }
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_are_found_and_read() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["memory/a", "cpuacct", "b"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        let first = Groups::below(
+            dir.path(),
+            "9:name=systemd:/\n4:memory:/a\n2:cpu,cpuacct:/\n0::/\n",
+        );
+        assert_eq!(
+            first.parents,
+            [dir.path().join("memory/a"), dir.path().join("cpuacct")]
+        );
+        let group = first.open("run");
+        fs::write(group.folders[0].join("memory.max_usage_in_bytes"), "4096\n").unwrap();
+        fs::write(
+            group.folders[0].join("memory.oom_control"),
+            "under_oom 0\noom_kill 1\n",
+        )
+        .unwrap();
+        fs::write(group.folders[1].join("cpuacct.usage"), "7000000\n").unwrap();
+        let counted = Note {
+            has_begun: false,
+            memory_bytes: Some(4096),
+            cpu_ms: Some(7),
+            oom_kills: Some(1),
+        };
+        assert_eq!(group.note(Note::default()), counted);
+        let second = Groups::below(dir.path(), "0::/b\n");
+        assert_eq!(second.parents, [dir.path().join("b")]);
+        let group = second.open("run");
+        fs::write(group.folders[0].join("memory.peak"), "4096\n").unwrap();
+        fs::write(
+            group.folders[0].join("memory.events"),
+            "oom 1\noom_kill 1\n",
+        )
+        .unwrap();
+        fs::write(group.folders[0].join("cpu.stat"), "usage_usec 7000\n").unwrap();
+        assert_eq!(group.note(Note::default()), counted);
+        // A guest's own word about its memory wins over nothing, and its kills over the host's.
+        let guest = Note {
+            oom_kills: Some(0),
+            ..counted
+        };
+        assert_eq!(group.note(guest), guest);
+    }
+
+    #[test]
+    fn groups_leave_with_their_job_or_with_the_next_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let groups = Groups::below(dir.path(), "0::/\n");
+        drop(groups.open("one"));
+        std::mem::forget(groups.open("two"));
+        assert!(dir.path().join("fairlead-two").exists());
+        assert!(!dir.path().join("fairlead-one").exists());
+        Groups::below(dir.path(), "0::/\n");
+        assert!(!dir.path().join("fairlead-two").exists());
+        let none = Groups::below(Path::new("/nowhere"), "0::/\n");
+        assert_eq!(none.open("x").note(Note::default()), Note::default());
+    }
+}
