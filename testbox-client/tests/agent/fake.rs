@@ -20,7 +20,7 @@ use tokio::{
 use warp::{Filter, Reply, http::StatusCode, reply::Response};
 
 /// Longest that any test waits for anything.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// All that is known.
 #[derive(Debug, Default)]
