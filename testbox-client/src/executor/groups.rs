@@ -7,6 +7,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::entry::Note;
@@ -15,6 +16,8 @@ use super::entry::Note;
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// How the names of groups of jobs begin, before the mark of the run.
 const PREFIX: &str = "fairlead-";
+/// A group without processes that is not older may still get its first.
+const NEW: Duration = Duration::from_mins(1);
 /// The group that an agent moves itself into.
 const OWN: &str = "fairlead_agent";
 /// Files with one number, and what the number is.
@@ -42,22 +45,22 @@ impl Groups {
     /// Finds where this process may make groups, and removes what earlier agents left there. Blocks.
     pub(crate) fn find() -> Self {
         let said = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Self::below(Path::new(MOUNTED), &said)
+        Self::below(Path::new(MOUNTED), &said, NEW)
     }
 
-    fn below(mounted: &Path, said: &str) -> Self {
+    fn below(mounted: &Path, said: &str, new: Duration) -> Self {
         let mut parents = Vec::new();
         for (controllers, folder) in own_groups(mounted, said) {
             if controllers.is_empty() {
                 make_room(&folder);
             }
-            let trial = folder.join(format!("{PREFIX}trial"));
+            let trial = folder.join(format!("{PREFIX}{}", uuid::Uuid::new_v4()));
             if fs::create_dir(&trial).is_ok() && fs::remove_dir(&trial).is_ok() {
                 parents.push(folder);
             }
         }
         for parent in &parents {
-            clear_left(parent);
+            clear_left(parent, new);
         }
         Self { parents }
     }
@@ -114,10 +117,14 @@ fn make_room(folder: &Path) {
     let _ = fs::write(folder.join("cgroup.subtree_control"), "+memory");
 }
 
-/// Removes the groups of jobs that have no process any more.
-fn clear_left(parent: &Path) {
+/// Removes the groups of jobs that have no process any more, but those that another agent may just have made.
+fn clear_left(parent: &Path, new: Duration) {
+    let is_old = |entry: &fs::DirEntry| {
+        let made = entry.metadata().and_then(|about| about.modified());
+        made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= new))
+    };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_old(&entry) {
             // One with processes is another agent's, and stays.
             let _ = fs::remove_dir(entry.path());
         }
@@ -125,6 +132,10 @@ fn clear_left(parent: &Path) {
 }
 
 impl Group {
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
     /// Counts this process from now on, and all that it starts.
     pub(crate) fn add(&self, pid: u32) {
         for folder in &self.folders {
@@ -187,6 +198,7 @@ mod tests {
         let first = Groups::below(
             dir.path(),
             "9:name=systemd:/\n4:memory:/a\n2:cpu,cpuacct:/\n0::/\n",
+            NEW,
         );
         assert_eq!(
             first.parents,
@@ -207,7 +219,7 @@ mod tests {
             oom_kills: Some(1),
         };
         assert_eq!(group.note(Note::default()), counted);
-        let second = Groups::below(dir.path(), "0::/b\n");
+        let second = Groups::below(dir.path(), "0::/b\n", NEW);
         assert_eq!(second.parents, [dir.path().join("b")]);
         let group = second.open("run");
         fs::write(group.folders[0].join("memory.peak"), "4096\n").unwrap();
@@ -229,14 +241,16 @@ mod tests {
     #[test]
     fn groups_leave_with_their_job_or_with_the_next_start() {
         let dir = tempfile::tempdir().unwrap();
-        let groups = Groups::below(dir.path(), "0::/\n");
+        let groups = Groups::below(dir.path(), "0::/\n", NEW);
         drop(groups.open("one"));
         std::mem::forget(groups.open("two"));
         assert!(dir.path().join("fairlead-two").exists());
         assert!(!dir.path().join("fairlead-one").exists());
-        Groups::below(dir.path(), "0::/\n");
+        Groups::below(dir.path(), "0::/\n", NEW);
+        assert!(dir.path().join("fairlead-two").exists(), "it is new");
+        Groups::below(dir.path(), "0::/\n", Duration::ZERO);
         assert!(!dir.path().join("fairlead-two").exists());
-        let none = Groups::below(Path::new("/nowhere"), "0::/\n");
+        let none = Groups::below(Path::new("/nowhere"), "0::/\n", NEW);
         assert_eq!(none.open("x").note(Note::default()), Note::default());
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     io::{self, PipeWriter},
     os::{fd::OwnedFd, unix::process::ExitStatusExt},
+    path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
@@ -166,18 +167,28 @@ struct Start {
     /// What the launcher is told that becomes the workload as its user.
     post: Option<Post>,
     guest: Guest,
+    /// Where its memory and CPU time are counted.
+    counted: Option<Counted>,
 }
 
 /// How a workload is started whose output goes into `writer`.
 fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
     let Launch {
-        task, user, place, ..
+        task,
+        user,
+        place,
+        groups,
+        ..
     } = launch;
+    // A container has groups of its own.
+    let counted = !matches!(place, Place::Container(_));
+    let counted = counted.then(|| groups.open(&task.run));
     let (mut command, post, guest) = match place {
         Place::Host => match &user {
             None => (plain_command(&task), None, Guest::None),
             Some(user) => {
-                let post = post_of(&task, user, writer)?;
+                let groups = counted.as_ref().map_or(&[][..], Counted::folders);
+                let post = post_of(&task, user, groups, writer)?;
                 (Command::from(post.command()?), Some(post), Guest::None)
             }
         },
@@ -203,6 +214,7 @@ fn start_of(launch: Launch, writer: &PipeWriter) -> io::Result<Start> {
         user,
         post,
         guest,
+        counted,
     })
 }
 
@@ -216,7 +228,12 @@ fn plain_command(task: &Task) -> Command {
     command
 }
 
-fn post_of(task: &Task, user: &JobUser, writer: &PipeWriter) -> io::Result<Post> {
+fn post_of(
+    task: &Task,
+    user: &JobUser,
+    groups: &[PathBuf],
+    writer: &PipeWriter,
+) -> io::Result<Post> {
     // Else it could not open what `/dev/stderr` names.
     let uid = rustix::process::Uid::from_raw(user.uid);
     rustix::fs::fchown(writer, Some(uid), None)?;
@@ -227,6 +244,7 @@ fn post_of(task: &Task, user: &JobUser, writer: &PipeWriter) -> io::Result<Post>
         program: task.program.clone(),
         args: task.args.clone(),
         env: task.env.iter().cloned().chain([mark]).collect(),
+        groups: groups.to_vec(),
     })
 }
 
@@ -235,7 +253,6 @@ impl Workload {
     pub(crate) fn start(launch: Launch) -> io::Result<(Self, pipe::Receiver)> {
         let (reader, writer) = io::pipe()?;
         let run = launch.task.run.clone();
-        let groups = launch.groups.clone();
         let mut start = start_of(launch, &writer)?;
         start
             .command
@@ -243,12 +260,10 @@ impl Workload {
             .stderr(OwnedFd::from(writer))
             .process_group(0)
             .kill_on_drop(true);
-        // A container has groups of its own.
-        let is_here = !matches!(start.guest, Guest::Container(_));
-        let counted = is_here.then(|| groups.open(&run));
         let oom_before = OomKills::now();
         let (child, own) = children::start(|| start.command.spawn(), Child::id)?;
-        if let (Some(counted), Some(pid)) = (&counted, child.id()) {
+        // A launcher does so itself, before it is a job.
+        if let (Some(counted), None, Some(pid)) = (&start.counted, &start.post, child.id()) {
             counted.add(pid);
         }
         // The command holds the writing ends: with it they close here, so that the reader sees the end.
@@ -262,7 +277,7 @@ impl Workload {
             user: start.user,
             post: start.post,
             guest: start.guest,
-            counted,
+            counted: start.counted,
             oom_before,
         };
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;

@@ -51,6 +51,8 @@ pub(crate) struct Order {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
+    /// The control groups that count it from its first step on.
+    pub(crate) groups: Vec<PathBuf>,
 }
 
 /// Why a launcher could not become its job.
@@ -131,6 +133,7 @@ pub(crate) fn try_out(uid: u32, folder: &Path) -> io::Result<()> {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), "exit 0".into()],
         env: Vec::new(),
+        groups: Vec::new(),
     })?;
     let mut command = post.command()?;
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -190,6 +193,10 @@ fn launch() -> io::Result<()> {
 }
 
 fn become_job(order: &Order) -> Failure {
+    for group in &order.groups {
+        // Where this fails, the job is not counted. It runs all the same.
+        let _ = fs::write(group.join("cgroup.procs"), "0");
+    }
     if let Err(failure) = enclose(order) {
         return failure;
     }
@@ -291,6 +298,7 @@ mod tests {
             program: "/bin/sh".into(),
             args: vec!["script".into()],
             env: vec![("A".to_owned(), "b c".to_owned())],
+            groups: vec!["/g".into()],
         };
         let post = Post::of(&order).unwrap();
         let mut launcher = post.file.try_clone().unwrap();

@@ -42,8 +42,12 @@ async fn health_and_exit_code_tell_how_it_ended() {
 #[tokio::test]
 async fn its_end_says_what_it_used() {
     let (fake, folder) = (Fake::start(), folder());
-    fake.grant(script("7", "head -c 40m /dev/zero | tail > /dev/null"));
+    let gate = Gate::new(&folder, "gate");
+    let text = format!("{}; head -c 40m /dev/zero | tail > /dev/null", gate.wait());
+    fake.grant(script("7", &text));
     let testbox = Testbox::start(config(&fake, &folder, DC));
+    fake.stage("7", "running").await;
+    gate.open();
     let end = fake.end("7").await;
     // Where no control group can be made, nothing is known.
     let may_count = rustix::process::geteuid().is_root();

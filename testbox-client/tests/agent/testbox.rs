@@ -69,11 +69,7 @@ pub(crate) fn script(job_id: &str, text: &str) -> Grant {
 
 /// A job that goes on until the file is there.
 pub(crate) fn gated(job_id: &str, gate: &Gate) -> Grant {
-    let path = gate.0.display();
-    script(
-        job_id,
-        &format!("while [ ! -e {path} ]; do sleep 0.02; done; echo through"),
-    )
+    script(job_id, &format!("{}; echo through", gate.wait()))
 }
 
 /// A file that lets a job go on.
@@ -82,6 +78,11 @@ pub(crate) struct Gate(PathBuf);
 impl Gate {
     pub(crate) fn new(folder: &TempDir, name: &str) -> Self {
         Self(folder.path().join(name))
+    }
+
+    /// The words of a shell that wait until it is open.
+    pub(crate) fn wait(&self) -> String {
+        format!("while [ ! -e {} ]; do sleep 0.02; done", self.0.display())
     }
 
     pub(crate) fn open(&self) {
