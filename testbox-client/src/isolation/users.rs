@@ -110,7 +110,7 @@ pub(crate) struct Users {
 #[derive(Debug)]
 pub(crate) struct JobUser {
     pub(crate) uid: u32,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Users {
@@ -187,15 +187,28 @@ pub(crate) fn clear_left(uid: u32) -> io::Result<()> {
     }
 }
 
+/// The lock on a user.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // To close the file is not enough: a process that is being started has a copy until it runs its program.
+        if let Err(error) = flock(&self.0, FlockOperation::Unlock) {
+            tracing::warn!(%error, "cannot unlock a user of jobs");
+        }
+    }
+}
+
 /// `None`: somebody has it.
-fn lock(locks: &Path, uid: u32) -> io::Result<Option<File>> {
+fn lock(locks: &Path, uid: u32) -> io::Result<Option<Lock>> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(locks)?;
     let file = File::create(locks.join(uid.to_string()))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -277,6 +290,16 @@ mod tests {
         assert!(users.take().unwrap_err().to_string().contains("free"));
         drop(one);
         assert_eq!(users.take().unwrap().uid, first);
+    }
+
+    #[test]
+    fn a_copy_in_a_process_that_is_being_started_does_not_hold_a_user() {
+        let locks = tempfile::tempdir().unwrap();
+        let first = lock(locks.path(), 7).unwrap().unwrap();
+        let copy = first.0.try_clone().unwrap();
+        drop(first);
+        assert!(lock(locks.path(), 7).unwrap().is_some());
+        drop(copy);
     }
 
     #[test]
