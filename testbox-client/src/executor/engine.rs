@@ -17,6 +17,8 @@ const ASK_MAX: Duration = Duration::from_secs(30);
 const PULL_MAX: Duration = Duration::from_mins(30);
 /// The label that carries which agent started a container.
 pub(crate) const AGENT_LABEL: &str = "fairlead.agent";
+/// The folder of an engine in the work folder of an agent.
+const FOLDER: &str = "engine";
 /// Present where control groups are those of version 2.
 const CGROUP_2: &str = "/sys/fs/cgroup/cgroup.controllers";
 
@@ -50,6 +52,9 @@ pub(crate) struct Engine {
     kind: EngineKind,
     version: String,
     path: String,
+    /// This agent's own folder for the engine. Only the engine writes there: its monitor leaves a file there when a
+    /// container runs out of memory.
+    folder: PathBuf,
     /// Podman's configuration of this agent.
     configuration: Option<PathBuf>,
     /// Who this agent is, in the labels of its containers.
@@ -71,17 +76,20 @@ impl Engine {
             kind,
             version: String::new(),
             path: path.to_owned(),
+            folder: work_dir.join(FOLDER),
             configuration: None,
             agent: agent.to_owned(),
         };
+        let failed = |said: String| ToolError::Failed {
+            program: kind.as_str().to_owned(),
+            said,
+        };
+        fs::create_dir_all(&engine.folder)
+            .map_err(|error| failed(format!("its folder cannot be made: {error}")))?;
         let said = engine.ask(&["--version"], ASK_MAX).await?;
         engine.version = version_in(&said);
         if kind == EngineKind::Podman {
-            let file = work_dir.join("containers.conf");
-            let failed = |said: String| ToolError::Failed {
-                program: kind.as_str().to_owned(),
-                said,
-            };
+            let file = engine.folder.join("containers.conf");
             let text = configuration(path).map_err(failed)?;
             fs::write(&file, text)
                 .map_err(|error| failed(format!("its configuration cannot be written: {error}")))?;
@@ -118,7 +126,7 @@ impl Engine {
     pub(crate) fn command(&self) -> Command {
         let program = on_path(&self.path, self.kind.as_str());
         let mut command = Command::new(program.unwrap_or_else(|| self.kind.as_str().into()));
-        command.env("PATH", &self.path);
+        command.env("PATH", &self.path).current_dir(&self.folder);
         if let Some(file) = &self.configuration {
             command.env("CONTAINERS_CONF", file);
         }
