@@ -25,9 +25,6 @@ const MAKE_TRIES_MAX: usize = 6;
 /// How often an index that nobody searches is refreshed all the same, which bounds what is kept for it in memory.
 const UNSEARCHED_REFRESH: &str = "30s";
 
-/// How long the first shard of an index that is there may take at the start, seconds.
-const SHARD_WAIT_S: u64 = 10;
-
 /// Asks for the version of every node and gives the lowest.
 pub(super) async fn check_version(
     cluster: &Cluster,
@@ -136,10 +133,9 @@ async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
     loop {
         tries += 1;
         let reason = match cluster.call(&call).await {
-            Ok(_) => return Ok(()),
+            Ok(_) => break,
             Err(Failure::Status { kind, .. }) if kind == "resource_already_exists_exception" => {
-                wait_for_shard(cluster, &name).await;
-                return Ok(());
+                break;
             }
             Err(Failure::Unknown(_)) if tries < MAKE_TRIES_MAX => continue,
             Err(failure) => failure.words().to_owned(),
@@ -151,15 +147,18 @@ async fn make_index(cluster: &Cluster, name: String) -> Result<(), StoreError> {
                     .to_owned(),
         });
     }
+    wait_for_shard(cluster, &name).await;
+    Ok(())
 }
 
-/// An index that another replica is just making is there before its first shard is, and cannot be
-/// read until then (though its health is yellow already). One that stays without keeps nobody from
-/// starting: what needs it says so.
+/// An index that is just being made is there before its first shard is, and cannot be read until then
+/// (though its health is yellow already). A busy cluster also answers the replica that makes it before
+/// the shard is there. An index that stays without keeps nobody from starting: what needs it says so.
 async fn wait_for_shard(cluster: &Cluster, name: &str) {
-    let wait_s = cluster.request_timeout.as_secs().clamp(1, SHARD_WAIT_S);
+    // The answer must come before the request is given up.
+    let wait_ms = cluster.request_timeout.as_millis() * 9 / 10;
     let path = format!(
-        "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_s}s&filter_path=timed_out"
+        "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_ms}ms&filter_path=timed_out"
     );
     if let Err(reason) = set_up_call(cluster, &Call::read(Method::Get, path)).await {
         tracing::warn!(index = name, reason, "an index has no shard to read yet");
