@@ -164,6 +164,13 @@ pub struct AgentConfig {
     /// The command for jobs that have program sections and no `script`: run by `/bin/sh` with the path
     /// of the job's `job.yaml` as its argument. `None`: such jobs end with health `abort_invalid`.
     pub runner: Option<String>,
+    /// Folder of the site's scripts around each job: `prolog` and `epilog`, also in `kind/KIND` and `group/GROUP`.
+    /// `None`: there are none. Default: `None`.
+    pub hooks: Option<PathBuf>,
+    /// How long each of these scripts may take. Default 60 s.
+    pub hook_limit: Duration,
+    /// Whether a job that fails without output and without a result is a failure of this machine. Default false.
+    pub silent_is_fault: bool,
     /// Most jobs at once, 1 to 256; a hw box runs one. Default 64.
     pub jobs_max: u32,
     /// How long the scheduler holds a request for work, seconds, 0 to 600. Default 30.
@@ -221,6 +228,9 @@ impl AgentConfig {
             default_vm_image: None,
             job_users: JobUsers::Agent,
             runner: None,
+            hooks: None,
+            hook_limit: Duration::from_mins(1),
+            silent_is_fault: false,
             jobs_max: 64,
             wait_s: 30,
             once: false,

@@ -20,6 +20,10 @@ use tracing_subscriber::EnvFilter;
 /// Offers this machine to a fairlead scheduler, and runs its jobs.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -69,6 +73,16 @@ struct Args {
     /// Command for jobs with program sections and no script; its argument is the path of job.yaml.
     #[arg(long)]
     runner: Option<String>,
+    /// Folder with the site's scripts around each job: prolog and epilog, for all jobs, in kind/KIND and in group/GROUP.
+    /// A script that fails is a failure of this machine, and the job runs on another one.
+    #[arg(long)]
+    hooks: Option<PathBuf>,
+    /// Longest time of each of these scripts, in seconds.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    hook_timeout: u32,
+    /// Treat a job that fails without output and without a result as a failure of this machine.
+    #[arg(long)]
+    silent_is_fault: bool,
     /// Executor of jobs. auto: vm jobs in machines of QEMU, dc jobs with an image in containers of podman, else docker,
     /// all others as processes. process: all jobs as processes of this host. podman, docker: all dc jobs in
     /// containers, or the agent does not start. qemu: the same for vm jobs.
@@ -167,6 +181,9 @@ impl Args {
             devices: self.devices,
             cache_dirs: self.cache_dirs,
             runner: self.runner,
+            hooks: self.hooks.map(std::path::absolute).transpose()?,
+            hook_limit: Duration::from_secs(u64::from(self.hook_timeout)),
+            silent_is_fault: self.silent_is_fault,
             jobs_max: self.jobs_max,
             wait_s: self.wait,
             grace: Duration::from_secs(u64::from(self.grace)),

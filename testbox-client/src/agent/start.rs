@@ -203,6 +203,7 @@ fn open(work_dir: &Path, keep: bool) -> io::Result<Opened> {
                 reason: "agent restarted".to_owned(),
                 ran: true,
                 lost: None,
+                avoid_host: false,
                 crash_signature: None,
                 used: None,
             });

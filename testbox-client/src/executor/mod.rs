@@ -19,5 +19,6 @@ pub(crate) use choice::Executors;
 pub(crate) use container::NotBegun;
 pub(crate) use entry::{GUEST_FOLDER, INSIDE, Note, Task};
 pub(crate) use machine::ResultLimits;
-pub(crate) use marked::kill_marked;
+pub(crate) use marked::{MARK, kill_marked};
 pub(crate) use process::{Launch, Limits, Outcome, Place, Verdict, Workload};
+pub(crate) use tool::ask;

@@ -8,7 +8,6 @@ use std::{io, sync::Arc, time::Duration};
 
 use fairlead_api::{Grant, JobUpdate, Peer};
 use fairlead_job::{DataReadiness, Health, Stage};
-use serde_json::Value;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
@@ -23,6 +22,7 @@ use super::{
     environment,
     finish::{NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
+    hooks::{self, Hook},
     launch::{Invocation, Unrunnable, prepare},
     limit::OwnLimits,
     log::LogShipper,
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     AgentEvent, JobLine,
-    executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload},
+    executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload, kill_marked},
     isolation::users::JobUser,
     protocol::Why,
     timer::pause,
@@ -96,7 +96,7 @@ impl Course {
             Ok(None) => None,
             Err(end) => Some(end),
         };
-        let end = end?;
+        let end = self.judged(journal, end?).await;
         let run_ms = ran_since.map_or(0, |since: Instant| since.elapsed().as_millis());
         tracing::info!(
             job_id = journal.job_id,
@@ -152,6 +152,9 @@ impl Course {
         let Some(peers) = self.meet(journal).await? else {
             return Ok(None);
         };
+        if !self.prolog(journal).await? {
+            return Ok(None);
+        }
         let user = self.user().await?;
         journal.uid = user.as_ref().map(|user| user.uid);
         journal.started = true;
@@ -175,6 +178,52 @@ impl Course {
             place,
             groups: self.context.executors.groups(),
         }))
+    }
+
+    /// Runs the site's scripts before the job. False: it is to be forgotten.
+    async fn prolog(&mut self, journal: &Journal) -> Result<bool, End> {
+        let (context, grant) = (Arc::clone(&self.context), &self.grant);
+        let done = tokio::select! {
+            biased;
+            stop = self.line.stopped() => {
+                return stopped(stop.why, None).map_or(Ok(false), Err);
+            }
+            done = hooks::run(&context, grant, &self.folder, &journal.run, Hook::Prolog) => done,
+        };
+        done.map(|()| true).map_err(|reason| End {
+            avoid_host: true,
+            ..unrun(Health::AbortProvider, reason)
+        })
+    }
+
+    /// How it ended, as the site judges it: by its scripts after the job, and by what the job left.
+    async fn judged(&self, journal: &Journal, end: End) -> End {
+        let context = &self.context;
+        let hook = Hook::Epilog(&end);
+        let done = tokio::select! {
+            biased;
+            () = context.config.kill_now.cancelled() => Ok(()),
+            done = hooks::run(context, &self.grant, &self.folder, &journal.run, hook) => done,
+        };
+        if context.config.hooks.is_some() {
+            let run = journal.run.clone();
+            if let Err(error) = blocking(move || kill_marked(&run).map(drop)).await {
+                tracing::warn!(%error, "cannot kill all remaining processes of a script of the site");
+            }
+        }
+        if let Err(reason) = done {
+            return end.of_bad_host(reason);
+        }
+        let failed = end.ran && end.health == Health::Fail.as_str();
+        if context.config.silent_is_fault && failed {
+            let folder = self.folder.clone();
+            let is_silent = blocking(move || folder.is_silent()).await;
+            if is_silent.unwrap_or(false) {
+                let reason = "it failed without output and without a result".to_owned();
+                return end.of_bad_host(reason);
+            }
+        }
+        end
     }
 
     /// Makes the folder anew, with the first journal in it.
@@ -399,10 +448,4 @@ fn unwatched(error: &io::Error) -> End {
         ran: true,
         ..unrun(Health::AbortProvider, reason)
     }
-}
-
-/// The suite that a grant's job names, empty when it names none.
-pub(crate) fn suite_of(grant: &Grant) -> String {
-    let suite = grant.job.get("suite").and_then(Value::as_str);
-    suite.unwrap_or_default().to_owned()
 }

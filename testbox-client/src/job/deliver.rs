@@ -46,6 +46,7 @@ pub(crate) async fn deliver(
         exit_code: end.exit_code,
         job_data_readiness: Some(readiness.as_str().to_owned()),
         reason,
+        avoid_host: end.avoid_host,
         crash_signature: end.crash_signature.clone(),
         peak_memory_mb: end.used.as_ref().and_then(|used| used.peak_memory_mb),
         cpu_ms: end.used.as_ref().and_then(|used| used.cpu_ms),

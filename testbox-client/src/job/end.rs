@@ -17,6 +17,7 @@ pub(super) fn unrun(health: Health, reason: String) -> End {
         reason,
         ran: false,
         lost: None,
+        avoid_host: false,
         crash_signature: None,
         used: None,
     }
@@ -53,6 +54,7 @@ pub(super) fn stopped(why: Why, exit_code: Option<i32>) -> Option<End> {
         exit_code,
         ran: exit_code.is_some(),
         lost: None,
+        avoid_host: false,
         crash_signature: None,
         used: None,
     })
@@ -67,6 +69,7 @@ pub(super) fn ended(verdict: Verdict, program: &str, over: String) -> Option<End
             reason,
             ran: true,
             lost: None,
+            avoid_host: false,
             crash_signature: None,
             used: None,
         })

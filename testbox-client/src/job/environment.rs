@@ -48,6 +48,12 @@ pub(crate) fn of(
     all
 }
 
+/// The suite that a grant's job names, empty when it names none.
+pub(crate) fn suite_of(grant: &Grant) -> String {
+    let suite = grant.job.get("suite").and_then(Value::as_str);
+    suite.unwrap_or_default().to_owned()
+}
+
 fn can_be_set(name: &str, value: &str) -> bool {
     !name.is_empty()
         && !name.contains(['=', '\0'])

@@ -71,6 +71,9 @@ pub(crate) struct End {
     /// Why a part of its output is lost, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lost: Option<String>,
+    /// Whether the job shall be tried on another host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) avoid_host: bool,
     /// The title of the kernel crash that it printed, if its job asks for such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) crash_signature: Option<String>,
@@ -107,10 +110,25 @@ impl End {
         self
     }
 
+    /// The end of a job whose machine failed it, with the reason: it is to be tried on another one.
+    pub(crate) fn of_bad_host(self, reason: String) -> Self {
+        let own = match self.reason.as_str() {
+            "" => format!("the job itself: {}", self.health),
+            reason => format!("the job itself: {reason}"),
+        };
+        Self {
+            health: Health::AbortProvider.as_str().to_owned(),
+            reason,
+            avoid_host: true,
+            ..self
+        }
+        .with(Some(own))
+    }
+
     /// Whether it is the machine that could not begin the job, or not keep its output.
     pub(crate) fn is_fault(&self) -> bool {
         let not_begun = !self.ran && self.health == Health::AbortProvider.as_str();
-        not_begun || self.lost.is_some()
+        not_begun || self.avoid_host || self.lost.is_some()
     }
 }
 
@@ -213,6 +231,18 @@ impl JobFolder {
     /// What the job has printed, in its result folder.
     pub(crate) fn output(&self) -> PathBuf {
         self.result().join("output")
+    }
+
+    /// Whether the job left nothing: no output, and no file beside it.
+    pub(crate) fn is_silent(&self) -> io::Result<bool> {
+        let output = self.output();
+        for entry in fs::read_dir(self.result())? {
+            let entry = entry?;
+            if entry.path() != output || entry.metadata()?.len() > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What a guest sees of it, by name, and whether the job may write to it. The output is the agent's to write.

@@ -9,7 +9,7 @@ mod end;
 mod environment;
 mod finish;
 mod folder;
-
+mod hooks;
 mod launch;
 mod limit;
 mod log;
@@ -19,6 +19,7 @@ mod results;
 mod retry;
 
 pub(crate) use context::Context;
-pub(crate) use course::{Course, suite_of};
+pub(crate) use course::Course;
+pub(crate) use environment::suite_of;
 pub(crate) use finish::deliver_leftover;
 pub(crate) use folder::{End, JobFolder, Journal, leftovers};

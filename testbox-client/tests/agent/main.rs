@@ -8,6 +8,7 @@
 mod containers;
 mod ends;
 mod fake;
+mod hooks;
 mod machines;
 mod program;
 mod reports;

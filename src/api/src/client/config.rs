@@ -132,6 +132,8 @@ pub struct JobUpdate {
     pub address: Option<String>,
     /// Why it is as it is, one sentence.
     pub reason: Option<String>,
+    /// Whether the job shall be tried on another host, if it is tried again.
+    pub avoid_host: bool,
     /// The title of the kernel crash that it printed.
     pub crash_signature: Option<String>,
     /// The most memory that it had at one time, MB.
@@ -160,6 +162,7 @@ impl JobUpdate {
         push(&mut pairs, "exit_code", self.exit_code);
         push(&mut pairs, "address", self.address.as_ref());
         push(&mut pairs, "reason", self.reason.as_ref());
+        push(&mut pairs, "avoid_host", self.avoid_host.then_some(1));
         push(&mut pairs, "crash_signature", self.crash_signature.as_ref());
         push(&mut pairs, "peak_memory_mb", self.peak_memory_mb);
         push(&mut pairs, "cpu_ms", self.cpu_ms);

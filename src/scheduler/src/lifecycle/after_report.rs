@@ -9,7 +9,7 @@ use fairlead_store::JobState;
 use crate::{
     base::errors::JobError,
     lifecycle::{
-        attempt::attempt_over,
+        attempt::{attempt_over, avoid},
         report::{MILESTONES_MAX, Report},
         result_paths::attempt_root,
         touch::touched,
@@ -73,7 +73,13 @@ pub(crate) fn after_report(
     }
     advance_readiness(&mut next, report.readiness)?;
     match report.stage {
-        Some(stage) if stage != state.stage => enter(next, stage, now_ms).map(Some),
+        Some(stage) if stage != state.stage => {
+            let mut entered = enter(next, stage, now_ms)?;
+            if report.avoid_host && entered.stage == Stage::Submit {
+                avoid(&mut entered, &state.host);
+            }
+            Ok(Some(entered))
+        }
         _ => Ok(Some(next)),
     }
 }
@@ -353,6 +359,34 @@ mod tests {
             (end.stage, end.health, end.exit_code),
             (Stage::Finish, Health::Fail, Some(3))
         );
+    }
+
+    #[test]
+    fn a_testbox_that_fails_a_job_is_avoided_by_the_next_attempt() {
+        let held = JobState {
+            stage: Stage::Running,
+            host: "bad".into(),
+            retry_lost_left: 1,
+            claim_token: "t".into(),
+            ..state(1)
+        };
+        let end = [
+            ("job_stage", "finish"),
+            ("job_health", "abort_provider"),
+            ("avoid_host", "1"),
+        ];
+        let again = apply(&held, &end).unwrap();
+        assert_eq!((again.stage, again.attempt), (Stage::Submit, 2));
+        assert_eq!(again.not_on, ["bad"]);
+        let plain = apply(&held, &end[..2]).unwrap();
+        assert!(plain.not_on.is_empty());
+        // The last attempt has no next one that could avoid it.
+        let last = JobState {
+            retry_lost_left: 0,
+            ..held
+        };
+        let over = apply(&last, &end).unwrap();
+        assert!(over.stage.is_terminal() && over.not_on.is_empty());
     }
 
     #[test]

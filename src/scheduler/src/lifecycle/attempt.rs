@@ -136,11 +136,19 @@ fn keep_attempt(next: &mut JobState, state: &JobState, health: Health, now_ms: u
     if next.attempts.len() > ATTEMPTS_KEPT {
         next.attempts.remove(0);
     }
-    if state.retry_elsewhere && !next.not_on.contains(&state.host) {
-        next.not_on.push(state.host.clone());
-        if next.not_on.len() > NOT_ON_MAX {
-            next.not_on.remove(0);
-        }
+    if state.retry_elsewhere {
+        avoid(next, &state.host);
+    }
+}
+
+/// Keeps the next attempt of a job off a host.
+pub(crate) fn avoid(next: &mut JobState, host: &str) {
+    if next.not_on.iter().any(|not| not == host) {
+        return;
+    }
+    next.not_on.push(host.to_owned());
+    if next.not_on.len() > NOT_ON_MAX {
+        next.not_on.remove(0);
     }
 }
 

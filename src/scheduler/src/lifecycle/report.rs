@@ -29,6 +29,8 @@ pub(crate) struct Report {
     /// Under which address its peers reach the testbox.
     pub(crate) address: Option<String>,
     pub(crate) reason: String,
+    /// Whether the job shall be tried on another host, if it is tried again.
+    pub(crate) avoid_host: bool,
     /// The title of the kernel crash that it printed.
     pub(crate) crash_signature: String,
     /// The most memory that the job had at one time, MB; 0: not said.
@@ -90,6 +92,7 @@ impl Report {
                 "peak_memory_mb" => {
                     report.peak_memory_mb = value.parse().map_err(|_| bad("whole MB"))?;
                 }
+                "avoid_host" => report.avoid_host = matches!(value, "1" | "true"),
                 "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
