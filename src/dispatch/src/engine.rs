@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::peers::Peers;
 use crate::pick::Work;
 use crate::policy::{EngineConfig, Policy};
+use crate::requirement::Alternative;
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
 use crate::shape::{Env, Gate, Shape, View, could_run};
@@ -480,6 +481,15 @@ pub(crate) fn shape_of(atoms: &mut Atoms, facts: &JobFacts) -> Shape {
         arch: atoms.get(&facts.arch),
         keys: atoms.set(&facts.host_keys),
         tags: atoms.set(&facts.tags),
+        not_tags: atoms.set(&facts.not_tags),
+        any_of: facts
+            .any_of
+            .iter()
+            .map(|one| Alternative {
+                tags: atoms.set(&one.tags),
+                not_tags: atoms.set(&one.not_tags),
+            })
+            .collect(),
         devices: atoms.set(&facts.devices),
         not_on: atoms.set(facts.not_on.get(first..).unwrap_or_default()),
     }

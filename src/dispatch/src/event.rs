@@ -4,6 +4,7 @@ pub use crate::ids::{JobKey, Millis, OfferKey, Version};
 
 use crate::peers::Peers;
 use crate::policy::Policy;
+use crate::requirement::Alternative;
 #[cfg(doc)]
 use crate::requirement::CPUS_UNCHECKED;
 use std::sync::Arc;
@@ -49,6 +50,10 @@ pub struct JobFacts {
     pub cpus: u32,
     /// Tags that the host must have.
     pub tags: Vec<String>,
+    /// Tags that the host must not have.
+    pub not_tags: Vec<String>,
+    /// Alternatives, of which the host must meet one; empty: nothing more is asked.
+    pub any_of: Vec<Alternative<String>>,
     /// Devices that the host must have.
     pub devices: Vec<String>,
     /// Hosts that must not have it: earlier attempts failed there. At most [`NOT_ON_MAX`].

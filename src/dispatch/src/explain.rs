@@ -87,6 +87,16 @@ pub enum Reason {
         /// Those it lacks.
         missing: Vec<String>,
     },
+    /// The host has these tags, which the job avoids.
+    AvoidedTags {
+        /// Those it has.
+        has: Vec<String>,
+    },
+    /// The host meets none of the job's alternatives.
+    NoAlternative {
+        /// Its tags.
+        has: Vec<String>,
+    },
     /// The host lacks these devices.
     Devices {
         /// Those it lacks.

@@ -14,7 +14,7 @@ use crate::ids::{HostId, JobKey, MemberId, Millis, Owner, QueueId, ShapeId};
 use crate::index::Job;
 use crate::interner::{Atom, Atoms};
 use crate::labels::place_of;
-use crate::requirement::Requirement;
+use crate::requirement::{Name, Requirement};
 use crate::shape::{Gate, Shape, View};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -381,8 +381,17 @@ impl Engine {
 
 /// The facts' shape. No name of it is kept.
 fn plain_shape(known: &Atoms, facts: &JobFacts) -> Shape {
-    let lists = [&facts.host_keys, &facts.tags, &facts.devices, &facts.not_on];
+    let lists = [
+        &facts.host_keys,
+        &facts.tags,
+        &facts.not_tags,
+        &facts.devices,
+        &facts.not_on,
+    ];
+    let each = facts.any_of.iter();
+    let alternatives = each.flat_map(|one| one.tags.iter().chain(&one.not_tags));
     let names = lists.into_iter().flatten().chain([&facts.arch]);
+    let names = names.chain(alternatives);
     let mut atoms = known.those_of(names.map(String::as_str));
     crate::engine::shape_of(&mut atoms, facts)
 }
@@ -430,6 +439,15 @@ fn reasons(account: &str, shape: &Shape, host: &View) -> Vec<Reason> {
         },
         Requirement::Tags => Reason::Tags {
             missing: missing(&shape.tags, &host.env.tags),
+        },
+        Requirement::NotTags => Reason::AvoidedTags {
+            has: (shape.not_tags.iter())
+                .filter(|tag| tag.is_among(&host.env.tags))
+                .map(ToString::to_string)
+                .collect(),
+        },
+        Requirement::AnyOf => Reason::NoAlternative {
+            has: texts(&host.env.tags),
         },
         Requirement::Devices => Reason::Devices {
             missing: missing(&shape.devices, &host.env.devices),

@@ -58,4 +58,6 @@ pub use explain::{
 pub use peers::{OVERTAKES_MAX, Peers};
 pub use policy::{Allowance, CACHE_JOBS, EngineConfig, Policy, QueuePolicy};
 pub use report::{HostReport, QueueReport, REPORT_JOBS_MAX, Stats};
-pub use requirement::{CPUS_UNCHECKED, HostProperties, JobRequirements, Name, Requirement};
+pub use requirement::{
+    Alternative, CPUS_UNCHECKED, HostProperties, JobRequirements, Name, Requirement,
+};

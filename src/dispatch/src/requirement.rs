@@ -15,6 +15,10 @@ pub enum Requirement {
     Architecture,
     /// The host has all tags of the job.
     Tags,
+    /// The host has none of the tags that the job avoids.
+    NotTags,
+    /// The host meets one of the job's alternatives, if it has any.
+    AnyOf,
     /// The host has all devices of the job.
     Devices,
     /// The host offers one of the job's keys.
@@ -49,6 +53,27 @@ impl Name for String {
     }
 }
 
+/// Tags that a host must have, and must not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Alternative<N> {
+    /// The host has all of these.
+    pub tags: Box<[N]>,
+    /// The host has none of these.
+    pub not_tags: Box<[N]>,
+}
+
+impl<N: Name> Alternative<N> {
+    /// Whether a host of these tags meets it.
+    pub fn is_met_by(&self, tags: &[N]) -> bool {
+        N::is_subset(&self.tags, tags) && !has_any(tags, &self.not_tags)
+    }
+}
+
+/// Whether a host of these tags has one of `avoided`.
+fn has_any<N: Name>(tags: &[N], avoided: &[N]) -> bool {
+    avoided.iter().any(|tag| tag.is_among(tags))
+}
+
 /// What a job requires of a host.
 #[derive(Debug)]
 pub struct JobRequirements<'a, N> {
@@ -60,6 +85,10 @@ pub struct JobRequirements<'a, N> {
     pub keys: &'a [N],
     /// The tags that the host must have.
     pub tags: &'a [N],
+    /// The tags that the host must not have.
+    pub not_tags: &'a [N],
+    /// The alternatives, of which the host must meet one; empty: nothing more is asked.
+    pub any_of: &'a [Alternative<N>],
     /// The devices that the host must have.
     pub devices: &'a [N],
     /// The hosts that it must avoid.
@@ -93,10 +122,12 @@ pub struct HostProperties<'a, N> {
 
 impl Requirement {
     /// All of them. The cheapest and most selective come first.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Account,
         Self::Architecture,
         Self::Tags,
+        Self::NotTags,
+        Self::AnyOf,
         Self::Devices,
         Self::HostKey,
         Self::OtherHost,
@@ -115,6 +146,10 @@ impl Requirement {
             Self::Account => job.account.is_none_or(|one| serves(host.accounts, one)),
             Self::Architecture => job.arch.is_same(host.arch) || job.arch.as_ref().is_empty(),
             Self::Tags => N::is_subset(job.tags, host.tags),
+            Self::NotTags => !has_any(host.tags, job.not_tags),
+            Self::AnyOf => {
+                job.any_of.is_empty() || job.any_of.iter().any(|one| one.is_met_by(host.tags))
+            }
             Self::Devices => N::is_subset(job.devices, host.devices),
             Self::HostKey => job.keys.iter().any(|key| key.is_among(host.keys)),
             Self::OtherHost => !host.name.is_among(job.not_on),
@@ -139,6 +174,8 @@ impl<N: Name> JobRequirements<'_, N> {
         unmet(Requirement::Account)
             .or_else(|| unmet(Requirement::Architecture))
             .or_else(|| unmet(Requirement::Tags))
+            .or_else(|| unmet(Requirement::NotTags))
+            .or_else(|| unmet(Requirement::AnyOf))
             .or_else(|| unmet(Requirement::Devices))
             .or_else(|| unmet(Requirement::HostKey))
             .or_else(|| unmet(Requirement::OtherHost))

@@ -6,7 +6,7 @@
 use crate::event::Kind;
 use crate::ids::{BucketId, KeyId, Place, ShapeId};
 use crate::interner::{Atom, Fixed, Numbers};
-use crate::requirement::{HostProperties, JobRequirements, Name, Requirement, serves};
+use crate::requirement::{Alternative, HostProperties, JobRequirements, Name, Requirement, serves};
 use slotmap::SlotMap;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -34,6 +34,10 @@ pub(crate) struct Shape {
     /// Sorted, like all lists here.
     pub keys: Box<[Atom]>,
     pub tags: Box<[Atom]>,
+    /// Tags that a host must not have.
+    pub not_tags: Box<[Atom]>,
+    /// In the job's order.
+    pub any_of: Box<[Alternative<Atom>]>,
     pub devices: Box<[Atom]>,
     /// Hosts that must not have it.
     pub not_on: Box<[Atom]>,
@@ -56,6 +60,8 @@ impl Shape {
             arch: &self.arch,
             keys: &self.keys,
             tags: &self.tags,
+            not_tags: &self.not_tags,
+            any_of: &self.any_of,
             devices: &self.devices,
             not_on: &self.not_on,
             memory_mb: self.memory_mb,

@@ -17,6 +17,7 @@ mod tbox_type;
 pub mod units;
 
 pub use fields::{
+    alternatives::{ALTERNATIVES_MAX, Alternative},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,
     error::{Fault, FieldError},

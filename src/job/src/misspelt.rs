@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 58] = [
+const FIELDS: [&str; 59] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -43,6 +43,7 @@ const FIELDS: [&str; 58] = [
     "needs",
     "network",
     "node_roles",
+    "not_tags",
     "nr_cpu",
     "on_shutdown",
     "os_arch",

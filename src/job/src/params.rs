@@ -48,7 +48,8 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 49] = [
+const INFRASTRUCTURE: [&str; 51] = [
+    "any_of",
     "arch",
     "boot_params",
     "cache_dirs",
@@ -72,6 +73,7 @@ const INFRASTRUCTURE: [&str; 49] = [
     "needs",
     "network",
     "node_roles",
+    "not_tags",
     "nr_cpu",
     "on_shutdown",
     "os",

@@ -2,10 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_job::{Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits};
+use fairlead_job::{
+    Alternative, Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::left_out::{is_false, is_one, is_unknown, is_zero, one};
+use crate::{
+    alternatives,
+    left_out::{is_false, is_one, is_unknown, is_zero, one},
+};
 
 /// Which state of a document is meant. Later states are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -93,6 +98,12 @@ pub struct JobState {
     pub tags: Vec<String>,
     /// How many tags: a `terms_set` search never finds documents without any.
     pub tags_n: u16,
+    /// Tags that the host must not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags: Vec<String>,
+    /// Alternatives, of which the host must meet one; none: nothing more is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "alternatives")]
+    pub any_of: Vec<Alternative>,
     /// Devices that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,

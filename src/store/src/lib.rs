@@ -3,6 +3,7 @@
 //! [`JobStore`] is the seam. `embedded` (SQLite, one machine) and `elasticsearch` (any number of replicas) pass one
 //! conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
+mod alternatives;
 mod clock;
 pub mod codec;
 pub mod elasticsearch;

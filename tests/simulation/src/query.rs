@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use fairlead_dispatch::{CPUS_UNCHECKED, HostProperties, JobRequirements};
+use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, HostProperties, JobRequirements};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
     AT_MS, ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, Doc, DocFind, DocPage,
@@ -24,11 +24,21 @@ pub(super) fn waits(state: &JobState) -> bool {
 
 /// Whether a host that offers this could take the job.
 pub(super) fn fits(state: &JobState, offer: &Find) -> bool {
+    let any_of: Vec<Alternative<String>> = state
+        .any_of
+        .iter()
+        .map(|one| Alternative {
+            tags: one.tags.clone().into(),
+            not_tags: one.not_tags.clone().into(),
+        })
+        .collect();
     let required = JobRequirements {
         account: Some(&state.account),
         arch: &state.arch,
         keys: &state.host_keys,
         tags: &state.tags,
+        not_tags: &state.not_tags,
+        any_of: &any_of,
         devices: &state.devices,
         not_on: &state.not_on,
         memory_mb: state.memory_mb,

@@ -7,12 +7,14 @@ use super::machine::Machine;
 use crate::{exit::Failure, submission::Entry};
 
 /// Where a job says that it wants to run. `run` takes all of it away.
-const PLACE: [&str; 7] = [
+const PLACE: [&str; 9] = [
     "testbox",
     "tbox_group",
     "tbox_type",
     "target_machines",
     "tags",
+    "not_tags",
+    "any_of",
     "sched.devices",
     "arch",
 ];

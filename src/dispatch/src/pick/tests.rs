@@ -60,6 +60,8 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
             .map(|_| format!("t{}", random.below(4)))
             .collect(),
         devices: vec![],
+        not_tags: vec![],
+        any_of: vec![],
         not_on: vec![],
         cache_dirs: vec![],
         timeout_s: 60,

@@ -28,6 +28,8 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         cpus: 1,
         tags: vec![],
         devices: vec![],
+        not_tags: vec![],
+        any_of: vec![],
         not_on: vec![],
         cache_dirs: vec![],
         timeout_s: 3_600,
@@ -272,6 +274,14 @@ pub(crate) fn claims(out: &[Decision]) -> Vec<(u64, u64)> {
     out.iter().filter_map(claim).collect()
 }
 
+/// An alternative of tags that a host has, and has not.
+pub(crate) fn alternative(tags: &str, not_tags: &str) -> Alternative<String> {
+    Alternative {
+        tags: names(tags).into(),
+        not_tags: names(not_tags).into(),
+    }
+}
+
 /// Whether a host could run a job, written anew.
 pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
     let about = &host.about;
@@ -280,6 +290,12 @@ pub(crate) fn able(job: &JobFacts, host: &Offer) -> bool {
         && !job.not_on.contains(&host.host)
         && (job.arch.is_empty() || job.arch == about.arch)
         && job.tags.iter().all(|tag| about.tags.contains(tag))
+        && job.not_tags.iter().all(|tag| !about.tags.contains(tag))
+        && (job.any_of.is_empty()
+            || job.any_of.iter().any(|one| {
+                one.tags.iter().all(|tag| about.tags.contains(tag))
+                    && one.not_tags.iter().all(|tag| !about.tags.contains(tag))
+            }))
         && job
             .devices
             .iter()

@@ -37,6 +37,16 @@ pub(crate) fn random_job(
         memory_mb: 1_000 * (1 + u32::from(needs % 24)),
         cpus: 1 + u32::from(needs / 8 % 4),
         tags: if needs / 32 == 1 { names("t1") } else { vec![] },
+        not_tags: match needs / 32 {
+            7 if needs % 4 == 0 => names("t1"),
+            _ => vec![],
+        },
+        any_of: match (needs / 32, needs % 4) {
+            (7, 1) => vec![alternative("t1", "")],
+            (7, 2) => vec![alternative("t2", ""), alternative("t1", "t2")],
+            (7, 3) => vec![alternative("t1 t2", ""), alternative("", "t1")],
+            _ => vec![],
+        },
         devices: if needs / 32 == 2 { names("d1") } else { vec![] },
         // To be tried elsewhere.
         not_on: if needs / 32 == 6 {

@@ -13,6 +13,8 @@ fn unmet(job: &JobFacts, host: &Offer) -> Vec<Requirement> {
         arch: &job.arch,
         keys: &job.host_keys,
         tags: &job.tags,
+        not_tags: &job.not_tags,
+        any_of: &job.any_of,
         devices: &job.devices,
         not_on: &job.not_on,
         memory_mb: job.memory_mb,
@@ -53,6 +55,8 @@ fn explained(job: &JobFacts, host: &Offer) -> Vec<Requirement> {
         Reason::KeptFor { .. } => Requirement::Account,
         Reason::Arch { .. } => Requirement::Architecture,
         Reason::Tags { .. } => Requirement::Tags,
+        Reason::AvoidedTags { .. } => Requirement::NotTags,
+        Reason::NoAlternative { .. } => Requirement::AnyOf,
         Reason::Devices { .. } => Requirement::Devices,
         Reason::MissingKey { .. } => Requirement::HostKey,
         Reason::FailedThere => Requirement::OtherHost,
@@ -68,6 +72,8 @@ fn each_requirement_fails_by_itself() {
     let job = JobFacts {
         arch: "x86_64".to_owned(),
         tags: names("rt ssd"),
+        not_tags: names("old"),
+        any_of: vec![alternative("x", "wet"), alternative("y", "")],
         devices: names("gpu"),
         not_on: names("bad"),
         memory_mb: 20_000,
@@ -90,8 +96,19 @@ fn each_requirement_fails_by_itself() {
             Requirement::Architecture,
             changed(|it| it.arch = "aarch64".to_owned()),
         ),
-        (Requirement::Tags, changed(|it| it.tags = names("ssd x"))),
+        (
+            Requirement::Tags,
+            changed(|it| it.tags = names("ssd x y wet")),
+        ),
         (Requirement::Devices, changed(|it| it.devices = vec![])),
+        (
+            Requirement::NotTags,
+            changed(|it| it.tags = names("ssd x rt old")),
+        ),
+        (
+            Requirement::AnyOf,
+            changed(|it| it.tags = names("ssd x rt wet")),
+        ),
         (
             Requirement::HostKey,
             changed(|it| it.keys = names("dc.x86_64")),
@@ -127,6 +144,7 @@ fn each_requirement_fails_by_itself() {
     let modest = JobFacts {
         arch: String::new(),
         tags: vec![],
+        any_of: vec![],
         devices: vec![],
         ..job
     };

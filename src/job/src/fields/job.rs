@@ -8,12 +8,13 @@ use crate::{
     Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage,
     TboxType, Times, WaitOn, When,
     fields::{
+        alternatives::{self, Alternative},
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
         place::Place,
         read::{
-            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, check_name, name, names,
-            present, refuse, whole, yes,
+            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, check_name, name, names, present, refuse,
+            whole, yes,
         },
         retry::retry,
         when::when,
@@ -61,6 +62,10 @@ pub struct JobFields {
     pub cpus: u32,
     /// Tags that the host must have, also for its image, sorted, without repeats.
     pub tags: Vec<String>,
+    /// Tags that the host must not have, sorted, without repeats.
+    pub not_tags: Vec<String>,
+    /// Alternatives, of which the host must meet one; empty: nothing more is asked. At most 4.
+    pub any_of: Vec<Alternative>,
     /// Devices that the host must have, sorted, without repeats.
     pub devices: Vec<String>,
     /// Cache directories that it would like to find, in the job's order, without repeats.
@@ -117,14 +122,8 @@ impl JobFields {
     pub fn parse(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let place = Place::of(spec, defaults)?;
         let guest = Guest::of(spec, place.tbox_type)?;
-        let list =
-            |field: &str, value| names(field, value, Charset::Text, NAME_BYTES_MAX, LIST_ITEMS_MAX);
-        let mut tags = list("tags", present(spec, "tags"))?;
-        let mut devices = list("sched.devices", devices(spec)?)?;
-        tags.extend(guest.tag(place.tbox_type));
-        tags.sort();
-        tags.dedup();
-        devices.sort();
+        let (tags, not_tags) = tags(spec, &guest, place.tbox_type)?;
+        let devices = alternatives::tags("sched.devices", devices(spec)?)?;
         let cache_dirs = names(
             "cache_dirs",
             present(spec, "cache_dirs"),
@@ -147,6 +146,8 @@ impl JobFields {
             memory_mb: place.memory_mb,
             cpus: place.cpus,
             tags,
+            not_tags,
+            any_of: alternatives::any_of(spec)?,
             devices,
             cache_dirs,
             timeout_s: timeout_s(spec, defaults)?,
@@ -257,6 +258,21 @@ fn priority(spec: &Spec) -> Result<i16, FieldError> {
 }
 
 /// `sched: {devices: [..]}`, or the flat key `sched.devices`.
+/// The tags that a host must have, and those that it must not have.
+fn tags(
+    spec: &Spec,
+    guest: &Guest,
+    kind: TboxType,
+) -> Result<(Vec<String>, Vec<String>), FieldError> {
+    let mut tags = alternatives::tags("tags", present(spec, "tags"))?;
+    let not_tags = alternatives::tags("not_tags", present(spec, "not_tags"))?;
+    alternatives::check_not_both("not_tags", &tags, &not_tags)?;
+    tags.extend(guest.tag(kind));
+    tags.sort();
+    tags.dedup();
+    Ok((tags, not_tags))
+}
+
 fn devices(spec: &Spec) -> Result<Option<&Value>, FieldError> {
     if let Some(flat) = present(spec, "sched.devices") {
         return Ok(Some(flat));

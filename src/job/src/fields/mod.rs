@@ -1,5 +1,6 @@
 //! The fields of a job: each is read and checked here, for a submit as for a dry run.
 
+pub(crate) mod alternatives;
 pub(crate) mod cluster;
 pub(crate) mod crash;
 pub(crate) mod error;

@@ -19,10 +19,12 @@ use super::{
 use crate::Spec;
 
 /// Top-level keys whose lists stay lists; all others expand.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 13] = [
     "target_machines",
     "cache_dirs",
     "tags",
+    "not_tags",
+    "any_of",
     "milestones",
     "needs",
     "ssh_pub_key",

@@ -56,7 +56,7 @@ impl Core {
             if closure.doc.how != CordonKind::Suspect {
                 continue;
             }
-            if let Err(refusal) = self.check_suspect(&host, &closure).await {
+            if let Err(refusal) = Box::pin(self.check_suspect(&host, &closure)).await {
                 tracing::warn!(
                     host,
                     error = %refusal,

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use fairlead_dispatch::{JobRequirements, Millis};
+use fairlead_dispatch::{Alternative, JobRequirements, Millis};
 use fairlead_store::JobState;
 use parking_lot::Mutex;
+
+use crate::lifecycle::engine_facts::alternatives;
 
 /// How long it is remembered that some host could run jobs of a shape, ms: hosts seldom go.
 pub(crate) const REMEMBER_MS: u64 = 60_000;
@@ -20,6 +22,8 @@ pub(crate) struct Wants {
     pub(crate) memory_mb: u32,
     pub(crate) cpus: u32,
     pub(crate) tags: Vec<String>,
+    pub(crate) not_tags: Vec<String>,
+    pub(crate) any_of: Vec<Alternative<String>>,
     pub(crate) devices: Vec<String>,
 }
 
@@ -31,6 +35,8 @@ impl Wants {
             memory_mb: state.memory_mb,
             cpus: state.cpus,
             tags: state.tags.clone(),
+            not_tags: state.not_tags.clone(),
+            any_of: alternatives(&state.any_of),
             devices: state.devices.clone(),
         }
     }
@@ -42,6 +48,8 @@ impl Wants {
             arch: &self.arch,
             keys: &self.keys,
             tags: &self.tags,
+            not_tags: &self.not_tags,
+            any_of: &self.any_of,
             devices: &self.devices,
             not_on: &[],
             memory_mb: self.memory_mb,

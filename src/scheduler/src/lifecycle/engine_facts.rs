@@ -1,6 +1,6 @@
 //! Converts stored states to the engine's facts and running jobs.
 
-use fairlead_dispatch::{CPUS_UNCHECKED, JobFacts, JobKey, Kind, Millis, Running};
+use fairlead_dispatch::{Alternative, CPUS_UNCHECKED, JobFacts, JobKey, Kind, Millis, Running};
 use fairlead_job::TboxType;
 use fairlead_store::{StoredJob, Version};
 
@@ -24,6 +24,8 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         memory_mb: state.memory_mb,
         cpus: state.cpus,
         tags: state.tags.clone(),
+        not_tags: state.not_tags.clone(),
+        any_of: alternatives(&state.any_of),
         devices: state.devices.clone(),
         not_on: state.not_on.clone(),
         cache_dirs: state.cache_dirs.clone(),
@@ -31,6 +33,15 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         submitted: Millis(state.ready_ms),
         not_before: Millis(0),
     }
+}
+
+/// Alternatives as the engine takes them.
+pub(crate) fn alternatives(all: &[fairlead_job::Alternative]) -> Vec<Alternative<String>> {
+    let one = |one: &fairlead_job::Alternative| Alternative {
+        tags: one.tags.clone().into(),
+        not_tags: one.not_tags.clone().into(),
+    };
+    all.iter().map(one).collect()
 }
 
 /// The engine's view of a job that a host holds.

@@ -164,12 +164,14 @@ impl Core {
 }
 
 /// All requirements that depend on the host, in the order in which it is said what even the best host lacks.
-const ORDER: [Requirement; 6] = [
+const ORDER: [Requirement; 8] = [
     Requirement::HostKey,
     Requirement::Architecture,
     Requirement::Memory,
     Requirement::Cpus,
     Requirement::Tags,
+    Requirement::NotTags,
+    Requirement::AnyOf,
     Requirement::Devices,
 ];
 
@@ -249,6 +251,15 @@ impl Nearest {
             Requirement::Tags => {
                 let tags = wants.tags.join(", ");
                 format!("no host with enough memory and CPUs has all of the tags {tags}")
+            }
+            Requirement::NotTags => {
+                let avoided = wants.not_tags.join(", ");
+                format!(
+                    "every host with the tags of the job has one of {avoided}, which the job avoids"
+                )
+            }
+            Requirement::AnyOf => {
+                "no host with the tags of the job meets an alternative of any_of".to_owned()
             }
             Requirement::Devices => {
                 let devices = wants.devices.join(", ");

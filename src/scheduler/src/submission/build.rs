@@ -120,6 +120,8 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         cpus: fields.cpus,
         tags_n: count(&fields.tags),
         tags: fields.tags,
+        not_tags: fields.not_tags,
+        any_of: fields.any_of,
         devices_n: count(&fields.devices),
         devices: fields.devices,
         cache_dirs: fields.cache_dirs,

@@ -391,8 +391,7 @@ fn words_here(core: &Core, reason: &Reason) -> String {
 fn words(reason: &Reason) -> String {
     match reason {
         Reason::FailedThere => {
-            "an earlier attempt failed there, and the job avoids such hosts (retry_elsewhere)"
-                .to_owned()
+            "an earlier attempt failed there, and the job avoids the host".to_owned()
         }
         Reason::KeptFor { accounts } => {
             format!("it is reserved for jobs of {}", accounts.join(", "))
@@ -414,6 +413,15 @@ fn words(reason: &Reason) -> String {
         }
         Reason::Cpus { needs, free, .. } => format!("the job needs {needs} CPUs; {free} are free"),
         Reason::Tags { missing } => format!("it lacks tags: {}", missing.join(", ")),
+        Reason::AvoidedTags { has } => {
+            format!("it has tags that the job avoids: {}", has.join(", "))
+        }
+        Reason::NoAlternative { has } => {
+            format!(
+                "it meets no alternative of any_of; its tags: {}",
+                has.join(", ")
+            )
+        }
         Reason::Devices { missing } => format!("it lacks devices: {}", missing.join(", ")),
         Reason::BusyHw => "a whole-machine job shares no host, and this host has jobs".to_owned(),
         Reason::NotAsking { last_seen } => {

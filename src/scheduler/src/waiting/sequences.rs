@@ -91,13 +91,13 @@ impl Core {
                 let holder = holder.into_iter().next().flatten();
                 match holder {
                     Some(holder) if !holder.state.stage.is_terminal() => {
-                        if self.made_sure(key, known, holder).await? {
+                        if Box::pin(self.made_sure(key, known, holder)).await? {
                             return Ok(true);
                         }
                         continue;
                     }
                     // What is read may vanish, and with it the end.
-                    Some(holder) => match self.confirm(holder).await? {
+                    Some(holder) => match Box::pin(self.confirm(holder)).await? {
                         (holder, true) if !holder.state.host.is_empty() => host = holder.state.host,
                         (_, true) => {}
                         (_, false) => continue,

@@ -2,7 +2,7 @@
 //!
 //! Each query names its kind as a statistics group (`stats`), so that Elasticsearch can report the cost of each kind.
 
-use fairlead_job::JobId;
+use fairlead_job::{ALTERNATIVES_MAX, JobId};
 use serde_json::{Value, json};
 
 use super::documents::CELL;
@@ -180,12 +180,16 @@ fn takeable(offer: &Find) -> Value {
     filters.push(either(&[json!({"term": {"arch": offer.arch}}), any_arch]));
     filters.push(subset("tags", "tags_n", &offer.tags));
     filters.push(subset("devices", "devices_n", &offer.devices));
+    filters.push(alternatives(&offer.tags));
     any_of(
         &mut filters,
         "account",
         offer.accounts.iter().map(String::as_str),
     );
     let mut never = vec![json!({"term": {"not_on": offer.host}})];
+    if !offer.tags.is_empty() {
+        never.push(json!({"terms": {"not_tags": offer.tags}}));
+    }
     // A job without the field needs one CPU.
     if let Some(free) = offer.free_cpus {
         never.push(json!({"range": {"cpus": {"gt": free}}}));
@@ -210,6 +214,20 @@ fn subset(field: &str, count: &str, offered: &[String]) -> Value {
         "terms": offered, "minimum_should_match_field": count,
     }}});
     either(&[nothing, all_offered])
+}
+
+/// Whether a job has no alternatives, or a host of these tags meets one.
+fn alternatives(offered: &[String]) -> Value {
+    let mut met = vec![json!({"bool": {"must_not": {"exists": {"field": "any_of"}}}})];
+    for number in 0..ALTERNATIVES_MAX {
+        let field = |name: &str| format!("any_of.{number}.{name}");
+        let mut one = json!({"filter": subset(&field("tags"), &field("tags_n"), offered)});
+        if !offered.is_empty() {
+            one["must_not"] = json!({"terms": {field("not_tags"): offered}});
+        }
+        met.push(json!({"bool": one}));
+    }
+    json!({"bool": {"should": met, "minimum_should_match": 1}})
 }
 
 /// Jobs that must be looked at before `before_ms`, and one more that tells whether there is more.

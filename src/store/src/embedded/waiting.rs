@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_job::{JobId, Stage};
+use fairlead_job::{Alternative, JobId, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Find, JobState,
+    Find, JobState, alternatives,
     left_out::{is_one, one},
 };
 
@@ -49,6 +49,8 @@ impl WaitRow {
                 memory_mb: state.memory_mb,
                 cpus: state.cpus,
                 tags: state.tags.iter().cloned().collect(),
+                not_tags: state.not_tags.iter().cloned().collect(),
+                any_of: state.any_of.clone(),
                 devices: state.devices.iter().cloned().collect(),
                 not_on: state.not_on.iter().cloned().collect(),
             },
@@ -66,6 +68,10 @@ pub(super) struct Shape {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     cpus: u32,
     tags: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    not_tags: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "alternatives")]
+    any_of: Vec<Alternative>,
     devices: BTreeSet<String>,
     /// Hosts that must not have it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -79,9 +85,17 @@ impl Shape {
             && self.memory_mb <= offer.free_memory_mb
             && offer.free_cpus.is_none_or(|free| self.cpus <= free)
             && self.tags.iter().all(|tag| offer.tags.contains(tag))
+            && !self.not_tags.iter().any(|tag| offer.tags.contains(tag))
+            && (self.any_of.is_empty() || self.any_of.iter().any(|one| meets(offer, one)))
             && !self.not_on.contains(&offer.host)
             && self.devices.iter().all(|d| offer.devices.contains(d))
     }
+}
+
+/// Whether the offer meets an alternative.
+fn meets(offer: &Find, one: &Alternative) -> bool {
+    one.tags.iter().all(|tag| offer.tags.contains(tag))
+        && !one.not_tags.iter().any(|tag| offer.tags.contains(tag))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod documents;
+pub(crate) mod finds;
 pub(crate) mod jobs;
 pub(crate) mod model;
 pub(crate) mod months;
@@ -29,7 +30,8 @@ macro_rules! conformance {
                 nested_values_are_replaced_whole, ids_of_several_months_live_together,
                 five_thousand_at_once, odd_bodies_come_back_equal, an_empty_batch_is_nothing;
             reads: counts_are_exact, counts_follow_every_change, pulls_come_in_order_and_in_pages,
-                pulls_slice_by_dimension, a_queue_is_shared_beside_its_own_account, finds_hold_every_predicate, finds_give_each_queue_its_best,
+                pulls_slice_by_dimension, a_queue_is_shared_beside_its_own_account;
+            finds: finds_hold_every_predicate, finds_by_random_tags_equal_a_naive_model, finds_give_each_queue_its_best,
                 finds_limit_a_queue_and_account;
             names: counts_name_no_more_than_is_asked_for, what_is_few_is_counted_beside_what_is_many,
                 finds_take_turns_through_many_accounts, the_best_of_all_is_found_at_every_turn,

@@ -53,7 +53,7 @@ async fn newer_templates_are_refused_and_left_alone() {
     with_config(async |server, config| {
         let prefix = config.index_prefix.clone();
         let template = json!({
-            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 12,
+            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 99,
             "_meta": {"format": 3}, "template": {},
         });
         let path = format!("_index_template/{prefix}-jobs");
@@ -66,11 +66,11 @@ async fn newer_templates_are_refused_and_left_alone() {
         let stored = server.ask("GET", &path, None).await;
         assert_eq!(
             stored["index_templates"][0]["index_template"]["version"],
-            12
+            99
         );
         // A newer release of the same format: its template stays.
         let template = json!({
-            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 12,
+            "index_patterns": [format!("{prefix}-jobs-*")], "priority": 500, "version": 99,
             "_meta": {"format": 2}, "template": {},
         });
         server.ask("PUT", &path, Some(template)).await;
@@ -78,7 +78,7 @@ async fn newer_templates_are_refused_and_left_alone() {
         let stored = server.ask("GET", &path, None).await;
         assert_eq!(
             stored["index_templates"][0]["index_template"]["version"],
-            12
+            99
         );
     })
     .await;

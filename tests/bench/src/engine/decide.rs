@@ -249,6 +249,8 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         vec![]
     };
     JobFacts {
+        not_tags: vec![],
+        any_of: vec![],
         not_on: vec![],
         key: JobKey(n),
         version: Version {

@@ -349,6 +349,8 @@ impl Flood {
             cpus: 1,
             tags: vec![],
             devices: vec![],
+            not_tags: vec![],
+            any_of: vec![],
             not_on: vec![],
             cache_dirs: vec![],
             timeout_s: 3_600,

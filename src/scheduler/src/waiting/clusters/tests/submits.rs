@@ -121,9 +121,8 @@ async fn that_nothing_was_written_is_not_said_while_a_node_may_be_in() {
     let both = 0..2;
     let refused = async |nodes: [Result<StoredJob, Refusal>; 2]| {
         let mut outcomes = Vec::from(nodes);
-        lab.core
-            .all_or_none(&mut outcomes, std::slice::from_ref(&both), Ids::New)
-            .await;
+        let both = std::slice::from_ref(&both);
+        Box::pin(lab.core.all_or_none(&mut outcomes, both, Ids::New)).await;
         let code = |outcome: &Result<StoredJob, Refusal>| outcome.as_ref().unwrap_err().body().code;
         outcomes.iter().map(code).collect::<Vec<_>>()
     };
