@@ -26,7 +26,7 @@ pub enum Store {
 }
 
 /// How long a scheduler may take to answer after its start, seconds: it may have to make indices.
-const START_LIMIT_S: u64 = 60;
+const START_LIMIT_S: u64 = 120;
 /// How long it may take to stop in order, seconds.
 const STOP_LIMIT_S: u64 = 20;
 

@@ -19,8 +19,10 @@ use crate::{DocKind, StoreError, clock};
 
 /// The oldest major version that is used; 8.19 and 9 are tested.
 const OLDEST_MAJOR: u64 = 8;
-/// How often an index whose making was not answered is asked for.
+/// How often an index whose making was not answered is asked for, and then its first shard.
 const MAKE_TRIES_MAX: usize = 6;
+/// The status of a health that did not come within the time that was asked for.
+const WAITED_IN_VAIN: u16 = 408;
 
 /// How often an index that nobody searches is refreshed all the same, which bounds what is kept for it in memory.
 const UNSEARCHED_REFRESH: &str = "30s";
@@ -103,14 +105,6 @@ pub(super) async fn set_up(cluster: &Cluster, config: &ElasticConfig) -> Result<
     make_indices(cluster, indices).await
 }
 
-/// A call whose failure is told in words.
-async fn set_up_call(cluster: &Cluster, call: &Call) -> Result<(), String> {
-    let result = cluster.call(call).await;
-    result
-        .map(|_| ())
-        .map_err(|failure| failure.words().to_owned())
-}
-
 /// Makes indices that are not there; the template gives each its mapping.
 pub(super) async fn make_indices(
     cluster: &Cluster,
@@ -160,8 +154,26 @@ async fn wait_for_shard(cluster: &Cluster, name: &str) {
     let path = format!(
         "/_cluster/health/{name}?wait_for_active_shards=1&timeout={wait_ms}ms&filter_path=timed_out"
     );
-    if let Err(reason) = set_up_call(cluster, &Call::read(Method::Get, path)).await {
-        tracing::warn!(index = name, reason, "an index has no shard to read yet");
+    for tries in 1..=MAKE_TRIES_MAX {
+        let call = Call::read(Method::Get, path.clone());
+        let Err(failure) = cluster.call(&call).await else {
+            return;
+        };
+        let is_late = match &failure {
+            Failure::Status { status, .. } => *status == WAITED_IN_VAIN,
+            Failure::Unknown(_) => true,
+            Failure::NotSent(_) | Failure::Busy(_) => false,
+        };
+        let reason = failure.words();
+        tracing::warn!(
+            index = name,
+            reason,
+            tries,
+            "an index has no shard to read yet"
+        );
+        if !is_late {
+            return;
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests of opening a server that cannot be used, or that others have set up.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fairlead_store::{ElasticConfig, ElasticStore};
 
 use crate::{Asked, Reply, Stub, config, error, nobody, refusal};
@@ -64,6 +66,25 @@ async fn a_mapping_that_is_refused_is_told_with_the_reason() {
         words.contains("mapper_parsing_exception") && words.contains("hint:"),
         "{words}"
     );
+}
+
+#[tokio::test]
+async fn a_shard_that_comes_late_is_waited_for_again() {
+    let stub = Stub::start().await;
+    let asked = AtomicUsize::new(0);
+    stub.answer(move |(_, path, _)| {
+        let is_of_hosts = path.starts_with("/_cluster/health/fairlead-hosts?");
+        let is_late = is_of_hosts && asked.fetch_add(1, Ordering::Relaxed) < 2;
+        is_late.then(|| Reply::Json(408, r#"{"timed_out":true}"#.to_owned()))
+    });
+    ElasticStore::open(config(vec![stub.url.clone()]))
+        .await
+        .unwrap();
+    let asked = stub.asked.0.lock().unwrap();
+    let waits = asked
+        .iter()
+        .filter(|(_, path, _)| path.starts_with("/_cluster/health/fairlead-hosts?"));
+    assert_eq!(waits.count(), 3, "two in vain, and one that finds it");
 }
 
 fn as_ann(stub: &Stub) -> ElasticConfig {
