@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 use fairlead_api::{ConsumeRequest, ExecutorSaid};
 use tokio_util::sync::CancellationToken;
 
-use crate::{BadConfig, JobUsers, UserRange, protocol::Host};
+use crate::{BadConfig, JobUsers, UserRange, facts::Facts, protocol::Host};
 
 /// Where programs are looked for when the agent itself was started without a `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -288,6 +288,7 @@ impl AgentConfig {
         instance: &str,
         isolation: &str,
         executors: (Vec<ExecutorSaid>, Vec<String>),
+        facts: Facts,
     ) -> Host {
         let (executors, mut tags) = executors;
         tags.extend(self.tags.iter().cloned());
@@ -312,6 +313,7 @@ impl AgentConfig {
                 instance: instance.to_owned(),
                 isolation: isolation.to_owned(),
                 executors,
+                facts,
             },
             grace: self.grace,
             once: self.once,

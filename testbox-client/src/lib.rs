@@ -38,6 +38,7 @@ mod bad_config;
 mod config;
 mod event;
 mod executor;
+mod facts;
 mod isolation;
 mod job;
 mod job_line;

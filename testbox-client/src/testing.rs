@@ -30,6 +30,7 @@ pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
         job_token: "token".to_owned(),
         tbox_type: "dc".to_owned(),
         memory_mb: 100,
+        guest_memory_mb: None,
         cpus: 1,
         timeout_s: 60,
         result_root: format!("/result/s/{job_id}"),

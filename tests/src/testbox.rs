@@ -1,5 +1,7 @@
 //! A testbox that the test plays over HTTP: it asks, reports and renews exactly when told.
 
+use std::collections::BTreeMap;
+
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeartbeatRequest, HeldJob};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -53,6 +55,7 @@ impl Testbox {
                 instance: String::new(),
                 isolation: String::new(),
                 executors: Vec::new(),
+                facts: BTreeMap::default(),
             },
         }
     }

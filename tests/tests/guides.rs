@@ -56,7 +56,10 @@ fn prepare(text: &str, folder: &Path) -> String {
     let blocks = blocks(text);
     for (info, lines) in &blocks {
         if let Some(name) = info.strip_prefix("yaml ") {
-            fs::write(folder.join(name), format!("{}\n", lines.join("\n"))).expect("a job file");
+            let path = folder.join(name);
+            let parent = path.parent().expect("a file lies in a folder");
+            fs::create_dir_all(parent).expect("its folder");
+            fs::write(path, format!("{}\n", lines.join("\n"))).expect("a file of the guide");
         } else if *info == "console" {
             script.extend(lines.iter().filter_map(|line| line.strip_prefix("$ ")));
         }

@@ -240,7 +240,7 @@ routes! {
         "DELETE" DeleteQueue { name: Queue }, Admin, NONE, "back to the default policy";
     }
     ["scheduler", "v1", "hosts"] => {
-        "GET" Hosts, Account, NONE, "hosts, what they offer and run";
+        "GET" Hosts, Account, Known(&["tags"]), "hosts, what they offer and run; with `tags=` those that have all of them";
     }
     ["scheduler", "v1", "machines", "unknown"] => {
         "GET" UnknownMachines, Admin, NONE, "machines that asked this replica what to boot and are not registered";

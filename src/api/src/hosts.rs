@@ -1,8 +1,8 @@
 //! Hosts as people see them.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::ExecutorSaid;
+use serde::{Deserialize, Serialize};
 
 /// One host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,8 @@ pub struct HostView {
     /// Its devices.
     #[serde(default)]
     pub devices: Vec<String>,
-    /// `waiting` (asks for work), `busy`, `idle`, `silent` (not heard of for a lease); of a closed host `cordoned`,
+    /// `waiting` (asks for work), `busy`, `idle`, `silent` (not heard of for a lease), `off` (the same of a
+    /// registered machine: jobs wait for it); of a closed host `cordoned`,
     /// `draining` (it still has jobs), `drained`, `suspect`.
     pub state: String,
     /// Why it gets no new job, if it is closed.
@@ -47,6 +48,9 @@ pub struct HostView {
     /// What it can run jobs in, and why something is missing. Empty: its agent has not said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executors: Vec<ExecutorSaid>,
+    /// What the machine is, by family, as its agent or its registration said; each value is a tag `family:value`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, Vec<String>>,
     /// Another agent of the same name that is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictView>,
@@ -58,6 +62,19 @@ pub struct HostView {
     /// Why it is idle, one reason a line.
     #[serde(default)]
     pub why_idle: Vec<String>,
+}
+
+/// An executor of a host: a program that its agent runs jobs in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecutorSaid {
+    /// `process`, `podman`, `docker` or `qemu`; at most 128 bytes.
+    pub name: String,
+    /// As it says, at most 128 bytes. Empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Why it cannot be used, for people, at most 512 bytes. Empty: it can.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub problem: String,
 }
 
 /// A machine that asked what to boot and is not registered.

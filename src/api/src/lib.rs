@@ -20,7 +20,7 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
-pub use hosts::{ClosedView, ConflictView, HostView, ReservedView, UnknownMachine};
+pub use hosts::{ClosedView, ConflictView, ExecutorSaid, HostView, ReservedView, UnknownMachine};
 pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;

@@ -1,8 +1,12 @@
 //! Bodies of requests and answers. Units are in the names; times are UTC epoch milliseconds unless a
 //! name says otherwise. Unknown fields are ignored on both sides, so old and new can talk.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::ExecutorSaid;
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,19 +115,11 @@ pub struct ConsumeRequest {
     /// What it can run jobs in. At most 8. Empty: not said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub executors: Vec<ExecutorSaid>,
-}
-
-/// An executor of a host: a program that its agent runs jobs in.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExecutorSaid {
-    /// `process`, `podman`, `docker` or `qemu`; at most 128 bytes.
-    pub name: String,
-    /// As it says, at most 128 bytes. Empty: it has none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub version: String,
-    /// Why it cannot be used, for people, at most 512 bytes. Empty: it can.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub problem: String,
+    /// What the machine is: values by family, such as `pci` → `8086:1521`. Each is also the tag `pci:8086:1521`; a
+    /// number of `nodes`, `disks` or `nics` is one tag for each number up to it, such as `nodes:2+`. At most 16
+    /// families and 1,000 values of 1 to 128 bytes. Empty: not said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, Vec<String>>,
 }
 
 impl ConsumeRequest {
@@ -157,6 +153,9 @@ pub struct Grant {
     pub tbox_type: String,
     /// Memory that it takes of the host, MB; hw: 0.
     pub memory_mb: u32,
+    /// Of a vm job, the part of it that the guest gets, MB. Absent: not said, so all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest_memory_mb: Option<u32>,
     /// CPUs that it takes of the host; hw: 0.
     #[serde(default)]
     pub cpus: u32,

@@ -2,6 +2,8 @@
 
 use fairlead_api::{ExecutorSaid, HostClose, HostReserve, HostReset, HostView, UnknownMachine};
 
+mod import;
+
 use crate::{
     clock,
     context::Context,
@@ -18,12 +20,22 @@ pub(crate) struct HostsArgs {
     /// List machines that asked this scheduler what to boot in the last hour, and that nobody registered
     #[arg(long, conflicts_with = "name")]
     unknown: bool,
+    /// List hosts with all of these tags; facts are tags, such as pci:8086:1521
+    #[arg(
+        long = "tag",
+        value_name = "TAG[,TAG]",
+        value_delimiter = ',',
+        conflicts_with_all = ["name", "unknown"]
+    )]
+    tags: Vec<String>,
     /// Show this host and why it is idle [default: list all hosts]
     name: Option<String>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Change {
+    /// Register the machines that host files of a lab describe; run it again after changes
+    Import(import::ImportArgs),
     /// Give a host no new jobs; running jobs go on
     Cordon(CloseArgs),
     /// Give a host no new jobs; `hosts NAME` shows `drained` when it is empty
@@ -81,6 +93,7 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
     let now_ms = clock::now_ms();
     if let Some(change) = &args.change {
         let changed = match change {
+            Change::Import(args) => return import::run(args, context, &client).await,
             Change::Cordon(args) => client.cordon(&args.name, &args.close(false)).await,
             Change::Drain(args) => client.cordon(&args.name, &args.close(true)).await,
             Change::Uncordon { name } => client.uncordon(name).await,
@@ -102,7 +115,7 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
         let terminal = context.output.is_terminal();
         context.print(&machines, |machines| unknown(machines, now_ms, terminal))?;
     } else {
-        let hosts = client.hosts().await.map_err(Failure::from)?;
+        let hosts = client.hosts(&args.tags).await.map_err(Failure::from)?;
         let terminal = context.output.is_terminal();
         context.print(&hosts, |hosts| all(hosts, now_ms, terminal))?;
     }
@@ -146,6 +159,14 @@ fn state(host: &HostView) -> String {
     let state = Some(host.state.clone()).filter(|state| !state.is_empty());
     let all: Vec<String> = state.into_iter().chain(kept).chain(conflict).collect();
     all.join(",")
+}
+
+/// Its state; of a machine that is off, also since when.
+fn state_since(host: &HostView) -> String {
+    match host.state.as_str() {
+        "off" if host.seen_ms > 0 => format!("off since {}", clock::shown(host.seen_ms)),
+        state => state.to_owned(),
+    }
 }
 
 /// Which other agent has its name.
@@ -265,7 +286,7 @@ fn one(host: &HostView, now_ms: u64) -> String {
         lines.push(harmless(&format!("{name:<10}{}", or_dash(&value))));
     };
     say("host", host.hostname.clone());
-    say("state", host.state.clone());
+    say("state", state_since(host));
     say("reserved", reserved(host));
     if host.conflict.is_some() {
         say("conflict", conflict(host, now_ms));
@@ -280,6 +301,9 @@ fn one(host: &HostView, now_ms: u64) -> String {
     say("isolation", isolation(host).to_owned());
     for executor in &host.executors {
         say("executor", executor_line(executor));
+    }
+    for (family, values) in &host.facts {
+        say(family, values.join(" "));
     }
     say("seen", seen(host, now_ms));
     say("jobs", host.jobs.join(" "));

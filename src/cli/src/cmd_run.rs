@@ -73,6 +73,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
     let memory_mb = (machine.memory_mb / jobs_max.max(1)).clamp(1, built_in.memory_mb);
     let site = SiteDefaults {
         memory_mb,
+        vm_overhead_mb: 0, // jobs are processes
         ..built_in
     };
     let fit = Fit {

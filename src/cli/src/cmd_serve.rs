@@ -91,6 +91,9 @@ pub(crate) struct ServeArgs {
     /// Let every account use the queue vip
     #[arg(long)]
     vip_for_all: bool,
+    /// Let jobs wait for `sched.devices` that no known host has; else they are refused
+    #[arg(long)]
+    devices_later: bool,
     /// Number of waiting jobs in memory; others are read from the store before dispatch
     #[arg(long, value_name = "N", default_value_t = CACHE_JOBS, value_parser = clap::value_parser!(u32).range(1..))]
     cache_jobs_max: u32,
@@ -113,6 +116,9 @@ struct SiteArgs {
     /// Memory of vm and dc jobs that name none [default: 1g]
     #[arg(long = "default-memory", value_name = "MEMORY", value_parser = amounts::memory_mb)]
     memory: Option<u32>,
+    /// Memory that QEMU takes beside the guest of a vm job, added to the job's own [default: 80m]
+    #[arg(long, value_name = "MEMORY", value_parser = amounts::memory_mb)]
+    vm_overhead: Option<u32>,
     /// Time limit of jobs that name none [default: 1h]
     #[arg(long = "default-timeout", value_name = "TIME", value_parser = amounts::length_ms)]
     timeout: Option<u64>,
@@ -131,6 +137,7 @@ impl SiteArgs {
             testbox: self.testbox.clone().unwrap_or(built_in.testbox),
             arch: self.arch.clone().unwrap_or(built_in.arch),
             memory_mb: self.memory.unwrap_or(built_in.memory_mb),
+            vm_overhead_mb: self.vm_overhead.unwrap_or(built_in.vm_overhead_mb),
             timeout_s: self.timeout.map_or(built_in.timeout_s, seconds),
             stage_limits_s: self.stage_timeouts.iter().copied().collect(),
             queue_timeout_s: self.queue_timeout.map_or(built_in.queue_timeout_s, seconds),
@@ -255,6 +262,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         host_names: host_names(&args.host_names),
         access,
         vip_for_all: args.vip_for_all,
+        devices_later: args.devices_later,
         suspect_after: args.suspect_after,
         boot_secrets: args.boot_secrets,
         keep_months: args.keep_months,

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 59] = [
+const FIELDS: [&str; 62] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -39,7 +39,10 @@ const FIELDS: [&str; 59] = [
     "my_name",
     "my_token",
     "need_cpus",
+    "need_disks",
     "need_memory",
+    "need_nics",
+    "need_nodes",
     "needs",
     "network",
     "node_roles",

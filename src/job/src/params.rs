@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 51] = [
+const INFRASTRUCTURE: [&str; 54] = [
     "any_of",
     "arch",
     "boot_params",
@@ -69,7 +69,10 @@ const INFRASTRUCTURE: [&str; 51] = [
     "milestones",
     "modules_uri",
     "need_cpus",
+    "need_disks",
     "need_memory",
+    "need_nics",
+    "need_nodes",
     "needs",
     "network",
     "node_roles",

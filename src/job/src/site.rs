@@ -13,6 +13,8 @@ pub struct SiteDefaults {
     pub arch: String,
     /// Memory of a vm or dc job that names none, in MB. Default 1024.
     pub memory_mb: u32,
+    /// Memory that QEMU itself takes for a vm job, in MB: added to what the job asks for its guest. Default 80.
+    pub vm_overhead_mb: u32,
     /// Time limit of a job that names none, in seconds. Default 3600.
     pub timeout_s: u64,
     /// Limits of other stages than running, in seconds. Default: compass-ci's own, see
@@ -28,6 +30,7 @@ impl Default for SiteDefaults {
             testbox: "dc".to_owned(),
             arch: std::env::consts::ARCH.to_owned(),
             memory_mb: 1024,
+            vm_overhead_mb: 80,
             timeout_s: 3600,
             stage_limits_s: BTreeMap::new(),
             queue_timeout_s: 0,

@@ -90,6 +90,9 @@ pub struct JobState {
     pub host_keys: Vec<String>,
     /// Memory needed, MB.
     pub memory_mb: u32,
+    /// Of a vm job, the part of it that the guest gets, MB; 0: it has no guest, or an older version made the state.
+    #[serde(default, skip_serializing_if = "is_unknown")]
+    pub guest_memory_mb: u32,
     /// CPUs needed, at least 1. States of versions that did not know it need one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cpus: u32,

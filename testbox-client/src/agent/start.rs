@@ -20,6 +20,7 @@ use crate::{
     AgentConfig, AgentEvent, BadConfig, JobUsers, Kinds,
     event::Events,
     executor::{Executors, kill_marked},
+    facts,
     isolation::{
         children::reap_orphans,
         users::{Users, clear_left},
@@ -77,7 +78,8 @@ pub async fn run(
     executors.clear_left().await;
     config.kinds = executors.kinds();
     let told = (executors.said(), executors.tags());
-    let host = config.host(&new_session(), &instance, isolation, told);
+    let facts = tokio::task::spawn_blocking(|| facts::find(Path::new("/"))).await?;
+    let host = config.host(&new_session(), &instance, isolation, told, facts);
     let context = Arc::new(Context {
         config,
         users,

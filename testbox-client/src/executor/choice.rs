@@ -167,7 +167,7 @@ impl Executors {
             qemu: Arc::clone(&machines.qemu),
             image: image.map_err(|error| NoPlace(format!("its image cannot be had: {error}")))?,
             network: guest.network,
-            memory_mb: grant.memory_mb,
+            memory_mb: grant.guest_memory_mb.unwrap_or(grant.memory_mb),
             cpus: grant.cpus,
             shared,
             limits,

@@ -150,7 +150,13 @@ mod tests {
             jobs_max: 3,
             ..config("http://x", kinds, "/tmp")
         };
-        config.host("session", "instance", "none", (Vec::new(), Vec::new()))
+        config.host(
+            "session",
+            "instance",
+            "none",
+            (Vec::new(), Vec::new()),
+            crate::facts::Facts::new(),
+        )
     }
 
     fn job(id: &str, memory_mb: u32) -> Held {

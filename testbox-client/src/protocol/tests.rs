@@ -31,6 +31,7 @@ impl Bench {
             "instance",
             "none",
             (Vec::new(), Vec::new()),
+            crate::facts::Facts::new(),
         );
         let mut bench = Self {
             core: Core::new(host, Time::ZERO, 7),

@@ -44,7 +44,8 @@ fn script(id: &str, text: &str) -> Grant {
     let spec = json!({"suite": "s", "testbox": "vm", "script": text, "word": "it's"});
     Grant {
         tbox_type: "vm".to_owned(),
-        memory_mb: 128,
+        memory_mb: 208,
+        guest_memory_mb: Some(128),
         timeout_s: 600,
         ..job(id, spec)
     }

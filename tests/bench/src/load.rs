@@ -1,6 +1,7 @@
 //! The load: clients that submit and agents that ask, as cheap as they can be, over HTTP.
 
 use std::{
+    collections::BTreeMap,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
@@ -323,6 +324,7 @@ impl Agent {
                 instance: String::new(),
                 isolation: String::new(),
                 executors: Vec::new(),
+                facts: BTreeMap::default(),
             },
         }
     }

@@ -371,6 +371,7 @@ impl Testbox {
                 instance: self.host.clone(),
                 isolation: String::new(),
                 executors: Vec::new(),
+                facts: BTreeMap::new(),
             },
             grace: GRACE,
             once: false,

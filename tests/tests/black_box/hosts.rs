@@ -209,7 +209,7 @@ async fn a_suspect_host_that_passes_a_health_check_gets_jobs_again(store: Store)
     let with_check = ["--health-check", file.to_str().expect("a plain name")];
     let mut scheduler = Scheduler::start_with(store, &with_check).await;
     let http = scheduler.http();
-    let mut testbox = Testbox::dc(&http, "host-1", 1 << 10);
+    let mut testbox = Testbox::dc(&http, "host-1", 2 << 10);
     becomes_suspect(&http, &mut testbox).await;
     let id = http.submit(&once("alice")).await.remove(0);
     let check = until("a health check was made", 20, async || {

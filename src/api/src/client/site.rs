@@ -1,5 +1,7 @@
 //! Requests about the site: health, version, queues, hosts, accounts.
 
+use serde_json::{Map, Value};
+
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HostClose, HostReserve, HostReset, HostView, QueueChange,
@@ -35,10 +37,23 @@ impl Client {
         self.run(&call).await?.checked().map(drop)
     }
 
-    /// All hosts.
-    pub async fn hosts(&self) -> Result<Vec<HostView>, ClientError> {
-        let call = Call::to(Route::Hosts)?;
+    /// Hosts that have all of these tags, also those of their facts; without tags all hosts.
+    pub async fn hosts(&self, tags: &[String]) -> Result<Vec<HostView>, ClientError> {
+        let mut call = Call::to(Route::Hosts)?;
+        if !tags.is_empty() {
+            call = call.query(vec![("tags", tags.join(","))]);
+        }
         self.run(&call).await?.json_list("hosts")
+    }
+
+    /// Registers a host, or updates what is registered of it. `body` is host JSON, ours or compass-ci's.
+    pub async fn register_host(
+        &self,
+        hostname: &str,
+        body: &Map<String, Value>,
+    ) -> Result<(), ClientError> {
+        let call = Call::to(Route::RegisterHost { hostname })?.json(body)?;
+        self.run(&call).await?.checked().map(drop)
     }
 
     /// Machines that asked the replica what to boot and are not registered.

@@ -90,7 +90,7 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
     let judge = |list: &[Value]| queues(list, tells);
     checks.push(made(QUEUES, client.queues().await, judge));
     let judge = |list: &[Value]| agents(list, tells);
-    checks.push(made(AGENTS, client.hosts().await, judge));
+    checks.push(made(AGENTS, client.hosts(&[]).await, judge));
     Ok(checks)
 }
 

@@ -9,6 +9,7 @@ use crate::{
     TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative},
+        counted,
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
         place::Place,
@@ -58,6 +59,8 @@ pub struct JobFields {
     pub host_keys: Vec<String>,
     /// Memory that it takes from a vm/dc host, or that a hw machine must have, in MB; hw: 0 when not said.
     pub memory_mb: u32,
+    /// Of a vm job, the part of `memory_mb` that its guest gets, in MB; 0: it has no guest.
+    pub guest_memory_mb: u32,
     /// CPUs that it takes from a vm/dc host, or that a hw machine must have, 1 to 65,536. Default 1.
     pub cpus: u32,
     /// Tags that the host must have, also for its image, sorted, without repeats.
@@ -144,6 +147,7 @@ impl JobFields {
             target_machines: place.target_machines,
             host_keys: place.host_keys,
             memory_mb: place.memory_mb,
+            guest_memory_mb: place.guest_memory_mb,
             cpus: place.cpus,
             tags,
             not_tags,
@@ -257,7 +261,6 @@ fn priority(spec: &Spec) -> Result<i16, FieldError> {
     Ok(i16::try_from(priority).unwrap_or_default())
 }
 
-/// `sched: {devices: [..]}`, or the flat key `sched.devices`.
 /// The tags that a host must have, and those that it must not have.
 fn tags(
     spec: &Spec,
@@ -268,11 +271,13 @@ fn tags(
     let not_tags = alternatives::tags("not_tags", present(spec, "not_tags"))?;
     alternatives::check_not_both("not_tags", &tags, &not_tags)?;
     tags.extend(guest.tag(kind));
+    tags.extend(counted::needed(spec)?);
     tags.sort();
     tags.dedup();
     Ok((tags, not_tags))
 }
 
+/// `sched: {devices: [..]}`, or the flat key `sched.devices`.
 fn devices(spec: &Spec) -> Result<Option<&Value>, FieldError> {
     if let Some(flat) = present(spec, "sched.devices") {
         return Ok(Some(flat));

@@ -2,6 +2,7 @@
 
 pub(crate) mod alternatives;
 pub(crate) mod cluster;
+pub(crate) mod counted;
 pub(crate) mod crash;
 pub(crate) mod error;
 pub(crate) mod guest;

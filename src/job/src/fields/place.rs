@@ -24,6 +24,7 @@ pub(crate) struct Place {
     pub(crate) target_machines: Vec<String>,
     pub(crate) host_keys: Vec<String>,
     pub(crate) memory_mb: u32,
+    pub(crate) guest_memory_mb: u32,
     pub(crate) cpus: u32,
 }
 
@@ -62,7 +63,12 @@ impl Place {
             TboxType::Hw => named_hw_keys(&testbox, &machines)?,
             TboxType::Vm | TboxType::Dc => guest_keys(&testbox, tbox_type, &arch, &machines)?,
         };
-        let memory_mb = memory(spec, &testbox, tbox_type, defaults)?;
+        let mut memory_mb = memory(spec, &testbox, tbox_type, defaults)?;
+        let mut guest_memory_mb = 0;
+        if tbox_type == TboxType::Vm {
+            guest_memory_mb = memory_mb;
+            memory_mb = memory_mb.saturating_add(defaults.vm_overhead_mb);
+        }
         let cpus = cpus(spec, &testbox, tbox_type)?;
         Ok(Self {
             testbox,
@@ -72,6 +78,7 @@ impl Place {
             target_machines: machines,
             host_keys,
             memory_mb,
+            guest_memory_mb,
             cpus,
         })
     }
@@ -265,7 +272,7 @@ fn memory(
     Ok(needed)
 }
 
-/// The first of `need_cpus` and `nr_cpu`; for vm and dc at least what the testbox says; else 1.
+/// The first of `need_cpus`, `nr_cpu` and `need_cpu`; for vm and dc at least what the testbox says; else 1.
 fn cpus(spec: &Spec, testbox: &str, kind: TboxType) -> Result<u32, FieldError> {
     let least = |field: &str, value: &Value| {
         let number = whole(field, value, 1, i64::from(CPUS_MAX))?;
@@ -275,6 +282,9 @@ fn cpus(spec: &Spec, testbox: &str, kind: TboxType) -> Result<u32, FieldError> {
         .into_iter()
         .find_map(|field| Some((field, present(spec, field)?)));
     let said = said.map(|(field, value)| least(field, value)).transpose()?;
+    // A `need_cpu` of lkp-tests may also say "at most 32", as -32: only its program knows how to skip then.
+    let of_lkp = present(spec, "need_cpu").and_then(|value| least("need_cpu", value).ok());
+    let said = said.or(of_lkp);
     let named = named_size(testbox).and_then(|(cpus, _)| cpus);
     let named = named.filter(|_| kind != TboxType::Hw);
     let named = named

@@ -19,6 +19,7 @@ mod mask;
 mod matrix;
 mod merge;
 mod pattern;
+mod plain;
 mod quotes;
 mod scalar;
 mod setting;
@@ -33,5 +34,6 @@ pub(crate) use error::printable;
 pub use expand::{
     ExpandOptions, Expanded, expand_file, expand_text, expand_text_within, read_file, read_text,
 };
+pub use plain::read_plain;
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

@@ -194,6 +194,9 @@ fn cpus_are_the_larger_of_need_and_name() {
         (json!({"testbox": "vm-2p8g", "need_cpus": "4"}), 4),
         (json!({"need_cpus": 3, "nr_cpu": 9}), 3),
         (json!({"need_cpus": null, "nr_cpu": 9}), 9),
+        (json!({"need_cpu": 2}), 2),
+        (json!({"need_cpu": 2, "nr_cpu": 9}), 9),
+        (json!({"need_cpu": -32}), 1),
         (json!({"testbox": "hw-2p8g"}), 1),
         (json!({"testbox": "hw", "nr_cpu": 160}), 160),
     ] {

@@ -142,6 +142,8 @@ pub struct Config {
     /// Whether every account may use queue `vip`; else only admins and accounts that were allowed. Default false;
     /// with [`Access::Open`] everybody may.
     pub vip_for_all: bool,
+    /// Whether jobs may wait for devices that no known host has; else they are refused. Default false.
+    pub devices_later: bool,
     /// What jobs get that do not say.
     pub site: SiteDefaults,
     /// How long a lease lasts without a heartbeat, ms, at least 1,000. Default 60,000.
@@ -181,6 +183,7 @@ impl Config {
             access: Access::Open,
             admin: None,
             vip_for_all: false,
+            devices_later: false,
             site: SiteDefaults::default(),
             lease_ms: 60_000,
             heartbeat_ms: 10_000,

@@ -291,6 +291,7 @@ mod tests {
             job_token: "t".into(),
             tbox_type: "hw".into(),
             memory_mb: 0,
+            guest_memory_mb: None,
             cpus: 0,
             timeout_s: 60,
             result_root: "/result/x".into(),

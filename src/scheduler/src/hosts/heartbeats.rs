@@ -32,9 +32,10 @@ const GRACE_S: u32 = 10;
 
 impl Core {
     /// Notes what the host says of itself.
-    pub(crate) fn meet(&self, ask: &WorkRequest, turn: &HostTurn) -> Result<(), HostError> {
+    pub(crate) fn meet(&self, ask: &mut WorkRequest, turn: &HostTurn) -> Result<(), HostError> {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         self.lab.hosts.update(&ask.offerer.host, |host| {
+            ask.host.registered = host.registered.take();
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),

@@ -5,6 +5,7 @@ pub(crate) mod cordons;
 pub(crate) mod fence;
 pub(crate) mod health_checks;
 pub(crate) mod heartbeats;
+mod host_file;
 pub(crate) mod initrd;
 pub(crate) mod instances;
 mod job_script;

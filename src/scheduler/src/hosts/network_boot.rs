@@ -145,6 +145,7 @@ impl Core {
             instance: String::new(),
             isolation: String::new(),
             executors: Vec::new(),
+            facts: known.facts,
         };
         WorkRequest::of(name, request)
     }

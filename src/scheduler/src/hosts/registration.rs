@@ -3,6 +3,7 @@
 use std::future::ready;
 
 use fairlead_job::TboxType;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -11,8 +12,10 @@ use crate::{
         names::check_name,
     },
     core::Core,
+    hosts::host_file::describe,
     known::{
         accounts::Who,
+        facts::{self, Facts},
         hosts::{Host, UNKNOWN_MEMORY_MB, canonical_mac, group_of, kinds},
         work_request::CPUS_MAX,
     },
@@ -94,11 +97,13 @@ impl Core {
     }
 }
 
+fn bad<T>(field: &str, expected: &'static str) -> Result<T, HostError> {
+    let field = field.to_owned();
+    Err(HostError::BadRegistration { field, expected })
+}
+
 fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), HostError> {
-    let bad = |field: &str, expected| {
-        let field = field.to_owned();
-        Err(HostError::BadRegistration { field, expected })
-    };
+    let registered = host.registered.get_or_insert_default();
     for (field, value) in body {
         match field.as_str() {
             "arch" | "tbox_group" | "group" => {
@@ -140,17 +145,27 @@ fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), H
                     return bad(field, "a text or a list of texts, at most 64");
                 };
                 match field.as_str() {
-                    "tags" => host.tags = items,
-                    "devices" => host.devices = items,
+                    "tags" => registered.tags = items,
+                    "devices" => registered.devices = items,
                     "kinds" | "tbox_type" => host.kinds = kinds(&items)?,
                     _ => host.macs = items.iter().map(|mac| canonical_mac(mac)).collect(),
                 }
             }
+            "facts" => registered.facts = read_facts(value)?,
             // Host files describe much more; none of it matters to matching.
             _ => {}
         }
     }
+    describe(registered, body);
     Ok(())
+}
+
+fn read_facts(value: &Value) -> Result<Facts, HostError> {
+    let facts = Facts::deserialize(value).ok();
+    match facts.filter(|facts| facts::check(facts).is_ok()) {
+        Some(facts) => Ok(facts),
+        None => bad("facts", "lists of texts by family, as {pci: ['8086:1521']}"),
+    }
 }
 
 fn text_list(value: &Value) -> Option<Vec<String>> {

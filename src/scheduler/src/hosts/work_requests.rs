@@ -87,7 +87,7 @@ impl Core {
         self.lab.hosts.check_room(&ask.offerer.host)?;
         let mut turn = self.take_turn(&ask).await?;
         ask.offerer.turn = turn.version();
-        self.meet(&ask, &turn)?;
+        self.meet(&mut ask, &turn)?;
         self.keep_stored(&ask.offerer.host).await;
         let again = self.reconcile(&mut ask, &mut turn).await?;
         let stop = self.stop_orders(&ask.offerer.host, &ask.running).await?;
@@ -210,8 +210,8 @@ impl Core {
             group: host.group.clone(),
             arch: host.arch.clone(),
             keys: host.keys(name),
-            tags: host.tags.clone(),
-            devices: host.devices.clone(),
+            tags: host.all_tags(),
+            devices: host.all_devices(),
             cache_dirs: host.cache_dirs.clone(),
             accounts: self.served_accounts(name),
         };
@@ -292,6 +292,7 @@ impl Core {
                 .job_token(state.job_id, state.attempt, &state.claim_token),
             tbox_type: state.tbox_type.as_str().to_owned(),
             memory_mb: if takes_all { 0 } else { state.memory_mb },
+            guest_memory_mb: Some(state.guest_memory_mb).filter(|mb| *mb > 0),
             cpus: if takes_all { 0 } else { state.cpus },
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),

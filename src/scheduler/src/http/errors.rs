@@ -171,6 +171,10 @@ fn of_submit(error: &SubmitError) -> Told {
             BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one",
         ),
+        E::NoDevice(_) => (
+            BadField,
+            "see the devices of hosts: fairlead hosts NAME; or register the host that has it first",
+        ),
         E::OnlyLabel(_) => (
             BadField,
             "omit queue, use one of: fairlead queues, or submit without strict",

@@ -1,6 +1,9 @@
 //! Hosts, as registered and as last heard.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use dashmap::DashMap;
 use fairlead_api::ExecutorSaid;
@@ -11,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     base::errors::{HostError, excerpt},
+    known::facts::{self, Facts},
     storage::small_doc::{SmallDoc, SmallDocs},
 };
 
@@ -43,6 +47,12 @@ pub(crate) struct Host {
     pub(crate) isolation: String,
     /// What it can run jobs in, as it said.
     pub(crate) executors: Vec<ExecutorSaid>,
+    /// What the machine is, by family, as it said.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) facts: Facts,
+    /// What was registered for it, which counts beside what it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) registered: Option<Registered>,
     /// Which agent it is, as it said.
     #[serde(skip)]
     pub(crate) instance: String,
@@ -63,6 +73,15 @@ pub(crate) struct Host {
     /// Whether the store is known to have it as it is here.
     #[serde(skip)]
     pub(crate) stored: bool,
+}
+
+/// What a registration says that jobs may ask for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Registered {
+    pub(crate) tags: Vec<String>,
+    pub(crate) devices: Vec<String>,
+    pub(crate) facts: Facts,
 }
 
 impl SmallDoc for Host {
@@ -89,6 +108,45 @@ impl Host {
         keys.dedup();
         keys
     }
+
+    /// The tags that it was given, by its agent and its registration.
+    pub(crate) fn given_tags(&self) -> Vec<String> {
+        let registered = self.registered.iter().flat_map(|known| &known.tags);
+        union(&self.tags, registered)
+    }
+
+    /// Its devices, as it and its registration say.
+    pub(crate) fn all_devices(&self) -> Vec<String> {
+        let registered = self.registered.iter().flat_map(|known| &known.devices);
+        union(&self.devices, registered)
+    }
+
+    /// Its facts: where it says nothing of a family, what is registered.
+    pub(crate) fn all_facts(&self) -> Facts {
+        let mut all = self.facts.clone();
+        for (family, values) in self.registered.iter().flat_map(|known| &known.facts) {
+            all.entry(family.clone()).or_insert_with(|| values.clone());
+        }
+        all
+    }
+
+    /// Tags that jobs may ask for: those that it was given, and those of its facts.
+    pub(crate) fn all_tags(&self) -> Vec<String> {
+        let mut tags = self.given_tags();
+        tags.extend(facts::tags(&self.all_facts()));
+        tags
+    }
+}
+
+/// Both, each text once.
+fn union<'t>(said: &[String], more: impl Iterator<Item = &'t String>) -> Vec<String> {
+    let mut all = said.to_vec();
+    for text in more {
+        if !all.contains(text) {
+            all.push(text.clone());
+        }
+    }
+    all
 }
 
 /// The group of a host that names none: its name up to `--`.

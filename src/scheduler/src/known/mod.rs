@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub(crate) mod clusters;
 pub(crate) mod cordons;
 pub(crate) mod dependants;
+pub(crate) mod facts;
 pub(crate) mod feasibility;
 pub(crate) mod feed;
 pub(crate) mod host_turns;

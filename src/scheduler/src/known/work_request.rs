@@ -12,6 +12,7 @@ use crate::{
         names::check_name,
     },
     known::{
+        facts,
         hosts::{Host, group_of, kinds},
         open_requests::Requester,
     },
@@ -99,6 +100,7 @@ pub(crate) fn check_agent(request: &ConsumeRequest) -> Result<(), Refusal> {
         }
     }
     check_executors(&request.executors)?;
+    facts::check(&request.facts)?;
     Ok(check_name("arch", &request.arch)?)
 }
 
@@ -242,6 +244,7 @@ impl WorkRequest {
             cache_dirs: request.cache_dirs,
             isolation: request.isolation,
             executors: request.executors,
+            facts: request.facts,
             instance: request.instance,
             ..Host::default()
         };

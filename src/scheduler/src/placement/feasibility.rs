@@ -197,13 +197,14 @@ struct Nearest {
 impl Nearest {
     fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
         let (keys, nobody) = (host.keys(name), String::new());
+        let (tags, devices) = (host.all_tags(), host.all_devices());
         let has = HostProperties {
             // What is wanted avoids no host.
             name: &nobody,
             arch: &host.arch,
             keys: &keys,
-            tags: &host.tags,
-            devices: &host.devices,
+            tags: &tags,
+            devices: &devices,
             accounts: &[],
             memory_mb: host.memory_mb,
             cpus: host.cpus.unwrap_or(CPUS_UNCHECKED),

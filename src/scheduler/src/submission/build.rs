@@ -117,6 +117,7 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         arch: fields.arch,
         host_keys: fields.host_keys,
         memory_mb: fields.memory_mb,
+        guest_memory_mb: fields.guest_memory_mb,
         cpus: fields.cpus,
         tags_n: count(&fields.tags),
         tags: fields.tags,

@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod built_jobs;
 pub(crate) mod cluster_nodes;
 pub(crate) mod create;
+mod devices;
 pub(crate) mod idempotency;
 pub(crate) mod intake;
 pub(crate) mod max_run;

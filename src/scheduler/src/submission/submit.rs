@@ -74,6 +74,7 @@ impl Core {
         let keyed = Keyed::of(how.key, &items)?;
         let mut built = self.make_items(items, said).await;
         let remarks = self.remark(&mut built, how.strict);
+        self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);

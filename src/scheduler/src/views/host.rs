@@ -5,7 +5,7 @@ use fairlead_api::HostView;
 use crate::{
     base::errors::{HostError, Refusal},
     core::Core,
-    known::{cordons::Cordon, reservations::Reservation},
+    known::{cordons::Cordon, hosts::Host, reservations::Reservation},
     views::explain::why_idle,
 };
 
@@ -22,25 +22,13 @@ impl Core {
             .iter()
             .map(|live| live.stored.state.job_id.to_string())
             .collect();
-        let silent_ms = host
-            .seen
-            .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
         let closure = self.lab.cordons.of(name);
-        let state = if let Some(closure) = &closure {
-            closure.state(jobs.len())
-        } else if host.waiting > 0 {
-            "waiting"
-        } else if !jobs.is_empty() {
-            "busy"
-        } else if silent_ms > self.config.lease_ms {
-            "silent"
-        } else {
-            "idle"
-        };
+        let state = self.host_state(&host, jobs.len(), closure.as_ref());
         let mut idle: Vec<String> = closure.iter().map(Cordon::words).collect();
         if explain && jobs.is_empty() && closure.is_none() {
             idle = why_idle(self, name).await?;
         }
+        let (tags, devices, facts) = (host.given_tags(), host.all_devices(), host.all_facts());
         Ok(HostView {
             hostname: name.to_owned(),
             kinds: host
@@ -54,8 +42,9 @@ impl Core {
             free_memory_mb: host.free_memory_mb,
             cpus: host.cpus,
             free_cpus: host.free_cpus,
-            tags: host.tags,
-            devices: host.devices,
+            tags,
+            devices,
+            facts,
             state: state.to_owned(),
             isolation: host.isolation,
             executors: host.executors,
@@ -68,10 +57,39 @@ impl Core {
         })
     }
 
-    /// All hosts for people.
-    pub(crate) async fn host_views(&self) -> Result<Vec<HostView>, Refusal> {
+    /// The state of a host with so many jobs, in one word.
+    fn host_state(&self, host: &Host, jobs: usize, closure: Option<&Cordon>) -> &'static str {
+        let silent_ms = host
+            .seen
+            .map_or(u64::MAX, |seen| self.clock.now().0.saturating_sub(seen.0));
+        if let Some(closure) = closure {
+            closure.state(jobs)
+        } else if host.waiting > 0 {
+            "waiting"
+        } else if jobs > 0 {
+            "busy"
+        } else if silent_ms > self.config.lease_ms {
+            if host.registered.is_some() {
+                "off"
+            } else {
+                "silent"
+            }
+        } else {
+            "idle"
+        }
+    }
+
+    /// Hosts with all of these tags, for people.
+    pub(crate) async fn host_views(&self, tags: &[String]) -> Result<Vec<HostView>, Refusal> {
         let mut views = Vec::new();
-        for name in self.lab.hosts.names() {
+        let has_all = |name: &String| {
+            tags.is_empty()
+                || self.lab.hosts.get(name).is_some_and(|host| {
+                    let its = host.all_tags();
+                    tags.iter().all(|tag| its.contains(tag))
+                })
+        };
+        for name in self.lab.hosts.names().into_iter().filter(has_all) {
             views.push(self.host_view(&name, false).await?);
         }
         Ok(views)

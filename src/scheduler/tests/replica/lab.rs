@@ -1,5 +1,7 @@
 //! One replica over the embedded store, and a client of it.
 
+use std::collections::BTreeMap;
+
 use fairlead_api::{ConsumeAnswer, ConsumeRequest, Grant, HeldJob, SubmitItem};
 use fairlead_scheduler::{Config, Server};
 use serde_json::{Value, json};
@@ -122,6 +124,7 @@ pub(crate) fn ask(session: &str, request: u64) -> ConsumeRequest {
         instance: String::new(),
         isolation: String::new(),
         executors: Vec::new(),
+        facts: BTreeMap::default(),
     }
 }
 

@@ -442,6 +442,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
             instance: String::new(),
             isolation: String::new(),
             executors: Vec::new(),
+            facts: BTreeMap::new(),
         },
         grace: GRACE,
         once: false,

@@ -131,6 +131,7 @@ fn of_submits() -> Vec<Refusal> {
         },
         E::UnknownParent(ID),
         E::NoHost(word()),
+        E::NoDevice(word()),
         E::OnlyLabel(word()),
         E::Misspelt(word()),
         E::SeveralKeys,

@@ -153,7 +153,7 @@ pub(super) async fn delete_queue(
 
 pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.host_views().await?))
+    Ok(ok(&core.host_views(&request.query.list("tags")).await?))
 }
 
 pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {

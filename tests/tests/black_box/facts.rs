@@ -1,0 +1,169 @@
+//! Tests of what machines are: facts and registrations that jobs can ask for.
+
+use std::fs;
+
+use fairlead_tests::{Scheduler, Store, Testbox, command::fairlead, jobs, on_both_stores};
+use serde_json::{Value, json};
+
+on_both_stores!(
+    jobs_ask_for_facts_of_machines,
+    a_device_that_no_host_has_is_refused,
+    imported_machines_keep_what_is_registered,
+);
+
+fn facts(all: &[(&str, &[&str])]) -> std::collections::BTreeMap<String, Vec<String>> {
+    let one = |(family, values): &(&str, &[&str])| {
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        ((*family).to_owned(), values)
+    };
+    all.iter().map(one).collect()
+}
+
+async fn jobs_ask_for_facts_of_machines(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let job = |fields: Value| jobs::with(jobs::dc("alice"), &fields);
+    let ids = http
+        .submit(&json!([
+            job(json!({"tags": ["cpu:avx2"]})),
+            job(json!({"not_tags": ["pci:8086:1521"]})),
+            job(json!({"need_nodes": 2})),
+            job(json!({"need_nodes": 3})),
+        ]))
+        .await;
+    let mut old = Testbox::dc(&http, "old", 8 << 10);
+    old.offer.facts = facts(&[
+        ("cpu", &["sse2"]),
+        ("pci", &["8086:1521"]),
+        ("nodes", &["1"]),
+    ]);
+    assert!(old.ask(1).await.is_empty(), "it meets none of them");
+    let mut new = Testbox::dc(&http, "new", 8 << 10);
+    new.offer.facts = facts(&[("cpu", &["avx2", "sse2"]), ("nodes", &["2"])]);
+    let mut ran = new.run_all(2).await;
+    ran.sort_unstable();
+    assert_eq!(ran, ids[..3]);
+    let path = format!("/scheduler/v1/jobs/{}/explain", ids[3]);
+    let explain = http.get(&path).await.text;
+    assert!(explain.contains("nodes:3+"), "{explain}");
+    let found = http
+        .get("/scheduler/v1/hosts?tags=cpu:sse2,nodes:2%2B")
+        .await;
+    let found = found.json();
+    let hosts = found.as_array().or(found["hosts"].as_array());
+    let hosts = hosts.expect("a list");
+    let names = hosts.iter();
+    let names: Vec<_> = names.map(|host| host["hostname"].clone()).collect();
+    assert_eq!(names, ["new"]);
+    assert_eq!(hosts[0]["facts"]["cpu"], json!(["avx2", "sse2"]));
+    // What would give misleading tags is refused.
+    new.offer.facts = facts(&[("a:b", &["c"])]);
+    new.next_request(0);
+    let refusal = new.send().await.refused(400);
+    assert!(refusal.message.contains("facts"), "{}", refusal.message);
+}
+
+async fn a_device_that_no_host_has_is_refused(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let job = jobs::with(jobs::dc("alice"), &json!({"sched.devices": ["gpu0"]}));
+    let submit = "/scheduler/v1/jobs/submit";
+    let refused = http.post(submit, &json!([job, jobs::dc("alice")])).await;
+    let items = refused.json();
+    let said = items[0]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("no known host has 'gpu0'"), "{items}");
+    assert_eq!(items[1]["message"], "", "the other job is no worse for it");
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    testbox.offer.devices = vec!["gpu0".to_owned()];
+    testbox.ask(0).await;
+    http.submit(&job).await;
+    let later = Scheduler::start_with(store, &["--devices-later"]).await;
+    later.http().submit(&job).await;
+}
+
+async fn imported_machines_keep_what_is_registered(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let lab = tempfile::tempdir().expect("a folder");
+    let put = |name: &str, text: &str| {
+        fs::write(lab.path().join(name), text).expect("a host file");
+    };
+    put(
+        "taishan",
+        &format!(
+            "arch: {}\nmemory: 16G\nnr_node: 4\n",
+            std::env::consts::ARCH
+        ),
+    );
+    put(
+        "taishan--a61",
+        "mac_addr: 44-67-47-D7-6C-61\ntags: [lab]\ncards: [hi1822]\nssd_partitions: /dev/sda1\n",
+    );
+    put("vm-2p8g", "provider: qemu\n");
+    put("broken", "a: [\n");
+    let server = scheduler.url();
+    let import = |more: &[&str]| {
+        let words = [
+            &["--server", &server, "--json", "hosts", "import", "."],
+            more,
+        ]
+        .concat();
+        fairlead(lab.path(), &[], &words)
+    };
+    let outcomes = |out: &str| {
+        let all: Value = serde_json::from_str(out).expect("JSON");
+        let all = all.as_array().expect("a list").iter();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        all.map(|one| (text(&one["name"]), text(&one["outcome"])))
+            .collect::<Vec<_>>()
+    };
+    let expected = |machine: &str| {
+        [
+            ("broken", "refused"),
+            ("taishan--a61", machine),
+            ("vm-2p8g", "skipped"),
+        ]
+        .map(|(name, outcome)| (name.to_owned(), outcome.to_owned()))
+    };
+    let dry = import(&["--dry-run"]);
+    assert_eq!(
+        outcomes(dry.expect_code(3)),
+        expected("would be registered")
+    );
+    let host = "/scheduler/v1/hosts/taishan--a61";
+    assert_eq!(
+        http.get(host).await.status,
+        404,
+        "nothing is registered yet"
+    );
+    assert_eq!(outcomes(import(&[]).expect_code(3)), expected("registered"));
+    // A job waits for a machine that is off.
+    let asked = json!({"sched.devices": ["hi1822", "ssd"], "tags": ["lab"], "need_nodes": 4});
+    let id = http
+        .submit(&jobs::with(jobs::hw("alice"), &asked))
+        .await
+        .remove(0);
+    scheduler.kill();
+    scheduler.restart().await;
+    let view = http.get(host).await.json();
+    assert_eq!(view["state"], "off", "{view}");
+    assert_eq!(
+        (&view["group"], &view["memory_mb"]),
+        (&json!("taishan"), &json!(16 << 10)),
+        "{view}"
+    );
+    // Its agent knows of none of it.
+    let mut machine = Testbox::hw(&http, "taishan--a61");
+    assert_eq!(machine.run_all(5).await, [id]);
+    let view = http.get(host).await.json();
+    assert_eq!(view["facts"]["nodes"], json!(["4"]), "{view}");
+    // What a file no longer says is gone.
+    put("taishan--a61", "mac_addr: 44-67-47-D7-6C-61\n");
+    import(&[]);
+    let view = http.get(host).await.json();
+    assert_eq!(
+        (&view["tags"], &view["devices"]),
+        (&json!([]), &json!([])),
+        "{view}"
+    );
+}
