@@ -18,7 +18,7 @@ use crate::policy::{EngineConfig, Policy};
 use crate::requirement::Alternative;
 use crate::reserve::Reservations;
 use crate::runs::{Gone, Runs};
-use crate::shape::{Env, Gate, Shape, View, could_run};
+use crate::shape::{Env, Gate, Shape, View};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -247,8 +247,8 @@ impl Engine {
         if facts.not_before.0 > self.now {
             shape.gate = Gate::Blocked;
             self.gates.close(key, facts.not_before.0);
-        } else if let Some(until) = self.affine_until(&facts.account, &job, &shape) {
-            shape.gate = Gate::Affine(job.caches.clone().unwrap_or_default());
+        } else if let Some((until, dirs)) = self.affine_until(&facts, &job, &shape) {
+            shape.gate = Gate::Affine(dirs);
             self.gates.close(key, until);
         }
         job.submitted = job.submitted.min(self.now);
@@ -261,8 +261,13 @@ impl Engine {
 
     /// What is kept of a job, and its shape.
     pub(crate) fn job_of(&mut self, facts: &JobFacts) -> (Job, Shape) {
-        let caches =
-            (!facts.cache_dirs.is_empty()).then(|| Arc::from(self.atoms.set(&facts.cache_dirs)));
+        let liked: Vec<String> = facts
+            .cache_dirs
+            .iter()
+            .chain(&facts.prefer)
+            .cloned()
+            .collect();
+        let caches = (!liked.is_empty()).then(|| Arc::from(self.atoms.set(&liked)));
         let job = Job {
             version: facts.version,
             bucket: slotmap::Key::null(),
@@ -273,21 +278,6 @@ impl Engine {
             priority: facts.priority,
         };
         (job, shape_of(&mut self.atoms, facts))
-    }
-
-    /// Until when a job waits for a host that holds its cache directories, if one may come.
-    fn affine_until(&self, account: &str, job: &Job, shape: &Shape) -> Option<u64> {
-        let until = job
-            .submitted
-            .min(self.now)
-            .saturating_add(self.config.affinity_wait_ms);
-        let dirs = job.caches.as_ref().filter(|_| until > self.now)?;
-        let may_come = |dir: &Atom| {
-            self.hosts
-                .recent_holders(dir, self.now)
-                .any(|host| could_run(Some(account), shape, &host.view))
-        };
-        dirs.iter().any(may_come).then_some(until)
     }
 
     /// A waiting job is no longer here. Answers its version.

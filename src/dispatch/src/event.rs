@@ -60,6 +60,8 @@ pub struct JobFacts {
     pub not_on: Vec<String>,
     /// Cache directories it would like to find. A preference, never a requirement.
     pub cache_dirs: Vec<String>,
+    /// More that it would like to find among `cache_dirs` of a host; it never waits for that.
+    pub prefer: Vec<String>,
     /// Its own time limit, seconds: the longest it can run.
     pub timeout_s: u64,
     /// When it was submitted (or became ready), for waiting times.

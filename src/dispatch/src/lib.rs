@@ -10,6 +10,7 @@
 )]
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod cache;
 mod claims;
 mod counted;

@@ -18,12 +18,12 @@ mod tbox_type;
 pub mod units;
 
 pub use fields::{
-    alternatives::{ALTERNATIVES_MAX, Alternative},
+    alternatives::{ALTERNATIVES_MAX, Alternative, Otherwise},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,
     error::{Fault, FieldError},
     guest::{CONTAINER_TAG, Guest, Network, vm_image_tag},
-    job::JobFields,
+    job::{BOOTED, JobFields},
     key::{check_idempotency_key, idempotency_key},
     limits::{LIMITED, SILENCE_TIMEOUT, limit_s},
     needs::{Member, Needs, link},

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 62] = [
+const FIELDS: [&str; 64] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -21,6 +21,7 @@ const FIELDS: [&str; 62] = [
     "cluster_wait",
     "deadline",
     "docker_image",
+    "else",
     "every",
     "group_id",
     "idempotency_key",
@@ -51,6 +52,7 @@ const FIELDS: [&str; 62] = [
     "on_shutdown",
     "os_arch",
     "overlap",
+    "prefer",
     "priority",
     "project",
     "queue",
@@ -91,13 +93,14 @@ const MAPS: [&str; 8] = [
 ];
 
 /// Words of real jobs that are near a field, and meant.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
     "feeds",
     "label",
     "misses",
     "need",
     "need_cpu",
     "need_cpuid",
+    "need_node",
     "queues",
     "scripts",
     "secret",

@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 54] = [
+const INFRASTRUCTURE: [&str; 56] = [
     "any_of",
     "arch",
     "boot_params",
@@ -58,6 +58,7 @@ const INFRASTRUCTURE: [&str; 54] = [
     "cluster_wait",
     "crash",
     "docker_image",
+    "else",
     "initrds_uri",
     "kernel_cmdline",
     "kernel_rpms_url",
@@ -84,6 +85,7 @@ const INFRASTRUCTURE: [&str; 54] = [
     "os_mount",
     "os_version",
     "osv",
+    "prefer",
     "priority",
     "queue",
     "retry",

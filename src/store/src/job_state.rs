@@ -107,6 +107,12 @@ pub struct JobState {
     /// Alternatives, of which the host must meet one; none: nothing more is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "alternatives")]
     pub any_of: Vec<Alternative>,
+    /// One more alternative, once it has waited for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "else")]
+    pub otherwise: Option<Box<Otherwise>>,
+    /// Tags of hosts that it likes best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prefer: Vec<String>,
     /// Devices that the host must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
@@ -311,6 +317,13 @@ impl JobState {
         waits.then(|| self.ready_ms.saturating_add(Self::ELSEWHERE_MS))
     }
 
+    /// From when on its `else` holds, too, UTC epoch ms; `None`: it has none, or the job is not ready yet.
+    pub fn otherwise_ms(&self) -> Option<u64> {
+        let otherwise = self.otherwise.as_ref().filter(|_| self.ready)?;
+        let after_ms = otherwise.after_s.saturating_mul(1000);
+        Some(self.ready_ms.saturating_add(after_ms))
+    }
+
     /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
     /// Whoever writes a state does this last.
     #[must_use]
@@ -320,12 +333,26 @@ impl JobState {
             start,
             self.queue_until_ms(),
             self.elsewhere_until_ms(),
+            self.otherwise_ms(),
             Some(self.finish_by_ms),
         ];
         let first = times.into_iter().flatten().filter(|ms| *ms > 0).min();
         self.alarm_ms = first.filter(|_| self.stage == Stage::Submit).unwrap_or(0);
         self
     }
+}
+
+/// An alternative of a job from some time on; without tags it is met by every host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Otherwise {
+    /// How long the job must be ready and wait, seconds.
+    pub after_s: u64,
+    /// Tags that the host must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Tags that the host must not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_tags: Vec<String>,
 }
 
 /// The place of a job among the jobs of its cluster, one a node, which begin together or not at all.

@@ -20,7 +20,7 @@ pub use elasticsearch::{ElasticConfig, ElasticStore};
 pub use embedded::{EmbeddedStore, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
-pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, StoredJob, Version};
+pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, Otherwise, StoredJob, Version};
 pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,
     PullBy, Search, SearchOrder, SearchPage, Usage,

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use fairlead_tests::{Scheduler, Store, Testbox, command::fairlead, jobs, on_both_stores};
+use fairlead_tests::{Scheduler, Store, Testbox, command::fairlead, jobs, on_both_stores, until};
 use serde_json::{Value, json};
 
 on_both_stores!(
     jobs_ask_for_facts_of_machines,
     a_device_that_no_host_has_is_refused,
     imported_machines_keep_what_is_registered,
+    a_job_takes_a_further_alternative_after_a_wait,
+    a_preferred_host_is_taken_first_and_not_waited_for,
 );
 
 fn facts(all: &[(&str, &[&str])]) -> std::collections::BTreeMap<String, Vec<String>> {
@@ -166,4 +168,58 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
         (&json!([]), &json!([])),
         "{view}"
     );
+}
+
+async fn a_job_takes_a_further_alternative_after_a_wait(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let wish = json!({"tags": ["nvme"], "else": {"after": "4s", "not_tags": ["old"]}});
+    let id = http
+        .submit(&jobs::with(jobs::dc("alice"), &wish))
+        .await
+        .remove(0);
+    let mut old = Testbox::dc(&http, "old", 8 << 10);
+    old.offer.tags = vec!["old".to_owned()];
+    assert!(old.ask(1).await.is_empty());
+    let path = format!("/scheduler/v1/jobs/{id}/explain");
+    let explain = http.get(&path).await.text;
+    assert!(
+        explain.contains("it takes also hosts without old"),
+        "{explain}"
+    );
+    scheduler.kill();
+    scheduler.restart().await;
+    let mut plain = Testbox::dc(&http, "plain", 8 << 10);
+    assert_eq!(plain.run_all(20).await, [id]);
+    // Where every host will do at once, there is nothing to wait for.
+    let all = jobs::with(jobs::dc("alice"), &json!({"else": {"after": "4s"}}));
+    let item = http.submit_items(&all).await.remove(0);
+    assert!(
+        item.message.contains("every host at once"),
+        "{}",
+        item.message
+    );
+}
+
+async fn a_preferred_host_is_taken_first_and_not_waited_for(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut fast = Testbox::dc(&http, "fast", 8 << 10);
+    fast.offer.facts = facts(&[("disk", &["nvme"])]);
+    let mut plain = Testbox::dc(&http, "plain", 16 << 10);
+    let wish = json!({"prefer": ["disk:nvme"]});
+    let job = jobs::with(jobs::dc("alice"), &wish);
+    // The plain one has more room and asks first.
+    let (at_plain, at_fast, id) = tokio::join!(plain.ask(8), fast.ask(8), async {
+        until("both wait", 20, async || {
+            let hosts = http.get("/scheduler/v1/hosts").await.text;
+            (hosts.matches("\"waiting\"").count() == 2).then_some(())
+        })
+        .await;
+        http.submit(&job).await.remove(0)
+    });
+    assert!(at_plain.is_empty(), "{at_plain:?}");
+    assert_eq!(at_fast.len(), 1, "{id}");
+    let next = http.submit(&job).await.remove(0);
+    assert_eq!(plain.run_all(5).await, [next], "no host is waited for");
 }

@@ -64,6 +64,7 @@ fn facts(key: u64, random: &mut Random) -> JobFacts {
         any_of: vec![],
         not_on: vec![],
         cache_dirs: vec![],
+        prefer: vec![],
         timeout_s: 60,
         submitted: Millis(0),
         not_before: Millis(0),

@@ -32,6 +32,7 @@ pub(crate) fn job(key: u64, account: &str) -> JobFacts {
         any_of: vec![],
         not_on: vec![],
         cache_dirs: vec![],
+        prefer: vec![],
         timeout_s: 3_600,
         submitted: Millis(0),
         not_before: Millis(0),

@@ -107,6 +107,27 @@ fn jobs_spread_to_the_host_with_most_free_memory_then_to_the_longest_waiting() {
 }
 
 #[test]
+fn a_preferred_host_wins_over_free_memory_and_is_not_waited_for() {
+    let mut lab = Lab::new();
+    let liked = |host: &str| saying(vm_host(host), |about| about.cache_dirs = names("d"));
+    let likes = |key| JobFacts {
+        prefer: names("d x"),
+        ..job(key, "a")
+    };
+    let small = lab.offer(Offer {
+        free_memory_mb: 4_000,
+        ..liked("small")
+    });
+    lab.offer(vm_host("large"));
+    lab.learn([likes(1)]);
+    assert_eq!(lab.claims(), [(1, small.0)]);
+    lab.commit(JobKey(1), small);
+    // The preferred host comes again soon, and yet the job takes what waits now.
+    lab.learn([likes(2)]);
+    assert_eq!(lab.claimed(), [2]);
+}
+
+#[test]
 fn most_cache_dirs_win_over_free_memory() {
     let mut lab = Lab::new();
     lab.offer(vm_host("none"));

@@ -3,8 +3,12 @@
 use serde_json::Value;
 
 use crate::{
-    FieldError, Spec,
-    fields::read::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, known_keys, names, present, refuse},
+    FieldError, Guest, Spec, TboxType,
+    fields::{
+        counted,
+        limits::limit_s,
+        read::{Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, known_keys, names, present, refuse},
+    },
     units::shown,
 };
 
@@ -13,6 +17,8 @@ pub const ALTERNATIVES_MAX: usize = 4;
 
 const EXAMPLE: &str = "any_of: [{tags: [nvme]}, {tags: [ssd], not_tags: [old]}]";
 
+const ELSE_EXAMPLE: &str = "else: {after: 10m, tags: [ssd]}";
+
 /// One alternative of `any_of`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Alternative {
@@ -20,6 +26,15 @@ pub struct Alternative {
     pub tags: Vec<String>,
     /// Tags that the host must not have, sorted, without repeats.
     pub not_tags: Vec<String>,
+}
+
+/// One more alternative for a job that has waited for so long.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Otherwise {
+    /// How long it must be ready and wait, in seconds, at least 1.
+    pub after_s: u64,
+    /// The alternative.
+    pub alternative: Alternative,
 }
 
 /// Reads a list of tags or devices: sorted, without repeats.
@@ -56,11 +71,10 @@ pub(crate) fn any_of(spec: &Spec) -> Result<Vec<Alternative>, FieldError> {
             return refuse("any_of", problem, EXAMPLE);
         }
     };
-    if items.len() > ALTERNATIVES_MAX {
-        let problem = format!(
-            "{} alternatives; at most {ALTERNATIVES_MAX} are allowed",
-            items.len()
-        );
+    let count = items.len() + usize::from(present(spec, "else").is_some());
+    if count > ALTERNATIVES_MAX {
+        let problem =
+            format!("{count} alternatives with 'else'; at most {ALTERNATIVES_MAX} are allowed");
         return refuse(
             "any_of",
             problem,
@@ -76,16 +90,83 @@ fn alternative(item: &Value) -> Result<Alternative, FieldError> {
         return refuse("any_of", problem, EXAMPLE);
     };
     known_keys("any_of", map, &["tags", "not_tags"], EXAMPLE)?;
-    let read = Alternative {
-        tags: tags("any_of.tags", present(map, "tags"))?,
-        not_tags: tags("any_of.not_tags", present(map, "not_tags"))?,
-    };
+    let read = both_lists("any_of", map)?;
     if read == Alternative::default() {
         let problem = "an alternative without tags is met by every host".to_owned();
         return refuse("any_of", problem, EXAMPLE);
     }
-    check_not_both("any_of", &read.tags, &read.not_tags)?;
     Ok(read)
+}
+
+/// The lists of one alternative.
+fn both_lists(field: &str, map: &Spec) -> Result<Alternative, FieldError> {
+    let read = Alternative {
+        tags: tags(&format!("{field}.tags"), present(map, "tags"))?,
+        not_tags: tags(&format!("{field}.not_tags"), present(map, "not_tags"))?,
+    };
+    check_not_both(field, &read.tags, &read.not_tags)?;
+    Ok(read)
+}
+
+/// Reads `else: {after: 10m, tags: [..], not_tags: [..]}`. Without tags, every host will do then.
+pub(crate) fn otherwise(spec: &Spec) -> Result<Option<Otherwise>, FieldError> {
+    let map = match present(spec, "else") {
+        None => return Ok(None),
+        Some(Value::Object(map)) => map,
+        Some(other) => {
+            let problem = format!("{} where a map was expected", shown(other));
+            return refuse("else", problem, ELSE_EXAMPLE);
+        }
+    };
+    known_keys("else", map, &["after", "tags", "not_tags"], ELSE_EXAMPLE)?;
+    let Some(after_s) = limit_s(map, "after")?.filter(|seconds| *seconds > 0) else {
+        let problem = "'after' is missing".to_owned();
+        return refuse("else", problem, ELSE_EXAMPLE);
+    };
+    Ok(Some(Otherwise {
+        after_s,
+        alternative: both_lists("else", map)?,
+    }))
+}
+
+/// Tags that the host of a job must have, or must not have.
+pub(crate) struct WantedTags {
+    pub(crate) tags: Vec<String>,
+    pub(crate) not_tags: Vec<String>,
+    pub(crate) any_of: Vec<Alternative>,
+    pub(crate) otherwise: Option<Otherwise>,
+}
+
+impl WantedTags {
+    /// Reads `tags`, `not_tags`, `any_of`, `else` and the numbers; an image also is a tag. With `else` and without
+    /// `any_of`, the tags of the job themselves are the first alternative.
+    pub(crate) fn of(spec: &Spec, guest: &Guest, kind: TboxType) -> Result<Self, FieldError> {
+        let mut own = Alternative {
+            tags: tags("tags", present(spec, "tags"))?,
+            not_tags: tags("not_tags", present(spec, "not_tags"))?,
+        };
+        check_not_both("not_tags", &own.tags, &own.not_tags)?;
+        let mut any_of = any_of(spec)?;
+        let otherwise = otherwise(spec)?;
+        if otherwise.is_some() && any_of.is_empty() {
+            if own == Alternative::default() {
+                let problem = "the job takes every host at once".to_owned();
+                return refuse("else", problem, "name tags, not_tags or any_of, too");
+            }
+            any_of.push(std::mem::take(&mut own));
+        }
+        let mut tags = own.tags;
+        tags.extend(guest.tag(kind));
+        tags.extend(counted::needed(spec)?);
+        tags.sort();
+        tags.dedup();
+        Ok(Self {
+            tags,
+            not_tags: own.not_tags,
+            any_of,
+            otherwise,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -119,12 +200,63 @@ mod tests {
     }
 
     #[test]
+    fn the_tags_of_a_job_are_the_first_of_its_alternatives() {
+        let wanted = |spec: Value| {
+            let spec = spec.as_object().cloned().unwrap();
+            let guest = Guest::of(&spec, TboxType::Dc)?;
+            WantedTags::of(&spec, &guest, TboxType::Dc)
+        };
+        let read = wanted(json!({
+            "tags": "nvme", "not_tags": "old", "need_nodes": 2,
+            "else": {"after": "10m", "tags": "ssd"},
+        }));
+        let read = read.unwrap();
+        assert_eq!(
+            (read.tags, read.not_tags),
+            (vec!["nodes:2+".to_owned()], vec![])
+        );
+        assert_eq!(read.any_of.len(), 1);
+        assert_eq!(read.any_of[0].tags, ["nvme"]);
+        let otherwise = read.otherwise.unwrap();
+        assert_eq!(
+            (otherwise.after_s, otherwise.alternative.tags),
+            (600, vec!["ssd".to_owned()])
+        );
+        // Every host, after a while.
+        let read = wanted(json!({"tags": "nvme", "else": {"after": 60}})).unwrap();
+        assert_eq!(read.otherwise.unwrap().alternative, Alternative::default());
+        let one = json!({"tags": "a"});
+        for (spec, words) in [
+            (json!({"else": {"after": "10m"}}), "every host at once"),
+            (
+                json!({"tags": "a", "else": {"tags": "b"}}),
+                "'after' is missing",
+            ),
+            (json!({"tags": "a", "else": "10m"}), "where a map"),
+            (
+                json!({"tags": "a", "else": {"after": "10m", "tag": "b"}}),
+                "'tag' is not a key",
+            ),
+            (
+                json!({"any_of": [one, one, one, one], "else": {"after": 1}}),
+                "5 alternatives",
+            ),
+        ] {
+            let error = wanted(spec).err().unwrap().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
     fn what_no_host_or_every_host_meets_is_refused() {
         let one = json!({"tags": "a"});
         let cases = [
             (json!("a"), "a list of alternatives"),
             (json!(["a"]), "where an alternative"),
-            (json!([one, one, one, one, one]), "5 alternatives"),
+            (
+                json!([one, one, one, one, one]),
+                "5 alternatives with 'else'",
+            ),
             (json!([{}]), "every host"),
             (json!([{"tags": "a", "not_tags": "a"}]), "must not have it"),
             (json!([{"tag": "a"}]), "'tag' is not a key"),

@@ -8,14 +8,13 @@ use crate::{
     Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage,
     TboxType, Times, WaitOn, When,
     fields::{
-        alternatives::{self, Alternative},
-        counted,
+        alternatives::{self, Alternative, Otherwise, WantedTags},
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
         place::Place,
         read::{
-            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, check_name, name, names, present, refuse,
-            whole, yes,
+            CACHE_DIR_BYTES_MAX, Charset, LIST_ITEMS_MAX, NAME_BYTES_MAX, check_name, name, names,
+            present, refuse, whole, yes,
         },
         retry::retry,
         when::when,
@@ -31,6 +30,9 @@ const PRIORITY_MAX: i16 = 100;
 const LABELS_MAX: usize = 32;
 /// The longest of them, bytes.
 const LABEL_BYTES_MAX: usize = 128;
+
+/// How the tag of a machine begins that booted this system last.
+pub const BOOTED: &str = "booted:";
 
 /// The fields of a job that fairlead acts on. All others are its program's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +71,10 @@ pub struct JobFields {
     pub not_tags: Vec<String>,
     /// Alternatives, of which the host must meet one; empty: nothing more is asked. At most 4.
     pub any_of: Vec<Alternative>,
+    /// One more alternative, once it has waited for a while.
+    pub otherwise: Option<Otherwise>,
+    /// Tags of hosts that it likes best, in the job's order, without repeats.
+    pub prefer: Vec<String>,
     /// Devices that the host must have, sorted, without repeats.
     pub devices: Vec<String>,
     /// Cache directories that it would like to find, in the job's order, without repeats.
@@ -125,7 +131,7 @@ impl JobFields {
     pub fn parse(spec: &Spec, defaults: &SiteDefaults) -> Result<Self, FieldError> {
         let place = Place::of(spec, defaults)?;
         let guest = Guest::of(spec, place.tbox_type)?;
-        let (tags, not_tags) = tags(spec, &guest, place.tbox_type)?;
+        let wanted = WantedTags::of(spec, &guest, place.tbox_type)?;
         let devices = alternatives::tags("sched.devices", devices(spec)?)?;
         let cache_dirs = names(
             "cache_dirs",
@@ -149,9 +155,11 @@ impl JobFields {
             memory_mb: place.memory_mb,
             guest_memory_mb: place.guest_memory_mb,
             cpus: place.cpus,
-            tags,
-            not_tags,
-            any_of: alternatives::any_of(spec)?,
+            tags: wanted.tags,
+            not_tags: wanted.not_tags,
+            any_of: wanted.any_of,
+            otherwise: wanted.otherwise,
+            prefer: prefer(spec, place.tbox_type)?,
             devices,
             cache_dirs,
             timeout_s: timeout_s(spec, defaults)?,
@@ -261,20 +269,22 @@ fn priority(spec: &Spec) -> Result<i16, FieldError> {
     Ok(i16::try_from(priority).unwrap_or_default())
 }
 
-/// The tags that a host must have, and those that it must not have.
-fn tags(
-    spec: &Spec,
-    guest: &Guest,
-    kind: TboxType,
-) -> Result<(Vec<String>, Vec<String>), FieldError> {
-    let mut tags = alternatives::tags("tags", present(spec, "tags"))?;
-    let not_tags = alternatives::tags("not_tags", present(spec, "not_tags"))?;
-    alternatives::check_not_both("not_tags", &tags, &not_tags)?;
-    tags.extend(guest.tag(kind));
-    tags.extend(counted::needed(spec)?);
-    tags.sort();
-    tags.dedup();
-    Ok((tags, not_tags))
+/// Reads `prefer`. A job for a whole machine also likes one that booted its system last.
+fn prefer(spec: &Spec, kind: TboxType) -> Result<Vec<String>, FieldError> {
+    let said = present(spec, "prefer");
+    let mut prefer = names(
+        "prefer",
+        said,
+        Charset::Text,
+        NAME_BYTES_MAX,
+        LIST_ITEMS_MAX,
+    )?;
+    let os = text(spec, "os");
+    if kind == TboxType::Hw && !os.is_empty() {
+        let booted = ["os_version", "kernel_version"].map(|field| text(spec, field));
+        prefer.push(format!("{BOOTED}{os}/{}/{}", booted[0], booted[1]));
+    }
+    Ok(prefer)
 }
 
 /// `sched: {devices: [..]}`, or the flat key `sched.devices`.

@@ -36,6 +36,7 @@ impl Core {
         let (now, wall_ms) = (self.clock.now(), self.clock.wall_ms());
         self.lab.hosts.update(&ask.offerer.host, |host| {
             ask.host.registered = host.registered.take();
+            ask.host.booted = host.booted.take();
             let said = ask.host.clone();
             *host = Host {
                 macs: std::mem::take(&mut host.macs),

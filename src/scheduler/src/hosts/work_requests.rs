@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use fairlead_api::{ConsumeAnswer, Grant, StopOrder};
 use fairlead_dispatch::{About, CPUS_UNCHECKED, Event, JobKey, Millis, Offer, OfferKey};
-use fairlead_job::{JobId, TboxType};
+use fairlead_job::{BOOTED, JobId, TboxType};
 use fairlead_store::JobState;
 use tokio::sync::{Notify, oneshot};
 
@@ -19,7 +19,10 @@ use crate::{
         open_requests::{Claimed, KnownClaim, Waiter},
         work_request::WorkRequest,
     },
-    lifecycle::attempt::{without_body, without_key},
+    lifecycle::{
+        attempt::{without_body, without_key},
+        engine_facts::liked,
+    },
 };
 
 /// A host that is given jobs so soon after it asked was just told what to stop, and its leases were renewed, ms.
@@ -206,13 +209,15 @@ impl Core {
         let host = &ask.host;
         let name = &ask.offerer.host;
         let hw = ask.is_hw();
+        let tags = host.all_tags();
+        let preferred = tags.iter().chain(&host.booted).map(|tag| liked(tag));
         let about = About {
             group: host.group.clone(),
             arch: host.arch.clone(),
             keys: host.keys(name),
-            tags: host.all_tags(),
             devices: host.all_devices(),
-            cache_dirs: host.cache_dirs.clone(),
+            cache_dirs: host.cache_dirs.iter().cloned().chain(preferred).collect(),
+            tags,
             accounts: self.served_accounts(name),
         };
         let offer = Offer {
@@ -276,9 +281,20 @@ impl Core {
                 self.put_off(&job.state, without_key).await;
                 continue;
             }
+            self.note_boot(&job.state);
             grants.push(self.grant(&job.state, spec));
         }
         Ok(grants)
+    }
+
+    /// A machine has what it boots for this job from now on.
+    fn note_boot(&self, state: &JobState) {
+        let booted = state.prefer.iter().find(|tag| tag.starts_with(BOOTED));
+        if let Some(booted) = booted.filter(|_| state.tbox_type == TboxType::Hw)
+            && let Some(mut host) = self.lab.hosts.0.get_mut(&state.host)
+        {
+            host.booted = Some(booted.clone());
+        }
     }
 
     fn grant(&self, state: &JobState, job: fairlead_job::Spec) -> Grant {

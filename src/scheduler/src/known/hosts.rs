@@ -59,6 +59,9 @@ pub(crate) struct Host {
     /// MAC addresses, lower case, colons.
     #[serde(rename = "mac_addr")]
     pub(crate) macs: Vec<String>,
+    /// The system that it booted last for a job, as a tag that jobs for it prefer; empty: not known here.
+    #[serde(skip)]
+    pub(crate) booted: Option<String>,
     /// How many of its requests wait now.
     #[serde(skip)]
     pub(crate) waiting: u32,
@@ -198,6 +201,7 @@ impl Hosts {
         let mut known = self.0.entry(name.to_owned()).or_default();
         *known = Host {
             waiting: known.waiting,
+            booted: known.booted.take(),
             seen: known.seen,
             about: std::mem::take(&mut known.about),
             stored: true,

@@ -29,10 +29,16 @@ pub(crate) fn facts(job: &StoredJob) -> JobFacts {
         devices: state.devices.clone(),
         not_on: state.not_on.clone(),
         cache_dirs: state.cache_dirs.clone(),
+        prefer: state.prefer.iter().map(|tag| liked(tag)).collect(),
         timeout_s: state.timeout_s,
         submitted: Millis(state.ready_ms),
         not_before: Millis(0),
     }
+}
+
+/// A tag among the cache directories of a host, so that jobs can prefer it. No directory has this name.
+pub(crate) fn liked(tag: &str) -> String {
+    format!("tag:{tag}")
 }
 
 /// Alternatives as the engine takes them.

@@ -113,7 +113,7 @@ mod tests {
             attempt: 2,
             ..state(1)
         };
-        let changes = [
+        let changes = vec![
             (held(Stage::Dispatch), other, Invariant::I2),
             (held(Stage::Dispatch), elsewhere, Invariant::I2),
             (ended(), failed, Invariant::I8),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::labels;
 use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
-use fairlead_store::{JobState, NewJob};
+use fairlead_store::{JobState, NewJob, Otherwise};
 use serde_json::{Value, json};
 
 use crate::{
@@ -123,6 +123,8 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         tags: fields.tags,
         not_tags: fields.not_tags,
         any_of: fields.any_of,
+        otherwise: fields.otherwise.map(otherwise).map(Box::new),
+        prefer: fields.prefer,
         devices_n: count(&fields.devices),
         devices: fields.devices,
         cache_dirs: fields.cache_dirs,
@@ -146,6 +148,14 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         project: fields.project,
         labels: fields.labels,
         ..JobState::blank(id, fields.tbox_type)
+    }
+}
+
+fn otherwise(read: fairlead_job::Otherwise) -> Otherwise {
+    Otherwise {
+        after_s: read.after_s,
+        tags: read.alternative.tags,
+        not_tags: read.alternative.not_tags,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     core::Core,
     known::clusters::of,
     lifecycle::{engine_facts::facts, wait_on::waits_for},
+    views::explain_times::{from_then_on, given_up},
 };
 
 /// Missing peers that an explanation says more of than that they are missing.
@@ -39,6 +40,7 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
         not_ready(state, core.why_no_turn(state).await)
     };
     explanation.reasons.extend(peers);
+    explanation.reasons.extend(from_then_on(state));
     explanation.reasons.extend(given_up(state));
     explanation.reasons.extend(timer);
     Ok(explanation)
@@ -140,19 +142,6 @@ fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
         reasons,
         ..plain(state, summary.to_owned())
     }
-}
-
-/// When waiting ends by itself.
-fn given_up(state: &JobState) -> Option<String> {
-    let by_ms = Some(state.finish_by_ms).filter(|ms| *ms > 0);
-    let until_ms = [state.queue_until_ms(), by_ms]
-        .into_iter()
-        .flatten()
-        .min()?;
-    Some(format!(
-        "it ends at {} unless a testbox takes it before",
-        utc_text(until_ms)
-    ))
 }
 
 async fn ask_engine(core: &Core, job: &StoredJob) -> Result<JobExplanation, Refusal> {

@@ -1,6 +1,7 @@
 //! Views for people: jobs, hosts, explanations and metrics. Read only.
 
 pub(crate) mod explain;
+mod explain_times;
 pub(crate) mod host;
 pub(crate) mod job;
 pub(crate) mod metrics_text;

@@ -70,8 +70,8 @@ mod tests {
     use fairlead_job::Stage;
     use std::collections::BTreeSet;
 
-    use fairlead_job::{Backoff, Health};
-    use fairlead_store::JobState;
+    use fairlead_job::{Alternative, Backoff, Health};
+    use fairlead_store::{JobState, Otherwise};
 
     use super::*;
     use crate::{
@@ -173,6 +173,38 @@ mod tests {
         assert!(anywhere.ready && anywhere.not_on.is_empty());
         assert_eq!(anywhere.alarm_ms, 0);
         assert!(anywhere.reason.contains("where it failed"));
+    }
+
+    #[test]
+    fn a_further_alternative_holds_after_a_wait() {
+        let tags = |tags: &[&str]| tags.iter().map(|&tag| tag.to_owned()).collect::<Vec<_>>();
+        let job = |last: &[&str]| {
+            let job = JobState {
+                any_of: vec![Alternative {
+                    tags: tags(&["nvme"]),
+                    not_tags: Vec::new(),
+                }],
+                otherwise: Some(Box::new(Otherwise {
+                    after_s: 60,
+                    tags: tags(last),
+                    not_tags: Vec::new(),
+                })),
+                ..parked(100)
+            };
+            at_alarm(&job.set_alarm(), 100).unwrap().set_alarm()
+        };
+        let ready = job(&["ssd"]);
+        assert_eq!(
+            ready.alarm_ms, 60_100,
+            "it counts from when the job is ready"
+        );
+        assert_eq!(at_alarm(&ready, 60_099), None);
+        let wide = at_alarm(&ready, 60_100).unwrap().set_alarm();
+        assert_eq!((wide.any_of.len(), wide.alarm_ms), (2, 0));
+        assert_eq!(wide.any_of[1].tags, ["ssd"]);
+        assert_eq!(at_alarm(&wide, u64::MAX), None);
+        let anywhere = at_alarm(&job(&[]), 60_100).unwrap();
+        assert!(anywhere.any_of.is_empty() && anywhere.otherwise.is_none());
     }
 
     #[test]

@@ -269,6 +269,7 @@ fn common(n: u64, account: String, shape: u64, hosts: u64) -> JobFacts {
         tags,
         devices: vec![],
         cache_dirs: vec![],
+        prefer: vec![],
         timeout_s: 3_600,
         submitted: Millis(0),
         not_before: Millis(0),

@@ -353,6 +353,7 @@ impl Flood {
             any_of: vec![],
             not_on: vec![],
             cache_dirs: vec![],
+            prefer: Vec::new(),
             timeout_s: 3_600,
             submitted: Millis(self.now),
             not_before: Millis(0),
