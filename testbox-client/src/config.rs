@@ -154,6 +154,9 @@ pub struct AgentConfig {
     pub executor: ExecutorChoice,
     /// The image of dc jobs that name none. `None`: they run as processes. Default: `None`.
     pub default_image: Option<String>,
+    /// What the images of containers that it got from registries may take together, MB; the least recently used ones
+    /// go. Default: 50 GB.
+    pub image_cache_mb: u32,
     /// Folder of the images of virtual machines, each a folder of its own. `None`: `images` in the work folder.
     pub vm_images: Option<PathBuf>,
     /// The image of vm jobs that name none. `None`: the only one that there is.
@@ -224,6 +227,7 @@ impl AgentConfig {
             work_dir: work_dir.into(),
             executor: ExecutorChoice::Process,
             default_image: None,
+            image_cache_mb: 50 << 10,
             vm_images: None,
             default_vm_image: None,
             job_users: JobUsers::Agent,

@@ -91,6 +91,9 @@ struct Args {
     /// Image of dc jobs that name none [default: they run as processes].
     #[arg(long)]
     default_image: Option<String>,
+    /// Most memory on disk for images of containers from registries; the least recently used ones are removed.
+    #[arg(long, default_value = "50g", value_parser = memory_mb)]
+    image_cache: u32,
     /// Folder with the images of virtual machines [default: images in the work folder].
     #[arg(long)]
     vm_images: Option<PathBuf>,
@@ -171,6 +174,7 @@ impl Args {
             job_users: self.job_user,
             executor: self.executor,
             default_image: self.default_image,
+            image_cache_mb: self.image_cache,
             vm_images: self.vm_images,
             default_vm_image: self.default_vm_image,
             address: self.address,

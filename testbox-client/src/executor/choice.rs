@@ -195,6 +195,7 @@ impl Executors {
                 cpus: (!is_hw).then_some(grant.cpus),
                 shared,
                 caches: self.caches.clone(),
+                held: None,
             }))),
         }
     }
@@ -250,8 +251,10 @@ async fn find_engine(
     said: &mut Vec<ExecutorSaid>,
 ) -> Result<Option<Arc<Engine>>, BadConfig> {
     for kind in engines(config.executor) {
-        match Engine::find(*kind, &config.path, &config.work_dir, agent).await {
+        let images_mb_max = config.image_cache_mb;
+        match Engine::find(*kind, &config.path, &config.work_dir, agent, images_mb_max).await {
             Ok(found) => {
+                found.trim_images().await;
                 said.push(usable(kind.as_str(), found.version()));
                 return Ok(Some(Arc::new(found)));
             }

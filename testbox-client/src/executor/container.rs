@@ -8,6 +8,7 @@ use tokio::process::Command;
 use super::{
     engine::{AGENT_LABEL, Engine, EngineKind, can_be_mounted},
     entry::{Entry, GUEST_INSIDE, INSIDE, Note, Task},
+    image_cache::ImageUse,
 };
 use crate::isolation::users::JobUser;
 
@@ -32,6 +33,8 @@ pub(crate) struct ContainerPlan {
     pub(crate) shared: Vec<(PathBuf, String, bool)>,
     /// Folders of the host that the job sees under the same path, and may write to.
     pub(crate) caches: Vec<PathBuf>,
+    /// Keeps the image here, once it is.
+    pub(crate) held: Option<Arc<ImageUse>>,
 }
 
 /// A container that was started.
@@ -40,6 +43,7 @@ pub(crate) struct Container {
     engine: Arc<Engine>,
     name: String,
     entry: Entry,
+    _held: Option<Arc<ImageUse>>,
 }
 
 /// Why a container did not begin its job.
@@ -77,6 +81,7 @@ impl ContainerPlan {
             engine: Arc::clone(&self.engine),
             name,
             entry,
+            _held: self.held.clone(),
         };
         Ok((command, container))
     }

@@ -3,13 +3,17 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use rustix::process::{Resource, getrlimit};
 use tokio::process::Command;
 
-use super::tool::{ToolError, ask, on_path};
+use super::{
+    image_cache::{ImageCache, ImageUse},
+    tool::{ToolError, ask, on_path},
+};
 
 /// How long a question to an engine may take.
 const ASK_MAX: Duration = Duration::from_secs(30);
@@ -59,6 +63,10 @@ pub(crate) struct Engine {
     configuration: Option<PathBuf>,
     /// Who this agent is, in the labels of its containers.
     agent: String,
+    /// The images that it got.
+    images: Arc<ImageCache>,
+    /// What these may take together, MB.
+    images_mb_max: u32,
 }
 
 impl Engine {
@@ -71,6 +79,7 @@ impl Engine {
         path: &str,
         work_dir: &Path,
         agent: &str,
+        images_mb_max: u32,
     ) -> Result<Self, ToolError> {
         let mut engine = Self {
             kind,
@@ -79,6 +88,8 @@ impl Engine {
             folder: work_dir.join(FOLDER),
             configuration: None,
             agent: agent.to_owned(),
+            images: ImageCache::open(&work_dir.join(FOLDER)),
+            images_mb_max,
         };
         let failed = |said: String| ToolError::Failed {
             program: kind.as_str().to_owned(),
@@ -139,18 +150,71 @@ impl Engine {
         ask(command, self.kind.package(), limit).await
     }
 
-    /// Gets an image unless it is here.
+    /// Gets an image unless it is here. It stays as long as the answer is kept.
     ///
     /// # Errors
     /// No registry has it, none can be reached, or it took longer than 30 minutes.
-    pub(crate) async fn fetch(&self, image: &str) -> Result<(), ToolError> {
-        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
-        if self.ask(&inspect, ASK_MAX).await.is_ok() {
-            return Ok(());
+    pub(crate) async fn fetch(&self, image: &str) -> Result<Arc<ImageUse>, ToolError> {
+        let (held, is_here) = {
+            let _changing = self.images.changing.lock().await;
+            let held = self.images.hold(image);
+            (held, self.size(image).await.is_ok())
+        };
+        if !is_here {
+            tracing::info!(image, engine = self.kind.as_str(), "getting an image");
+            let pull = ["pull", "--quiet", image];
+            self.ask(&pull, PULL_MAX).await?;
         }
-        tracing::info!(image, engine = self.kind.as_str(), "getting an image");
-        let pull = ["pull", "--quiet", image];
-        self.ask(&pull, PULL_MAX).await.map(drop)
+        if let Err(error) = self.images.note(image, !is_here) {
+            tracing::warn!(image, %error, "the use of an image cannot be noted");
+        }
+        if !is_here {
+            self.trim_images().await;
+        }
+        Ok(Arc::new(held))
+    }
+
+    /// The size of an image that is here, bytes.
+    async fn size(&self, image: &str) -> Result<u64, ToolError> {
+        let inspect = ["image", "inspect", "--format", "{{.Size}}", image];
+        let said = self.ask(&inspect, ASK_MAX).await?;
+        Ok(said.trim().parse().unwrap_or(0))
+    }
+
+    /// Removes images that this agent got and no job uses, the least recently used first, until the others take no more
+    /// than they may.
+    pub(crate) async fn trim_images(&self) {
+        let _changing = self.images.changing.lock().await;
+        let mut sizes = Vec::new();
+        for (image, is_used) in self.images.by_age() {
+            match self.size(&image).await {
+                Ok(bytes) => sizes.push((image, is_used, bytes)),
+                // Somebody else removed it.
+                Err(_) => self.forget_image(&image),
+            }
+        }
+        let most = u64::from(self.images_mb_max) << 20;
+        let mut total: u64 = sizes.iter().map(|(_, _, bytes)| bytes).sum();
+        for (image, _, bytes) in sizes.iter().filter(|(_, is_used, _)| !is_used) {
+            if total <= most {
+                break;
+            }
+            // An image with a container of somebody else stays.
+            match self.ask(&["image", "rm", image], ASK_MAX).await {
+                Ok(_) => {
+                    tracing::info!(image, bytes, "an image that was not used lately is removed");
+                    self.forget_image(image);
+                    total = total.saturating_sub(*bytes);
+                }
+                Err(error) => tracing::warn!(image, %error, "an image cannot be removed"),
+            }
+        }
+    }
+
+    fn forget_image(&self, image: &str) {
+        if let Err(error) = self.images.forget(image) {
+            tracing::warn!(image, %error, "the list of images cannot be written");
+        }
     }
 
     /// Kills and removes a container, if there is one of this name.

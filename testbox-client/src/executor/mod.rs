@@ -9,6 +9,7 @@ mod container;
 mod engine;
 mod entry;
 mod groups;
+mod image_cache;
 mod machine;
 mod marked;
 mod oom;

@@ -249,8 +249,8 @@ impl Course {
         };
         let shared = self.folder.shared();
         let place = self.context.executors.place(&self.grant, shared, limits);
-        let place = place.map_err(|error| fault(error.to_string()))?;
-        let Place::Container(plan) = &place else {
+        let mut place = place.map_err(|error| fault(error.to_string()))?;
+        let Place::Container(plan) = &mut place else {
             return Ok(Some(place));
         };
         let fetched = tokio::select! {
@@ -261,7 +261,10 @@ impl Course {
             fetched = plan.engine.fetch(&plan.image) => fetched,
         };
         match fetched {
-            Ok(()) => Ok(Some(place)),
+            Ok(held) => {
+                plan.held = Some(held);
+                Ok(Some(place))
+            }
             Err(error) => Err(fault(format!(
                 "its image '{}' cannot be had: {error}",
                 plan.image

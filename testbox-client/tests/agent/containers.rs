@@ -288,3 +288,38 @@ async fn a_killed_agent_leaves_no_container_for_long() {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
 }
+
+#[tokio::test]
+async fn images_that_were_not_used_lately_go_and_others_stay() {
+    let (fake, folder) = (Fake::start(), folder());
+    let [old, new, of_the_site] =
+        ["old", "new", "site"].map(|word| import(&format!("fairlead-test-{word}"), &["sh"]));
+    let engine = folder.path().join("engine");
+    std::fs::create_dir_all(&engine).unwrap();
+    let list = json!({&new: 2, &old: 1, "localhost/gone": 3});
+    std::fs::write(engine.join("images.json"), list.to_string()).unwrap();
+    let exists = |image: &str| {
+        let mut ask = Command::new("podman");
+        ask.args(["image", "exists", image])
+            .status()
+            .unwrap()
+            .success()
+    };
+    // One image of busybox takes 2 MB.
+    let with = AgentConfig {
+        image_cache_mb: 3,
+        ..containers(&of_the_site)
+    };
+    fake.grant(script("1", "echo here"));
+    let testbox = start(&fake, &folder, with);
+    let end = fake.end("1").await;
+    assert_eq!(said(&end, "job_health"), "success", "{end:?}");
+    testbox.stopped().await.unwrap();
+    assert!(!exists(&old) && exists(&new) && exists(&of_the_site));
+    let kept = std::fs::read_to_string(engine.join("images.json")).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&kept).unwrap(),
+        json!({&new: 2})
+    );
+    run(Command::new("podman").args(["image", "rm", &new, &of_the_site]));
+}

@@ -138,6 +138,14 @@ async fn secrets_go_to_the_box_that_boots_and_only_if_the_site_says_so(store: St
 async fn firmware_has_names_of_its_own_and_what_is_registered_wins(store: Store) {
     let scheduler = Scheduler::start(store).await;
     let http = scheduler.http();
+    // Without a registered architecture, that of the firmware counts.
+    register(&http, &json!({"mac_addr": [MAC]})).await;
+    let job = jobs::with(jobs::hw("alice"), &json!({"arch": "aarch64"}));
+    let id = http.submit(&job).await.remove(0);
+    let told = boot(&http, MAC, "arch=arm64&wait=30").await.text;
+    assert!(told.contains(&id), "{told}");
+    http.post(&format!("/scheduler/v1/jobs/{id}/terminate"), &json!({}))
+        .await;
     register(&http, &json!({"mac_addr": [MAC], "arch": "aarch64"})).await;
     let job = jobs::with(jobs::hw("alice"), &json!({"arch": "aarch64"}));
     let ids = http.submit(&job).await;

@@ -116,9 +116,14 @@ impl Core {
 
     fn boot_ask(&self, name: &str, query: &Query, wait_s: u32) -> Result<WorkRequest, Refusal> {
         let known = self.lab.hosts.get(name).unwrap_or_default();
-        // What is registered wins: firmware does not know better.
+        // A registered architecture wins: firmware does not know better. An assumed one does not.
+        let is_assumed = known.registered.as_ref().is_some_and(|by| !by.names_arch);
         let said = query.get("arch").map(arch_of).unwrap_or_default();
-        let mut arch = [known.arch.as_str(), said, &self.config.site.arch].into_iter();
+        let mut arch = [known.arch.as_str(), said, &self.config.site.arch];
+        if is_assumed {
+            arch.swap(0, 1);
+        }
+        let mut arch = arch.into_iter();
         let arch = arch.find(|arch| !arch.is_empty()).unwrap_or_default();
         let memory_mb = memory_of(query, &known)?;
         let request = ConsumeRequest {

@@ -114,6 +114,7 @@ fn read_registration(host: &mut Host, body: &Map<String, Value>) -> Result<(), H
                     return bad(field, "a text of 1 to 128 bytes");
                 };
                 let target = if field == "arch" {
+                    registered.names_arch = true;
                     &mut host.arch
                 } else {
                     &mut host.group

@@ -82,6 +82,8 @@ pub(crate) struct Host {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Registered {
+    /// Whether it names the architecture; else that of the site is assumed until the machine says.
+    pub(crate) names_arch: bool,
     pub(crate) tags: Vec<String>,
     pub(crate) devices: Vec<String>,
     pub(crate) facts: Facts,
