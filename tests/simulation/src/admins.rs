@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use fairlead_job::SiteDefaults;
 use fairlead_scheduler::HealthCheck;
 use fairlead_store::DocKind;
 use serde_json::{Value, json};
 
-use super::{chance::Chance, net::Message, timer::pause, world::World};
+use super::{chance::Chance, net::Message, process::site, timer::pause, world::World};
 
 /// The streams of chance for what admins have in mind, and for what they do before calm and in it.
 const PLAN_STREAM: u64 = 3;
@@ -97,7 +96,7 @@ impl Plan {
     pub(super) fn health_check(&self) -> Option<HealthCheck> {
         let job = json!({"suite": "sim-check", "run_ms": 100, "exit": 0, "memory": "64M"});
         let job = serde_json::from_value(job).ok()?;
-        let check = HealthCheck::of(job, &SiteDefaults::default()).ok();
+        let check = HealthCheck::of(job, &site()).ok();
         check.filter(|_| self.has(Use::Suspect))
     }
 }

@@ -34,3 +34,4 @@ pub use chance::Chance;
 pub use check::Counts;
 pub use cli::{SimulateArgs, replay};
 pub use run::{Options, Outcome, simulate};
+pub use scenario::YOUNGER_FROM;

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use fairlead_scheduler::{PeerLink, Replica};
+use serde_json::Value;
 
 use super::{
     process::Process,
@@ -67,11 +68,38 @@ impl Peers {
                 return Err("nobody listens".to_owned());
             };
             process.gate().await;
-            deliver(&replica, path, token, body.clone()).await?;
+            let is_older = world.scenario.older == Some(self.process.slot);
+            let body = if is_older {
+                as_older(&body)
+            } else {
+                body.clone()
+            };
+            deliver(&replica, path, token, body).await?;
             process.gate().await;
         }
         Ok(())
     }
+}
+
+/// A message as versions sent it that told no bodies and knew no new states by their creation.
+fn as_older(body: &Bytes) -> Bytes {
+    let Ok(Value::Object(mut message)) = serde_json::from_slice(body) else {
+        return body.clone();
+    };
+    message.insert("format".to_owned(), 3.into());
+    message.remove("bodies");
+    for job in message
+        .get_mut("jobs")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Some(job) = job.as_object_mut() {
+            job.remove("created");
+            job.remove("body");
+        }
+    }
+    Value::Object(message).to_string().into()
 }
 
 async fn deliver(replica: &Replica, path: &str, token: &str, body: Bytes) -> Result<(), String> {

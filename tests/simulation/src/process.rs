@@ -5,6 +5,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
+use fairlead_job::SiteDefaults;
 use fairlead_scheduler::{Clock, Config, Limits, Parts, Pause, Replica};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
@@ -181,6 +182,14 @@ impl Slot {
     }
 }
 
+/// What jobs get that do not say.
+pub(super) fn site() -> SiteDefaults {
+    SiteDefaults {
+        vm_overhead_mb: 0,
+        ..SiteDefaults::default()
+    }
+}
+
 fn config(world: &World, process: &Process) -> Config {
     let scenario = &world.scenario;
     Config {
@@ -195,6 +204,9 @@ fn config(world: &World, process: &Process) -> Config {
             timer_period_min_s: 1,
             ..Limits::default()
         },
+        // Hosts are heard of later than jobs, and give all of their memory to guests.
+        devices_later: true,
+        site: site(),
         // Nothing of what is simulated lies in files.
         ..Config::embedded(PathBuf::from("nowhere"))
     }

@@ -7,6 +7,9 @@ use super::{admins::Plan, chance::Chance, clocks};
 /// Of the CPUs of hosts.
 const CPUS_STREAM: u64 = 8;
 
+/// Tags that hosts may have.
+pub(super) const TAGS: [&str; 3] = ["ssd", "net10g", "old"];
+
 /// How often what goes wrong, of a thousand.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Faults {
@@ -182,7 +185,7 @@ impl HostPlan {
             arch: chance.one_of(&["x86_64", "x86_64", "aarch64"], "x86_64"),
             memory_mb: chance.one_of(&[2048, 4096, 8192], 4096),
             cpus: None,
-            tags: few(chance, &["ssd", "net10g", "old"]),
+            tags: few(chance, &TAGS),
             devices: few(chance, &["gpu", "nvme"]),
             jobs_max: if is_hw {
                 1
@@ -218,7 +221,14 @@ pub(super) struct Scenario {
     pub(super) trouble_every_ms: u64,
     pub(super) admins: Plan,
     pub(super) clocks: clocks::Plan,
+    /// Whether its jobs have younger fields.
+    pub(super) is_younger: bool,
+    /// The replica whose messages to others are those of an older version.
+    pub(super) older: Option<usize>,
 }
+
+/// Seeds from here on also draw what younger fields of jobs and older replicas do. Those below keep their courses.
+pub const YOUNGER_FROM: u64 = 20_001;
 
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
@@ -257,6 +267,9 @@ impl Scenario {
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
             admins: Plan::draw(seed),
             clocks,
+            is_younger: seed >= YOUNGER_FROM,
+            older: (seed >= YOUNGER_FROM && chance.hits(333))
+                .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     chance::Chance,
     net::{Answer, Asker, Failed, Message},
-    scenario::{HostPlan, Scenario},
+    scenario::{HostPlan, Scenario, TAGS},
     timer::pause,
     world::World,
 };
@@ -67,6 +67,9 @@ pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     });
     if let (Some(host), Some(job)) = (host, job.as_object_mut()) {
         place(host, chance, job);
+        if scenario.is_younger {
+            choose_by_tags(host, chance, job);
+        }
         times(chance, job);
         let queue = chance.one_of(&["", "", "", "vip", "idle", "team"], "");
         if !queue.is_empty() {
@@ -121,6 +124,39 @@ fn place(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String,
     }
     if !devices.is_empty() {
         job.insert("sched.devices".to_owned(), json!(devices));
+    }
+}
+
+/// Tags that the host lacks, alternatives and preferences, so that the host can run the job all the same, perhaps only
+/// after a wait.
+fn choose_by_tags(host: &HostPlan, chance: &mut Chance, job: &mut serde_json::Map<String, Value>) {
+    let lacks = TAGS.iter().copied().filter(|tag| !host.tags.contains(tag));
+    let lacked: Vec<&str> = lacks.filter(|_| chance.hits(400)).collect();
+    let has: Vec<&str> = host
+        .tags
+        .iter()
+        .copied()
+        .filter(|_| chance.hits(500))
+        .collect();
+    let any = chance.one_of(&TAGS, "old");
+    if chance.hits(300) && !lacked.is_empty() {
+        job.insert("not_tags".to_owned(), json!(lacked));
+    }
+    if chance.hits(300) && !has.is_empty() {
+        let of_host = json!({"tags": has, "not_tags": lacked});
+        job.insert("any_of".to_owned(), json!([{"tags": [any]}, of_host]));
+    }
+    if chance.hits(200) {
+        let after = format!("{}s", chance.within(1..=20));
+        let last = json!({"after": after, "tags": has, "not_tags": lacked});
+        // Nobody has this tag, so the job waits.
+        job.remove("tags");
+        job.remove("not_tags");
+        job.insert("any_of".to_owned(), json!([{"tags": ["none"]}]));
+        job.insert("else".to_owned(), last);
+    }
+    if chance.hits(300) {
+        job.insert("prefer".to_owned(), json!([any, "none"]));
     }
 }
 

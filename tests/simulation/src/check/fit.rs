@@ -1,6 +1,6 @@
 //! Compares a job's needs with a host of a scenario.
 
-use fairlead_job::TboxType;
+use fairlead_job::{Alternative, TboxType};
 use fairlead_store::JobState;
 
 use crate::scenario::HostPlan;
@@ -41,6 +41,14 @@ pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
         .tags
         .iter()
         .find(|tag| !plan.tags.contains(&tag.as_str()));
+    let has = |tag: &String| plan.tags.contains(&tag.as_str());
+    if let Some(tag) = state.not_tags.iter().find(|tag| has(tag)) {
+        return Some(format!("no {tag}"));
+    }
+    let meets = |one: &Alternative| one.tags.iter().all(has) && !one.not_tags.iter().any(has);
+    if !state.any_of.is_empty() && !state.any_of.iter().any(meets) {
+        return Some(format!("one of {:?}", state.any_of));
+    }
     let device = state
         .devices
         .iter()

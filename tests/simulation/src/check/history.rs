@@ -70,6 +70,8 @@ impl History {
         });
         let waited = track.waits_since_ms.is_some();
         track.waits_since_ms = match (waited, waits(state)) {
+            // More hosts than before may run it, and they have had no chance yet.
+            (true, true) if state.any_of != track.state.any_of => Some(now_ms),
             (true, true) => track.waits_since_ms,
             (_, true) => Some(now_ms),
             (_, false) => None,
