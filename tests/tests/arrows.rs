@@ -9,6 +9,7 @@ use cargo_metadata::{CargoOpt, Metadata, MetadataCommand, Package};
 
 /// For each member, the members it may depend on, tests included. Crates of tests follow the `fairlead` row.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("fairlead-cases", &[]),
     ("fairlead-crash", &[]),
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
@@ -16,7 +17,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-store", &["fairlead-job"]),
     (
         "fairlead-testbox",
-        &["fairlead-api", "fairlead-crash", "fairlead-job"],
+        &[
+            "fairlead-api",
+            "fairlead-cases",
+            "fairlead-crash",
+            "fairlead-job",
+        ],
     ),
     (
         "fairlead-scheduler",
@@ -39,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-api",
             "fairlead-scheduler",
             "fairlead-testbox",
+            "fairlead-cases",
         ],
     ),
     (

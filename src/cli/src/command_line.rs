@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs,
-    cmd_key, cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_timers,
+    cmd_key, cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
     cmd_version,
     context::Context,
     exit,
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Job(cmd_job::JobArgs),
     /// Print the output of a job
     Log(cmd_log::LogArgs),
+    /// List the test cases of a job
+    Tests(cmd_tests::TestsArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
     /// Cancel waiting jobs
@@ -89,6 +91,7 @@ impl Command {
             Self::Jobs(args) => cmd_jobs::run(&args, context).await,
             Self::Job(args) => cmd_job::run(&args, context).await,
             Self::Log(args) => cmd_log::run(&args, context).await,
+            Self::Tests(args) => cmd_tests::run(&args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
             Self::Terminate(args) => cmd_stop::terminate(&args, context).await,

@@ -18,6 +18,7 @@ mod cmd_run;
 mod cmd_serve;
 mod cmd_stop;
 mod cmd_submit;
+mod cmd_tests;
 mod cmd_timers;
 mod cmd_version;
 mod command_line;

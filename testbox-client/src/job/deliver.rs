@@ -6,6 +6,7 @@ use fairlead_api::{ErrorCode, JobUpdate, UploadBody};
 use fairlead_job::DataReadiness;
 
 use super::{
+    cases::convert,
     context::Context,
     folder::{End, JobFolder, Journal},
     log::LogShipper,
@@ -63,8 +64,16 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
         context.config.result_bytes_max,
     );
     let owner = journal.uid;
-    let collected =
-        tokio::task::spawn_blocking(move || collect(&root, owner, files_max, bytes_max)).await;
+    let made = folder.path().join("results.json");
+    let collecting = move || {
+        let mut results = collect(&root, owner, files_max, bytes_max);
+        match convert(&results, &made) {
+            Ok(made) => results.files.extend(made),
+            Err(error) => results.leave_out(format!("the test results: {error}")),
+        }
+        results
+    };
+    let collected = tokio::task::spawn_blocking(collecting).await;
     let mut results = collected.unwrap_or_else(|error| Results {
         files: Vec::new(),
         left_out: vec![error.to_string()],

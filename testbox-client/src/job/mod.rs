@@ -1,6 +1,7 @@
 //! One job on this testbox, from its grant to the scheduler's confirmation of its end.
 
 mod blocking;
+mod cases;
 mod context;
 mod course;
 mod crashes;

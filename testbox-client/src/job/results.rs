@@ -15,7 +15,7 @@ const PATH_BYTES_MAX: usize = 1024;
 /// How much of a path that is too long is told, characters.
 const PATH_SHOWN: usize = 60;
 /// What the job printed: the agent wrote it.
-const OUTPUT: &str = "output";
+pub(crate) const OUTPUT: &str = "output";
 
 /// The files of one result folder.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,164 @@
+//! `fairlead tests ID`: the test cases of a job, from its `results.json`.
+
+use fairlead_api::client::{Client, ClientError};
+use fairlead_cases::{Case, CaseCounts, Outcome, TestResults};
+use serde_json::Value;
+
+use crate::{
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, cut, harmless, or_dash},
+};
+
+/// Largest file that is read, bytes: what 20,000 cases take at most.
+const FILE_BYTES_MAX: usize = 64 << 20;
+/// Characters of a message in the table.
+const MESSAGE_CHARS_MAX: usize = 100;
+
+/// Of which job.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A testbox makes them from JUnit XML, TAP, KTAP and metrics.json among the results of the job.
+The exit code is 1 if a case failed or has an error.")]
+pub(crate) struct TestsArgs {
+    /// Id of the job
+    id: String,
+    /// Only cases that failed or have an error
+    #[arg(long)]
+    failed: bool,
+}
+
+pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let mut results = read(&args.id, &client).await?;
+    if args.failed {
+        results.cases.retain(is_bad);
+    }
+    let terminal = context.output.is_terminal();
+    context.print(&results, |results| text(results, terminal))?;
+    let counts = results.counts;
+    let all_good = counts.failed == 0 && counts.error == 0;
+    Ok(if all_good { exit::OK } else { exit::JOB_FAILED })
+}
+
+async fn read(id: &str, client: &Client) -> Result<TestResults, Failure> {
+    let job = client.job(id).await?;
+    let root = job.get("result_root").and_then(Value::as_str);
+    let path = format!("{}/results.json", root.unwrap_or_default());
+    let mut stream = match client.download(&path).await {
+        Ok(stream) => stream,
+        Err(error) if error.status() == Some(404) => {
+            let message = format!("job {id} has no test results");
+            let hint = "they come with its end, if it wrote JUnit XML, TAP, KTAP or metrics.json";
+            return Err(Failure::new(exit::REFUSED, message, hint));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut bytes = Vec::new();
+    while let Some(chunk) = stream
+        .chunk()
+        .await
+        .map_err(|error: ClientError| Failure::from(error))?
+    {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > FILE_BYTES_MAX {
+            let message = format!("results.json of job {id} is larger than {FILE_BYTES_MAX} bytes");
+            return Err(Failure::new(
+                exit::REFUSED,
+                message,
+                "let the job write a smaller one",
+            ));
+        }
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("results.json of job {id} cannot be read: {error}");
+        let hint = "the job wrote this file itself; remove it, and the testbox makes one";
+        Failure::new(exit::REFUSED, message, hint)
+    })
+}
+
+fn is_bad(case: &Case) -> bool {
+    matches!(case.outcome, Outcome::Failed | Outcome::Error)
+}
+
+fn text(results: &TestResults, terminal: bool) -> String {
+    let mut parts = Vec::new();
+    if !results.cases.is_empty() {
+        let mut grid = Grid::new(&["outcome", ">seconds", "case", "message"]);
+        for case in &results.cases {
+            let seconds = case.seconds.map(|seconds| format!("{seconds:.3}"));
+            let first = case.message.lines().next().unwrap_or_default();
+            grid.row([
+                word(case.outcome).to_owned(),
+                seconds.unwrap_or_default(),
+                case.name.clone(),
+                or_dash(&cut(first, MESSAGE_CHARS_MAX)),
+            ]);
+        }
+        parts.push(grid.render(terminal));
+    }
+    if !results.metrics.is_empty() {
+        let mut grid = Grid::new(&["metric", ">value"]);
+        for (name, value) in &results.metrics {
+            grid.row([name.clone(), value.to_string()]);
+        }
+        parts.push(grid.render(terminal));
+    }
+    let problems = results
+        .problems
+        .iter()
+        .map(|problem| format!("not read: {}", harmless(problem)));
+    parts.extend(problems);
+    let CaseCounts {
+        passed,
+        failed,
+        skipped,
+        error,
+    } = results.counts;
+    parts.push(format!(
+        "{passed} passed, {failed} failed, {error} with an error, {skipped} skipped"
+    ));
+    parts.join("\n")
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "passed",
+        Outcome::Failed => "failed",
+        Outcome::Skipped => "skipped",
+        Outcome::Error => "error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_rows_and_counts_are_a_line() {
+        let results = TestResults {
+            counts: CaseCounts {
+                failed: 1,
+                ..CaseCounts::default()
+            },
+            cases: vec![Case {
+                name: "io/writes".to_owned(),
+                outcome: Outcome::Failed,
+                seconds: Some(0.25),
+                message: "wrong\nmore".to_owned(),
+            }],
+            metrics: [("rate".to_owned(), 2.5)].into(),
+            problems: vec!["a.xml: is no JUnit XML".to_owned()],
+            ..TestResults::default()
+        };
+        assert_eq!(
+            text(&results, false),
+            "outcome  seconds  case       message\n\
+             failed     0.250  io/writes  wrong\n\
+             metric  value\n\
+             rate      2.5\n\
+             not read: a.xml: is no JUnit XML\n\
+             0 passed, 1 failed, 0 with an error, 0 skipped"
+        );
+    }
+}
