@@ -101,6 +101,7 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
         "taishan--a61",
         "mac_addr: 44-67-47-D7-6C-61\ntags: [lab]\ncards: [hi1822]\nssd_partitions: /dev/sda1\n",
     );
+    put("plain", "nr_cpu: 4\n");
     put("vm-2p8g", "provider: qemu\n");
     put("broken", "a: [\n");
     let server = scheduler.url();
@@ -122,6 +123,7 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
     let expected = |machine: &str| {
         [
             ("broken", "refused"),
+            ("plain", machine),
             ("taishan--a61", machine),
             ("vm-2p8g", "skipped"),
         ]
@@ -139,6 +141,8 @@ async fn imported_machines_keep_what_is_registered(store: Store) {
         "nothing is registered yet"
     );
     assert_eq!(outcomes(import(&[]).expect_code(3)), expected("registered"));
+    let plain = http.get("/scheduler/v1/hosts/plain").await.json();
+    assert_eq!(plain["free_memory_mb"], plain["memory_mb"], "{plain}");
     // A job waits for a machine that is off.
     let asked = json!({"sched.devices": ["hi1822", "ssd"], "tags": ["lab"], "need_nodes": 4});
     let id = http

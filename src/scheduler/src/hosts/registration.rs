@@ -73,6 +73,7 @@ impl Core {
         }
         if wanted.memory_mb == 0 {
             wanted.memory_mb = UNKNOWN_MEMORY_MB;
+            wanted.free_memory_mb = UNKNOWN_MEMORY_MB;
         }
         wanted.seen_ms = now_ms;
         wanted
