@@ -91,7 +91,7 @@ struct Args {
     /// Image of dc jobs that name none [default: they run as processes].
     #[arg(long)]
     default_image: Option<String>,
-    /// Most memory on disk for images of containers from registries; the least recently used ones are removed.
+    /// Most disk space for container images from registries; the agent removes the least recently used ones.
     #[arg(long, default_value = "50g", value_parser = memory_mb)]
     image_cache: u32,
     /// Folder with the images of virtual machines [default: images in the work folder].

@@ -117,7 +117,7 @@ pub struct ConsumeRequest {
     pub executors: Vec<ExecutorSaid>,
     /// What the machine is: values by family, such as `pci` → `8086:1521`. Each is also the tag `pci:8086:1521`; a
     /// number of `nodes`, `disks` or `nics` is one tag for each number up to it, such as `nodes:2+`. At most 16
-    /// families and 1,000 values of 1 to 128 bytes. Empty: not said.
+    /// families and 1,000 values of 1 to 95 bytes. Empty: not said.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
 }

@@ -1,6 +1,6 @@
 //! `fairlead tests ID`: the test cases of a job, from its `results.json`.
 
-use fairlead_api::client::{Client, ClientError};
+use fairlead_api::client::Client;
 use fairlead_cases::{Case, CaseCounts, Outcome, TestResults};
 use serde_json::Value;
 
@@ -55,11 +55,7 @@ async fn read(id: &str, client: &Client) -> Result<TestResults, Failure> {
         Err(error) => return Err(error.into()),
     };
     let mut bytes = Vec::new();
-    while let Some(chunk) = stream
-        .chunk()
-        .await
-        .map_err(|error: ClientError| Failure::from(error))?
-    {
+    while let Some(chunk) = stream.chunk().await? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > FILE_BYTES_MAX {
             let message = format!("results.json of job {id} is larger than {FILE_BYTES_MAX} bytes");

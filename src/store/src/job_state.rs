@@ -324,6 +324,21 @@ impl JobState {
         Some(self.ready_ms.saturating_add(after_ms))
     }
 
+    /// Its alternatives once its `else` holds; without an `else` those of now.
+    pub fn widest_any_of(&self) -> Vec<Alternative> {
+        let mut any_of = self.any_of.clone();
+        match self.otherwise.as_deref() {
+            None => {}
+            // Every host meets it.
+            Some(last) if last.tags.is_empty() && last.not_tags.is_empty() => any_of.clear(),
+            Some(last) => any_of.push(Alternative {
+                tags: last.tags.clone(),
+                not_tags: last.not_tags.clone(),
+            }),
+        }
+        any_of
+    }
+
     /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
     /// Whoever writes a state does this last.
     #[must_use]

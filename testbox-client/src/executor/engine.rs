@@ -156,7 +156,7 @@ impl Engine {
     /// No registry has it, none can be reached, or it took longer than 30 minutes.
     pub(crate) async fn fetch(&self, image: &str) -> Result<Arc<ImageUse>, ToolError> {
         let (held, is_here) = {
-            let _changing = self.images.changing.lock().await;
+            let _looking = self.images.changing.read().await;
             let held = self.images.hold(image);
             (held, self.size(image).await.is_ok())
         };
@@ -184,7 +184,7 @@ impl Engine {
     /// Removes images that this agent got and no job uses, the least recently used first, until the others take no more
     /// than they may.
     pub(crate) async fn trim_images(&self) {
-        let _changing = self.images.changing.lock().await;
+        let _changing = self.images.changing.write().await;
         let mut sizes = Vec::new();
         for (image, is_used) in self.images.by_age() {
             match self.size(&image).await {

@@ -18,8 +18,9 @@ pub(crate) struct ImageCache {
     /// Where the order of use is kept over restarts.
     file: PathBuf,
     known: Mutex<Known>,
-    /// Held while an image is looked for or removed, so that none goes that a job has just found.
-    pub(crate) changing: tokio::sync::Mutex<()>,
+    /// Read while an image is looked for, written while one is removed: none goes that a job has just found, and jobs
+    /// that begin together do not wait for each other.
+    pub(crate) changing: tokio::sync::RwLock<()>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl ImageCache {
                 used: used.unwrap_or_default(),
                 in_use: BTreeMap::new(),
             }),
-            changing: tokio::sync::Mutex::new(()),
+            changing: tokio::sync::RwLock::new(()),
         })
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     context::Context,
     exit::{self, Failure},
-    table::{Grid, harmless, or_dash},
+    table::{Grid, or_dash},
 };
 
 /// Most files of one folder.
@@ -225,7 +225,7 @@ fn table(outcomes: &[Imported], terminal: bool) -> String {
             said("memory"),
             said("nr_cpu"),
             said("mac_addr"),
-            or_dash(&harmless(&outcome.reason.replace('\n', " "))),
+            or_dash(&outcome.reason.replace('\n', " ")),
         ]);
     }
     grid.render(terminal)

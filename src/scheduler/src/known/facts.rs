@@ -51,8 +51,10 @@ pub(crate) fn check(facts: &Facts) -> Result<(), HostError> {
 }
 
 /// The tags of facts: `family:value`, and of a number `family:n+` for each n up to it.
-pub(crate) fn tags(facts: &Facts) -> impl Iterator<Item = String> {
-    facts.iter().flat_map(|(family, values)| {
+pub(crate) fn tags<'f>(
+    facts: impl Iterator<Item = (&'f String, &'f Vec<String>)>,
+) -> impl Iterator<Item = String> {
+    facts.flat_map(|(family, values)| {
         let is_counted = fairlead_job::COUNTED.contains(&family.as_str());
         let counts = values.iter().filter(move |_| is_counted);
         let counts = counts.filter_map(|value| value.parse::<u32>().ok());
@@ -85,7 +87,7 @@ mod tests {
             ("disks", &["4000000000"]),
         ]);
         assert!(check(&facts).is_ok());
-        let tags: Vec<_> = tags(&facts).collect();
+        let tags: Vec<_> = tags(facts.iter()).collect();
         assert_eq!(tags[..3], ["cpu:avx2", "cpu:sse4_2", "disks:1+"]);
         assert_eq!(tags[2 + 63..], ["disks:64+", "nodes:1+", "nodes:2+"]);
     }

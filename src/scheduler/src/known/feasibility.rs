@@ -30,15 +30,6 @@ pub(crate) struct Wants {
 impl Wants {
     /// What it wants in the end: its `else` counts, too.
     pub(crate) fn of(state: &JobState) -> Self {
-        let mut any_of = alternatives(&state.any_of);
-        match state.otherwise.as_deref() {
-            None => {}
-            Some(last) if last.tags.is_empty() && last.not_tags.is_empty() => any_of.clear(),
-            Some(last) => any_of.push(Alternative {
-                tags: last.tags.clone().into(),
-                not_tags: last.not_tags.clone().into(),
-            }),
-        }
         Self {
             keys: state.host_keys.clone(),
             arch: state.arch.clone(),
@@ -46,9 +37,14 @@ impl Wants {
             cpus: state.cpus,
             tags: state.tags.clone(),
             not_tags: state.not_tags.clone(),
-            any_of,
+            any_of: alternatives(&state.widest_any_of()),
             devices: state.devices.clone(),
         }
+    }
+
+    /// Whether tags of a host decide anything.
+    pub(crate) fn asks_for_tags(&self) -> bool {
+        !(self.tags.is_empty() && self.not_tags.is_empty() && self.any_of.is_empty())
     }
 
     /// The same as requirements, whosever job it is and wherever it failed before.

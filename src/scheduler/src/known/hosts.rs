@@ -137,8 +137,10 @@ impl Host {
 
     /// Tags that jobs may ask for: those that it was given, and those of its facts.
     pub(crate) fn all_tags(&self) -> Vec<String> {
+        let more = self.registered.iter().flat_map(|known| &known.facts);
+        let more = more.filter(|(family, _)| !self.facts.contains_key(*family));
         let mut tags = self.given_tags();
-        tags.extend(facts::tags(&self.all_facts()));
+        tags.extend(facts::tags(self.facts.iter().chain(more)));
         tags
     }
 }

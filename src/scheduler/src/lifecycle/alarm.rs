@@ -1,6 +1,6 @@
 //! Effects of time on a waiting job: it becomes ready, or it has waited too long.
 
-use fairlead_job::{Alternative, Health, Stage};
+use fairlead_job::{Health, Stage};
 use fairlead_store::JobState;
 
 use crate::lifecycle::attempt::ended;
@@ -30,7 +30,11 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
         return Some(anywhere(state, "no other host took it for an hour"));
     }
     if state.otherwise_ms().is_some_and(|from| from <= now_ms) {
-        return widened(state);
+        return Some(JobState {
+            any_of: state.widest_any_of(),
+            otherwise: None,
+            ..state.clone()
+        });
     }
     if state.ready || state.start_ms == 0 || state.start_ms > now_ms {
         return None;
@@ -52,23 +56,6 @@ pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
         state.ready_ms = now_ms;
     }
     state
-}
-
-/// The state of a job whose `else` holds from now on.
-fn widened(state: &JobState) -> Option<JobState> {
-    let mut next = state.clone();
-    let otherwise = *next.otherwise.take()?;
-    let alternative = Alternative {
-        tags: otherwise.tags,
-        not_tags: otherwise.not_tags,
-    };
-    if alternative == Alternative::default() {
-        // Every host meets it.
-        next.any_of.clear();
-    } else {
-        next.any_of.push(alternative);
-    }
-    Some(next)
 }
 
 /// The state of a job that may run anywhere again, on hosts where it failed, too.

@@ -197,7 +197,13 @@ struct Nearest {
 impl Nearest {
     fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
         let (keys, nobody) = (host.keys(name), String::new());
-        let (tags, devices) = (host.all_tags(), host.all_devices());
+        // All hosts are looked at for a submit, and few jobs ask for tags.
+        let tags = if wants.asks_for_tags() {
+            host.all_tags()
+        } else {
+            Vec::new()
+        };
+        let devices = host.all_devices();
         let has = HostProperties {
             // What is wanted avoids no host.
             name: &nobody,

@@ -37,11 +37,8 @@ pub(super) fn lacks(state: &JobState, plan: &HostPlan) -> Option<String> {
     if plan.cpus.is_some_and(|cpus| state.cpus > cpus) {
         return Some(format!("{} CPUs", state.cpus));
     }
-    let tag = state
-        .tags
-        .iter()
-        .find(|tag| !plan.tags.contains(&tag.as_str()));
     let has = |tag: &String| plan.tags.contains(&tag.as_str());
+    let tag = state.tags.iter().find(|tag| !has(tag));
     if let Some(tag) = state.not_tags.iter().find(|tag| has(tag)) {
         return Some(format!("no {tag}"));
     }
