@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-dispatch",
             "fairlead-store",
             "fairlead-api",
+            "fairlead-cases",
             // Its tests only.
             "fairlead-fault-store",
         ],

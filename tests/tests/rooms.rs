@@ -44,6 +44,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "shards",
+        &["base", "lifecycle", "known", "core", "jobs", "submission"],
+    ),
+    (
         "dispatching",
         &[
             "base",
@@ -116,6 +120,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "submission",
             "dispatching",
             "hosts",
+            "shards",
             "timers",
         ],
     ),
@@ -148,6 +153,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "waiting",
             "dispatching",
             "hosts",
+            "shards",
             "timers",
             "upkeep",
             "http",

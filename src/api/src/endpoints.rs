@@ -193,6 +193,10 @@ routes! {
     ["scheduler", "v1", "jobs", id, "explain"] => {
         "GET" Explain { id: JobId }, Account, NONE, "why the job waits, or where it is";
     }
+    ["r", id] => {
+        "GET" Answer { id: JobId }, Account, Known(&["format"]),
+            "the answer of a job and of each of its shards: a page, or JSON if that is accepted or format=json";
+    }
     ["scheduler", "v1", "jobs", id, "log"] => {
         "GET" ReadLog { id: JobId }, Account, Known(&["attempt", "offset", "follow"]),
             "its output; follow=true streams to the end";

@@ -3,10 +3,12 @@
 //! It has no server dependencies: agents, the CLI and scripts need only this crate.
 
 mod accounts;
+mod answer;
 pub mod client;
 pub mod codes;
 pub mod endpoints;
 mod hosts;
+mod limits;
 pub mod parameters;
 mod peers;
 mod queues;
@@ -14,6 +16,7 @@ pub mod timers;
 pub mod wire;
 
 pub use accounts::{AccountChange, AccountView};
+pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
 pub use client::{
     ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend, UploadBody,
     UploadOutcome,
@@ -21,6 +24,7 @@ pub use client::{
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{ClosedView, ConflictView, ExecutorSaid, HostView, ReservedView, UnknownMachine};
+pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;

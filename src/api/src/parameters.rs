@@ -28,6 +28,8 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "group_id",
     "tbox_group",
     "signature",
+    "parts",
+    "shards_of",
     "since_ms",
     "until_ms",
     "order",

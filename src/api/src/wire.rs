@@ -303,6 +303,12 @@ pub struct JobSummary {
     /// The title of the kernel crash that it printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub crash_signature: String,
+    /// Of a job that runs in parts: how far its shards are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<crate::ShardCounts>,
+    /// Of a shard: its parent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shard_of: String,
     /// Where its results are.
     #[serde(default)]
     pub result_root: String,
@@ -319,68 +325,6 @@ pub struct JobList {
     /// Give this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-}
-
-/// A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to 1,000,000,000; none: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bounds {
-    /// The soft one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub soft: Option<u64>,
-    /// The hard one, not below the soft one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hard: Option<u64>,
-}
-
-impl Bounds {
-    /// Whether there is no limit.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// The limits of an account or a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Jobs that wait.
-    #[serde(default, skip_serializing_if = "Bounds::is_none")]
-    pub waiting: Bounds,
-    /// Jobs that testboxes have.
-    #[serde(default, skip_serializing_if = "Bounds::is_none")]
-    pub running: Bounds,
-    /// Hours of testboxes within 24 hours.
-    #[serde(default, skip_serializing_if = "Bounds::is_none")]
-    pub hours: Bounds,
-}
-
-impl Limits {
-    /// Whether there are none.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// A change of limits: each that is given is replaced whole, so `{}` takes it away.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitsChange {
-    /// Jobs that wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Bounds>,
-    /// Jobs that testboxes have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub running: Option<Bounds>,
-    /// Hours of testboxes within 24 hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hours: Option<Bounds>,
-}
-
-impl LimitsChange {
-    /// Whether nothing changes.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Keeps a host for some accounts.

@@ -85,6 +85,45 @@ pub struct TestResults {
     pub problems: Vec<String>,
 }
 
+/// What a summary says of one job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many cases had each outcome.
+    pub counts: CaseCounts,
+    /// The names of the first cases that failed or broke.
+    pub first_failures: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Brief {
+    counts: CaseCounts,
+    #[serde(default)]
+    cases: Vec<BriefCase>,
+}
+
+#[derive(Deserialize)]
+struct BriefCase {
+    name: String,
+    outcome: Outcome,
+}
+
+impl Summary {
+    /// Reads the summary of a `results.json`, with at most `failures_max` names.
+    ///
+    /// # Errors
+    /// The bytes are no such JSON.
+    pub fn of_json(bytes: &[u8], failures_max: usize) -> Result<Self, serde_json::Error> {
+        let Brief { counts, cases } = serde_json::from_slice(bytes)?;
+        let bad = cases
+            .into_iter()
+            .filter(|case| matches!(case.outcome, Outcome::Failed | Outcome::Error));
+        Ok(Self {
+            counts,
+            first_failures: bad.take(failures_max).map(|case| case.name).collect(),
+        })
+    }
+}
+
 /// Collects the results of several files.
 #[derive(Debug, Default)]
 pub struct Collector {

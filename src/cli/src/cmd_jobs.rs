@@ -49,6 +49,12 @@ pub(crate) struct JobsArgs {
     /// Only jobs with this kernel crash; '*' at its end: all that begin so
     #[arg(long, value_name = "TITLE")]
     signature: Option<String>,
+    /// Only the shards of this job
+    #[arg(long, value_name = "ID")]
+    shards_of: Option<String>,
+    /// Shards, too, each as a job of its own, as with --stage, --health and --host
+    #[arg(long)]
+    shards: bool,
     /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
     since: Option<u64>,
@@ -83,6 +89,8 @@ impl JobsArgs {
             group_id: self.group_id.clone(),
             tbox_group: self.tbox_group.clone(),
             signature: self.signature.clone(),
+            parts: self.shards.then(|| "all".to_owned()),
+            shards_of: self.shards_of.clone(),
             since_ms: self.since.map(|ms| clock::now_ms().saturating_sub(ms)),
             until_ms: None,
             order: Some(if self.oldest { "oldest" } else { "newest" }.to_owned()),
@@ -138,6 +146,14 @@ fn took(job: &JobSummary, now_ms: u64) -> String {
     )
 }
 
+/// Its stage; of a job with shards also how many of them have ended.
+fn stage_of(job: &JobSummary) -> String {
+    match &job.shards {
+        None => job.job_stage.clone(),
+        Some(shards) => format!("{} {}/{}", job.job_stage, shards.over, shards.count),
+    }
+}
+
 /// Its queue, and the label that it has there.
 fn queue_of(job: &JobSummary) -> String {
     if job.queue_label.is_empty() {
@@ -164,7 +180,7 @@ fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
     for job in jobs {
         grid.row([
             job.job_id.clone(),
-            job.job_stage.clone(),
+            stage_of(job),
             blamed(&job.job_health),
             or_dash(&job.my_account),
             or_dash(&queue_of(job)),

@@ -2,7 +2,6 @@
 
 use fairlead_api::client::Client;
 use fairlead_cases::{Case, CaseCounts, Outcome, TestResults};
-use serde_json::Value;
 
 use crate::{
     context::Context,
@@ -41,17 +40,52 @@ pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u
     Ok(if all_good { exit::OK } else { exit::JOB_FAILED })
 }
 
+/// The results of a job; of one with shards those of all of them, each case and metric with its shard's number.
 async fn read(id: &str, client: &Client) -> Result<TestResults, Failure> {
-    let job = client.job(id).await?;
-    let root = job.get("result_root").and_then(Value::as_str);
-    let path = format!("{}/results.json", root.unwrap_or_default());
+    let answer = client.answer(id).await?;
+    let mut all = None;
+    if answer.parts.is_empty() {
+        all = read_one(id, &answer.result_root, client).await?;
+    }
+    for part in &answer.parts {
+        if !part.result_root.is_empty()
+            && let Some(results) = read_one(&part.job_id, &part.result_root, client).await?
+        {
+            add(all.get_or_insert_default(), results, part.shard);
+        }
+    }
+    all.ok_or_else(|| {
+        let message = format!("job {id} has no test results");
+        let hint = "they come with its end, if it wrote JUnit XML, TAP, KTAP or metrics.json";
+        Failure::new(exit::REFUSED, message, hint)
+    })
+}
+
+fn add(all: &mut TestResults, of_shard: TestResults, shard: u16) {
+    let counts = of_shard.counts;
+    all.counts.passed += counts.passed;
+    all.counts.failed += counts.failed;
+    all.counts.skipped += counts.skipped;
+    all.counts.error += counts.error;
+    let named = |name: &str| format!("{shard}: {name}");
+    all.cases
+        .extend(of_shard.cases.into_iter().map(|case| Case {
+            name: named(&case.name),
+            ..case
+        }));
+    let metrics = of_shard.metrics.into_iter();
+    all.metrics
+        .extend(metrics.map(|(name, value)| (named(&name), value)));
+    let problems = of_shard.problems.iter();
+    all.problems.extend(problems.map(|problem| named(problem)));
+}
+
+/// `None`: the job has none.
+async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestResults>, Failure> {
+    let path = format!("{root}/results.json");
     let mut stream = match client.download(&path).await {
         Ok(stream) => stream,
-        Err(error) if error.status() == Some(404) => {
-            let message = format!("job {id} has no test results");
-            let hint = "they come with its end, if it wrote JUnit XML, TAP, KTAP or metrics.json";
-            return Err(Failure::new(exit::REFUSED, message, hint));
-        }
+        Err(error) if error.status() == Some(404) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let mut bytes = Vec::new();
@@ -66,11 +100,12 @@ async fn read(id: &str, client: &Client) -> Result<TestResults, Failure> {
             ));
         }
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let results = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("results.json of job {id} cannot be read: {error}");
         let hint = "the job wrote this file itself; remove it, and the testbox makes one";
         Failure::new(exit::REFUSED, message, hint)
-    })
+    })?;
+    Ok(Some(results))
 }
 
 fn is_bad(case: &Case) -> bool {

@@ -14,6 +14,9 @@ pub(crate) struct LimitArgs {
     /// Limit of testbox hours within 24 hours: N, soft=N,hard=M, or none
     #[arg(long, value_name = "LIMIT", value_parser = bounds)]
     hours: Option<Bounds>,
+    /// Limit of shards that have not ended: N, or none
+    #[arg(long, value_name = "LIMIT", value_parser = bounds)]
+    shards: Option<Bounds>,
 }
 
 impl LimitArgs {
@@ -22,6 +25,7 @@ impl LimitArgs {
             waiting: self.waiting,
             running: self.running,
             hours: self.hours,
+            shards: self.shards,
         }
     }
 }
@@ -56,6 +60,7 @@ pub(crate) fn shown(limits: &Limits) -> String {
         ("waiting", limits.waiting),
         ("running", limits.running),
         ("hours", limits.hours),
+        ("shards", limits.shards),
     ];
     let each = each.into_iter().filter(|(_, bounds)| !bounds.is_none());
     let words = each.map(|(what, bounds)| {

@@ -33,6 +33,12 @@ impl JobId {
         format!("{:04}", self.0 / (REPLICAS * SEQUENCES * 100_000_000))
     }
 
+    /// The id `n` places behind this one in its block, see [`IdMaker::block`].
+    #[must_use]
+    pub fn behind(self, n: u16) -> Self {
+        Self(self.0.saturating_add(u64::from(n)))
+    }
+
     /// The least id of a month, as [`Self::month`] says it; `None`: the text is no month.
     pub fn first_of_month(month: &str) -> Option<Self> {
         let is_month = month.len() == 4 && month.bytes().all(|b| b.is_ascii_digit());
@@ -136,16 +142,22 @@ impl IdMaker {
 
     /// The next id. `now_s` is the present UTC time in Unix seconds; a clock that steps back is ignored.
     pub fn next(&mut self, now_s: u64) -> JobId {
+        self.block(now_s, 1)
+    }
+
+    /// The first of `many` ids (1 to 100,000) that follow each other within one second, so that they are of one month.
+    pub fn block(&mut self, now_s: u64, many: u32) -> JobId {
+        let many = u64::from(many).clamp(1, SEQUENCES);
         if now_s > self.second {
             self.second = now_s;
             self.sequence = 0;
-        } else if self.sequence == SEQUENCES {
+        } else if self.sequence + many > SEQUENCES {
             self.second += 1;
             self.sequence = 0;
         }
         let stamp = stamp(self.second);
         let id = (stamp * REPLICAS + self.replica) * SEQUENCES + self.sequence;
-        self.sequence += 1;
+        self.sequence += many;
         JobId(id)
     }
 }
@@ -200,6 +212,17 @@ mod tests {
             assert!(id > last);
             last = id;
         }
+    }
+
+    #[test]
+    fn a_block_of_ids_is_of_one_second() {
+        let mut maker = IdMaker::new(3, 0);
+        let first = maker.block(1_795_228_571, 99_000);
+        let next = maker.block(1_795_228_571, 1_001);
+        assert_eq!(first.to_string(), "2611210236110300000");
+        assert_eq!(next.to_string(), "2611210236120300000");
+        assert_eq!(next.behind(1_000).born_s(), next.born_s());
+        assert_eq!(maker.next(1_795_228_571), next.behind(1_001));
     }
 
     #[test]

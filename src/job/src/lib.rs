@@ -30,6 +30,7 @@ pub use fields::{
     read::check_name,
     retry::{Backoff, Cause, Retry},
     sequence::Sequence,
+    shards::{SHARDS_MAX, ShardIndex, Shards},
     shutdown::OnShutdown,
     submit::{NodePlace, ParsedJob, Submitted, dry_run},
     wait_on::{Condition, Requirement, WAITED_FOR_MAX, WaitOn, Waits, text_of},

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 64] = [
+const FIELDS: [&str; 65] = [
     "boot_params",
     "cache_dirs",
     "category",
@@ -64,6 +64,7 @@ const FIELDS: [&str; 64] = [
     "script",
     "sequence",
     "sequence_host",
+    "shards",
     "silence_timeout",
     "start_at",
     "stop_when_cut_off",
@@ -81,12 +82,13 @@ const FIELDS: [&str; 64] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 8] = [
+const MAPS: [&str; 9] = [
     "cluster_spec",
     "crash",
     "retry",
     "sched",
     "secrets",
+    "shards",
     "stage_timeouts",
     "wait_on",
     "wait_options",

@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 56] = [
+const INFRASTRUCTURE: [&str; 61] = [
     "any_of",
     "arch",
     "boot_params",
@@ -96,6 +96,11 @@ const INFRASTRUCTURE: [&str; 56] = [
     "sched.devices",
     "sequence",
     "sequence_host",
+    "shard",
+    "shard_index",
+    "shard_of",
+    "shard_total",
+    "shards",
     "stop_when_cut_off",
     "tags",
     "target_machines",
@@ -115,7 +120,7 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 27] = [
+const NO_PROGRAMS: [&str; 28] = [
     "boot_params",
     "cluster_spec",
     "crashkernel",
@@ -135,6 +140,7 @@ const NO_PROGRAMS: [&str; 27] = [
     "secrets",
     "services",
     "setup",
+    "shards",
     "ss",
     "stage_timeouts",
     "stats",

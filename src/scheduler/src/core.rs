@@ -25,9 +25,10 @@ use crate::{
         accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters, cordons::Cordons,
         dependants::Dependants, feasibility::Feasibility, feed::Feed, host_turns::HostTurns,
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
-        open_requests::Waiters, outbox::Outbox, queues::Queues, replicas::Replicas,
-        reservations::Reservations, seen_versions::Seen, sequences::Sequences, timers::Timers,
-        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
+        open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
+        replicas::Replicas, reservations::Reservations, seen_versions::Seen, sequences::Sequences,
+        timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
+        vanished_writes::VanishedWrites,
     },
     storage::{group_commit::Writer, small_doc::SmallDocs},
 };
@@ -73,6 +74,8 @@ pub(crate) struct Waiting {
     pub(crate) sequences: Sequences,
     /// Clusters to look at now.
     pub(crate) clusters: Clusters,
+    /// Parents of shards that have not ended.
+    pub(crate) parents: Parents,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
     /// Timers that are soon due.
@@ -210,13 +213,23 @@ impl Core {
         *self.ids.lock() = ids;
     }
 
-    /// A new job's id. While nobody has looked whether this replica still has its number, ids bear the last second in
-    /// which it surely had it.
+    /// A new job's id.
     pub(crate) fn next_id(&self) -> JobId {
+        self.next_ids(1)
+    }
+
+    /// The second of new ids. While nobody has looked whether this replica still has its number, it is the last second
+    /// in which it surely had it.
+    fn id_second(&self) -> u64 {
         let wall_s = self.clock.wall_s();
         let number = self.others.replicas.numbered();
-        let now_s = number.map_or(wall_s, |number| wall_s.min(number.until_s()));
-        self.ids.lock().next(now_s)
+        number.map_or(wall_s, |number| wall_s.min(number.until_s()))
+    }
+
+    /// The first of a block of ids: of a parent and its shards, or of one job.
+    pub(crate) fn next_ids(&self, many: u16) -> JobId {
+        let now_s = self.id_second();
+        self.ids.lock().block(now_s, u32::from(many))
     }
 
     /// A new offer's key.

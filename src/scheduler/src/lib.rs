@@ -17,6 +17,7 @@ mod people;
 mod placement;
 mod replica;
 mod server;
+mod shards;
 mod storage;
 mod submission;
 #[cfg(test)]

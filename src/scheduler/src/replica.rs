@@ -62,6 +62,7 @@ impl Replica {
             .run("sequences", Arc::clone(&core).watch_sequences());
         core.tasks
             .run("clusters", Arc::clone(&core).watch_clusters());
+        core.tasks.run("parents", Arc::clone(&core).watch_parents());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         if core.config.keep_months > 0 {

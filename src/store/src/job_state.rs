@@ -8,7 +8,7 @@ use fairlead_job::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    alternatives,
+    CaseCounts, ShardPlace, Sharding, alternatives,
     left_out::{is_false, is_one, is_unknown, is_zero, one},
 };
 
@@ -273,6 +273,15 @@ pub struct JobState {
     /// Its place in a cluster of several nodes; none: it runs by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterPlace>,
+    /// Of a parent: its shards. None: it is no parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Box<Sharding>>,
+    /// Of a shard: its place. None: it is no shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPlace>,
+    /// Test cases of its last attempt that has ended; none: it has none, or they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<Box<CaseCounts>>,
     /// Where it may run from: the lab, project and labels of the submitter's choosing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lab: String,
@@ -339,6 +348,23 @@ impl JobState {
         any_of
     }
 
+    /// How long after their release somebody looks whether all shards are in the store, ms.
+    pub const SHARDS_CHECK_MS: u64 = 5_000;
+
+    /// When a parent must be looked at because its shards are not all there, or are to stop; `None`: not for that.
+    fn shards_ms(&self) -> Option<u64> {
+        let shards = self
+            .shards
+            .as_ref()
+            .filter(|shards| shards.released_ms > 0)?;
+        let since_ms = if self.stop_asked {
+            self.stop_ms
+        } else {
+            Some(shards.released_ms).filter(|_| !shards.made)?
+        };
+        Some(since_ms.saturating_add(Self::SHARDS_CHECK_MS))
+    }
+
     /// Works out `alarm_ms`: the first time at which something becomes of it that nobody else brings about.
     /// Whoever writes a state does this last.
     #[must_use]
@@ -349,7 +375,8 @@ impl JobState {
             self.queue_until_ms(),
             self.elsewhere_until_ms(),
             self.otherwise_ms(),
-            Some(self.finish_by_ms),
+            self.shards_ms(),
+            Some(self.finish_by_ms).filter(|_| !self.stop_asked),
         ];
         let first = times.into_iter().flatten().filter(|ms| *ms > 0).min();
         self.alarm_ms = first.filter(|_| self.stage == Stage::Submit).unwrap_or(0);

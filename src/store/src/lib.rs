@@ -13,6 +13,7 @@ mod health;
 pub mod job_state;
 mod left_out;
 pub mod query;
+mod shards;
 mod state_patch;
 pub mod store;
 
@@ -22,9 +23,10 @@ pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, Otherwise, StoredJob, Version};
 pub use query::{
-    ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Pull,
-    PullBy, Search, SearchOrder, SearchPage, Usage,
+    ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Parts,
+    Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
+pub use shards::{CaseCounts, ShardPlace, Sharding};
 pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{
     AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect,

@@ -177,6 +177,10 @@ pub struct Search {
     pub fingerprints: Vec<String>,
     /// This crash signature; with `*` at its end: all that begin so.
     pub crash_signature: Option<String>,
+    /// Parents and shards, or not.
+    pub parts: Parts,
+    /// Only shards of this parent.
+    pub shards_of: Option<JobId>,
     /// Submitted at or after, epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before, epoch ms.
@@ -198,6 +202,32 @@ impl Search {
         let begin = wanted.strip_suffix('*');
         !signature.is_empty()
             && begin.map_or(signature == wanted, |begin| signature.starts_with(begin))
+    }
+}
+
+/// Which jobs of those that have parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Parts {
+    /// All of them.
+    #[default]
+    All,
+    /// No shards: each job that somebody submitted, once.
+    NoShards,
+    /// No parents: each job that runs, once.
+    NoParents,
+    /// Shards alone.
+    OnlyShards,
+}
+
+impl Parts {
+    /// Whether a job is found.
+    pub fn finds(self, state: &crate::JobState) -> bool {
+        match self {
+            Self::All => true,
+            Self::NoShards => state.shard.is_none(),
+            Self::NoParents => state.shards.is_none(),
+            Self::OnlyShards => state.shard.is_some(),
+        }
     }
 }
 

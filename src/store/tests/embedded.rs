@@ -243,11 +243,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 10)
+        .pragma_update(None, "user_version", 11)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 10") && reason.contains("up to 9"),
+        reason.contains("format 11") && reason.contains("up to 10"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");
@@ -284,6 +284,9 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              CREATE INDEX jobs_queue ON jobs (queue);
              CREATE INDEX wait_account ON jobs (account, rank) WHERE waiting = 1;
              CREATE INDEX wait_queue ON jobs (queue, rank) WHERE waiting = 1;
+             DROP INDEX jobs_shard_of;
+             ALTER TABLE jobs DROP COLUMN shard_of;
+             ALTER TABLE jobs DROP COLUMN shards_n;
              DROP INDEX jobs_crash_signature;
              ALTER TABLE jobs DROP COLUMN crash_signature;
              PRAGMA user_version = 7;",

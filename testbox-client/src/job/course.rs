@@ -26,7 +26,7 @@ use super::{
     launch::{Invocation, Unrunnable, prepare},
     limit::OwnLimits,
     log::LogShipper,
-    output, peers,
+    output, peers, shards,
 };
 use crate::{
     AgentEvent, JobLine,
@@ -215,12 +215,20 @@ impl Course {
             return end.of_bad_host(reason);
         }
         let failed = end.ran && end.health == Health::Fail.as_str();
-        if context.config.silent_is_fault && failed {
+        let is_shard = shards::is_shard(&self.grant);
+        if (context.config.silent_is_fault || is_shard) && failed {
             let folder = self.folder.clone();
             let is_silent = blocking(move || folder.is_silent()).await;
             if is_silent.unwrap_or(false) {
                 let reason = "it failed without output and without a result".to_owned();
                 return end.of_bad_host(reason);
+            }
+        }
+        if is_shard && end.ran && end.exit_code == Some(0) {
+            let (grant, folder) = (self.grant.clone(), self.folder.clone());
+            let warned = blocking(move || shards::warn_of_ignored(&grant, &folder)).await;
+            if let Err(error) = warned {
+                tracing::warn!(%error, "cannot warn of a shard that may have run all tests");
             }
         }
         end

@@ -3,7 +3,7 @@
 use fairlead_api::{Grant, Peer};
 use serde_json::Value;
 
-use super::{folder::JobFolder, peers};
+use super::{folder::JobFolder, peers, shards};
 
 /// Longest value that one variable may have: the kernel's own limit for `NAME=value` is 128 KiB.
 const VALUE_BYTES_MAX: usize = 120 * 1024;
@@ -42,6 +42,7 @@ pub(crate) fn of(
         .filter(|(name, value)| can_be_set(name, value))
         .collect();
     all.extend(peers::environment(grant, nodes));
+    all.extend(shards::environment(grant, folder));
     // A guest has a path of its own.
     all.extend(path.map(|path| ("PATH".to_owned(), path.to_owned())));
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));

@@ -18,6 +18,7 @@ mod output;
 mod peers;
 mod results;
 mod retry;
+mod shards;
 
 pub(crate) use context::Context;
 pub(crate) use course::Course;

@@ -303,6 +303,8 @@ fn matches(state: &JobState, search: &Search) -> bool {
         tbox_groups,
         fingerprints,
         crash_signature: _,
+        parts,
+        shards_of,
         since_ms,
         until_ms,
         order: _,
@@ -329,6 +331,8 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && (stages.is_empty() || stages.contains(&state.stage))
         && (healths.is_empty() || healths.contains(&state.health))
         && texts.into_iter().all(any)
+        && parts.finds(state)
+        && shards_of.is_none_or(|of| state.shard.is_some_and(|shard| shard.of == of))
         && search.finds_crash(&state.crash_signature)
         && since_ms.is_none_or(|since| state.submit_ms >= since)
         && until_ms.is_none_or(|until| state.submit_ms < until)

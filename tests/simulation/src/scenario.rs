@@ -223,12 +223,17 @@ pub(super) struct Scenario {
     pub(super) clocks: clocks::Plan,
     /// Whether its jobs have younger fields.
     pub(super) is_younger: bool,
+    /// Whether some of its jobs run in parts.
+    pub(super) has_shards: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
 }
 
 /// Seeds from here on also draw what younger fields of jobs and older replicas do. Those below keep their courses.
 pub const YOUNGER_FROM: u64 = 20_001;
+
+/// Seeds from here on also draw jobs that run in parts.
+pub const WITH_SHARDS_FROM: u64 = 40_001;
 
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
@@ -267,6 +272,7 @@ impl Scenario {
             trouble_every_ms: chance.one_of(&[3_000, 8_000, 20_000], 8_000),
             admins: Plan::draw(seed),
             clocks,
+            has_shards: seed >= WITH_SHARDS_FROM,
             is_younger: seed >= YOUNGER_FROM,
             older: (seed >= YOUNGER_FROM && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),

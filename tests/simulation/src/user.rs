@@ -53,6 +53,15 @@ fn make_cluster(job: &mut Value) {
     job["cluster_wait"] = "20s".into();
 }
 
+/// Makes a job run in parts.
+fn split(chance: &mut Chance, job: &mut Value) {
+    let mut shards = json!({"count": chance.within(2..=6), "fail_fast": chance.hits(400)});
+    if chance.hits(300) {
+        shards["within"] = format!("{}s", chance.within(5..=90)).into();
+    }
+    job["shards"] = shards;
+}
+
 /// A job that at least one host can run.
 pub(super) fn job(scenario: &Scenario, chance: &mut Chance) -> Value {
     let host = scenario.hosts.get(chance.index(scenario.hosts.len()));
@@ -203,6 +212,9 @@ impl World {
                     job["sequence"] = (*name).into();
                 } else if which % 16 == CLUSTER && has_room_for_two(&self.scenario, &job) {
                     make_cluster(&mut job);
+                }
+                if self.scenario.has_shards && job.get("cluster").is_none() && chance.hits(250) {
+                    split(&mut chance, &mut job);
                 }
                 if job.get("queue").is_none()
                     && let Some(name) = INVENTED.get(usize::try_from(which % 12).unwrap_or(0))

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use fairlead_simulation::{Counts, Options, Outcome, YOUNGER_FROM, simulate};
+use fairlead_simulation::{Counts, Options, Outcome, WITH_SHARDS_FROM, YOUNGER_FROM, simulate};
 
 /// Seeds of one run.
 const SEEDS: u64 = 2_000;
@@ -46,7 +46,9 @@ fn seeds() -> u64 {
 fn no_seed_breaks_a_promise() {
     let many = seeds();
     let younger = YOUNGER_FROM..YOUNGER_FROM + many / 5;
-    let left = Mutex::new((1..=many).chain(BROKEN_ONCE).chain(younger));
+    let in_parts = WITH_SHARDS_FROM..WITH_SHARDS_FROM + many / 5;
+    let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
+    let left = Mutex::new(seeds.chain(in_parts));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);
@@ -82,6 +84,7 @@ fn no_seed_breaks_a_promise() {
     let counts = counts.into_inner().unwrap();
     assert!(counts.acknowledged > many * 10, "{counts:?}");
     assert!(counts.runs > many * 10, "{counts:?}");
+    assert!(counts.wholes > many / 5, "{counts:?}");
     assert!(counts.lost > 0 && counts.given_back > 0, "{counts:?}");
 }
 

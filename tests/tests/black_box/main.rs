@@ -16,4 +16,5 @@ mod limits;
 mod matching;
 mod network_boot;
 mod promises;
+mod shards;
 mod waiting;

@@ -69,6 +69,11 @@ pub struct JobQuery {
     pub tbox_group: Vec<String>,
     /// The crash signature; with `*` at its end: all that begin so.
     pub signature: Option<String>,
+    /// `all`, `no_shards`, `no_parents` or `only_shards`; `None`: no shards, but with filters by stage, health
+    /// or host.
+    pub parts: Option<String>,
+    /// Only shards of this job.
+    pub shards_of: Option<String>,
     /// Submitted at this time or later, UTC epoch ms.
     pub since_ms: Option<u64>,
     /// Submitted before this time, UTC epoch ms.
@@ -100,6 +105,8 @@ impl JobQuery {
             .map(|(name, values)| (name, values.join(",")))
             .collect();
         push(&mut pairs, "signature", self.signature.as_ref());
+        push(&mut pairs, "parts", self.parts.as_ref());
+        push(&mut pairs, "shards_of", self.shards_of.as_ref());
         push(&mut pairs, "since_ms", self.since_ms);
         push(&mut pairs, "until_ms", self.until_ms);
         push(&mut pairs, "order", self.order.as_ref());

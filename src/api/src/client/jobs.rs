@@ -12,7 +12,7 @@ use super::{
     reply::{ByteStream, Reply},
     transport::Client,
 };
-use crate::{CancelItem, CancelRequest, Explanation, JobList, Route, SubmitItem};
+use crate::{CancelItem, CancelRequest, Explanation, JobAnswer, JobList, Route, SubmitItem};
 
 /// Longest time that the server holds `jobs/wait`.
 const JOBS_WAIT: Duration = Duration::from_mins(1);
@@ -81,6 +81,13 @@ impl Client {
     /// Why a job waits, or where it is.
     pub async fn explain(&self, job_id: &str) -> Result<Explanation, ClientError> {
         let call = Call::to(Route::Explain { id: job_id })?;
+        self.run(&call).await?.json()
+    }
+
+    /// What came of a job, and of each of its shards.
+    pub async fn answer(&self, job_id: &str) -> Result<JobAnswer, ClientError> {
+        let mut call = Call::to(Route::Answer { id: job_id })?;
+        call.query.push(("format", "json".to_owned()));
         self.run(&call).await?.json()
     }
 

@@ -14,6 +14,17 @@ pub struct FieldError {
     pub fault: Fault,
 }
 
+impl FieldError {
+    /// The same error of a field inside the map `field`.
+    #[must_use]
+    pub(crate) fn below(self, field: &str) -> Self {
+        Self {
+            field: format!("{field}.{}", self.field),
+            ..self
+        }
+    }
+}
+
 /// A kind of mistake in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, SiteDefaults, Spec, Stage,
-    TboxType, Times, WaitOn, When,
+    Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, Shards, SiteDefaults, Spec,
+    Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
         key::idempotency_key,
@@ -105,6 +105,8 @@ pub struct JobFields {
     pub needs: Needs,
     /// How many jobs that run the same thing there may be; `None`: as many as there are.
     pub max_run: Option<u64>,
+    /// How it is cut into shards; `None`: it is whole.
+    pub shards: Option<Shards>,
     /// The name of its submit, so that it may be repeated.
     pub idempotency_key: Option<String>,
     /// What becomes of it when its process stops, see [`OnShutdown`].
@@ -177,6 +179,7 @@ impl JobFields {
             sequence: Sequence::of(spec)?,
             needs: Needs::of(spec)?,
             max_run: max_run(spec)?,
+            shards: Shards::of(spec)?,
             idempotency_key: idempotency_key(spec)?,
             on_shutdown: OnShutdown::of(spec)?,
             silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,

@@ -14,6 +14,7 @@ pub(crate) mod place;
 pub(crate) mod read;
 pub(crate) mod retry;
 pub(crate) mod sequence;
+pub(crate) mod shards;
 pub(crate) mod shutdown;
 pub(crate) mod submit;
 pub(crate) mod wait_on;

@@ -53,7 +53,12 @@ fn is_kept(path: &[&str]) -> bool {
         .map(|n| path.get(n..).unwrap_or_default())
     {
         Some([key]) => KEPT.contains(key),
-        Some(["sched", "devices"] | ["retry", "on"] | ["crash", "end" | "note"]) => true,
+        Some(
+            ["sched", "devices"]
+            | ["retry", "on"]
+            | ["crash", "end" | "note"]
+            | ["shards", "by", _],
+        ) => true,
         _ => false,
     }
 }

@@ -1,4 +1,5 @@
 //! Results and logs of jobs on disk.
 
+pub(crate) mod cases;
 pub(crate) mod parts;
 pub(crate) mod results;

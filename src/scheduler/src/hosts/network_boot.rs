@@ -230,7 +230,7 @@ impl Core {
         if speaker != Speaker::Present {
             return Err(JobError::BootOver.into());
         }
-        let mut bodies = self.store.get_bodies(&[id]).await?;
+        let mut bodies = self.specs(&[&job.state]).await?;
         let Some(mut spec) = bodies.pop().flatten() else {
             return Err(JobError::Unknown(id).into());
         };

@@ -257,11 +257,11 @@ impl Core {
         ids: &[JobId],
     ) -> Result<Vec<Grant>, Refusal> {
         let held = self.still_of(turn.host(), turn.session(), ids);
-        let wanted: Vec<JobId> = held.iter().map(|job| job.state.job_id).collect();
+        let wanted: Vec<&JobState> = held.iter().map(|job| &job.state).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let bodies = match self.store.get_bodies(&wanted).await {
+        let bodies = match self.specs(&wanted).await {
             Ok(bodies) => bodies,
             Err(error) => {
                 for job in &held {

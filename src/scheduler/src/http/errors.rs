@@ -93,6 +93,7 @@ fn of_job(error: &JobError) -> Told {
             (WrongStage, "cancel a waiting job")
         }
         E::NotWaiting { .. } | E::NotRunning { .. } => (WrongStage, "it has ended"),
+        E::IsShard { .. } => (WrongStage, "stop its parent: all of its shards stop"),
         E::NoToken => (
             Unauthorized,
             "send the job_token of the grant; a testbox account alone reports nothing of a job",
@@ -189,20 +190,32 @@ fn of_submit(error: &SubmitError) -> Told {
         ),
         E::KeyUsed => (Conflict, "use a new key for each submit"),
         E::RefusedBefore => (Conflict, "use a new key to submit it"),
-        E::TooManyAlike { .. } => (
-            Quota,
-            "use their results, or submit with a larger max_run or without it",
-        ),
-        E::TooManyWait { .. } => (
-            Quota,
-            "submit again when some of these jobs have started or are cancelled, or ask an admin for a higher limit",
-        ),
-        E::HoursSpent(_) => (
-            Quota,
-            "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit",
-        ),
+        E::TooManyAlike { .. }
+        | E::TooManyShards { .. }
+        | E::TooManyWait { .. }
+        | E::HoursSpent(_) => (Quota, over_quota(error)),
+        E::ManyInSubmit { .. } => (TooLarge, "submit fewer of these jobs at once"),
     };
     (code, hint.into())
+}
+
+/// What helps whoever is over a limit.
+fn over_quota(error: &SubmitError) -> &'static str {
+    use SubmitError as E;
+    match error {
+        E::TooManyAlike { .. } => {
+            "use their results, or submit with a larger max_run or without it"
+        }
+        E::TooManyShards { .. } => {
+            "submit again when some of them have ended, use fewer shards, or ask an admin for a higher limit"
+        }
+        E::HoursSpent(_) => {
+            "submit again later, when some of these hours are over a day old, or ask an admin for a higher limit"
+        }
+        _ => {
+            "submit again when some of these jobs have started or are cancelled, or ask an admin for a higher limit"
+        }
+    }
 }
 
 fn of_timer(error: &TimerError) -> Told {
@@ -277,6 +290,7 @@ fn of_setting(error: &PeopleError) -> &'static str {
             "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character"
         }
         E::LimitTooHigh { .. } => "omit it for no limit",
+        E::NoSoftLimit { .. } => "set a hard limit: N, or none",
         E::SoftOverHard { .. } => {
             "jobs over the soft limit go behind others; jobs at the hard limit wait"
         }

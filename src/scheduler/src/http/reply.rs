@@ -34,6 +34,20 @@ pub(super) fn text(status: u16, body: impl Into<String>) -> Response {
     )
 }
 
+/// A page without scripts, from which nothing is loaded.
+pub(super) fn html(page: String) -> Response {
+    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    let mut response = typed(200, "text/html; charset=utf-8", page.into_bytes());
+    let headers = response.headers_mut();
+    headers.insert("content-security-policy", HeaderValue::from_static(POLICY));
+    headers.insert(
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    response
+}
+
 /// Bytes of some type.
 pub(super) fn typed(status: u16, content_type: &'static str, body: Vec<u8>) -> Response {
     let mut response = Response::new(body.into());

@@ -167,6 +167,12 @@ impl Request {
         }
     }
 
+    /// Whether whoever asks shows pages to people, as browsers do.
+    pub(super) fn accepts_pages(&self) -> bool {
+        self.header("accept")
+            .is_some_and(|types| types.contains("text/html"))
+    }
+
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }

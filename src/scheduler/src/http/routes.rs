@@ -26,6 +26,7 @@ mod admin;
 mod files;
 mod jobs;
 mod parameters;
+mod search;
 mod testboxes;
 mod timers;
 
@@ -155,6 +156,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::CancelMany => jobs::cancel_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
+        R::Answer { id } => jobs::answer(core, request, id).boxed(),
         R::ReadLog { id } => files::read_log(core, request, id).boxed(),
         R::AppendLog { id } => files::append_log(core, request, id).boxed(),
         R::Update { id } => testboxes::update(core, request, id).boxed(),

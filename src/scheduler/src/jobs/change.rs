@@ -63,7 +63,7 @@ impl Core {
         known: StoredJob,
         compute: impl FnMut(&JobState) -> Result<Option<JobState>, Refusal> + Send,
     ) -> Result<Changed, Refusal> {
-        self.change_from(known, true, compute).await
+        Box::pin(self.change_from(known, true, compute)).await
     }
 
     async fn change_from(

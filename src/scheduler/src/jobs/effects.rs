@@ -92,6 +92,7 @@ impl Core {
         let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(now.0.saturating_add(wait_ms));
         self.observe_from(stored, from);
+        self.shards_acknowledged(stored);
         self.acknowledged(stored.state.job_id, stored.version);
         true
     }
@@ -149,6 +150,7 @@ impl Core {
         if after.stage.is_terminal() && !before.stage.is_terminal() {
             self.waiting.sequences.stirred(after);
         }
+        self.parent_written(&changed.after);
         self.waiting.clusters.stirred(after);
         self.acknowledged(after.job_id, shared.version);
         self.others.outbox.job(&shared, Written::Changed);
@@ -187,6 +189,10 @@ impl Core {
             }
             self.apply(*job, &Source::Created, &mut news);
             self.waiting.sequences.stirred(&job.state);
+            if job.state.shards.is_some() {
+                let now = self.clock.now();
+                self.waiting.parents.stirred(job, true, now);
+            }
         }
         news.tell(&self.engine);
     }
@@ -267,6 +273,7 @@ impl Core {
             self.waiting.sequences.seen(state);
         }
         self.set_alarm(after);
+        self.note_shards(state);
         if let Some(before) = before {
             self.count_host_failure(before, state);
         }

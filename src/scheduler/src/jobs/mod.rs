@@ -7,6 +7,8 @@ pub(crate) mod hand_back;
 pub(crate) mod host_failures;
 pub(crate) mod observe;
 pub(crate) mod reports;
+pub(crate) mod shards;
 pub(crate) mod speaker;
+pub(crate) mod specs;
 pub(crate) mod time_limits;
 pub(crate) mod vanished_writes;

@@ -13,11 +13,16 @@ pub(crate) fn changed(before: Limits, change: &LimitsChange) -> Result<Limits, P
         waiting: change.waiting.unwrap_or(before.waiting),
         running: change.running.unwrap_or(before.running),
         hours: change.hours.unwrap_or(before.hours),
+        shards: change.shards.unwrap_or(before.shards),
     };
+    if after.shards.soft.is_some() {
+        return Err(PeopleError::NoSoftLimit { what: "shards" });
+    }
     let each = [
         ("waiting", after.waiting),
         ("running", after.running),
         ("hours", after.hours),
+        ("shards", after.shards),
     ];
     for (what, bounds) in each {
         check(what, bounds)?;

@@ -18,6 +18,7 @@ pub(crate) mod limits;
 pub(crate) mod live_jobs;
 pub(crate) mod open_requests;
 pub(crate) mod outbox;
+pub(crate) mod parents;
 pub(crate) mod queue_users;
 pub(crate) mod queues;
 pub(crate) mod replicas;

@@ -36,6 +36,9 @@ pub(crate) fn after_report(
         return late_report(state, attempt, report, now_ms);
     }
     let mut next = state.clone();
+    if let Some(cases) = &report.cases {
+        next.cases = Some(Box::new(cases.clone()));
+    }
     if state.stage.is_terminal() {
         return after_the_end(next, report);
     }

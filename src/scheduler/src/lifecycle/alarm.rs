@@ -3,11 +3,15 @@
 use fairlead_job::{Health, Stage};
 use fairlead_store::JobState;
 
-use crate::lifecycle::attempt::ended;
+use crate::lifecycle::{
+    attempt::ended,
+    parent::{is_released, released},
+};
 
 /// What becomes of a waiting job at `now_ms`; `None`: nothing yet.
 pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
-    if state.stage != Stage::Submit {
+    if state.stage != Stage::Submit || is_released(state) {
+        // What becomes of a parent depends on its shards.
         return None;
     }
     let over = |reason: &str| {
@@ -51,7 +55,11 @@ pub(crate) fn at_alarm(state: &JobState, now_ms: u64) -> Option<JobState> {
 /// Makes a waiting job ready, if it waits for nothing more.
 pub(crate) fn begin(mut state: JobState, now_ms: u64) -> JobState {
     let has_turn = state.sequence.is_empty() || state.sequence_turn;
-    if state.start_ms == 0 && state.waits.is_none() && has_turn {
+    let is_free = state.start_ms == 0 && state.waits.is_none() && has_turn;
+    if is_free && state.shards.is_some() {
+        return released(state, now_ms);
+    }
+    if is_free {
         state.ready = true;
         state.ready_ms = now_ms;
     }

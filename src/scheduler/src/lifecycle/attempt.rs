@@ -4,7 +4,10 @@ use fairlead_dispatch::NOT_ON_MAX;
 use fairlead_job::{Cause, DataReadiness, Health, Stage};
 use fairlead_store::{Attempt, ClusterPlace, JobState};
 
-use crate::lifecycle::result_paths::attempt_root;
+use crate::lifecycle::{
+    parent::{is_released, stopping},
+    result_paths::attempt_root,
+};
 
 /// Longest time that whoever stops a job may leave it after the polite signal, seconds: agents wait no longer.
 pub(crate) const STOP_GRACE_MAX_S: u32 = 3_600;
@@ -152,8 +155,11 @@ pub(crate) fn avoid(next: &mut JobState, host: &str) {
     }
 }
 
-/// The state of a waiting job that somebody cancels.
+/// The state of a waiting job that somebody cancels. A parent whose shards were released ends when these have stopped.
 pub(crate) fn cancelled(state: &JobState, now_ms: u64, reason: &str) -> JobState {
+    if is_released(state) {
+        return stopping(state, Health::Cancel, now_ms, reason);
+    }
     JobState {
         data_readiness: DataReadiness::Norun,
         ..ended(state, Stage::Cancel, Health::Cancel, now_ms, reason)
@@ -237,6 +243,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         last_success_stage: None,
         exit_code: None,
         crash_signature: String::new(),
+        cases: None,
         peak_memory_mb: 0,
         cpu_ms: 0,
         stop_asked: false,

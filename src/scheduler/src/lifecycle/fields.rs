@@ -88,6 +88,15 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if !state.sequence.is_empty() {
         put("sequence", json!(state.sequence));
     }
+    if let Some(sharding) = &state.shards {
+        put("shards_total", json!(sharding.count));
+        if !sharding.ends.is_empty() {
+            put("shards_by_health", json!(sharding.ends));
+        }
+    }
+    if let Some(cases) = &state.cases {
+        put("cases", json!(cases));
+    }
     if let Some(waits) = &state.waits {
         put("waits", json!(waits));
     }

@@ -1,6 +1,7 @@
 //! A report of a testbox about its job, as it was sent: read and checked.
 
 use fairlead_job::{DataReadiness, Health, Stage};
+use fairlead_store::CaseCounts;
 
 use crate::base::errors::{JobError, excerpt};
 
@@ -37,11 +38,22 @@ pub(crate) struct Report {
     pub(crate) peak_memory_mb: u32,
     /// CPU time of the job, milliseconds; 0: not said.
     pub(crate) cpu_ms: u32,
+    /// The test cases of its results, if it says that these are in. Read from them, not said by anybody.
+    pub(crate) cases: Option<CaseCounts>,
     pub(crate) attempt: Option<u16>,
     pub(crate) token: Option<String>,
 }
 
 impl Report {
+    /// Whether it says that an attempt ended, or that its results are in.
+    pub(crate) fn brings_results(&self) -> bool {
+        let are_in = matches!(
+            self.readiness,
+            Some(DataReadiness::Uploaded | DataReadiness::Complete)
+        );
+        are_in || self.stage.is_some_and(Stage::is_terminal)
+    }
+
     /// Reads a query's parameters.
     pub(crate) fn of<'a>(
         pairs: impl Iterator<Item = (&'a str, &'a str)>,

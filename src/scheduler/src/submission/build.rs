@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::labels;
 use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
-use fairlead_store::{JobState, NewJob, Otherwise};
+use fairlead_store::{JobState, NewJob, Otherwise, Sharding};
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     },
     core::Core,
     known::accounts::{Credentials, Who},
-    lifecycle::result_paths::result_root,
+    lifecycle::{parent::released, result_paths::result_root},
 };
 
 /// Causes that are a job's own: all but the machine's.
@@ -60,6 +60,10 @@ impl Core {
         let place = self.place_in_queue(&fields.queue, &account, &who)?;
         let now_ms = self.clock.wall_ms();
         let times = fields.times(now_ms)?;
+        let within_s = fields.shards.as_ref().and_then(|shards| shards.within_s);
+        let within_ms = within_s.map(|s| now_ms.saturating_add(s.saturating_mul(1000)));
+        let finish_by_ms = [Some(times.finish_by_ms).filter(|ms| *ms > 0), within_ms];
+        let finish_by_ms = finish_by_ms.into_iter().flatten().min();
         spec.insert("my_account".to_owned(), json!(account));
         let state = new_state(id, fields, &spec, now_ms);
         let principal = Some(who.name).filter(|name| *name != account);
@@ -71,10 +75,10 @@ impl Core {
             queue: place.queue,
             queue_label: place.label,
             start_ms: times.start_ms,
-            finish_by_ms: times.finish_by_ms,
+            finish_by_ms: finish_by_ms.unwrap_or(0),
             ..state
-        }
-        .set_alarm();
+        };
+        let state = parent_or_whole(state, now_ms).set_alarm();
         self.sealer.seal(&mut spec);
         let body = Arc::new(spec);
         Ok(NewJob { state, body })
@@ -144,10 +148,32 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         waits,
         sequence,
         sequence_same_host,
+        shards: fields.shards.as_ref().map(sharding).map(Box::new),
         lab: fields.lab,
         project: fields.project,
         labels: fields.labels,
         ..JobState::blank(id, fields.tbox_type)
+    }
+}
+
+/// A job with shards is never ready. They are released when it waits for nothing.
+fn parent_or_whole(state: JobState, now_ms: u64) -> JobState {
+    if state.shards.is_none() || !state.ready {
+        return state;
+    }
+    let waits = JobState {
+        ready: false,
+        ..state
+    };
+    released(waits, now_ms)
+}
+
+fn sharding(read: &fairlead_job::Shards) -> Sharding {
+    Sharding {
+        count: read.total(),
+        fail_fast: read.fail_fast,
+        varied: read.is_varied(),
+        ..Sharding::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use fairlead_job::{JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
+use fairlead_job::{JobFields, JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
@@ -56,8 +56,10 @@ impl Core {
                 needs: std::mem::take(&mut job.fields.needs),
                 max_run: job.fields.max_run,
             };
+            let many = self.check_shards(&job)?;
             nodes.extend(job.node);
-            made.push((self.build(job.spec, job.fields, who, self.next_id())?, asks));
+            let id = self.next_ids(many.saturating_add(1));
+            made.push((self.build(job.spec, job.fields, who, id)?, asks));
         }
         let jobs: Vec<JobId> = made.iter().map(|(job, _)| job.state.job_id).collect();
         for (node, (job, _)) in nodes.into_iter().zip(&mut made) {
@@ -77,6 +79,21 @@ impl Core {
             }
         }
         Ok(made)
+    }
+
+    /// How many shards a job has. Each way to run it must be one that can run.
+    fn check_shards(&self, job: &ParsedJob) -> Result<u16, Refusal> {
+        let Some(shards) = &job.fields.shards else {
+            return Ok(0);
+        };
+        if shards.is_varied() {
+            let firsts = (1..=shards.total()).step_by(usize::from(shards.count));
+            for n in firsts {
+                let spec = shards.spec(&job.spec, JobId::default(), n);
+                JobFields::parse(&spec, &self.config.site)?;
+            }
+        }
+        Ok(shards.total())
     }
 
     /// Says of clusters that want more whole machines than there are; if `strict`, refuses them.

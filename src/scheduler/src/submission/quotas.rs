@@ -9,14 +9,24 @@ use std::collections::BTreeMap;
 use fairlead_api::Limits;
 use fairlead_dispatch::{Limited, labels};
 use fairlead_job::{Stage, units::counted};
-use fairlead_store::{Counts, JobState, NewJob, Search, StoreError};
+use fairlead_store::{Counts, JobState, NewJob, Parts, Search, StoreError};
 
 use crate::{
     base::errors::{Refusal, SubmitError},
     core::Core,
     known::usage::{DAY_MS, HOUR_MS, Whose},
+    lifecycle::stages::HELD,
     submission::queue_use::stored_of,
 };
+
+/// What a hard limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Counted {
+    /// Jobs that wait; of a job with shards, these.
+    Waiting,
+    /// Shards that have not ended.
+    Shards,
+}
 
 impl Core {
     /// Sums up for how long testboxes had jobs of those that have a limit of hours: what ended within a day, and what
@@ -125,7 +135,7 @@ impl Core {
         &self,
         made: &mut [Result<NewJob, Refusal>],
     ) -> Result<(), StoreError> {
-        let mut waiting: BTreeMap<Whose, u64> = BTreeMap::new();
+        let mut there: BTreeMap<(Whose, Counted), u64> = BTreeMap::new();
         for outcome in made {
             let Ok(job) = outcome else { continue };
             let limits = self.limits_for(&job.state);
@@ -136,39 +146,46 @@ impl Core {
                 *outcome = Err(SubmitError::HoursSpent(words).into());
                 continue;
             }
-            let limits = limits.into_iter();
-            let limits = limits.filter_map(|(whose, limits)| Some((whose, limits.waiting.hard?)));
-            let limits: Vec<(Whose, u64)> = limits.collect();
+            let shards = job.state.shards.as_ref().map(|it| u64::from(it.count));
+            let limits: Vec<(Whose, Counted, u64)> = hard_limits(limits, shards.is_some());
+            let more = shards.unwrap_or(1);
             let mut refused = None;
-            for (whose, most) in &limits {
-                if !waiting.contains_key(whose) {
-                    waiting.insert(whose.clone(), self.count_waiting(whose).await?);
+            for (whose, what, most) in &limits {
+                let key = (whose.clone(), *what);
+                if !there.contains_key(&key) {
+                    there.insert(key.clone(), self.count_open(whose, *what).await?);
                 }
-                let present = waiting.get(whose).copied().unwrap_or(0);
-                if present >= *most {
-                    refused = refused.or(Some(SubmitError::TooManyWait {
-                        whose: whose.words(),
-                        present,
-                        most: *most,
-                    }));
+                let present = there.get(&key).copied().unwrap_or(0);
+                if present.saturating_add(more) > *most {
+                    let refusal = too_many(whose, *what, present, shards, *most);
+                    refused = refused.or(Some(refusal));
                 }
             }
             if let Some(refusal) = refused {
                 *outcome = Err(refusal.into());
                 continue;
             }
-            for (whose, _) in limits {
-                *waiting.entry(whose).or_default() += 1;
+            for (whose, what, _) in limits {
+                *there.entry((whose, what)).or_default() += more;
             }
         }
         Ok(())
     }
 
-    /// How many jobs of an account or a queue wait, those for their time or for others included.
-    async fn count_waiting(&self, whose: &Whose) -> Result<u64, StoreError> {
-        let mut search = Search {
-            stages: vec![Stage::Submit],
-            ..Search::default()
+    /// How many jobs or shards of an account or a queue there are, those that wait for their time or for others
+    /// included. Shards that are not made yet do not count.
+    async fn count_open(&self, whose: &Whose, what: Counted) -> Result<u64, StoreError> {
+        let mut search = match what {
+            Counted::Waiting => Search {
+                stages: vec![Stage::Submit],
+                parts: Parts::NoParents,
+                ..Search::default()
+            },
+            Counted::Shards => Search {
+                stages: std::iter::once(Stage::Submit).chain(HELD).collect(),
+                parts: Parts::OnlyShards,
+                ..Search::default()
+            },
         };
         match whose {
             Whose::Account(name) => search.accounts.push(name.clone()),
@@ -203,6 +220,43 @@ impl Core {
             "{} has {jobs} on testboxes; its limit is {limit}",
             Whose::from(of).words()
         )
+    }
+}
+
+/// The hard limits that a job must keep.
+fn hard_limits(limits: Vec<(Whose, Limits)>, has_shards: bool) -> Vec<(Whose, Counted, u64)> {
+    let mut hard = Vec::new();
+    for (whose, limits) in limits {
+        if let Some(most) = limits.waiting.hard {
+            hard.push((whose.clone(), Counted::Waiting, most));
+        }
+        if let Some(most) = limits.shards.hard.filter(|_| has_shards) {
+            hard.push((whose, Counted::Shards, most));
+        }
+    }
+    hard
+}
+
+fn too_many(
+    whose: &Whose,
+    what: Counted,
+    present: u64,
+    shards: Option<u64>,
+    most: u64,
+) -> SubmitError {
+    let whose = whose.words();
+    match (what, shards) {
+        (Counted::Waiting, None) => SubmitError::TooManyWait {
+            whose,
+            present,
+            most,
+        },
+        (_, shards) => SubmitError::TooManyShards {
+            whose,
+            more: shards.unwrap_or(1),
+            present,
+            most,
+        },
     }
 }
 

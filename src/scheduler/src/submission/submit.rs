@@ -109,7 +109,24 @@ impl Core {
             }
             self.make_item(&mut made, item, said);
         }
+        self.check_many_shards(&mut made.jobs);
         made
+    }
+
+    /// Refuses jobs from the one on with which the jobs of a submit and their shards are too many.
+    fn check_many_shards(&self, made: &mut [Result<NewJob, Refusal>]) {
+        let most = self.config.limits.submit_jobs_max;
+        let mut all = 0_usize;
+        for outcome in made {
+            let Ok(job) = outcome else { continue };
+            let Some(shards) = &job.state.shards else {
+                continue;
+            };
+            all = all.saturating_add(usize::from(shards.count));
+            if all > most {
+                *outcome = Err(SubmitError::ManyInSubmit { shards: all, most }.into());
+            }
+        }
     }
 
     /// What is to be said of jobs; if `strict`, some of it refuses them.

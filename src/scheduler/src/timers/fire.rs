@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use fairlead_job::{JobId, Overlap, Spec, Stage};
+use fairlead_job::{JobId, Overlap, Shards, Spec, Stage};
 use fairlead_store::{
     DocKind, DocWrite, DueDoc, Expect, ItemError, JobState, NewJob, StoreError, Version,
 };
@@ -288,10 +288,8 @@ impl Core {
         let open = open.filter(|id| !ended.get(id).copied().unwrap_or(false));
         match timer.schedule() {
             Ok(schedule) => {
-                let open = open.collect();
-                timer
-                    .clone()
-                    .advance(&schedule, open, now_ms, self.next_id())
+                let (open, id) = (open.collect(), self.next_ids(Shards::ids(&timer.job)));
+                timer.clone().advance(&schedule, open, now_ms, id)
             }
             // It was checked when it was submitted: perhaps by another release.
             Err(error) => Timer {

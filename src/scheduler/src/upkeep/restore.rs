@@ -10,7 +10,7 @@ use crate::{
     core::Core,
     jobs::time_limits::stage_began_ms,
     known::live_jobs::Sight,
-    lifecycle::{engine_facts::running, stages::HELD},
+    lifecycle::{engine_facts::running, parent::is_released, stages::HELD},
 };
 
 /// Page of the searches at start.
@@ -45,6 +45,12 @@ impl Core {
         for job in self.search_all(unready).await? {
             self.waiting.dependants.add(&job.state);
             self.waiting.sequences.seen(&job.state);
+            self.note_shards(&job.state);
+            if is_released(&job.state) {
+                // How far its shards are is not known yet.
+                let now = self.clock.now();
+                self.waiting.parents.look_at(job.state.job_id, now);
+            }
         }
         self.sum_up_hours().await?;
         self.count().await?;

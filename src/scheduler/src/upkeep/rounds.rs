@@ -54,6 +54,8 @@ enum Chore {
     Sequences,
     /// Looks at clusters.
     Clusters,
+    /// Looks at parents of shards.
+    Parents,
     /// Forgets old idempotency keys.
     OldKeys,
     /// Forgets old sequences.
@@ -80,6 +82,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Dependants, "dependants", 10, 0),
     (Chore::Sequences, "sequences", 10, 0),
     (Chore::Clusters, "clusters", 10, 0),
+    (Chore::Parents, "parents", 10, 0),
     (Chore::OldKeys, "old_keys", 3_600, 0),
     (Chore::OldSequences, "old_sequences", 3_600, 0),
 ];
@@ -189,6 +192,7 @@ impl Rounds {
             Chore::Dependants => core.sweep_dependants().await,
             Chore::Sequences => Box::pin(core.sweep_sequences()).await,
             Chore::Clusters => core.sweep_clusters().await,
+            Chore::Parents => core.sweep_parents(),
             Chore::OldKeys => core.sweep_submits().await?,
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;

@@ -16,6 +16,7 @@ use crate::{
     core::Core,
     known::clusters::of,
     lifecycle::{engine_facts::facts, wait_on::waits_for},
+    views::explain_shards::shards_of,
     views::explain_times::{from_then_on, given_up},
 };
 
@@ -34,7 +35,16 @@ pub(crate) async fn explain_job(core: &Core, id: JobId) -> Result<Explanation, R
             ..plain(state, where_it_is(state))
         });
     }
-    let mut explanation = if state.ready {
+    let mut explanation = if let Some(seen) = shards_of(core, state).await {
+        let first = match &seen.first_waiting {
+            Some(first) => Some(Box::pin(why_it_waits(core, first)).await?),
+            None => None,
+        };
+        Explanation {
+            reasons: seen.reasons(first),
+            ..plain(&core.as_shown(state.clone()), seen.summary())
+        }
+    } else if state.ready {
         render(core, state, &ask_engine(core, &job).await?)
     } else {
         not_ready(state, core.why_no_turn(state).await)

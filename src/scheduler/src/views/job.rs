@@ -1,8 +1,8 @@
 //! Renders jobs for clients: compass-ci's flat names, without secrets.
 
-use fairlead_api::JobSummary;
+use fairlead_api::{JobSummary, ShardCounts};
 use fairlead_dispatch::labels;
-use fairlead_job::Spec;
+use fairlead_job::{Spec, Stage};
 use fairlead_store::JobState;
 use serde_json::{Map, Value};
 
@@ -39,11 +39,21 @@ pub(crate) fn shown_spec(mut spec: Spec) -> Spec {
     spec
 }
 
-/// A job as a line of a list.
-pub(crate) fn summary(state: JobState) -> JobSummary {
+/// A job as a line of a list. `shards`: how far its shards are, if it has some.
+pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummary {
+    let has_begun = shards.is_some_and(|shards| shards.running + shards.over > 0);
+    let stage = if has_begun && state.stage == Stage::Submit {
+        Stage::Running
+    } else {
+        state.stage
+    };
     JobSummary {
         job_id: state.job_id.to_string(),
-        job_stage: state.stage.to_string(),
+        job_stage: stage.to_string(),
+        shards,
+        shard_of: state
+            .shard
+            .map_or_else(String::new, |place| place.of.to_string()),
         job_health: state.health.to_string(),
         job_data_readiness: state.data_readiness.to_string(),
         my_account: state.account,

@@ -1,6 +1,9 @@
 //! Views for people: jobs, hosts, explanations and metrics. Read only.
 
+pub(crate) mod answer;
+pub(crate) mod answer_page;
 pub(crate) mod explain;
+mod explain_shards;
 mod explain_times;
 pub(crate) mod host;
 pub(crate) mod job;

@@ -13,7 +13,7 @@ use futures_util::{StreamExt, stream};
 use crate::{
     core::Core,
     jobs::alarms::{AHEAD_MS, OTHERS_LATER_MS},
-    lifecycle::alarm::at_alarm,
+    lifecycle::{alarm::at_alarm, parent::is_released},
 };
 
 /// Alarms in one look.
@@ -52,6 +52,12 @@ impl Core {
 
     async fn ring(self: &Arc<Self>, stored: StoredJob) {
         let (id, now_ms) = (stored.state.job_id, self.clock.wall_ms());
+        if is_released(&stored.state) {
+            // What becomes of it depends on its shards.
+            self.note_shards(&stored.state);
+            self.waiting.parents.look_at(id, self.clock.now());
+            return;
+        }
         let outcome = self
             .change_known(stored.clone(), |state| Ok(at_alarm(state, now_ms)))
             .await;

@@ -140,6 +140,7 @@ impl Core {
             let mut over = true;
             for (condition, job) in wait.on.conditions.iter().zip(found) {
                 let state = job.ok_or(JobError::Unknown(condition.job))?.state;
+                let state = self.as_shown(state);
                 match standing(condition, &state) {
                     Standing::Open => over = false,
                     Standing::Met | Standing::Never => {

@@ -6,7 +6,7 @@ use fairlead_job::{ALTERNATIVES_MAX, JobId};
 use serde_json::{Value, json};
 
 use super::documents::CELL;
-use crate::{Find, Pull, PullBy, Search, SearchOrder, Usage, query::ends};
+use crate::{Find, Parts, Pull, PullBy, Search, SearchOrder, Usage, query::ends};
 
 /// Jobs that may run now.
 pub(super) fn waiting() -> [Value; 2] {
@@ -319,6 +319,7 @@ fn found_by(search: &Search) -> Vec<Value> {
     if let Some(ready) = search.ready {
         filters.push(json!({"term": {"ready": ready}}));
     }
+    filters.extend(parts(search));
     if let Some(since) = search.since_ms {
         filters.push(json!({"range": {"submit_ms": {"gte": since}}}));
     }
@@ -326,6 +327,19 @@ fn found_by(search: &Search) -> Vec<Value> {
         filters.push(json!({"range": {"submit_ms": {"lt": until}}}));
     }
     filters
+}
+
+/// Parents, shards, or both.
+fn parts(search: &Search) -> impl Iterator<Item = Value> {
+    let without = |field: &str| json!({"bool": {"must_not": {"exists": {"field": field}}}});
+    let which = match search.parts {
+        Parts::All => None,
+        Parts::NoShards => Some(without("shard.of")),
+        Parts::NoParents => Some(without("shards.count")),
+        Parts::OnlyShards => Some(json!({"exists": {"field": "shard.of"}})),
+    };
+    let of = search.shards_of.map(|of| json!({"term": {"shard.of": of}}));
+    which.into_iter().chain(of)
 }
 
 /// How many a search finds. Elasticsearch keeps what it counted where nothing changed since.

@@ -274,6 +274,8 @@ fn put_row(put: &mut CachedStatement<'_>, id: i64, state: &JobState) -> rusqlite
         state.fingerprint,
         state.queue_label,
         state.crash_signature,
+        signed(state.shard.map_or(0, |shard| shard.of.get())),
+        state.shards.as_ref().map_or(0, |shards| shards.count),
     ])?;
     Ok(())
 }

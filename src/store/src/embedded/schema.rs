@@ -14,7 +14,7 @@ use crate::StoreError;
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
 const STEPS: &[&str] = &[
-    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9,
+    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10,
 ];
 
 const STEP_1: &str = "
@@ -102,6 +102,13 @@ const STEP_8: &str = "
 const STEP_9: &str = "
     ALTER TABLE jobs ADD COLUMN crash_signature TEXT NOT NULL DEFAULT '';
     CREATE INDEX jobs_crash_signature ON jobs (crash_signature) WHERE crash_signature <> '';
+";
+
+/// Shards are found by their parent, and parents are told from jobs that run.
+const STEP_10: &str = "
+    ALTER TABLE jobs ADD COLUMN shard_of INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN shards_n INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX jobs_shard_of ON jobs (shard_of, job_id) WHERE shard_of > 0;
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

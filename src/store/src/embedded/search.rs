@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params_from_iter, types::Value};
 
 use super::{numbers::unsigned, read::read_job};
-use crate::{Search, SearchOrder, SearchPage};
+use crate::{Parts, Search, SearchOrder, SearchPage};
 
 /// SQL text that grows together with its values.
 #[derive(Debug, Default)]
@@ -32,6 +32,16 @@ impl Filters {
         }
         if let Some(ready) = search.ready {
             filters.compare("ready = ?", u64::from(ready));
+        }
+        match search.parts {
+            Parts::All => {}
+            Parts::NoShards => filters.and("shard_of = 0"),
+            Parts::NoParents => filters.and("shards_n = 0"),
+            Parts::OnlyShards => filters.and("shard_of > 0"),
+        }
+        if let Some(parent) = search.shards_of {
+            filters.compare("shard_of = ?", parent.get());
+            filters.and("shard_of > 0");
         }
         if let Some(since) = search.since_ms {
             filters.compare("submit_ms >= ?", since);

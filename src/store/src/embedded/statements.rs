@@ -6,9 +6,9 @@ macro_rules! row {
     () => {
         " INTO jobs (job_id, waiting, ready, stage, health, host, alarm_ms, used_ms, used_at_ms,
             rank, account, queue, suite, submit_id, group_id, tbox_group, submit_ms, sequence,
-            fingerprint, queue_label, crash_signature)
+            fingerprint, queue_label, crash_signature, shard_of, shards_n)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21)"
+            ?19, ?20, ?21, ?22, ?23)"
     };
 }
 

@@ -1,7 +1,9 @@
 //! Tests of searches for people.
 
 use fairlead_job::{Health, Stage};
-use fairlead_store::{JobState, JobStore, Search, SearchOrder, Usage};
+use fairlead_store::{
+    CaseCounts, JobState, JobStore, Parts, Search, SearchOrder, ShardPlace, Sharding, Usage,
+};
 
 use super::{change, id, numbers, state_with, submit_all};
 
@@ -299,6 +301,80 @@ pub(crate) async fn jobs_are_found_by_their_crash(store: &dyn JobStore) {
                 .all(|job| search.finds_crash(&job.state.crash_signature))
         );
     }
+}
+
+pub(crate) async fn parents_and_shards_are_told_apart(store: &dyn JobStore) {
+    let parent = state_with(1, |s| {
+        s.ready = false;
+        s.shards = Some(Box::new(Sharding {
+            count: 2,
+            fail_fast: true,
+            released_ms: 5,
+            ..Sharding::default()
+        }));
+    });
+    let shard = |n, of, number| {
+        state_with(n, |s| {
+            s.shard = Some(ShardPlace {
+                of: id(of),
+                n: number,
+                total: 2,
+            });
+        })
+    };
+    let states = vec![
+        parent,
+        shard(2, 1, 1),
+        shard(3, 1, 2),
+        state_with(4, |_| {}),
+        shard(6, 5, 1),
+    ];
+    submit_all(store, states).await;
+    // What changes later stays what it is.
+    change(store, id(1), |s| {
+        if let Some(shards) = &mut s.shards {
+            shards.made = true;
+            shards.ends = [(Health::Fail, 2)].into();
+        }
+        s.cases = Some(Box::new(CaseCounts {
+            passed: 7,
+            first_failures: vec!["1: a".into()],
+            ..CaseCounts::default()
+        }));
+    })
+    .await
+    .unwrap();
+    change(store, id(2), |s| s.stage = Stage::Running)
+        .await
+        .unwrap();
+    store.refresh().await.unwrap();
+    for (parts, of, found) in [
+        (Parts::All, None, vec![1, 2, 3, 4, 6]),
+        (Parts::NoShards, None, vec![1, 4]),
+        (Parts::NoParents, None, vec![2, 3, 4, 6]),
+        (Parts::OnlyShards, None, vec![2, 3, 6]),
+        (Parts::All, Some(id(1)), vec![2, 3]),
+        (Parts::All, Some(id(4)), vec![]),
+    ] {
+        let search = Search {
+            parts,
+            shards_of: of,
+            order: SearchOrder::OldestFirst,
+            limit: 10,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        assert_eq!(numbers(&page.jobs), found, "{parts:?} {of:?}");
+        assert_eq!(page.total, found.len() as u64);
+        assert!(page.jobs.iter().all(|job| parts.finds(&job.state)));
+    }
+    let read = store.get(&[id(1)]).await.unwrap().remove(0).unwrap().state;
+    let shards = read.shards.unwrap();
+    assert!(shards.made && shards.fail_fast && shards.released_ms == 5);
+    assert_eq!(
+        (shards.ends[&Health::Fail], read.cases.unwrap().passed),
+        (2, 7)
+    );
 }
 
 pub(crate) async fn jobs_of_one_fingerprint_are_found(store: &dyn JobStore) {

@@ -41,6 +41,8 @@ impl Check {
             state.stage == Stage::Submit
                 && state.alarm_ms > 0
                 && state.alarm_ms + patience_ms < latest_ms
+                // A parent that stops rings until its last shard is over, which may take as long as that likes.
+                && !(state.shards.is_some() && state.stop_asked)
         };
         let mut states = self.history.jobs.values().map(|track| &track.state);
         match states.find(is_late) {

@@ -102,6 +102,8 @@ impl Check {
     ) -> Result<(), Violation> {
         let after = &change.after;
         match &change.before {
+            // The whole was stopped before this shard was there.
+            None if after.shard.is_some() && after.stage == Stage::Cancel => {}
             None if after.stage != Stage::Submit || after.attempt != 1 => {
                 return broken(
                     "I9",
@@ -115,7 +117,12 @@ impl Check {
             }
             Some(before) => self.leaves_held(before, after, asked_ms)?,
         }
-        if after.stage == Stage::Finish && after.health == Health::Success {
+        if after.shards.is_some() {
+            if after.stage.is_terminal() {
+                self.parent_ends(after)?;
+                self.counts.wholes += 1;
+            }
+        } else if after.stage == Stage::Finish && after.health == Health::Success {
             self.success_was_reported(after)?;
         }
         self.history.keep(change, by, now_ms);
@@ -449,6 +456,8 @@ fn ends_leaves_waiting(
             // No peer is left for the try that it waits for.
             Stage::Finish if after.cluster.is_some() && failed == Some(after.health) => Ok(()),
             Stage::Finish if after.health == Health::TimeoutSubmit && is_due => Ok(()),
+            // What becomes of it is judged by its shards.
+            Stage::Finish if after.shards.is_some() => Ok(()),
             Stage::Cancel | Stage::AbortWait | Stage::AbortInvalid => Ok(()),
             stage => broken("I9", format!("waiting job {id} goes to {stage}")),
         };

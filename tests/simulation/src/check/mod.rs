@@ -7,6 +7,7 @@ mod fit;
 mod history;
 mod hosts;
 mod queues;
+mod shards;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +41,8 @@ pub struct Counts {
     pub runs: u64,
     /// Runs that began while a former owner of the job, who does not know it yet, still ran it.
     pub overlaps: u64,
+    /// Jobs in parts that ended after their shards.
+    pub wholes: u64,
 }
 
 impl Counts {
@@ -51,6 +54,7 @@ impl Counts {
         self.given_back += other.given_back;
         self.runs += other.runs;
         self.overlaps += other.overlaps;
+        self.wholes += other.wholes;
     }
 }
 
@@ -201,6 +205,9 @@ impl Check {
                 return broken("I10", format!("{run} is job {first} and job {id}"));
             }
             return Ok(());
+        }
+        if job.state.shard.is_some() {
+            return self.shard_is_made(&job.state);
         }
         let asked = &job.body["asked"];
         let place = job.state.cluster.as_ref();

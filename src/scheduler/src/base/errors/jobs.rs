@@ -20,6 +20,8 @@ pub(crate) enum JobError {
     NotWaiting { id: JobId, stage: Stage },
     #[error("job {id} is in stage {stage} and does not run")]
     NotRunning { id: JobId, stage: Stage },
+    #[error("job {id} is shard {n} of job {parent} and cannot be stopped alone")]
+    IsShard { id: JobId, n: u16, parent: JobId },
     #[error("the end of the lease of job {0} could not be recorded")]
     LeaseNotEnded(JobId),
 

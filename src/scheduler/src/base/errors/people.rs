@@ -39,6 +39,8 @@ pub(crate) enum PeopleError {
         given: u64,
         max: u64,
     },
+    #[error("limits.{what}: a soft limit was given")]
+    NoSoftLimit { what: &'static str },
     #[error("limits.{what}: the soft limit {soft} is over the hard limit {hard}")]
     SoftOverHard {
         what: &'static str,

@@ -52,6 +52,15 @@ pub(crate) enum SubmitError {
         present: u64,
         most: u64,
     },
+    #[error("shards: {more} more; {whose} has {present} that wait or run, its limit is {most}")]
+    TooManyShards {
+        whose: String,
+        more: u64,
+        present: u64,
+        most: u64,
+    },
+    #[error("shards: the jobs of one submit have {shards}; the limit is {most}")]
+    ManyInSubmit { shards: usize, most: usize },
     /// With its words, which tell the hours.
     #[error("{0}")]
     HoursSpent(String),

@@ -37,6 +37,11 @@ fn of_jobs() -> Vec<Refusal> {
             asker: "bob".to_owned(),
         },
         E::NotWaiting { id, stage },
+        E::IsShard {
+            id,
+            n: 2,
+            parent: id,
+        },
         E::NotRunning { id, stage },
         E::NoToken,
         E::WrongToken(id),
@@ -143,6 +148,16 @@ fn of_submits() -> Vec<Refusal> {
             present,
             most,
         },
+        E::TooManyShards {
+            whose: word(),
+            more: 20,
+            present,
+            most,
+        },
+        E::ManyInSubmit {
+            shards: 20_000,
+            most: 10_000,
+        },
         E::HoursSpent(word()),
     ];
     all.map(Refusal::from).into()
@@ -204,6 +219,7 @@ fn of_people() -> Vec<Refusal> {
             given: 9,
             max: 5,
         },
+        E::NoSoftLimit { what: "shards" },
         E::SoftOverHard {
             what: "hours",
             soft: 9,

@@ -1,10 +1,10 @@
 //! Handlers of accounts' requests about jobs.
 
-use std::{str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList};
-use fairlead_job::{JobId, Stage, stage::UnknownWord};
-use fairlead_store::{JobState, Search, SearchOrder};
+use fairlead_job::{Health, JobId, Stage};
+use fairlead_store::{JobState, Parts, Search, SearchOrder, StoredJob};
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use warp::reply::Response;
@@ -13,16 +13,19 @@ use crate::{
     base::{
         budget::Charge,
         errors::{JobError, Refusal, excerpt},
-        query::Query,
     },
     core::Core,
     http::{
-        reply::{done, json, ok, say_when},
+        reply::{done, html, json, ok, say_when},
         request::{Request, job_id},
+        routes::search::read_search,
         signed::{read_actor, read_signed},
     },
     known::accounts::Who,
-    lifecycle::attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
+    lifecycle::{
+        attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
+        parent::{is_released, stopping},
+    },
     submission::{
         idempotency::KEY,
         intake::{Item, is_quick, read_within},
@@ -30,6 +33,8 @@ use crate::{
         submit::{SubmitOptions, refused_item},
     },
     views::{
+        answer::answer_of,
+        answer_page::page,
         explain::explain_job,
         job::{flat, summary},
     },
@@ -115,11 +120,17 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
         .last()
         .filter(|_| page.more)
         .map(|job| job.state.job_id.to_string());
-    let jobs = page
-        .jobs
-        .into_iter()
-        .map(|job| summary(job.state))
-        .collect();
+    let has_parents = page.jobs.iter().any(|job| job.state.shards.is_some());
+    let running = if has_parents {
+        core.running_shards()
+    } else {
+        BTreeMap::new()
+    };
+    let line = |job: StoredJob| {
+        let shards = core.shard_counts(&job.state, &running);
+        summary(job.state, shards)
+    };
+    let jobs = page.jobs.into_iter().map(line).collect();
     Ok(ok(&JobList {
         jobs,
         total: page.total,
@@ -135,107 +146,39 @@ fn without_account(request: &Request) -> crate::known::accounts::Credentials {
     }
 }
 
-/// Where a page begins.
-fn after_of(query: &Query) -> Result<Option<JobId>, Refusal> {
-    let bad = |error: fairlead_job::ParseJobIdError| {
-        Refusal::new(
-            ErrorCode::BadQuery,
-            format!("after: {error}"),
-            "use 'next' of the page before",
-        )
-    };
-    match query.get("after") {
-        None | Some("") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(bad),
-    }
-}
-
-/// The values of a list that has two names.
-fn either(query: &Query, name: &str, other: &str) -> Vec<String> {
-    let mut list = query.list(name);
-    list.extend(query.list(other));
-    list
-}
-
-fn words<W: FromStr<Err = UnknownWord>>(list: &[String]) -> Result<Vec<W>, Refusal> {
-    let words = list.iter().map(|word| word.parse());
-    words
-        .collect::<Result<_, _>>()
-        .map_err(|error: UnknownWord| {
-            Refusal::new(
-                ErrorCode::BadQuery,
-                error.to_string(),
-                "separate several values by commas",
-            )
-        })
-}
-
-fn order_of(query: &Query) -> Result<SearchOrder, Refusal> {
-    match query.get("order") {
-        None | Some("newest") => Ok(SearchOrder::NewestFirst),
-        Some("oldest") => Ok(SearchOrder::OldestFirst),
-        Some(other) => {
-            let message = format!("order: '{}' is none", excerpt(other));
-            let hint = "newest or oldest";
-            Err(Refusal::new(ErrorCode::BadQuery, message, hint))
-        }
-    }
-}
-
-/// A crash signature, or the begin of one and `*`.
-fn signature_of(query: &Query) -> Result<Option<String>, Refusal> {
-    let said = query.get("signature").filter(|said| !said.is_empty());
-    let is_good = |said: &str| !said.strip_suffix('*').unwrap_or(said).contains('*');
-    match said {
-        Some(said) if !is_good(said) => {
-            let message = format!("signature: '{}' has '*' before its end", excerpt(said));
-            let hint = "write '*' only at the end: KASAN: use-after-free*";
-            Err(Refusal::new(ErrorCode::BadQuery, message, hint))
-        }
-        said => Ok(said.map(str::to_owned)),
-    }
-}
-
-fn read_search(query: &Query) -> Result<Search, Refusal> {
-    let limit = query.number("limit", 0..=1000, 100)?;
-    let bound = |name: &str| {
-        let is_said = query.get(name).is_some();
-        let number = is_said.then(|| query.number(name, 0..=u64::MAX, 0));
-        number.transpose()
-    };
-    let mut search = Search {
-        stages: words(&either(query, "stage", "job_stage"))?,
-        healths: words(&either(query, "health", "job_health"))?,
-        accounts: either(query, "account", "my_account"),
-        hosts: either(query, "host", "host_machine"),
-        suites: query.list("suite"),
-        submit_ids: query.list("submit_id"),
-        sequences: query.list("sequence"),
-        group_ids: query.list("group_id"),
-        tbox_groups: query.list("tbox_group"),
-        crash_signature: signature_of(query)?,
-        since_ms: bound("since_ms")?,
-        until_ms: bound("until_ms")?,
-        order: order_of(query)?,
-        after: after_of(query)?,
-        limit: u32::try_from(limit).unwrap_or(100),
-        ..Search::default()
-    };
-    search_in(&mut search, &query.list("queue"));
-    Ok(search)
-}
-
 pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
     let id = job_id(id)?;
     let job = core.job(id).await?;
-    let spec = core.store.get_bodies(&[id]).await?.pop().flatten();
-    let mut view = flat(&job.state, spec);
+    let spec = core.specs(&[&job.state]).await?.pop().flatten();
+    let mut view = flat(&core.as_shown(job.state), spec);
     let fields = request.query.list("fields");
     if !fields.is_empty() {
         view.retain(|name, _| fields.contains(name));
     }
     Ok(ok(&view))
+}
+
+/// The answer of a job: JSON where that is asked for, else a page.
+pub(super) async fn answer(
+    core: Arc<Core>,
+    request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    core.people.accounts.identify(&request.credentials(None))?;
+    let answer = answer_of(&core, job_id(id)?).await?;
+    match request.query.get("format") {
+        Some("json") => return Ok(ok(&answer)),
+        None | Some("" | "html") => {}
+        Some(other) => {
+            let message = format!("format: '{}' is none", excerpt(other));
+            return Err(Refusal::new(ErrorCode::BadQuery, message, "html or json"));
+        }
+    }
+    if !request.accepts_pages() {
+        return Ok(ok(&answer));
+    }
+    Ok(html(page(&answer)))
 }
 
 pub(super) async fn explain(
@@ -265,6 +208,18 @@ fn not_yours(who: &Who, state: &JobState) -> Result<(), JobError> {
     })
 }
 
+/// A shard is stopped with all of its parent's.
+fn no_shard(state: &JobState) -> Result<(), JobError> {
+    let Some(place) = state.shard else {
+        return Ok(());
+    };
+    Err(JobError::IsShard {
+        id: state.job_id,
+        n: place.n,
+        parent: place.of,
+    })
+}
+
 pub(super) async fn cancel(
     core: Arc<Core>,
     mut request: Request,
@@ -281,6 +236,7 @@ async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusa
     let changed = core
         .change(id, |state| {
             not_yours(who, state)?;
+            no_shard(state)?;
             if state.stage == Stage::Cancel {
                 return Ok(None);
             }
@@ -345,6 +301,8 @@ async fn cancel_named(core: &Arc<Core>, who: &Who, text: String) -> CancelItem {
 fn read_filter(filter: &Map<String, Value>, who: &Who) -> Result<Search, Refusal> {
     let mut search = Search {
         stages: vec![Stage::Submit],
+        // A shard is cancelled with its parent.
+        parts: Parts::NoShards,
         order: SearchOrder::OldestFirst,
         limit: 1_000,
         ..Search::default()
@@ -442,6 +400,14 @@ pub(super) async fn terminate(
     let changed = core
         .change(id, |state| {
             not_yours(&who, state)?;
+            no_shard(state)?;
+            if state.stage == Stage::Submit && is_released(state) {
+                let told = stopping(state, Health::Terminate, now_ms, &reason);
+                return Ok(Some(JobState {
+                    stop_grace_s: told.stop_grace_s.or(grace_s),
+                    ..told
+                }));
+            }
             if !state.stage.is_held() {
                 let stage = state.stage;
                 return Err(JobError::NotRunning { id, stage }.into());

@@ -124,12 +124,16 @@ pub(super) async fn update(
     id: &str,
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
-    let report = report_of(&request)?;
+    let mut report = report_of(&request)?;
     let who = if report.token.is_none() {
         Some(core.people.accounts.identify(&request.credentials(None))?)
     } else {
         None
     };
+    if report.brings_results() {
+        // A job that cannot be read is told of by the report.
+        report.cases = core.count_cases(id, report.attempt).await.ok().flatten();
+    }
     let changed = core.report(id, &report, who.as_ref()).await?;
     let answer = match report.renew_s {
         Some(_) => crate::base::clock::utc_text(changed.after.state.deadline_ms),

@@ -1,0 +1,74 @@
+//! Reads how many test cases of a job had which outcome, from its `results.json`.
+
+use fairlead_cases::Summary;
+use fairlead_job::JobId;
+use fairlead_store::{CaseCounts, JobState};
+
+use crate::{
+    base::errors::Refusal, core::Core, files::results::Found, lifecycle::result_paths::attempt_root,
+};
+
+/// The file that testboxes make of all forms of test results.
+const FILE: &str = "results.json";
+/// Largest file that is read, bytes: what 20,000 cases take at most.
+const BYTES_MAX: u64 = 64 << 20;
+
+impl Core {
+    /// The cases of an attempt of a job whose results are in. `None`: it has none, or they are not on this machine.
+    pub(crate) async fn count_cases(
+        &self,
+        id: JobId,
+        attempt: Option<u16>,
+    ) -> Result<Option<CaseCounts>, Refusal> {
+        let state = self.job(id).await?.state;
+        let root = root_of(&state, attempt.unwrap_or(state.attempt));
+        let path = format!("{}/{FILE}", root.trim_start_matches("/result/"));
+        let Ok(Found::File(mut file, size)) = self.open_result(&path).await else {
+            return Ok(None);
+        };
+        if size > BYTES_MAX {
+            tracing::warn!(job_id = %id, size, "results.json is too large to be counted");
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        if tokio::io::AsyncReadExt::read_to_end(&mut file, &mut bytes)
+            .await
+            .is_err()
+        {
+            return Ok(None);
+        }
+        let read = move || Summary::of_json(&bytes, CaseCounts::FAILURES_MAX);
+        let summary = match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(summary)) => summary,
+            Ok(Err(error)) => {
+                tracing::debug!(job_id = %id, %error, "results.json holds no test results");
+                return Ok(None);
+            }
+            Err(_) => return Ok(None),
+        };
+        Ok(Some(counts_of(summary)).filter(|counts| !counts.is_empty()))
+    }
+}
+
+fn root_of(state: &JobState, attempt: u16) -> String {
+    attempt_root(&state.result_root, state.attempt, attempt)
+}
+
+fn counts_of(summary: Summary) -> CaseCounts {
+    let number = |many: u64| u32::try_from(many).unwrap_or(u32::MAX);
+    let cut = |mut name: String| {
+        let mut end = name.len().min(CaseCounts::FAILURE_BYTES_MAX);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        name.truncate(end);
+        name
+    };
+    let counts = summary.counts;
+    CaseCounts {
+        passed: number(counts.passed),
+        failed: number(counts.failed.saturating_add(counts.error)),
+        skipped: number(counts.skipped),
+        first_failures: summary.first_failures.into_iter().map(cut).collect(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Notes what is heard of parents and their shards, and tells how far they are.
+
+use std::collections::BTreeMap;
+
+use fairlead_api::ShardCounts;
+use fairlead_job::{Health, JobId, Stage};
+use fairlead_store::{JobState, StoredJob};
+
+use crate::{
+    base::errors::{JobError, Refusal},
+    core::Core,
+    lifecycle::parent::is_released,
+};
+
+impl Core {
+    /// How many replicas come before this one for a job.
+    pub(crate) fn turn_for(&self, id: JobId) -> usize {
+        let now = self.clock.now();
+        self.others.replicas.rank(id, &self.others.run, now)
+    }
+
+    /// A parent or a shard was seen in this state.
+    pub(crate) fn note_shards(&self, state: &JobState) {
+        let (now, parents) = (self.clock.now(), &self.waiting.parents);
+        if state.shards.is_some() {
+            parents.seen(state, self.turn_for(state.job_id), now);
+        }
+        if let Some(place) = state.shard {
+            parents.shard_seen(state, self.turn_for(place.of), now);
+        }
+    }
+
+    /// A parent and its shards, in real time.
+    pub(crate) async fn read_shards(
+        &self,
+        id: JobId,
+        count: u16,
+    ) -> Result<(StoredJob, Vec<Option<StoredJob>>), Refusal> {
+        let ids: Vec<JobId> = (0..=count).map(|n| id.behind(n)).collect();
+        let mut found = self.store.get(&ids).await?;
+        let parent = found.first_mut().and_then(Option::take);
+        let parent = parent.ok_or(JobError::Unknown(id))?;
+        let has = parent.state.shards.as_ref().map_or(0, |it| it.count);
+        let mut shards = found.split_off(1);
+        if has > count {
+            let ids: Vec<JobId> = (count + 1..=has).map(|n| id.behind(n)).collect();
+            shards.extend(self.store.get(&ids).await?);
+        }
+        shards.truncate(usize::from(has));
+        // An id of the block may be of another job, if the parent was stored by nobody who knew that it has shards.
+        for shard in &mut shards {
+            let is_its = |job: &StoredJob| job.state.shard.is_some_and(|place| place.of == id);
+            if shard.as_ref().is_some_and(|job| !is_its(job)) {
+                *shard = None;
+            }
+        }
+        Ok((parent, shards))
+    }
+
+    /// This replica wrote a parent or a shard: a parent that goes on is looked at now.
+    pub(crate) fn parent_written(&self, stored: &StoredJob) {
+        if stored.state.shards.is_some() && stored.state.stage == Stage::Submit {
+            let now = self.clock.now();
+            self.waiting.parents.stirred(stored, false, now);
+        }
+        self.shards_acknowledged(stored);
+    }
+
+    /// The store acknowledged this state of a parent or a shard.
+    pub(crate) fn shards_acknowledged(&self, stored: &StoredJob) {
+        if stored.state.shards.is_some() && stored.state.stage.is_terminal() {
+            self.waiting.parents.forget(stored.state.job_id);
+        }
+        self.waiting.parents.shard_sure(stored);
+    }
+
+    /// How many shards of each parent testboxes have, as far as is known here.
+    pub(crate) fn running_shards(&self) -> BTreeMap<JobId, u16> {
+        let mut running: BTreeMap<JobId, u16> = BTreeMap::new();
+        for id in self.jobs.live.ids() {
+            let live = self.jobs.live.get(id);
+            if let Some(place) = live.and_then(|live| live.stored.state.shard) {
+                let same = running.entry(place.of).or_default();
+                *same = same.saturating_add(1);
+            }
+        }
+        running
+    }
+
+    /// How far the shards of a job are, as far as is known here; `None`: it is no parent.
+    pub(crate) fn shard_counts(
+        &self,
+        state: &JobState,
+        running: &BTreeMap<JobId, u16>,
+    ) -> Option<ShardCounts> {
+        let sharding = state.shards.as_ref()?;
+        let mut counts = ShardCounts {
+            count: sharding.count,
+            ..ShardCounts::default()
+        };
+        if state.stage.is_terminal() {
+            let bad = sharding.ends.iter();
+            let bad = bad.filter(|(health, _)| **health != Health::Success);
+            counts.failed = bad.map(|(_, many)| *many).sum();
+            counts.over = sharding.ends.values().sum();
+        } else if let Some(known) = self.waiting.parents.progress(state.job_id) {
+            counts.running = running.get(&state.job_id).copied().unwrap_or(0);
+            (counts.over, counts.failed) = (known.over, known.failed);
+        }
+        Some(counts)
+    }
+
+    /// A job as people see it: a parent runs while its shards do.
+    pub(crate) fn as_shown(&self, mut state: JobState) -> JobState {
+        if is_released(&state) && state.stage == Stage::Submit {
+            let counts = self.shard_counts(&state, &self.running_shards());
+            let has_begun = counts.is_some_and(|counts| counts.running + counts.over > 0);
+            if has_begun {
+                state.stage = Stage::Running;
+            }
+        }
+        state
+    }
+}

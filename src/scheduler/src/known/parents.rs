@@ -1,0 +1,363 @@
+//! Parents of shards that have not ended: which of their shards are over, and when somebody looks at them.
+//!
+//! Memory only finds the parents to look at. The store has the truth.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::{JobId, Spec, Stage};
+use fairlead_store::{JobState, StoredJob, Version};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+
+use super::dependants::VANISHES_MS;
+use crate::lifecycle::shards::{DATA_COMES_MS, has_failed, is_data_due};
+
+/// How much later each replica looks at a parent than the one that comes before it, ms.
+const OTHERS_LATER_MS: u64 = 2_000;
+/// A parent of which nothing was heard for so long is looked at, ms.
+const SILENT_MS: u64 = 60_000;
+/// Most such parents at one time.
+const SILENT_MAX: usize = 100;
+/// Parents that are looked at side by side.
+const LOOKS_ABREAST: usize = 64;
+/// Specs of parents that are kept, because each grant of a shard needs its parent's.
+const SPECS_MAX: usize = 64;
+
+/// Numbers from 1 to 1,000.
+#[derive(Debug, Clone, Default)]
+struct Numbers {
+    words: Vec<u64>,
+    len: u16,
+}
+
+impl Numbers {
+    /// False: it was in.
+    fn insert(&mut self, n: u16) -> bool {
+        let (word, bit) = (usize::from(n / 64), 1_u64 << (n % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let Some(word) = self.words.get_mut(word).filter(|word| **word & bit == 0) else {
+            return false;
+        };
+        *word |= bit;
+        self.len = self.len.saturating_add(1);
+        true
+    }
+}
+
+/// What is known of one parent.
+#[derive(Debug, Clone, Default)]
+struct Parent {
+    count: u16,
+    fail_fast: bool,
+    is_released: bool,
+    stops: bool,
+    /// Shards that are over.
+    over: Numbers,
+    /// Those of them whose data is in.
+    settled: Numbers,
+    failed: u16,
+    /// Versions of ends that the store acknowledged.
+    sure: BTreeMap<u16, Version>,
+    /// When something was last heard of it or of its shards.
+    heard: Millis,
+    /// Since when it was read as one that has ended.
+    over_since: Option<Millis>,
+    /// The parent as this replica created it: nobody can have made its shards yet.
+    fresh: Option<Box<StoredJob>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    parents: BTreeMap<JobId, Parent>,
+    /// When to look at some of them, by this replica's own clock.
+    due: BTreeMap<JobId, Millis>,
+    specs: VecDeque<(JobId, Arc<Spec>)>,
+}
+
+/// The parents that have not ended, as far as is known here.
+#[derive(Debug)]
+pub(crate) struct Parents {
+    known: Mutex<Known>,
+    pub(crate) is_due: Notify,
+    /// Parents that are looked at side by side.
+    pub(crate) room: Arc<Semaphore>,
+}
+
+impl Default for Parents {
+    fn default() -> Self {
+        Self {
+            known: Mutex::default(),
+            is_due: Notify::new(),
+            room: Arc::new(Semaphore::new(LOOKS_ABREAST)),
+        }
+    }
+}
+
+/// How far the shards of a parent are, as far as is known here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) count: u16,
+    pub(crate) over: u16,
+    pub(crate) failed: u16,
+}
+
+/// A parent to look at.
+#[derive(Debug, Clone)]
+pub(crate) struct Due {
+    pub(crate) id: JobId,
+    pub(crate) count: u16,
+    pub(crate) fresh: Option<Box<StoredJob>>,
+}
+
+impl Parents {
+    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.known.lock())
+    }
+
+    /// A parent was seen in this state. `turn`: how many replicas come before this one for it.
+    pub(crate) fn seen(&self, state: &JobState, turn: usize, now: Millis) {
+        let Some(sharding) = &state.shards else {
+            return;
+        };
+        let id = state.job_id;
+        if state.stage != Stage::Submit {
+            self.seems_over(id, now);
+            return;
+        }
+        self.with(|known| {
+            // How far the shards are of one that is heard of late is not known.
+            let is_late = sharding.made && !known.parents.contains_key(&id);
+            let parent = known.parents.entry(id).or_default();
+            parent.count = sharding.count;
+            parent.fail_fast = sharding.fail_fast;
+            parent.heard = now;
+            parent.over_since = None;
+            let is_released = sharding.released_ms > 0;
+            let is_news = (is_released, state.stop_asked) != (parent.is_released, parent.stops);
+            (parent.is_released, parent.stops) = (is_released, state.stop_asked);
+            // Others have time for what they began.
+            if is_late || (is_news && is_released && turn > 0) {
+                known.look(id, later(now, turn));
+            }
+        });
+    }
+
+    /// This replica wrote the state of a parent: it looks at it now.
+    pub(crate) fn stirred(&self, stored: &StoredJob, is_new: bool, now: Millis) {
+        self.seen(&stored.state, 0, now);
+        self.with(|known| {
+            let Some(parent) = known.parents.get_mut(&stored.state.job_id) else {
+                return;
+            };
+            parent.fresh = is_new.then(|| Box::new(stored.clone()));
+            if parent.is_released {
+                known.look(stored.state.job_id, now);
+            }
+        });
+        self.is_due.notify_one();
+    }
+
+    /// A shard was seen in this state.
+    pub(crate) fn shard_seen(&self, state: &JobState, turn: usize, now: Millis) {
+        let Some(place) = state.shard else { return };
+        self.with(|known| {
+            let Some(parent) = known.parents.get_mut(&place.of) else {
+                return;
+            };
+            parent.heard = now;
+            if !state.stage.is_terminal() {
+                return;
+            }
+            if parent.over.insert(place.n) && has_failed(state) {
+                parent.failed = parent.failed.saturating_add(1);
+            }
+            let is_settled = !is_data_due(state) && parent.settled.insert(place.n);
+            let all = |numbers: &Numbers| numbers.len >= parent.count;
+            let at = if is_settled && all(&parent.settled)
+                || parent.fail_fast && parent.failed == 1 && has_failed(state)
+            {
+                later(now, turn)
+            } else if all(&parent.over) {
+                later(Millis(now.0.saturating_add(DATA_COMES_MS)), turn)
+            } else {
+                return;
+            };
+            known.look(place.of, at);
+            self.is_due.notify_one();
+        });
+    }
+
+    /// Shards were read by whoever looks at their parent now: what is over is noted, and nothing follows.
+    pub(crate) fn shards_read(&self, shards: &[Option<StoredJob>]) {
+        self.with(|known| {
+            for job in shards.iter().flatten() {
+                let state = &job.state;
+                let Some(place) = state.shard.filter(|_| state.stage.is_terminal()) else {
+                    continue;
+                };
+                let Some(parent) = known.parents.get_mut(&place.of) else {
+                    return;
+                };
+                if parent.over.insert(place.n) && has_failed(state) {
+                    parent.failed = parent.failed.saturating_add(1);
+                }
+                if !is_data_due(state) {
+                    parent.settled.insert(place.n);
+                }
+            }
+        });
+    }
+
+    /// The store acknowledged this version of a shard.
+    pub(crate) fn shard_sure(&self, stored: &StoredJob) {
+        let Some(place) = stored.state.shard else {
+            return;
+        };
+        if stored.state.stage.is_terminal() {
+            self.with(|known| {
+                if let Some(parent) = known.parents.get_mut(&place.of) {
+                    parent.sure.insert(place.n, stored.version);
+                }
+            });
+        }
+    }
+
+    /// Whether the store acknowledged this version of the end of a shard, as far as is known here.
+    pub(crate) fn is_sure(&self, shard: &StoredJob) -> bool {
+        let Some(place) = shard.state.shard else {
+            return false;
+        };
+        self.with(|known| {
+            let parent = known.parents.get(&place.of);
+            parent.is_some_and(|parent| parent.sure.get(&place.n) == Some(&shard.version))
+        })
+    }
+
+    /// Looks at a parent at this time, or sooner.
+    pub(crate) fn look_at(&self, id: JobId, at: Millis) {
+        self.with(|known| {
+            if known.parents.contains_key(&id) {
+                known.look(id, at);
+            }
+        });
+        self.is_due.notify_one();
+    }
+
+    /// The parents to look at by now.
+    pub(crate) fn take_due(&self, now: Millis) -> Vec<Due> {
+        self.with(|known| {
+            let due = known.due.iter().filter(|(_, at)| **at <= now);
+            let due: Vec<JobId> = due.map(|(id, _)| *id).collect();
+            let mut taken = Vec::with_capacity(due.len());
+            for id in due {
+                known.due.remove(&id);
+                if let Some(parent) = known.parents.get_mut(&id) {
+                    taken.push(Due {
+                        id,
+                        count: parent.count,
+                        fresh: parent.fresh.take(),
+                    });
+                }
+            }
+            taken
+        })
+    }
+
+    /// Released parents of which nothing was heard for long, the longest first. They count as heard of now.
+    pub(crate) fn take_silent(&self, now: Millis) -> Vec<JobId> {
+        self.with(|known| {
+            let is_silent = |parent: &Parent| {
+                parent.is_released
+                    && parent.over_since.is_none()
+                    && parent.heard.0 + SILENT_MS <= now.0
+            };
+            let silent = known.parents.iter().filter(|(_, parent)| is_silent(parent));
+            let mut silent: Vec<(Millis, JobId)> =
+                silent.map(|(id, parent)| (parent.heard, *id)).collect();
+            silent.sort_unstable();
+            silent.truncate(SILENT_MAX);
+            for (_, id) in &silent {
+                if let Some(parent) = known.parents.get_mut(id) {
+                    parent.heard = now;
+                }
+            }
+            silent.into_iter().map(|(_, id)| id).collect()
+        })
+    }
+
+    /// How far a parent is; `None`: it is not known here as one that has not ended.
+    pub(crate) fn progress(&self, id: JobId) -> Option<Progress> {
+        self.with(|known| {
+            let parent = known.parents.get(&id)?;
+            Some(Progress {
+                count: parent.count,
+                over: parent.over.len,
+                failed: parent.failed,
+            })
+        })
+    }
+
+    /// It was read as one that has ended. A write that the store never acknowledged can be read for a while, and vanish:
+    /// it is looked at once more before it is forgotten.
+    pub(crate) fn seems_over(&self, id: JobId, now: Millis) {
+        self.with(|known| {
+            let Some(parent) = known.parents.get_mut(&id) else {
+                return;
+            };
+            let since = *parent.over_since.get_or_insert(now);
+            let until = Millis(since.0.saturating_add(VANISHES_MS));
+            if until <= now {
+                known.parents.remove(&id);
+                known.due.remove(&id);
+            } else {
+                known.due.insert(id, until);
+            }
+        });
+    }
+
+    /// It has ended: the store acknowledged that.
+    pub(crate) fn forget(&self, id: JobId) {
+        self.with(|known| {
+            known.parents.remove(&id);
+            known.due.remove(&id);
+        });
+    }
+
+    /// The spec of a parent, if it was used lately.
+    pub(crate) fn spec(&self, id: JobId) -> Option<Arc<Spec>> {
+        self.with(|known| {
+            let kept = known.specs.iter().find(|(of, _)| *of == id);
+            kept.map(|(_, spec)| Arc::clone(spec))
+        })
+    }
+
+    /// Keeps the spec of a parent, which never changes.
+    pub(crate) fn keep_spec(&self, id: JobId, spec: &Arc<Spec>) {
+        self.with(|known| {
+            if known.specs.iter().all(|(of, _)| *of != id) {
+                known.specs.push_back((id, Arc::clone(spec)));
+            }
+            if known.specs.len() > SPECS_MAX {
+                known.specs.pop_front();
+            }
+        });
+    }
+}
+
+impl Known {
+    fn look(&mut self, id: JobId, at: Millis) {
+        let due = self.due.entry(id).or_insert(at);
+        *due = (*due).min(at);
+    }
+}
+
+fn later(now: Millis, turn: usize) -> Millis {
+    let turn = u64::try_from(turn).unwrap_or(u64::MAX);
+    Millis(now.0.saturating_add(turn.saturating_mul(OTHERS_LATER_MS)))
+}

@@ -1,0 +1,42 @@
+//! A parent of shards: when its shards are released, and how it is told to stop. Pure.
+
+use fairlead_job::{Health, Stage};
+use fairlead_store::JobState;
+
+/// The parent once it waits for nothing more: its shards may be made.
+pub(crate) fn released(mut state: JobState, now_ms: u64) -> JobState {
+    if let Some(shards) = state.shards.as_mut().filter(|it| it.released_ms == 0) {
+        shards.released_ms = now_ms;
+    }
+    state
+}
+
+/// Whether the shards of a parent were released.
+pub(crate) fn is_released(state: &JobState) -> bool {
+    let shards = state.shards.as_ref();
+    shards.is_some_and(|shards| shards.released_ms > 0)
+}
+
+/// A parent whose shards are to stop, so that it ends with this health. One that stops already stays as it is.
+pub(crate) fn stopping(parent: &JobState, health: Health, now_ms: u64, reason: &str) -> JobState {
+    if parent.stop_asked {
+        return parent.clone();
+    }
+    JobState {
+        stop_asked: true,
+        stop_ms: now_ms,
+        stop_health: Some(health),
+        reason: reason.to_owned(),
+        ..parent.clone()
+    }
+    .set_alarm()
+}
+
+/// The stage of a parent that ends with this health.
+pub(crate) fn end_stage(health: Health) -> Stage {
+    if health == Health::Cancel {
+        Stage::Cancel
+    } else {
+        Stage::Finish
+    }
+}

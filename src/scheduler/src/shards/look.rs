@@ -1,0 +1,204 @@
+//! Looks at sharded jobs: makes the shards of a parent, stops them, and ends the parent when all are over.
+//!
+//! There is no leader. `lifecycle::shards` computes what is to be done from the states of the parent and its shards, read
+//! in real time. Each step is a create of a known id or a compare-and-set, so it does no harm when two replicas do it.
+//! The replica that writes the state of a parent looks at it at once. When all shards seem to be over, the first replica
+//! by rendezvous hashing looks at it, and each other one two seconds later.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{JobState, StoredJob};
+use futures_util::{StreamExt, future::join_all, stream};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::parents::Due,
+    lifecycle::{
+        parent::is_released,
+        shards::{Next, made, next, stopped_shard},
+    },
+};
+
+/// How often one look begins anew because what it changed lets others change, too.
+const LOOKS_MAX: usize = 8;
+/// How often the clock is looked at, ms.
+const TICK_MS: u64 = 100;
+/// Shards that are stopped side by side.
+const ABREAST: usize = 64;
+/// How soon a look that failed is tried again, ms.
+const AGAIN_MS: u64 = 2_000;
+/// How soon shards that were told to stop are looked at again, ms.
+const STOPPING_MS: u64 = 5_000;
+
+impl Core {
+    /// Looks at parents as this replica hears of them, until it stops.
+    pub(crate) async fn watch_parents(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.waiting.parents.is_due.notified() => {}
+                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+            }
+            let due = self.waiting.parents.take_due(self.clock.now());
+            for due in due {
+                let Ok(place) = Arc::clone(&self.waiting.parents.room).acquire_owned().await else {
+                    return;
+                };
+                let core = Arc::clone(&self);
+                self.tasks.spawn(async move {
+                    core.look_at_due(due).await;
+                    drop(place);
+                });
+            }
+        }
+    }
+
+    /// Looks again at parents of which nothing was heard for long and that this replica comes first for.
+    pub(crate) fn sweep_parents(&self) {
+        let now = self.clock.now();
+        for id in self.waiting.parents.take_silent(now) {
+            if self.turn_for(id) == 0 {
+                self.waiting.parents.look_at(id, now);
+            }
+        }
+    }
+
+    pub(super) async fn look_at_due(self: &Arc<Self>, due: Due) {
+        let id = due.id;
+        let looked = match due.fresh {
+            Some(parent) => Box::pin(self.begin_shards(*parent)).await,
+            None => self.look_at_parent(id, Some(due.count)).await,
+        };
+        if let Err(refusal) = looked {
+            tracing::warn!(job_id = %id, error = %refusal, "the shards of a job could not be checked; they are checked later");
+            let again = self.clock.now().0.saturating_add(AGAIN_MS);
+            self.waiting.parents.look_at(id, Millis(again));
+        }
+    }
+
+    /// Makes the shards of a parent that was just created here. Reads nothing.
+    async fn begin_shards(self: &Arc<Self>, parent: StoredJob) -> Result<(), Refusal> {
+        let id = parent.state.job_id;
+        let Some(sharding) = &parent.state.shards else {
+            return Ok(());
+        };
+        let numbers: Vec<u16> = (1..=sharding.count).collect();
+        self.make_shards(&parent.state, &numbers).await?;
+        let noted = self
+            .change_known(parent, |state| {
+                let is_open = state.stage == Stage::Submit && is_released(state);
+                Ok(is_open.then(|| made(state)))
+            })
+            .await?;
+        if noted.after.state.stop_asked {
+            self.look_at_parent(id, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Does what there is to do about a parent. `count`: how many shards it has, if that is known.
+    pub(crate) async fn look_at_parent(
+        self: &Arc<Self>,
+        id: JobId,
+        count: Option<u16>,
+    ) -> Result<(), Refusal> {
+        let mut count = count.unwrap_or(0);
+        for _ in 0..LOOKS_MAX {
+            let (parent, shards) = self.read_shards(id, count).await?;
+            count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
+            self.waiting.parents.shards_read(&shards);
+            let now_ms = self.clock.wall_ms();
+            match next(&parent.state, &shards, now_ms) {
+                Next::Over => {
+                    self.waiting.parents.seems_over(id, self.clock.now());
+                    return Ok(());
+                }
+                Next::Wait(until_ms) => {
+                    self.wait_for_shards(&parent.state, until_ms, now_ms);
+                    return Ok(());
+                }
+                Next::Make(numbers) => self.make_shards(&parent.state, &numbers).await?,
+                Next::Stop(numbers) => self.stop_shards(&parent.state, shards, &numbers).await?,
+                Next::Note(wanted) => self.set_parent(parent, *wanted).await?,
+                Next::End(wanted) => {
+                    if self.are_sure(shards).await? {
+                        self.set_parent(parent, *wanted).await?;
+                    }
+                }
+            }
+        }
+        // Others change it all the time.
+        let again = self.clock.now().0.saturating_add(AGAIN_MS);
+        self.waiting.parents.look_at(id, Millis(again));
+        Ok(())
+    }
+
+    /// Looks again when time alone changes something.
+    fn wait_for_shards(&self, parent: &JobState, until_ms: Option<u64>, now_ms: u64) {
+        let after_ms = match until_ms {
+            Some(until_ms) => until_ms.saturating_sub(now_ms),
+            None if parent.stop_asked => STOPPING_MS,
+            None => return,
+        };
+        let turn = u64::try_from(self.turn_for(parent.job_id)).unwrap_or(u64::MAX);
+        let after_ms = after_ms.saturating_add(turn.saturating_mul(AGAIN_MS));
+        let at = self.clock.now().0.saturating_add(after_ms);
+        self.waiting.parents.look_at(parent.job_id, Millis(at));
+    }
+
+    async fn set_parent(
+        self: &Arc<Self>,
+        parent: StoredJob,
+        wanted: JobState,
+    ) -> Result<(), Refusal> {
+        let before = parent.state.clone();
+        self.change_known(parent, |state| {
+            Ok((*state == before).then(|| wanted.clone()))
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn stop_shards(
+        self: &Arc<Self>,
+        parent: &JobState,
+        shards: Vec<Option<StoredJob>>,
+        numbers: &[u16],
+    ) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        let is_meant = |shard: &StoredJob| {
+            let place = shard.state.shard;
+            place.is_some_and(|place| numbers.contains(&place.n))
+        };
+        let meant = shards.into_iter().flatten().filter(is_meant);
+        let stopping = stream::iter(meant).map(|shard| async move {
+            let stopped = self
+                .change_known(shard, |state| Ok(stopped_shard(parent, state, now_ms)))
+                .await?;
+            let state = &stopped.after.state;
+            if state.stop_asked && state.stage.is_held() {
+                self.tell_to_stop(state);
+            }
+            Ok::<(), Refusal>(())
+        });
+        let stopped: Vec<Result<(), Refusal>> = stopping.buffer_unordered(ABREAST).collect().await;
+        stopped.into_iter().collect()
+    }
+
+    /// Whether the ends of all shards are the store's for sure. What is only read may vanish, so it is written once more,
+    /// all together. `false`: some of them changed meanwhile.
+    async fn are_sure(self: &Arc<Self>, shards: Vec<Option<StoredJob>>) -> Result<bool, Refusal> {
+        let read = shards.into_iter().flatten();
+        let unsure = read.filter(|shard| !self.waiting.parents.is_sure(shard));
+        let confirmed = join_all(unsure.map(|shard| self.confirm(shard))).await;
+        let mut all_same = true;
+        for confirmed in confirmed {
+            all_same &= confirmed?.1;
+        }
+        Ok(all_same)
+    }
+}

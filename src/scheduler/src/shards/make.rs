@@ -1,0 +1,69 @@
+//! Makes the shards of a parent. Those that are in the store already stay as they are.
+
+use std::sync::Arc;
+
+use fairlead_job::{FieldError, Health, JobFields, JobId, Shards, Spec, Stage};
+use fairlead_store::{JobState, NewJob};
+use serde_json::json;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    lifecycle::{attempt::ended, shards::shard_state},
+    submission::built_jobs::{BuiltJobs, Ids},
+};
+
+impl Core {
+    /// Creates these shards of a parent, by number.
+    pub(super) async fn make_shards(
+        self: &Arc<Self>,
+        parent: &JobState,
+        numbers: &[u16],
+    ) -> Result<(), Refusal> {
+        let id = parent.job_id;
+        let is_varied = parent.shards.as_ref().is_some_and(|it| it.varied);
+        let whole = if is_varied {
+            Some(self.parent_spec(id).await?)
+        } else {
+            None
+        };
+        let make = |&n: &u16| {
+            let body = [("shard_of", json!(id)), ("shard", json!(n))];
+            let body = body.map(|(name, value)| (name.to_owned(), value));
+            Ok(NewJob {
+                state: self.new_shard(parent, whole.as_deref(), n),
+                body: Arc::new(Spec::from_iter(body)),
+            })
+        };
+        let jobs: Vec<Result<NewJob, Refusal>> = numbers.iter().map(make).collect();
+        let made = self.create(BuiltJobs::from(jobs), Ids::WrittenDown).await;
+        made.into_iter().try_for_each(|made| made.map(drop))
+    }
+
+    /// `whole`: what the parent runs, if its shards differ.
+    fn new_shard(&self, parent: &JobState, whole: Option<&Spec>, n: u16) -> JobState {
+        let fields = whole.map(|whole| shard_fields(self, whole, parent.job_id, n));
+        match fields.transpose() {
+            Ok(fields) => shard_state(parent, n, fields.flatten().as_ref()),
+            // The submit read them. The defaults of the site have changed since.
+            Err(error) => {
+                let state = shard_state(parent, n, None);
+                let (stage, health) = (Stage::AbortInvalid, Health::AbortInvalid);
+                ended(&state, stage, health, state.submit_ms, &error.to_string())
+            }
+        }
+    }
+}
+
+fn shard_fields(
+    core: &Core,
+    whole: &Spec,
+    parent: JobId,
+    n: u16,
+) -> Result<Option<JobFields>, FieldError> {
+    let Some(shards) = Shards::of(whole)? else {
+        return Ok(None);
+    };
+    let spec = shards.spec(whole, parent, n);
+    JobFields::parse(&spec, &core.config.site).map(Some)
+}

@@ -1,0 +1,98 @@
+//! The answer of a job: what came of it, and of each of its shards.
+
+use fairlead_api::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
+use fairlead_job::{JobId, Stage};
+use fairlead_store::{CaseCounts, JobState, StoredJob};
+
+use crate::{base::errors::Refusal, core::Core, lifecycle::shards::has_failed};
+
+/// The answer of a job, from the store in real time.
+pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refusal> {
+    let state = core.job(id).await?.state;
+    let mut answer = whole(&state);
+    let Some(sharding) = &state.shards else {
+        return Ok(answer);
+    };
+    let shards = if sharding.released_ms == 0 {
+        vec![None; usize::from(sharding.count)]
+    } else {
+        let (parent, shards) = core.read_shards(id, sharding.count).await?;
+        answer = whole(&parent.state);
+        shards
+    };
+    let mut counts = ShardCounts {
+        count: sharding.count,
+        ..ShardCounts::default()
+    };
+    let mut cases = CaseCounts::default();
+    for (n, shard) in (1..).zip(shards) {
+        if let Some(shard) = &shard {
+            count(&mut counts, &shard.state);
+            cases.add(&shard.state.cases.as_deref().cloned().unwrap_or_default());
+        }
+        answer.parts.push(part(id, n, shard));
+    }
+    if !answer.over {
+        answer.cases = Some(cases).filter(|cases| !cases.is_empty()).map(totals);
+        if counts.running + counts.over > 0 {
+            answer.job_stage = Stage::Running.to_string();
+        }
+    }
+    answer.shards = Some(counts);
+    Ok(answer)
+}
+
+fn count(counts: &mut ShardCounts, shard: &JobState) {
+    counts.running += u16::from(shard.stage.is_held());
+    counts.over += u16::from(shard.stage.is_terminal());
+    counts.failed += u16::from(has_failed(shard));
+}
+
+fn whole(state: &JobState) -> JobAnswer {
+    JobAnswer {
+        job_id: state.job_id.to_string(),
+        over: state.stage.is_terminal(),
+        job_stage: state.stage.to_string(),
+        job_health: state.health.to_string(),
+        reason: state.reason.clone(),
+        suite: state.suite.clone(),
+        my_account: state.account.clone(),
+        submit_ms: state.submit_ms,
+        end_ms: state.end_ms,
+        cases: state.cases.as_deref().cloned().map(totals),
+        shards: None,
+        parts: Vec::new(),
+        result_root: state.result_root.clone(),
+    }
+}
+
+fn part(parent: JobId, n: u16, shard: Option<StoredJob>) -> ShardAnswer {
+    let blank = ShardAnswer {
+        shard: n,
+        job_id: parent.behind(n).to_string(),
+        attempt: 1,
+        ..ShardAnswer::default()
+    };
+    let Some(StoredJob { state, .. }) = shard else {
+        return blank;
+    };
+    ShardAnswer {
+        job_stage: state.stage.to_string(),
+        job_health: state.health.to_string(),
+        attempt: state.attempt,
+        host: state.host,
+        reason: state.reason,
+        cases: state.cases.map(|cases| totals(*cases)),
+        result_root: state.result_root,
+        ..blank
+    }
+}
+
+fn totals(cases: CaseCounts) -> CaseTotals {
+    CaseTotals {
+        passed: cases.passed,
+        failed: cases.failed,
+        skipped: cases.skipped,
+        first_failures: cases.first_failures,
+    }
+}

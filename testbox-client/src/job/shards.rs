@@ -1,0 +1,109 @@
+//! A shard of a job: tells its program which part is its own, in the words of Bazel and of Google Test.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+};
+
+use fairlead_api::Grant;
+use fairlead_job::TboxType;
+
+use super::folder::JobFolder;
+
+/// A program touches this file to say that it knows of shards.
+const STATUS_FILE: &str = "shard-status";
+/// What the output says of one that does not.
+const IGNORED: &str = "\nfairlead: this program did not touch the file $TEST_SHARD_STATUS_FILE. \
+Perhaps it ran all tests, and so did each other shard.\n";
+
+/// Whether a grant's job is one shard of several.
+pub(super) fn is_shard(grant: &Grant) -> bool {
+    grant.job.contains_key("shard_of") && number(grant, "shard_total").is_some()
+}
+
+fn number(grant: &Grant, field: &str) -> Option<u64> {
+    grant.job.get(field)?.as_u64()
+}
+
+/// Which of its tests a shard runs.
+pub(super) fn environment(grant: &Grant, folder: &JobFolder) -> Vec<(String, String)> {
+    let place = number(grant, "shard_index").zip(number(grant, "shard_total"));
+    let Some((index, total)) = place.filter(|_| is_shard(grant)) else {
+        return Vec::new();
+    };
+    let status = folder.tmp().join(STATUS_FILE);
+    let (index, total) = (index.to_string(), total.to_string());
+    [
+        ("TEST_SHARD_INDEX", index.clone()),
+        ("TEST_TOTAL_SHARDS", total.clone()),
+        ("GTEST_SHARD_INDEX", index),
+        ("GTEST_TOTAL_SHARDS", total),
+        (
+            "TEST_SHARD_STATUS_FILE",
+            status.to_string_lossy().into_owned(),
+        ),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// Warns in the output of a shard that ran and did not say that it knows of shards. A virtual machine does not show this
+/// file, so nothing is said of it. Blocks.
+pub(super) fn warn_of_ignored(grant: &Grant, folder: &JobFolder) -> io::Result<()> {
+    let is_hidden = grant.tbox_type == TboxType::Vm.as_str();
+    if !is_shard(grant) || is_hidden || folder.tmp().join(STATUS_FILE).try_exists()? {
+        return Ok(());
+    }
+    let mut output = OpenOptions::new().append(true).open(folder.output())?;
+    output.write_all(IGNORED.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::grant;
+
+    #[test]
+    fn a_shard_knows_its_part_and_another_job_nothing() {
+        let shard = json!({"shard_of": "7", "shard": 5, "shard_index": 1, "shard_total": 3});
+        let folder = JobFolder::new(Path::new("/w"), "9", 1).unwrap();
+        let all = environment(&grant("9", shard), &folder);
+        let of = |name: &str| {
+            let found = all.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        for (name, value) in [
+            ("TEST_SHARD_INDEX", "1"),
+            ("TEST_TOTAL_SHARDS", "3"),
+            ("GTEST_SHARD_INDEX", "1"),
+            ("GTEST_TOTAL_SHARDS", "3"),
+            ("TEST_SHARD_STATUS_FILE", "/w/9-1/tmp/shard-status"),
+        ] {
+            assert_eq!(of(name), Some(value), "{name}");
+        }
+        assert_eq!(environment(&grant("9", json!({})), &folder), []);
+    }
+
+    #[test]
+    fn a_program_that_ignores_its_part_is_warned_of_once() {
+        let shard = json!({"shard_of": "7", "shard": 1, "shard_index": 0, "shard_total": 3});
+        let (shard, whole) = (grant("9", shard), grant("9", json!({})));
+        let folder = tempfile::tempdir().unwrap();
+        let folder = JobFolder::new(folder.path(), "9", 1).unwrap();
+        fs::create_dir_all(folder.tmp()).unwrap();
+        fs::create_dir_all(folder.result()).unwrap();
+        let said = |grant: &Grant| {
+            fs::write(folder.output(), "ok\n").unwrap();
+            warn_of_ignored(grant, &folder).unwrap();
+            fs::read_to_string(folder.output()).unwrap()
+        };
+        assert!(said(&shard).contains("did not touch"), "{}", said(&shard));
+        assert_eq!(said(&whole), "ok\n");
+        fs::write(folder.tmp().join(STATUS_FILE), "").unwrap();
+        assert_eq!(said(&shard), "ok\n");
+    }
+}
