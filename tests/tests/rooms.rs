@@ -90,6 +90,12 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "webhooks",
+        &[
+            "base", "storage", "known", "core", "people", "jobs", "views",
+        ],
+    ),
+    (
         "timers",
         &[
             "base",
@@ -122,6 +128,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "hosts",
             "shards",
             "timers",
+            "webhooks",
         ],
     ),
     (
@@ -141,6 +148,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "views",
             "timers",
             "upkeep",
+            "webhooks",
         ],
     ),
     (
@@ -157,6 +165,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "timers",
             "upkeep",
             "http",
+            "webhooks",
         ],
     ),
     (

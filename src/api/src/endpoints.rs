@@ -236,6 +236,15 @@ routes! {
     ["scheduler", "v1", "timers", timer, "resume"] => {
         "POST" ResumeTimer { timer: Timer }, Account, ONE_TIMER, "goes on with the next time";
     }
+    ["scheduler", "v1", "webhooks"] => {
+        "GET" Webhooks, Account, NONE, "your webhooks, an admin's of all accounts, newest first";
+    }
+    ["scheduler", "v1", "webhooks", "test"] => {
+        "POST" TestWebhook, Account, NONE, "sends a test message to a receiver now";
+    }
+    ["scheduler", "v1", "webhooks", webhook, "redeliver"] => {
+        "POST" RedeliverWebhook { webhook: Word }, Account, NONE, "sends a webhook again, under the same id";
+    }
     ["scheduler", "v1", "queues"] => {
         "GET" Queues, Account, NONE, "queues with policy, waiting, running and share";
     }

@@ -13,6 +13,7 @@ pub mod parameters;
 mod peers;
 mod queues;
 pub mod timers;
+mod webhooks;
 pub mod wire;
 
 pub use accounts::{AccountChange, AccountView};
@@ -29,6 +30,7 @@ pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use timers::*;
+pub use webhooks::{WebhookTest, WebhookTested, WebhookView};
 pub use wire::*;
 
 /// The header that carries a job's token; a query may carry it as `job_token`.

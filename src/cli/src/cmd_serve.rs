@@ -11,7 +11,7 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
 };
 use fairlead_scheduler::{
-    Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server,
+    Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server, WebhookTargets,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -94,6 +94,15 @@ pub(crate) struct ServeArgs {
     /// Let jobs wait for `sched.devices` that no known host has; else they are refused
     #[arg(long)]
     devices_later: bool,
+    /// Receivers to which webhooks may be sent, with commas: names, `*.` and a name, addresses, networks.
+    /// An address of a private network must be named itself [default: none]
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    webhooks_to: WebhookTargets,
     /// Number of waiting jobs in memory; others are read from the store before dispatch
     #[arg(long, value_name = "N", default_value_t = CACHE_JOBS, value_parser = clap::value_parser!(u32).range(1..))]
     cache_jobs_max: u32,
@@ -263,6 +272,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         access,
         vip_for_all: args.vip_for_all,
         devices_later: args.devices_later,
+        webhooks_to: args.webhooks_to.clone(),
         suspect_after: args.suspect_after,
         boot_secrets: args.boot_secrets,
         keep_months: args.keep_months,

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs,
     cmd_key, cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
-    cmd_version,
+    cmd_version, cmd_webhooks,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Terminate(cmd_stop::StopArgs),
     /// Submit, list, change and delete timers, which run jobs repeatedly
     Timers(cmd_timers::TimersArgs),
+    /// List webhooks, send one again, or test a receiver
+    Webhooks(cmd_webhooks::WebhooksArgs),
     /// List queues, or change their policy
     Queues(cmd_queues::QueuesArgs),
     /// List hosts, show why one is idle, close, open and reserve them
@@ -96,6 +98,7 @@ impl Command {
             Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
             Self::Terminate(args) => cmd_stop::terminate(&args, context).await,
             Self::Timers(args) => cmd_timers::run(&args, context).await,
+            Self::Webhooks(args) => cmd_webhooks::run(&args, context).await,
             Self::Queues(args) => cmd_queues::run(args, context).await,
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,

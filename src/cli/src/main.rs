@@ -21,6 +21,7 @@ mod cmd_submit;
 mod cmd_tests;
 mod cmd_timers;
 mod cmd_version;
+mod cmd_webhooks;
 mod command_line;
 mod context;
 mod doctor;

@@ -19,6 +19,7 @@ pub mod units;
 
 pub use fields::{
     alternatives::{ALTERNATIVES_MAX, Alternative, Otherwise},
+    callback::{CALLBACK, Callback, CallbackKind},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,
     error::{Fault, FieldError},

@@ -13,9 +13,10 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 65] = [
+const FIELDS: [&str; 66] = [
     "boot_params",
     "cache_dirs",
+    "callback",
     "category",
     "cluster",
     "cluster_wait",
@@ -82,7 +83,8 @@ const FIELDS: [&str; 65] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 9] = [
+const MAPS: [&str; 10] = [
+    "callback",
     "cluster_spec",
     "crash",
     "retry",

@@ -48,11 +48,12 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 61] = [
+const INFRASTRUCTURE: [&str; 62] = [
     "any_of",
     "arch",
     "boot_params",
     "cache_dirs",
+    "callback",
     "cluster",
     "cluster_spec",
     "cluster_wait",
@@ -120,8 +121,9 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 28] = [
+const NO_PROGRAMS: [&str; 29] = [
     "boot_params",
+    "callback",
     "cluster_spec",
     "crashkernel",
     "daemon",

@@ -28,7 +28,7 @@ use crate::{
         open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
         replicas::Replicas, reservations::Reservations, seen_versions::Seen, sequences::Sequences,
         timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
-        vanished_writes::VanishedWrites,
+        vanished_writes::VanishedWrites, webhooks::Webhooks,
     },
     storage::{group_commit::Writer, small_doc::SmallDocs},
 };
@@ -78,6 +78,8 @@ pub(crate) struct Waiting {
     pub(crate) parents: Parents,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
+    /// Webhooks that are soon due.
+    pub(crate) webhooks: Webhooks,
     /// Timers that are soon due.
     pub(crate) timers: Timers,
 }
@@ -230,6 +232,12 @@ impl Core {
     pub(crate) fn next_ids(&self, many: u16) -> JobId {
         let now_s = self.id_second();
         self.ids.lock().block(now_s, u32::from(many))
+    }
+
+    /// How many replicas come before this one for a job.
+    pub(crate) fn turn_for(&self, id: JobId) -> usize {
+        let now = self.clock.now();
+        self.others.replicas.rank(id, &self.others.run, now)
     }
 
     /// A new offer's key.

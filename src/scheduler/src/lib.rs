@@ -26,12 +26,14 @@ mod timers;
 mod upkeep;
 mod views;
 mod waiting;
+mod webhooks;
 
 pub use crate::base::clock::{Clock, Pause};
 pub use crate::base::config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
 pub use crate::base::file_modes::ResultFiles;
 pub use crate::base::health_check::HealthCheck;
 pub use crate::base::peer_link::PeerLink;
+pub use crate::base::webhook_targets::Targets as WebhookTargets;
 pub use crate::submission::intake::{Item, read_submit};
 pub use crate::upkeep::key_check::{KeyState, look_at_key};
 pub use crate::upkeep::keys::{KeyView, Keys, import_keys, rotate_key, show_keys};

@@ -63,6 +63,8 @@ impl Replica {
         core.tasks
             .run("clusters", Arc::clone(&core).watch_clusters());
         core.tasks.run("parents", Arc::clone(&core).watch_parents());
+        core.tasks
+            .run("webhooks", Arc::clone(&core).watch_webhooks());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
         if core.config.keep_months > 0 {

@@ -8,7 +8,7 @@ use fairlead_job::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CaseCounts, ShardPlace, Sharding, alternatives,
+    CallbackEvents, CaseCounts, ShardPlace, Sharding, alternatives,
     left_out::{is_false, is_one, is_unknown, is_zero, one},
 };
 
@@ -279,6 +279,9 @@ pub struct JobState {
     /// Of a shard: its place. None: it is no shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardPlace>,
+    /// Which of its events somebody asked to be told; none: nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<CallbackEvents>,
     /// Test cases of its last attempt that has ended; none: it has none, or they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<Box<CaseCounts>>,

@@ -26,7 +26,7 @@ pub use query::{
     ChangeMark, ChangePage, ChangeRanges, Changes, CountOf, Counts, FIND_BEST, Find, Page, Parts,
     Pull, PullBy, Search, SearchOrder, SearchPage, Usage,
 };
-pub use shards::{CaseCounts, ShardPlace, Sharding};
+pub use shards::{CallbackEvents, CaseCounts, ShardPlace, Sharding};
 pub use state_patch::{ClaimFields, StatePatch};
 pub use store::{
     AT_MS, Created, Doc, DocFind, DocKind, DocPage, DocWrite, DueDoc, EventRecord, Expect,

@@ -56,13 +56,15 @@ pub enum DocKind {
     Sequence,
     /// Jobs that are run again and again.
     Timer,
+    /// Messages to receivers that jobs name.
+    Webhook,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -74,6 +76,7 @@ impl DocKind {
         Self::Submit,
         Self::Sequence,
         Self::Timer,
+        Self::Webhook,
         Self::Setting,
     ];
 
@@ -91,6 +94,7 @@ impl DocKind {
             Self::Submit => "submits",
             Self::Sequence => "sequences",
             Self::Timer => "timers",
+            Self::Webhook => "webhooks",
             Self::Setting => "settings",
         }
     }

@@ -18,3 +18,4 @@ mod network_boot;
 mod promises;
 mod shards;
 mod waiting;
+mod webhooks;

@@ -16,6 +16,7 @@ mod site;
 mod testbox;
 mod timers;
 mod transport;
+mod webhooks;
 
 pub use config::{ClientConfig, JobQuery, JobUpdate};
 pub use error::ClientError;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, Shards, SiteDefaults, Spec,
-    Stage, TboxType, Times, WaitOn, When,
+    Callback, Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, Shards, SiteDefaults,
+    Spec, Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
         key::idempotency_key,
@@ -107,6 +107,8 @@ pub struct JobFields {
     pub max_run: Option<u64>,
     /// How it is cut into shards; `None`: it is whole.
     pub shards: Option<Shards>,
+    /// Who is told when it ends or begins to fail.
+    pub callback: Option<Callback>,
     /// The name of its submit, so that it may be repeated.
     pub idempotency_key: Option<String>,
     /// What becomes of it when its process stops, see [`OnShutdown`].
@@ -135,13 +137,9 @@ impl JobFields {
         let guest = Guest::of(spec, place.tbox_type)?;
         let wanted = WantedTags::of(spec, &guest, place.tbox_type)?;
         let devices = alternatives::tags("sched.devices", devices(spec)?)?;
-        let cache_dirs = names(
-            "cache_dirs",
-            present(spec, "cache_dirs"),
-            Charset::Text,
-            CACHE_DIR_BYTES_MAX,
-            LIST_ITEMS_MAX,
-        )?;
+        let dirs = present(spec, "cache_dirs");
+        let most = (CACHE_DIR_BYTES_MAX, LIST_ITEMS_MAX);
+        let cache_dirs = names("cache_dirs", dirs, Charset::Text, most.0, most.1)?;
         Ok(Self {
             suite: suite(spec)?,
             category: name(spec, "category", Charset::Text)?,
@@ -180,6 +178,7 @@ impl JobFields {
             needs: Needs::of(spec)?,
             max_run: max_run(spec)?,
             shards: Shards::of(spec)?,
+            callback: Callback::of(spec)?,
             idempotency_key: idempotency_key(spec)?,
             on_shutdown: OnShutdown::of(spec)?,
             silence_timeout_s: limit_s(spec, SILENCE_TIMEOUT)?,

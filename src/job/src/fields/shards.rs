@@ -20,7 +20,8 @@ const FIELD: &str = "shards";
 const EXAMPLE: &str = "shards: 20, or shards: {count: 20, within: 1h, fail_fast: true}";
 
 /// What all shards of a job have in common, because it says who submits, or when.
-const COMMON: [&str; 17] = [
+const COMMON: [&str; 18] = [
+    "callback",
     "cluster",
     "deadline",
     "group_id",
@@ -142,7 +143,7 @@ impl Shards {
     /// What shard `n` (from 1) of the job `whole` runs, with the numbers that its program needs to find its part.
     pub fn spec(&self, whole: &Spec, parent: JobId, n: u16) -> Spec {
         let mut spec = whole.clone();
-        for field in [FIELD, "needs", "name", "if", "idempotency_key"] {
+        for field in [FIELD, "callback", "needs", "name", "if", "idempotency_key"] {
             spec.shift_remove(field);
         }
         let mut way = usize::from(n.saturating_sub(1) / self.count.max(1));

@@ -55,7 +55,7 @@ fn is_kept(path: &[&str]) -> bool {
         Some([key]) => KEPT.contains(key),
         Some(
             ["sched", "devices"]
-            | ["retry", "on"]
+            | ["retry" | "callback", "on"]
             | ["crash", "end" | "note"]
             | ["shards", "by", _],
         ) => true,

@@ -10,7 +10,7 @@ use fairlead_dispatch::CACHE_JOBS;
 use fairlead_job::SiteDefaults;
 use fairlead_store::ElasticConfig;
 
-use crate::{HealthCheck, ResultFiles};
+use crate::{HealthCheck, ResultFiles, WebhookTargets};
 
 /// Which store.
 #[derive(Debug, Clone)]
@@ -144,6 +144,8 @@ pub struct Config {
     pub vip_for_all: bool,
     /// Whether jobs may wait for devices that no known host has; else they are refused. Default false.
     pub devices_later: bool,
+    /// To whom webhooks may be sent. Default: to nobody.
+    pub webhooks_to: WebhookTargets,
     /// What jobs get that do not say.
     pub site: SiteDefaults,
     /// How long a lease lasts without a heartbeat, ms, at least 1,000. Default 60,000.
@@ -184,6 +186,7 @@ impl Config {
             admin: None,
             vip_for_all: false,
             devices_later: false,
+            webhooks_to: WebhookTargets::default(),
             site: SiteDefaults::default(),
             lease_ms: 60_000,
             heartbeat_ms: 10_000,

@@ -18,3 +18,4 @@ pub(crate) mod roles;
 pub(crate) mod sealing;
 pub(crate) mod start_error;
 pub(crate) mod tasks;
+pub(crate) mod webhook_targets;

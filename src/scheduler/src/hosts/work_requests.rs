@@ -14,6 +14,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::{
     base::errors::{HostError, Refusal},
     core::{Core, WaitPlace},
+    jobs::specs::hide_callback,
     known::{
         host_turns::HostTurn,
         open_requests::{Claimed, KnownClaim, Waiter},
@@ -281,6 +282,7 @@ impl Core {
                 self.put_off(&job.state, without_key).await;
                 continue;
             }
+            hide_callback(&mut spec);
             self.note_boot(&job.state);
             grants.push(self.grant(&job.state, spec));
         }

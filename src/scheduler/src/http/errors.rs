@@ -172,6 +172,10 @@ fn of_submit(error: &SubmitError) -> Told {
             BadField,
             "see the offers of hosts with GET hosts, or submit without strict to wait for one",
         ),
+        E::NoReceiver => (
+            Forbidden,
+            "the operator allows receivers with: fairlead serve --webhooks-to HOST",
+        ),
         E::NoDevice(_) => (
             BadField,
             "see the devices of hosts: fairlead hosts NAME; or register the host that has it first",

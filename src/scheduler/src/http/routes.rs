@@ -29,6 +29,7 @@ mod parameters;
 mod search;
 mod testboxes;
 mod timers;
+mod webhooks;
 
 use parameters::refuse_unknown;
 
@@ -164,6 +165,9 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::OldReport { report } => testboxes::old_report(core, request, report).boxed(),
         R::Cancel { id } => jobs::cancel(core, request, id).boxed(),
         R::Terminate { id } => jobs::terminate(core, request, id).boxed(),
+        R::Webhooks => webhooks::list(core, request).boxed(),
+        R::TestWebhook => webhooks::test(core, request).boxed(),
+        R::RedeliverWebhook { webhook } => webhooks::redeliver(core, request, webhook).boxed(),
         R::SubmitTimer => timers::submit(core, request).boxed(),
         R::Timers => timers::list(core, request).boxed(),
         R::Timer { timer } => timers::show(core, request, timer).boxed(),

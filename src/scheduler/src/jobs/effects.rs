@@ -274,6 +274,7 @@ impl Core {
         }
         self.set_alarm(after);
         self.note_shards(state);
+        self.note_webhooks(state);
         if let Some(before) = before {
             self.count_host_failure(before, state);
         }

@@ -12,3 +12,4 @@ pub(crate) mod speaker;
 pub(crate) mod specs;
 pub(crate) mod time_limits;
 pub(crate) mod vanished_writes;
+mod webhooks;

@@ -9,24 +9,21 @@ use fairlead_store::{JobState, StoredJob};
 use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
+    known::webhooks::Event,
     lifecycle::parent::is_released,
 };
 
 impl Core {
-    /// How many replicas come before this one for a job.
-    pub(crate) fn turn_for(&self, id: JobId) -> usize {
-        let now = self.clock.now();
-        self.others.replicas.rank(id, &self.others.run, now)
-    }
-
     /// A parent or a shard was seen in this state.
     pub(crate) fn note_shards(&self, state: &JobState) {
         let (now, parents) = (self.clock.now(), &self.waiting.parents);
         if state.shards.is_some() {
             parents.seen(state, self.turn_for(state.job_id), now);
         }
-        if let Some(place) = state.shard {
-            parents.shard_seen(state, self.turn_for(place.of), now);
+        if let Some(place) = state.shard
+            && parents.shard_seen(state, self.turn_for(place.of), now)
+        {
+            self.webhook_due(place.of, Event::Failing);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{JobId, Shards, Spec};
+use fairlead_job::{CALLBACK, JobId, Shards, Spec};
 use fairlead_store::{JobState, StoreError};
 
 use crate::{
@@ -53,4 +53,11 @@ impl Core {
 fn cut(whole: &Spec, parent: JobId, n: u16) -> Option<Spec> {
     let shards = Shards::of(whole).ok().flatten()?;
     Some(shards.spec(whole, parent, n))
+}
+
+/// Takes out of an opened spec what only the receiver of a webhook shares with the scheduler. No job sees it.
+pub(crate) fn hide_callback(spec: &mut Spec) {
+    if let Some(secrets) = spec.get_mut("secrets").and_then(|it| it.as_object_mut()) {
+        secrets.shift_remove(CALLBACK);
+    }
 }

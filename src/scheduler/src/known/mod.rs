@@ -29,6 +29,7 @@ pub(crate) mod timers;
 pub(crate) mod unknown_machines;
 pub(crate) mod usage;
 pub(crate) mod vanished_writes;
+pub(crate) mod webhooks;
 pub(crate) mod work_request;
 
 #[cfg(test)]

@@ -50,13 +50,26 @@ impl Numbers {
     }
 }
 
+/// How far a parent is by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// It waits, and its shards with it.
+    #[default]
+    Waits,
+    /// Its shards were released.
+    Released,
+    /// They are to stop.
+    Stops,
+}
+
 /// What is known of one parent.
 #[derive(Debug, Clone, Default)]
 struct Parent {
     count: u16,
     fail_fast: bool,
-    is_released: bool,
-    stops: bool,
+    /// Whether somebody is told of the first failure.
+    tells: bool,
+    phase: Phase,
     /// Shards that are over.
     over: Numbers,
     /// Those of them whose data is in.
@@ -136,13 +149,19 @@ impl Parents {
             let parent = known.parents.entry(id).or_default();
             parent.count = sharding.count;
             parent.fail_fast = sharding.fail_fast;
+            parent.tells = state.callback.is_some_and(|events| events.failing);
             parent.heard = now;
             parent.over_since = None;
-            let is_released = sharding.released_ms > 0;
-            let is_news = (is_released, state.stop_asked) != (parent.is_released, parent.stops);
-            (parent.is_released, parent.stops) = (is_released, state.stop_asked);
+            parent.fresh = None;
+            let phase = match (state.stop_asked, sharding.released_ms) {
+                (true, _) => Phase::Stops,
+                (false, 0) => Phase::Waits,
+                (false, _) => Phase::Released,
+            };
+            let is_news = parent.phase != phase;
+            parent.phase = phase;
             // Others have time for what they began.
-            if is_late || (is_news && is_released && turn > 0) {
+            if is_late || (is_news && phase > Phase::Waits && turn > 0) {
                 known.look(id, later(now, turn));
             }
         });
@@ -155,28 +174,31 @@ impl Parents {
             let Some(parent) = known.parents.get_mut(&stored.state.job_id) else {
                 return;
             };
-            parent.fresh = is_new.then(|| Box::new(stored.clone()));
-            if parent.is_released {
+            if parent.phase > Phase::Waits {
+                parent.fresh = is_new.then(|| Box::new(stored.clone()));
                 known.look(stored.state.job_id, now);
             }
         });
         self.is_due.notify_one();
     }
 
-    /// A shard was seen in this state.
-    pub(crate) fn shard_seen(&self, state: &JobState, turn: usize, now: Millis) {
-        let Some(place) = state.shard else { return };
+    /// A shard was seen in this state. True: it is the first that failed, and somebody is to be told.
+    pub(crate) fn shard_seen(&self, state: &JobState, turn: usize, now: Millis) -> bool {
+        let Some(place) = state.shard else {
+            return false;
+        };
         self.with(|known| {
             let Some(parent) = known.parents.get_mut(&place.of) else {
-                return;
+                return false;
             };
             parent.heard = now;
             if !state.stage.is_terminal() {
-                return;
+                return false;
             }
-            if parent.over.insert(place.n) && has_failed(state) {
-                parent.failed = parent.failed.saturating_add(1);
-            }
+            let is_failure = parent.over.insert(place.n) && has_failed(state);
+            parent.failed = parent.failed.saturating_add(u16::from(is_failure));
+            let is_told =
+                is_failure && parent.failed == 1 && parent.tells && parent.phase != Phase::Stops;
             let is_settled = !is_data_due(state) && parent.settled.insert(place.n);
             let all = |numbers: &Numbers| numbers.len >= parent.count;
             let at = if is_settled && all(&parent.settled)
@@ -186,11 +208,12 @@ impl Parents {
             } else if all(&parent.over) {
                 later(Millis(now.0.saturating_add(DATA_COMES_MS)), turn)
             } else {
-                return;
+                return is_told;
             };
             known.look(place.of, at);
             self.is_due.notify_one();
-        });
+            is_told
+        })
     }
 
     /// Shards were read by whoever looks at their parent now: what is over is noted, and nothing follows.
@@ -273,7 +296,7 @@ impl Parents {
     pub(crate) fn take_silent(&self, now: Millis) -> Vec<JobId> {
         self.with(|known| {
             let is_silent = |parent: &Parent| {
-                parent.is_released
+                parent.phase > Phase::Waits
                     && parent.over_since.is_none()
                     && parent.heard.0 + SILENT_MS <= now.0
             };
@@ -311,6 +334,7 @@ impl Parents {
                 return;
             };
             let since = *parent.over_since.get_or_insert(now);
+            parent.fresh = None;
             let until = Millis(since.0.saturating_add(VANISHES_MS));
             if until <= now {
                 known.parents.remove(&id);

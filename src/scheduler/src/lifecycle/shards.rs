@@ -71,6 +71,7 @@ pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>)
         stop_ms: 0,
         stop_health: None,
         stop_grace_s: None,
+        callback: None,
         ..parent.clone()
     };
     if let Some(fields) = fields {

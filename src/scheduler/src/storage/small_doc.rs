@@ -59,6 +59,15 @@ pub(crate) struct Stored<T> {
 }
 
 impl<T: SmallDoc> Stored<T> {
+    /// The same document after a write that made it this one.
+    pub(crate) fn written(self, version: Version, doc: T) -> Self {
+        Self {
+            version,
+            doc,
+            ..self
+        }
+    }
+
     fn of(doc: Doc) -> Result<Self, DocError> {
         let Doc { id, version, body } = doc;
         let format = body.get("format").and_then(Value::as_u64).unwrap_or(0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::labels;
 use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
-use fairlead_store::{JobState, NewJob, Otherwise, Sharding};
+use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, Sharding};
 use serde_json::{Value, json};
 
 use crate::{
@@ -59,12 +59,16 @@ impl Core {
         }
         let place = self.place_in_queue(&fields.queue, &account, &who)?;
         let now_ms = self.clock.wall_ms();
+        if let Some(callback) = &fields.callback {
+            self.check_receiver(&callback.url)?;
+        }
         let times = fields.times(now_ms)?;
         let within_s = fields.shards.as_ref().and_then(|shards| shards.within_s);
         let within_ms = within_s.map(|s| now_ms.saturating_add(s.saturating_mul(1000)));
         let finish_by_ms = [Some(times.finish_by_ms).filter(|ms| *ms > 0), within_ms];
         let finish_by_ms = finish_by_ms.into_iter().flatten().min();
         spec.insert("my_account".to_owned(), json!(account));
+        let (callback, shards) = told_and_cut(&fields);
         let state = new_state(id, fields, &spec, now_ms);
         let principal = Some(who.name).filter(|name| *name != account);
         let state = JobState {
@@ -76,6 +80,8 @@ impl Core {
             queue_label: place.label,
             start_ms: times.start_ms,
             finish_by_ms: finish_by_ms.unwrap_or(0),
+            callback,
+            shards,
             ..state
         };
         let state = parent_or_whole(state, now_ms).set_alarm();
@@ -148,7 +154,6 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         waits,
         sequence,
         sequence_same_host,
-        shards: fields.shards.as_ref().map(sharding).map(Box::new),
         lab: fields.lab,
         project: fields.project,
         labels: fields.labels,
@@ -168,13 +173,21 @@ fn parent_or_whole(state: JobState, now_ms: u64) -> JobState {
     released(waits, now_ms)
 }
 
-fn sharding(read: &fairlead_job::Shards) -> Sharding {
-    Sharding {
-        count: read.total(),
-        fail_fast: read.fail_fast,
-        varied: read.is_varied(),
-        ..Sharding::default()
-    }
+/// Who is told of the job, and how it is cut.
+fn told_and_cut(fields: &JobFields) -> (Option<CallbackEvents>, Option<Box<Sharding>>) {
+    let callback = fields.callback.as_ref().map(|callback| CallbackEvents {
+        ended: callback.ended,
+        failing: callback.failing,
+    });
+    let shards = fields.shards.as_ref().map(|shards| {
+        Box::new(Sharding {
+            count: shards.total(),
+            fail_fast: shards.fail_fast,
+            varied: shards.is_varied(),
+            ..Sharding::default()
+        })
+    });
+    (callback, shards)
 }
 
 fn otherwise(read: fairlead_job::Otherwise) -> Otherwise {

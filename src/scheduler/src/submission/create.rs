@@ -69,6 +69,15 @@ impl Core {
         let BuiltJobs { jobs, clusters, .. } = built;
         let (mut outcomes, bodies) = self.store_jobs(jobs, ids).await;
         self.all_or_none(&mut outcomes, &clusters, ids).await;
+        let stored: Vec<&StoredJob> = outcomes.iter().flatten().collect();
+        let untold = self.make_webhooks(&stored).await;
+        for outcome in &mut outcomes {
+            let id = outcome.as_ref().ok().map(|job| job.state.job_id);
+            if id.is_some_and(|id| untold.contains(&id)) {
+                let reason = "who is told of its end could not be stored".to_owned();
+                *outcome = Err(ItemError::Unknown { reason }.into());
+            }
+        }
         let created: Vec<&StoredJob> = outcomes.iter().flatten().collect();
         self.created(&created, &bodies);
         self.look_at_new_dependants(&created).await;

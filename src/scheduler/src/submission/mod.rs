@@ -12,6 +12,7 @@ pub(crate) mod needs;
 pub(crate) mod queue_use;
 pub(crate) mod quotas;
 pub(crate) mod submit;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;

@@ -56,6 +56,10 @@ enum Chore {
     Clusters,
     /// Looks at parents of shards.
     Parents,
+    /// Reads the webhooks of the next seconds.
+    Webhooks,
+    /// Forgets webhooks that are over.
+    OldWebhooks,
     /// Forgets old idempotency keys.
     OldKeys,
     /// Forgets old sequences.
@@ -83,6 +87,8 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Sequences, "sequences", 10, 0),
     (Chore::Clusters, "clusters", 10, 0),
     (Chore::Parents, "parents", 10, 0),
+    (Chore::Webhooks, "webhooks", 2, 0),
+    (Chore::OldWebhooks, "old_webhooks", 3_600, 0),
     (Chore::OldKeys, "old_keys", 3_600, 0),
     (Chore::OldSequences, "old_sequences", 3_600, 0),
 ];
@@ -193,6 +199,11 @@ impl Rounds {
             Chore::Sequences => Box::pin(core.sweep_sequences()).await,
             Chore::Clusters => core.sweep_clusters().await,
             Chore::Parents => core.sweep_parents(),
+            Chore::Webhooks => core.read_webhooks().await?,
+            Chore::OldWebhooks => {
+                let swept = core.sweep_webhooks().await;
+                swept.map_err(|error| ChoreError::Refused(error.into()))?;
+            }
             Chore::OldKeys => core.sweep_submits().await?,
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;

@@ -148,6 +148,7 @@ fn of_submits() -> Vec<Refusal> {
             present,
             most,
         },
+        E::NoReceiver,
         E::TooManyShards {
             whose: word(),
             more: 20,

@@ -1,0 +1,82 @@
+//! `fairlead webhooks`, `webhooks redeliver ID`, `webhooks test URL`.
+
+use fairlead_api::{WebhookTest, WebhookView};
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    table::{Grid, harmless, or_dash},
+};
+
+/// The actions on webhooks.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct WebhooksArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// List webhooks: those that wait, are tried, were sent, or are dead
+    List,
+    /// Send a webhook again, under the same id
+    Redeliver {
+        /// Id of the webhook
+        id: String,
+    },
+    /// Send a test message to a receiver now
+    Test {
+        /// Address of the receiver
+        url: String,
+        /// Key of the signature: whsec_… or other text
+        #[arg(long, value_name = "KEY")]
+        secret: String,
+    },
+}
+
+pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    match args.what.as_ref().unwrap_or(&What::List) {
+        What::List => {
+            let list = client.webhooks().await.map_err(Failure::from)?;
+            let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
+            context.print(&list, |list| table(list, now_ms, terminal))?;
+        }
+        What::Redeliver { id } => {
+            client.redeliver_webhook(id).await.map_err(Failure::from)?;
+        }
+        What::Test { url, secret } => {
+            let test = WebhookTest {
+                url: url.clone(),
+                secret: secret.clone(),
+            };
+            let tested = client.test_webhook(&test).await.map_err(Failure::from)?;
+            if !tested.taken {
+                let message = format!("the receiver did not take it: {}", tested.problem);
+                let hint = "the operator allows receivers with: fairlead serve --webhooks-to";
+                return Err(Failure::new(exit::REFUSED, message, hint).into());
+            }
+            context.print(&tested, |_| "the receiver took it".to_owned())?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn table(list: &[WebhookView], now_ms: u64, terminal: bool) -> String {
+    let mut grid = Grid::new(&[
+        "webhook", "account", "standing", ">tries", ">age", "problem",
+    ]);
+    for webhook in list {
+        grid.row([
+            webhook.webhook_id.clone(),
+            or_dash(&webhook.my_account),
+            webhook.standing.clone(),
+            webhook.tries.to_string(),
+            clock::length(now_ms.saturating_sub(webhook.since_ms)),
+            or_dash(&harmless(&webhook.problem)),
+        ]);
+    }
+    grid.render(terminal)
+}

@@ -1,0 +1,292 @@
+//! Sends webhooks that are due: one replica at a time, again and again until the receiver takes it.
+
+use std::{sync::Arc, time::Duration};
+
+use fairlead_dispatch::Millis;
+use fairlead_job::{CALLBACK, Callback};
+use fairlead_store::{DocKind, ItemError, StoreError, StoredJob};
+use serde_json::Value;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::webhooks::{CHECK_MS, Event, Key, Standing, Webhook, id_of, key_of},
+    storage::small_doc::{DocError, Stored},
+    views::answer::answer_of,
+    webhooks::{
+        message::{Message, Told},
+        send::send,
+    },
+};
+
+/// How far ahead due webhooks are read, ms.
+const AHEAD_MS: u64 = 5_000;
+/// Most of them in one look.
+const LOOK_MAX: u32 = 1_000;
+/// How often the clock is looked at, ms.
+const TICK_MS: u64 = 100;
+/// For how long a replica has a webhook for itself while it tries it, ms.
+const TRY_MS: u64 = 30_000;
+/// How soon a look that failed begins anew, ms.
+const AGAIN_MS: u64 = 3_000;
+/// After how many tries a webhook is given up.
+pub(super) const TRIES_MAX: u32 = 10;
+/// Pauses after the first tries, ms; the last one holds for all further ones.
+const PAUSES_MS: [u64; 6] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 6 * 3_600_000];
+/// How seldom somebody looks at a job whose end nobody told, ms.
+const SELDOM_MS: u64 = 900_000;
+/// How long a webhook that is over is kept, ms: a week.
+const KEPT_MS: u64 = 7 * 86_400_000;
+
+impl Core {
+    /// Sends what is due, until the replica stops.
+    pub(crate) async fn watch_webhooks(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.waiting.webhooks.is_due.notified() => {}
+                () = self.clock.sleep(Duration::from_millis(TICK_MS)) => {}
+            }
+            for key in self.waiting.webhooks.take_due(self.clock.now()) {
+                let Ok(place) = Arc::clone(&self.waiting.webhooks.room)
+                    .acquire_owned()
+                    .await
+                else {
+                    return;
+                };
+                let core = Arc::clone(&self);
+                self.tasks.spawn(async move {
+                    if let Err(refusal) = core.see_to_webhook(key).await {
+                        let id = id_of(key);
+                        tracing::warn!(webhook = id, error = %refusal, "a webhook could not be seen to; it is tried again");
+                        core.look_later(key, AGAIN_MS);
+                    }
+                    drop(place);
+                });
+            }
+        }
+    }
+
+    /// Asks the store for the webhooks of the next seconds.
+    pub(crate) async fn read_webhooks(&self) -> Result<(), StoreError> {
+        let now_ms = self.clock.wall_ms();
+        let before_ms = now_ms.saturating_add(AHEAD_MS);
+        let due = self.store.due_docs(DocKind::Webhook, before_ms, LOOK_MAX);
+        for due in due.await? {
+            if let Some(key) = key_of(&due.id) {
+                self.look_later(key, due.at_ms.saturating_sub(now_ms));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a webhook after so long, and after the replicas that come before this one.
+    fn look_later(&self, key: Key, after_ms: u64) {
+        let turn = u64::try_from(self.turn_for(key.0)).unwrap_or(u64::MAX);
+        let after_ms = after_ms.saturating_add(turn.saturating_mul(AGAIN_MS));
+        let at = self.clock.now().0.saturating_add(after_ms);
+        self.waiting.webhooks.look_at(key, Millis(at));
+    }
+
+    /// Does what there is to do about a webhook.
+    async fn see_to_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        let id = id_of(key);
+        let Some(known) = self.docs.read::<Webhook>(&id).await? else {
+            return self.begin_webhook(key).await;
+        };
+        let is_over = matches!(known.doc.standing, Standing::Sent | Standing::Dead);
+        if is_over || known.doc.tried_until_ms > now_ms {
+            return Ok(());
+        }
+        let is_paused = known.doc.standing == Standing::Trying && known.doc.at_ms > now_ms;
+        if is_paused {
+            self.look_later(key, known.doc.at_ms.saturating_sub(now_ms));
+            return Ok(());
+        }
+        let Some(job) = self.store.get(&[key.0]).await?.pop().flatten() else {
+            // Its job was not stored, or is long gone.
+            return self.drop_webhook(&id, &known, now_ms).await;
+        };
+        if key.1 == Event::Ended && !job.state.stage.is_terminal() {
+            return self.check_later(key, &known, now_ms).await;
+        }
+        self.try_webhook(key, known, job).await
+    }
+
+    /// A webhook of which there is no document yet: that of the first failure is made when it comes.
+    async fn begin_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
+        if key.1 == Event::Ended {
+            return Ok(());
+        }
+        let Some(job) = self.store.get(&[key.0]).await?.pop().flatten() else {
+            return Ok(());
+        };
+        let webhook = Webhook::new(&job.state, key.1, self.clock.wall_ms());
+        match self.docs.put(&id_of(key), None, Some(&webhook)).await {
+            Ok(_) | Err(ItemError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.look_later(key, 0);
+        Ok(())
+    }
+
+    async fn drop_webhook(
+        &self,
+        id: &str,
+        known: &Stored<Webhook>,
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        if known.doc.since_ms.saturating_add(CHECK_MS) > now_ms {
+            // It may be on its way.
+            return Ok(());
+        }
+        match self.docs.put::<Webhook>(id, Some(known), None).await {
+            Ok(_) | Err(ItemError::Conflict { .. } | ItemError::Missing) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Its job goes on: whoever ends it tells so. If nobody does, somebody looks again, ever less often.
+    async fn check_later(
+        &self,
+        key: Key,
+        known: &Stored<Webhook>,
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        if known.doc.at_ms > now_ms {
+            return Ok(());
+        }
+        let age_ms = now_ms.saturating_sub(known.doc.since_ms);
+        let pause_ms = age_ms.clamp(CHECK_MS, SELDOM_MS);
+        let later = Webhook {
+            at_ms: now_ms.saturating_add(pause_ms),
+            ..known.doc.clone()
+        };
+        match self.docs.put(&id_of(key), Some(known), Some(&later)).await {
+            Ok(_) | Err(ItemError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tries it once, if no other replica does.
+    async fn try_webhook(
+        self: &Arc<Self>,
+        key: Key,
+        known: Stored<Webhook>,
+        job: StoredJob,
+    ) -> Result<(), Refusal> {
+        let (id, now_ms) = (id_of(key), self.clock.wall_ms());
+        // What is read may vanish, and with it the end.
+        if !self.confirm(job).await?.1 {
+            self.look_later(key, 0);
+            return Ok(());
+        }
+        let trying = Webhook {
+            standing: Standing::Trying,
+            tries: known.doc.tries.saturating_add(1),
+            tried_until_ms: now_ms.saturating_add(TRY_MS),
+            at_ms: now_ms.saturating_add(TRY_MS),
+            ..known.doc.clone()
+        };
+        let taken = match self.docs.put(&id, Some(&known), Some(&trying)).await {
+            Ok(taken) => taken,
+            // Another replica was faster, or the store did not say: whoever tries says so.
+            Err(ItemError::Conflict { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let sent = match self.message_of(key, &id).await? {
+            Ok(message) => send(&message, &self.config.webhooks_to).await,
+            Err(problem) => Err(problem),
+        };
+        let now_ms = self.clock.wall_ms();
+        let after = after_try(&trying, sent, now_ms);
+        tracing::info!(webhook = id, tries = after.tries, standing = ?after.standing, problem = after.problem, "tried a webhook");
+        let stored = known.written(taken, trying);
+        match self.docs.put(&id, Some(&stored), Some(&after)).await {
+            Ok(_) | Err(ItemError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if after.at_ms > 0 {
+            self.look_later(key, after.at_ms.saturating_sub(now_ms));
+        }
+        Ok(())
+    }
+
+    /// The message of a webhook; the inner error says why there can be none.
+    async fn message_of(
+        &self,
+        (job, event): Key,
+        id: &str,
+    ) -> Result<Result<Message, String>, Refusal> {
+        let answer = answer_of(self, job).await?;
+        let Some(mut spec) = self.store.get_bodies(&[job]).await?.pop().flatten() else {
+            return Ok(Err("the body of its job is not in the store".to_owned()));
+        };
+        if self.sealer.open_secrets(&mut spec).is_err() {
+            return Ok(Err(
+                "its secret cannot be opened: this lab does not have the key".to_owned(),
+            ));
+        }
+        let secret = spec
+            .get("secrets")
+            .and_then(|secrets| secrets.get(CALLBACK));
+        let secret = secret
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let callback = match Callback::of(&spec) {
+            Ok(Some(callback)) => callback,
+            Ok(None) => return Ok(Err("its job names no receiver".to_owned())),
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let told = Told {
+            id,
+            event,
+            answer: &answer,
+            page: &format!("{}/r/{job}", self.others.url),
+            now_ms: self.clock.wall_ms(),
+        };
+        Ok(Ok(Message::to(&callback, &told, &secret)))
+    }
+
+    /// Forgets webhooks that are over since long.
+    pub(crate) async fn sweep_webhooks(&self) -> Result<(), DocError> {
+        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
+        for (id, known) in self.docs.list::<Webhook>().await? {
+            let is_over = matches!(known.doc.standing, Standing::Sent | Standing::Dead);
+            if is_over && known.doc.since_ms < before_ms {
+                // Another replica may have been faster.
+                drop(self.docs.put::<Webhook>(&id, Some(&known), None).await);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A webhook after a try.
+fn after_try(trying: &Webhook, sent: Result<(), String>, now_ms: u64) -> Webhook {
+    let mut after = Webhook {
+        tried_until_ms: 0,
+        ..trying.clone()
+    };
+    match sent {
+        Ok(()) => {
+            after.problem.clear();
+            after.standing = Standing::Sent;
+        }
+        Err(problem) => {
+            after.problem = problem;
+            if trying.tries < TRIES_MAX {
+                let place = usize::try_from(trying.tries.saturating_sub(1)).unwrap_or(0);
+                let pause_ms = PAUSES_MS.get(place).or(PAUSES_MS.last());
+                after.at_ms = now_ms.saturating_add(pause_ms.copied().unwrap_or(0));
+                return after;
+            }
+            after.standing = Standing::Dead;
+        }
+    }
+    (after.at_ms, after.since_ms) = (0, now_ms);
+    after
+}

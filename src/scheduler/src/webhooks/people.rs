@@ -1,0 +1,146 @@
+//! Lists webhooks for people, sends one again, and tries a receiver.
+
+use std::sync::Arc;
+
+use fairlead_api::{ErrorCode, JobAnswer, WebhookTest, WebhookTested, WebhookView};
+use fairlead_job::{Callback, CallbackKind};
+use serde_json::Value;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::{
+        accounts::Who,
+        webhooks::{Event, Standing, Webhook, key_of},
+    },
+    webhooks::{
+        message::{Message, Told},
+        send::send,
+    },
+};
+
+/// Most webhooks in a list.
+const LIST_MAX: usize = 1_000;
+
+impl Core {
+    /// The webhooks that an account may see, the newest first.
+    pub(crate) async fn list_webhooks(&self, who: &Who) -> Result<Vec<WebhookView>, Refusal> {
+        let mut known = self.docs.list::<Webhook>().await?;
+        known.retain(|(_, webhook)| who.may_act_for(&webhook.doc.account));
+        known.sort_by_key(|(_, webhook)| std::cmp::Reverse(webhook.doc.since_ms));
+        known.truncate(LIST_MAX);
+        let views = known.into_iter();
+        Ok(views.map(|(id, webhook)| view(id, webhook.doc)).collect())
+    }
+
+    /// Sends a webhook again, under the same id.
+    pub(crate) async fn redeliver_webhook(
+        self: &Arc<Self>,
+        who: &Who,
+        id: &str,
+    ) -> Result<(), Refusal> {
+        let unknown = || {
+            let shown = crate::base::errors::excerpt(id);
+            let message = format!("unknown webhook '{shown}'");
+            Refusal::new(
+                ErrorCode::NotFound,
+                message,
+                "list them with GET /scheduler/v1/webhooks",
+            )
+        };
+        let key = key_of(id).ok_or_else(unknown)?;
+        let known = self.docs.read::<Webhook>(id).await?.ok_or_else(unknown)?;
+        if !who.may_act_for(&known.doc.account) {
+            return Err(unknown());
+        }
+        let now_ms = self.clock.wall_ms();
+        if known.doc.standing == Standing::Waiting && key.1 == Event::Ended {
+            let message = format!("webhook {id} waits for the end of its job");
+            return Err(Refusal::new(
+                ErrorCode::WrongStage,
+                message,
+                "it is sent then",
+            ));
+        }
+        let again = Webhook {
+            standing: Standing::Trying,
+            at_ms: now_ms.max(1),
+            since_ms: now_ms,
+            tries: 0,
+            tried_until_ms: 0,
+            ..known.doc.clone()
+        };
+        self.docs.put(id, Some(&known), Some(&again)).await?;
+        self.audit(&who.name, "webhook.redeliver", id, Value::Null);
+        self.waiting.webhooks.look_at(key, self.clock.now());
+        Ok(())
+    }
+
+    /// Sends a message about no job to a receiver, now.
+    pub(crate) async fn test_webhook(
+        &self,
+        who: &Who,
+        test: &WebhookTest,
+    ) -> Result<WebhookTested, Refusal> {
+        let spec = serde_json::json!({"callback": test.url, "secrets": {"callback": test.secret}});
+        let spec = spec.as_object().cloned().unwrap_or_default();
+        let callback = Callback {
+            kind: CallbackKind::Fairlead,
+            ..Callback::of(&spec)?.ok_or_else(|| {
+                Refusal::new(
+                    ErrorCode::BadField,
+                    "url: it is missing",
+                    "give the address",
+                )
+            })?
+        };
+        let answer = JobAnswer {
+            job_id: "0".to_owned(),
+            over: true,
+            job_stage: "finish".to_owned(),
+            job_health: "success".to_owned(),
+            reason: "this is a test".to_owned(),
+            my_account: who.name.clone(),
+            ..JobAnswer::default()
+        };
+        let now_ms = self.clock.wall_ms();
+        let told = Told {
+            id: &format!("test.{now_ms}"),
+            event: Event::Ended,
+            answer: &answer,
+            page: &self.others.url,
+            now_ms,
+        };
+        let message = Message::to(&callback, &told, &test.secret);
+        let sent = send(&message, &self.config.webhooks_to).await;
+        self.audit(&who.name, "webhook.test", &test.url, Value::Null);
+        Ok(WebhookTested {
+            taken: sent.is_ok(),
+            problem: sent.err().unwrap_or_default(),
+        })
+    }
+}
+
+fn view(id: String, webhook: Webhook) -> WebhookView {
+    let standing = match webhook.standing {
+        Standing::Waiting => "waiting",
+        Standing::Trying => "trying",
+        Standing::Sent => "sent",
+        Standing::Dead => "dead",
+    };
+    WebhookView {
+        webhook_id: id,
+        job_id: webhook.job_id.to_string(),
+        my_account: webhook.account,
+        event: webhook.event.as_str().to_owned(),
+        standing: standing.to_owned(),
+        tries: webhook.tries,
+        since_ms: webhook.since_ms,
+        next_ms: if webhook.standing == Standing::Trying {
+            webhook.at_ms
+        } else {
+            0
+        },
+        problem: webhook.problem,
+    }
+}

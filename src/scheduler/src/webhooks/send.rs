@@ -1,0 +1,58 @@
+//! Sends a message to a receiver that the operator allows.
+
+use std::{net::SocketAddr, time::Duration};
+
+use reqwest::{Client, Url, redirect::Policy};
+
+use super::message::Message;
+use crate::base::webhook_targets::Targets;
+
+/// How long a receiver may take.
+const SEND_TIME: Duration = Duration::from_secs(10);
+
+/// Sends a message once. The address that was checked is the one that is connected to, and nothing leads elsewhere.
+///
+/// # Errors
+/// Why the receiver did not take it, in words.
+pub(super) async fn send(message: &Message, targets: &Targets) -> Result<(), String> {
+    let url = Url::parse(&message.url).map_err(|error| format!("its address is bad: {error}"))?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let port = url.port_or_known_default().unwrap_or(443);
+    let name = host.trim_matches(['[', ']']);
+    let found = tokio::net::lookup_host((name, port)).await;
+    let mut found = found.map_err(|error| format!("{host} is not found: {error}"))?;
+    let address: Option<SocketAddr> = found.find(|at| targets.allows(name, at.ip()));
+    let Some(address) = address else {
+        return Err(format!(
+            "the operator does not allow webhooks to {host}: fairlead serve --webhooks-to"
+        ));
+    };
+    let client = Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .timeout(SEND_TIME)
+        .resolve(name, address)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut request = client.post(url).body(message.body.clone());
+    for (name, value) in &message.headers {
+        request = request.header(*name, value);
+    }
+    let answer = request.send().await.map_err(|error| words_of(&error))?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    Err(format!("it answered {}", status.as_u16()))
+}
+
+/// An error without the address, which may have a token in its query.
+fn words_of(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("it did not answer within {} s", SEND_TIME.as_secs());
+    }
+    if error.is_connect() {
+        return "no connection".to_owned();
+    }
+    "the connection broke".to_owned()
+}
