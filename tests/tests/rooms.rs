@@ -45,7 +45,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "shards",
-        &["base", "lifecycle", "known", "core", "jobs", "submission"],
+        &[
+            "base",
+            "storage",
+            "lifecycle",
+            "known",
+            "core",
+            "jobs",
+            "files",
+            "submission",
+        ],
     ),
     (
         "dispatching",
@@ -149,6 +158,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "timers",
             "upkeep",
             "webhooks",
+            "shards",
         ],
     ),
     (

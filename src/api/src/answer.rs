@@ -32,6 +32,24 @@ pub struct CaseTotals {
     pub first_failures: Vec<String>,
 }
 
+/// The history of a test in a group of hosts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestHistory {
+    /// Its whole name.
+    pub test: String,
+    /// The group of the hosts that it ran on; empty: they have none.
+    pub group: String,
+    /// How often it passed.
+    pub passed: u64,
+    /// How often it failed.
+    pub failed: u64,
+    /// How long it takes as of late, seconds; absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// When it last ran, UTC epoch ms.
+    pub last_ms: u64,
+}
+
 /// One shard in the answer of its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardAnswer {

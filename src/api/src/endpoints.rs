@@ -236,6 +236,9 @@ routes! {
     ["scheduler", "v1", "timers", timer, "resume"] => {
         "POST" ResumeTimer { timer: Timer }, Account, ONE_TIMER, "goes on with the next time";
     }
+    ["scheduler", "v1", "tests"] => {
+        "GET" Tests, Account, Known(&["suite", "test"]), "the history of the tests of a suite, by group of hosts";
+    }
     ["scheduler", "v1", "webhooks"] => {
         "GET" Webhooks, Account, NONE, "your webhooks, an admin's of all accounts, newest first";
     }

@@ -17,7 +17,7 @@ mod webhooks;
 pub mod wire;
 
 pub use accounts::{AccountChange, AccountView};
-pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
+pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts, TestHistory};
 pub use client::{
     ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend, UploadBody,
     UploadOutcome,

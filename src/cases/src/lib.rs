@@ -86,12 +86,14 @@ pub struct TestResults {
 }
 
 /// What a summary says of one job.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// How many cases had each outcome.
     pub counts: CaseCounts,
     /// The names of the first cases that failed or broke.
     pub first_failures: Vec<String>,
+    /// The cases that ran: all but those that were skipped.
+    pub runs: Vec<Run>,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +107,19 @@ struct Brief {
 struct BriefCase {
     name: String,
     outcome: Outcome,
+    #[serde(default)]
+    seconds: Option<f64>,
+}
+
+/// How one case ended, and how long it took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its whole name.
+    pub name: String,
+    /// Whether it failed or broke.
+    pub is_bad: bool,
+    /// How long it took, seconds; `None`: not known.
+    pub seconds: Option<f64>,
 }
 
 impl Summary {
@@ -114,12 +129,21 @@ impl Summary {
     /// The bytes are no such JSON.
     pub fn of_json(bytes: &[u8], failures_max: usize) -> Result<Self, serde_json::Error> {
         let Brief { counts, cases } = serde_json::from_slice(bytes)?;
-        let bad = cases
-            .into_iter()
-            .filter(|case| matches!(case.outcome, Outcome::Failed | Outcome::Error));
+        let ran = cases.into_iter();
+        let ran = ran.filter(|case| case.outcome != Outcome::Skipped);
+        let runs: Vec<Run> = ran
+            .map(|case| Run {
+                name: case.name,
+                is_bad: matches!(case.outcome, Outcome::Failed | Outcome::Error),
+                seconds: case.seconds,
+            })
+            .collect();
+        let bad = runs.iter().filter(|run| run.is_bad);
+        let first_failures = bad.take(failures_max).map(|run| run.name.clone());
         Ok(Self {
             counts,
-            first_failures: bad.take(failures_max).map(|case| case.name).collect(),
+            first_failures: first_failures.collect(),
+            runs,
         })
     }
 }

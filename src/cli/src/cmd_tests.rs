@@ -1,9 +1,10 @@
 //! `fairlead tests ID`: the test cases of a job, from its `results.json`.
 
-use fairlead_api::client::Client;
+use fairlead_api::{TestHistory, client::Client};
 use fairlead_cases::{Case, CaseCounts, Outcome, TestResults};
 
 use crate::{
+    clock,
     context::Context,
     exit::{self, Failure},
     table::{Grid, cut, harmless, or_dash},
@@ -20,8 +21,12 @@ const MESSAGE_CHARS_MAX: usize = 100;
 A testbox makes them from JUnit XML, TAP, KTAP and metrics.json among the results of the job.
 The exit code is 1 if a case failed or has an error.")]
 pub(crate) struct TestsArgs {
-    /// Id of the job
-    id: String,
+    /// Id of the job; with --history the name of a test, or nothing for all tests
+    #[arg(required_unless_present = "history")]
+    id: Option<String>,
+    /// Show how the tests of this suite ended, and how long they take, by group of hosts
+    #[arg(long, value_name = "SUITE", conflicts_with = "failed")]
+    history: Option<String>,
     /// Only cases that failed or have an error
     #[arg(long)]
     failed: bool,
@@ -29,7 +34,15 @@ pub(crate) struct TestsArgs {
 
 pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    let mut results = read(&args.id, &client).await?;
+    if let Some(suite) = &args.history {
+        let history = client.test_history(suite, args.id.as_deref()).await;
+        let history = history.map_err(Failure::from)?;
+        let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
+        context.print(&history, |history| past(history, now_ms, terminal))?;
+        return Ok(exit::OK);
+    }
+    let id = args.id.as_deref().unwrap_or_default();
+    let mut results = read(id, &client).await?;
     if args.failed {
         results.cases.retain(is_bad);
     }
@@ -106,6 +119,23 @@ async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestRe
         Failure::new(exit::REFUSED, message, hint)
     })?;
     Ok(Some(results))
+}
+
+/// A table of what is remembered of tests.
+fn past(history: &[TestHistory], now_ms: u64, terminal: bool) -> String {
+    let mut grid = Grid::new(&["test", "group", ">passed", ">failed", ">seconds", ">last"]);
+    for test in history {
+        let seconds = test.seconds.map(|seconds| format!("{seconds:.3}"));
+        grid.row([
+            test.test.clone(),
+            or_dash(&test.group),
+            test.passed.to_string(),
+            test.failed.to_string(),
+            or_dash(&seconds.unwrap_or_default()),
+            clock::length(now_ms.saturating_sub(test.last_ms)),
+        ]);
+    }
+    grid.render(terminal)
 }
 
 fn is_bad(case: &Case) -> bool {

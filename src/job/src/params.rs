@@ -48,7 +48,7 @@ const HIDDEN: [&str; 23] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 62] = [
+const INFRASTRUCTURE: [&str; 63] = [
     "any_of",
     "arch",
     "boot_params",
@@ -100,6 +100,7 @@ const INFRASTRUCTURE: [&str; 62] = [
     "shard",
     "shard_index",
     "shard_of",
+    "shard_tests",
     "shard_total",
     "shards",
     "stop_when_cut_off",

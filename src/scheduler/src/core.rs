@@ -27,7 +27,7 @@ use crate::{
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
         open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
         replicas::Replicas, reservations::Reservations, seen_versions::Seen, sequences::Sequences,
-        timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
+        test_times::PendingTimes, timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
         vanished_writes::VanishedWrites, webhooks::Webhooks,
     },
     storage::{group_commit::Writer, small_doc::SmallDocs},
@@ -76,6 +76,8 @@ pub(crate) struct Waiting {
     pub(crate) clusters: Clusters,
     /// Parents of shards that have not ended.
     pub(crate) parents: Parents,
+    /// Runs of tests that are not written yet.
+    pub(crate) test_times: PendingTimes,
     /// Waiting jobs that must soon be looked at.
     pub(crate) alarms: Alarms,
     /// Webhooks that are soon due.

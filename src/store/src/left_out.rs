@@ -22,3 +22,7 @@ pub(crate) fn is_false(flag: &bool) -> bool {
 pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
+
+pub(crate) fn is_no_place(place: &u16) -> bool {
+    *place == 0
+}

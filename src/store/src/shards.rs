@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairlead_job::{Health, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::left_out::{is_false, is_unknown, is_zero};
+use crate::left_out::{is_false, is_no_place, is_unknown, is_zero};
 
 /// The shards of a job that runs in parts. Such a job, a *parent*, is never dispatched. It stays in stage submit and is
 /// not ready until all of its shards are over.
@@ -27,12 +27,23 @@ pub struct Sharding {
     /// Whether all of them are in the store for sure.
     #[serde(default, skip_serializing_if = "is_false")]
     pub made: bool,
+    /// How far behind the parent's id the job is that lists its tests; 0: its shards need no list.
+    #[serde(default, skip_serializing_if = "is_no_place")]
+    pub lister: u16,
+    /// The digest of the plan: which tests each shard runs. Empty: there is none yet, or none is needed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan: String,
     /// Once the parent has ended: how many ended with which health.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ends: BTreeMap<Health, u16>,
 }
 
 impl Sharding {
+    /// Whether its tests are yet to be listed, and packed.
+    pub fn is_unplanned(&self) -> bool {
+        self.lister > 0 && self.plan.is_empty()
+    }
+
     /// The ids of the shards of `parent`, in order.
     pub fn ids(&self, parent: JobId) -> impl Iterator<Item = JobId> + use<> {
         (1..=self.count).map(move |n| parent.behind(n))
@@ -44,7 +55,7 @@ impl Sharding {
 pub struct ShardPlace {
     /// Its parent.
     pub of: JobId,
-    /// Its number, from 1.
+    /// Its number, from 1; 0: it lists the tests of the others.
     pub n: u16,
     /// How many shards its parent has.
     pub total: u16,

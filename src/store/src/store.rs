@@ -56,6 +56,10 @@ pub enum DocKind {
     Sequence,
     /// Jobs that are run again and again.
     Timer,
+    /// Which tests each shard of a job runs.
+    Plan,
+    /// The history of the tests of a suite in a group of hosts.
+    TestTimes,
     /// Messages to receivers that jobs name.
     Webhook,
     /// Settings that all replicas share, among them the sealing key.
@@ -64,7 +68,7 @@ pub enum DocKind {
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -76,6 +80,8 @@ impl DocKind {
         Self::Submit,
         Self::Sequence,
         Self::Timer,
+        Self::Plan,
+        Self::TestTimes,
         Self::Webhook,
         Self::Setting,
     ];
@@ -94,6 +100,8 @@ impl DocKind {
             Self::Submit => "submits",
             Self::Sequence => "sequences",
             Self::Timer => "timers",
+            Self::Plan => "plans",
+            Self::TestTimes => "test_times",
             Self::Webhook => "webhooks",
             Self::Setting => "settings",
         }

@@ -11,7 +11,7 @@ use fairlead_cases::{Collector, FILE_BYTES_MAX, Form};
 use super::results::{OUTPUT, Results};
 
 /// The name below the result folder.
-const NAME: &str = "results.json";
+pub(crate) const CASES: &str = "results.json";
 /// Most files of test results that are read.
 const FILES_MAX: usize = 1_000;
 /// Most bytes that are read of all of them.
@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Reads the test results among `results`, and writes them to `to` as one file. Returns it with its name below the
 /// result folder; `None`: there are none, or the job wrote such a file itself. Blocks.
 pub(crate) fn convert(results: &Results, to: &Path) -> io::Result<Option<(PathBuf, String)>> {
-    if results.files.iter().any(|(_, name)| name == NAME) {
+    if results.files.iter().any(|(_, name)| name == CASES) {
         return Ok(None);
     }
     let mut collector = Collector::default();
@@ -57,7 +57,7 @@ pub(crate) fn convert(results: &Results, to: &Path) -> io::Result<Option<(PathBu
         return Ok(None);
     }
     fs::write(to, serde_json::to_vec(&collector.finish())?)?;
-    Ok(Some((to.to_owned(), NAME.to_owned())))
+    Ok(Some((to.to_owned(), CASES.to_owned())))
 }
 
 /// The beginning of a file, and whether that is all of it.

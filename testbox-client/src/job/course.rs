@@ -237,14 +237,17 @@ impl Course {
     /// Makes the folder anew, with the first journal in it.
     async fn make_folder(&self, journal: &Journal) -> Result<(), End> {
         let (folder, grant, first) = (self.folder.clone(), self.grant.clone(), journal.clone());
-        blocking(move || folder.create(&grant).and_then(|()| folder.save(&first)))
-            .await
-            .map_err(|error| {
-                unrun(
-                    Health::AbortProvider,
-                    format!("its folder cannot be created: {error}"),
-                )
-            })
+        let make = move || {
+            folder.create(&grant)?;
+            shards::write_tests(&grant, &folder)?;
+            folder.save(&first)
+        };
+        blocking(make).await.map_err(|error| {
+            unrun(
+                Health::AbortProvider,
+                format!("its folder cannot be created: {error}"),
+            )
+        })
     }
 
     /// Where it runs, with its image at hand. `Ok(None)`: to be forgotten.

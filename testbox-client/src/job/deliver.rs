@@ -6,7 +6,7 @@ use fairlead_api::{ErrorCode, JobUpdate, UploadBody};
 use fairlead_job::DataReadiness;
 
 use super::{
-    cases::convert,
+    cases::{CASES, convert},
     context::Context,
     folder::{End, JobFolder, Journal},
     log::LogShipper,
@@ -29,9 +29,11 @@ pub(crate) async fn deliver(
 ) -> Result<(), Failure> {
     let mut readiness = DataReadiness::Norun;
     let mut reason = end.reason.clone();
+    let mut has_cases = false;
     if end.ran {
         shipper.rest().await;
-        let left_out = upload_all(context, folder, journal).await;
+        let left_out;
+        (left_out, has_cases) = upload_all(context, folder, journal).await;
         readiness = DataReadiness::Uploaded;
         let left_out = (!left_out.is_empty())
             .then(|| format!("results were left out: {}", left_out.join("; ")));
@@ -48,6 +50,7 @@ pub(crate) async fn deliver(
         job_data_readiness: Some(readiness.as_str().to_owned()),
         reason,
         avoid_host: end.avoid_host,
+        has_cases,
         crash_signature: end.crash_signature.clone(),
         peak_memory_mb: end.used.as_ref().and_then(|used| used.peak_memory_mb),
         cpu_ms: end.used.as_ref().and_then(|used| used.cpu_ms),
@@ -56,8 +59,12 @@ pub(crate) async fn deliver(
     .await
 }
 
-/// Uploads all results. Returns what is missing, and why.
-async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) -> Vec<String> {
+/// Uploads all results. Returns what is missing, and why, and whether test cases are among them.
+async fn upload_all(
+    context: &Context,
+    folder: &JobFolder,
+    journal: &Journal,
+) -> (Vec<String>, bool) {
     let root = folder.result();
     let (files_max, bytes_max) = (
         context.config.result_files_max,
@@ -78,6 +85,7 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
         files: Vec::new(),
         left_out: vec![error.to_string()],
     });
+    let has_cases = results.files.iter().any(|(_, name)| name == CASES);
     let (job_id, token) = (&journal.job_id, &journal.job_token);
     let result_root = journal.result_root.trim_end_matches('/');
     for (path, name) in std::mem::take(&mut results.files) {
@@ -99,5 +107,5 @@ async fn upload_all(context: &Context, folder: &JobFolder, journal: &Journal) ->
             }
         }
     }
-    results.left_out
+    (results.left_out, has_cases)
 }

@@ -39,7 +39,7 @@ pub(crate) fn of(
     ];
     let mut all: Vec<_> = fairlead_job::environment(&grant.job)
         .into_iter()
-        .filter(|(name, value)| can_be_set(name, value))
+        .filter(|(name, value)| can_be_set(name, value) && name != "shard_tests")
         .collect();
     all.extend(peers::environment(grant, nodes));
     all.extend(shards::environment(grant, folder));

@@ -1,15 +1,18 @@
 //! A shard of a job: tells its program which part is its own, in the words of Bazel and of Google Test.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Write},
 };
 
 use fairlead_api::Grant;
 use fairlead_job::TboxType;
+use serde_json::Value;
 
 use super::folder::JobFolder;
 
+/// Names the tests that a shard runs, one on each line.
+const TESTS_FILE: &str = "shard-tests";
 /// A program touches this file to say that it knows of shards.
 const STATUS_FILE: &str = "shard-status";
 /// What the output says of one that does not.
@@ -25,8 +28,30 @@ fn number(grant: &Grant, field: &str) -> Option<u64> {
     grant.job.get(field)?.as_u64()
 }
 
+/// The tests of a shard whose job listed them, as text with one on each line.
+fn listed(grant: &Grant) -> Option<String> {
+    let tests = grant.job.get("shard_tests")?.as_array()?;
+    let lines = tests.iter().filter_map(Value::as_str);
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    Some(text)
+}
+
+/// Writes the tests of a shard whose job listed them. Blocks.
+pub(super) fn write_tests(grant: &Grant, folder: &JobFolder) -> io::Result<()> {
+    match listed(grant) {
+        Some(tests) => fs::write(folder.tmp().join(TESTS_FILE), tests),
+        None => Ok(()),
+    }
+}
+
 /// Which of its tests a shard runs.
 pub(super) fn environment(grant: &Grant, folder: &JobFolder) -> Vec<(String, String)> {
+    if listed(grant).is_some() {
+        let tests = folder.tmp().join(TESTS_FILE);
+        let tests = tests.to_string_lossy().into_owned();
+        return vec![("FAIRLEAD_TESTS".to_owned(), tests)];
+    }
     let place = number(grant, "shard_index").zip(number(grant, "shard_total"));
     let Some((index, total)) = place.filter(|_| is_shard(grant)) else {
         return Vec::new();
@@ -51,7 +76,11 @@ pub(super) fn environment(grant: &Grant, folder: &JobFolder) -> Vec<(String, Str
 /// file, so nothing is said of it. Blocks.
 pub(super) fn warn_of_ignored(grant: &Grant, folder: &JobFolder) -> io::Result<()> {
     let is_hidden = grant.tbox_type == TboxType::Vm.as_str();
-    if !is_shard(grant) || is_hidden || folder.tmp().join(STATUS_FILE).try_exists()? {
+    if !is_shard(grant)
+        || listed(grant).is_some()
+        || is_hidden
+        || folder.tmp().join(STATUS_FILE).try_exists()?
+    {
         return Ok(());
     }
     let mut output = OpenOptions::new().append(true).open(folder.output())?;
@@ -60,7 +89,7 @@ pub(super) fn warn_of_ignored(grant: &Grant, folder: &JobFolder) -> io::Result<(
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::path::Path;
 
     use serde_json::json;
 
@@ -86,6 +115,14 @@ mod tests {
             assert_eq!(of(name), Some(value), "{name}");
         }
         assert_eq!(environment(&grant("9", json!({})), &folder), []);
+        let listed =
+            json!({"shard_of": "7", "shard_index": 1, "shard_total": 3, "shard_tests": ["a", "b"]});
+        let named = environment(&grant("9", listed), &folder);
+        let expected = (
+            "FAIRLEAD_TESTS".to_owned(),
+            "/w/9-1/tmp/shard-tests".to_owned(),
+        );
+        assert_eq!(named, [expected]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ on_both_stores!(
     one_that_is_cancelled_runs_no_further,
     shards_keep_the_limits_and_are_refused_whole,
     shards_differ_where_the_job_says_so,
+    listed_tests_are_packed_by_their_times,
 );
 
 async fn submit(http: &Http, fields: &Value) -> String {
@@ -84,7 +85,8 @@ async fn a_job_in_parts_has_one_result(store: Store) {
     let sent = http.post(&upload, &results).await;
     assert_eq!(sent.status, 200, "{}", sent.text);
     testbox.report(&grants[0], "job_stage=running").await;
-    let end = "job_stage=finish&job_health=fail&exit_code=1&job_data_readiness=uploaded";
+    let end =
+        "job_stage=finish&job_health=fail&exit_code=1&job_data_readiness=uploaded&has_cases=1";
     testbox.report(&grants[0], end).await;
     testbox.drop_job(shard);
     for grant in &grants[1..] {
@@ -227,4 +229,94 @@ async fn shards_differ_where_the_job_says_so(store: Store) {
         .await;
     let message = message_of(&refused.text);
     assert!(message.starts_with("tags: "), "{message}");
+}
+
+/// Plays the job that lists the tests of a job.
+async fn list_tests(http: &Http, testbox: &mut Testbox, tests: &str) {
+    let mut grants = testbox.ask(5).await;
+    let grant = grants.pop().expect("the job that lists the tests");
+    assert!(grants.is_empty());
+    assert_eq!(
+        (&grant.job["script"], &grant.job["shard"]),
+        (&json!("list them"), &json!(0))
+    );
+    let path = format!(
+        "/scheduler/v1/jobs/{}/log?offset=0&attempt=1&job_token={}",
+        grant.job_id, grant.job_token
+    );
+    let body = tests.as_bytes().to_vec();
+    let sent = http
+        .send(reqwest::Method::POST, &path, "text/plain", body)
+        .await;
+    assert_eq!(sent.status, 200, "{}", sent.text);
+    testbox.finish(&grant).await;
+}
+
+async fn listed_tests_are_packed_by_their_times(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let shards = json!({"suite": "packed", "shards": {"count": 3, "list": "list them"}});
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    // One is long. At first nobody knows that.
+    let tests = ["long", "a", "b", "c", "d"];
+    for is_known in [false, true] {
+        let id = submit(&http, &shards).await;
+        list_tests(&http, &mut testbox, "# all\nlong\na\nb\nc\nd\na\n").await;
+        let mut grants = Vec::new();
+        while grants.len() < 3 {
+            grants.extend(testbox.ask(2).await);
+        }
+        let mut ran: Vec<String> = Vec::new();
+        for grant in &grants {
+            let own = grant.job["shard_tests"].as_array().expect("a list").clone();
+            let own: Vec<&str> = own.iter().filter_map(Value::as_str).collect();
+            assert_eq!(grant.job["shard_total"], 3);
+            assert!(
+                !is_known || !own.contains(&"long") || own.len() == 1,
+                "{own:?}"
+            );
+            let cases = own.iter().map(|name| {
+                let seconds = if *name == "long" { 50.0 } else { 1.0 };
+                json!({"name": name, "outcome": "passed", "seconds": seconds})
+            });
+            let cases: Vec<Value> = cases.collect();
+            let results = json!({
+                "format": 1, "cases": cases,
+                "counts": {"passed": own.len(), "failed": 0, "skipped": 0, "error": 0},
+            });
+            ran.extend(own.iter().map(|name| (*name).to_owned()));
+            let upload = format!(
+                "{}/results.json?job_id={}&job_token={}&attempt=1",
+                grant.result_root, grant.job_id, grant.job_token
+            );
+            http.post(&upload, &results).await;
+            testbox.report(grant, "job_stage=running").await;
+            let end = "job_stage=finish&job_health=success&exit_code=0&job_data_readiness=uploaded&has_cases=1";
+            testbox.report(grant, end).await;
+            testbox.drop_job(&grant.job_id);
+        }
+        ran.sort_unstable();
+        let mut all = tests;
+        all.sort_unstable();
+        assert_eq!(ran, all, "each test runs once");
+        let over = answer_when(&http, &id, "the job ends", |answer| answer["over"] == true).await;
+        assert_eq!(
+            (&over["job_health"], &over["cases"]["passed"]),
+            (&json!("success"), &json!(5))
+        );
+        until("the times are written", 30, async || {
+            let times = http
+                .get("/scheduler/v1/tests?suite=packed&test=long")
+                .await
+                .json();
+            (times[0]["passed"] == 1 + u64::from(is_known)).then_some(())
+        })
+        .await;
+    }
+    // A list without tests cannot run.
+    let id = submit(&http, &shards).await;
+    list_tests(&http, &mut testbox, "# nothing\n").await;
+    let over = answer_when(&http, &id, "the job ends", |answer| answer["over"] == true).await;
+    assert_eq!(over["job_health"], "abort_invalid", "{over}");
+    assert_eq!(over["reason"], "its list names no test");
 }

@@ -147,6 +147,8 @@ pub struct JobUpdate {
     pub peak_memory_mb: Option<u32>,
     /// CPU time of all of its processes, milliseconds.
     pub cpu_ms: Option<u32>,
+    /// Whether `results.json` is among its results, so that somebody counts its test cases.
+    pub has_cases: bool,
     /// Puts the end off by this much, seconds.
     pub renew_seconds: Option<u64>,
 }
@@ -158,6 +160,7 @@ impl JobUpdate {
         push(&mut pairs, "job_stage", self.job_stage.as_ref());
         push(&mut pairs, "job_health", self.job_health.as_ref());
         push(&mut pairs, "job_step", self.job_step.as_ref());
+        push(&mut pairs, "has_cases", self.has_cases.then_some(1));
         push(
             &mut pairs,
             "job_data_readiness",

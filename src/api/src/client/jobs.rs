@@ -12,7 +12,9 @@ use super::{
     reply::{ByteStream, Reply},
     transport::Client,
 };
-use crate::{CancelItem, CancelRequest, Explanation, JobAnswer, JobList, Route, SubmitItem};
+use crate::{
+    CancelItem, CancelRequest, Explanation, JobAnswer, JobList, Route, SubmitItem, TestHistory,
+};
 
 /// Longest time that the server holds `jobs/wait`.
 const JOBS_WAIT: Duration = Duration::from_mins(1);
@@ -88,6 +90,19 @@ impl Client {
     pub async fn answer(&self, job_id: &str) -> Result<JobAnswer, ClientError> {
         let mut call = Call::to(Route::Answer { id: job_id })?;
         call.query.push(("format", "json".to_owned()));
+        self.run(&call).await?.json()
+    }
+
+    /// The history of the tests of a suite, or of one of them, by group of hosts.
+    pub async fn test_history(
+        &self,
+        suite: &str,
+        test: Option<&str>,
+    ) -> Result<Vec<TestHistory>, ClientError> {
+        let mut call = Call::to(Route::Tests)?;
+        call.query.push(("suite", suite.to_owned()));
+        call.query
+            .extend(test.map(|test| ("test", test.to_owned())));
         self.run(&call).await?.json()
     }
 

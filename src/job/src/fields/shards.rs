@@ -50,6 +50,8 @@ pub struct Shards {
     pub within_s: Option<u64>,
     /// Whether the first shard that fails for good stops the others.
     pub fail_fast: bool,
+    /// A script that prints the tests, one on each line, which are then packed into the shards.
+    pub list: Option<String>,
     /// Fields and their values: each combination is a way to run the job, with `count` shards.
     by: Vec<(String, Vec<Value>)>,
 }
@@ -76,6 +78,7 @@ impl Shards {
                 count: count(FIELD, number)?,
                 within_s: None,
                 fail_fast: false,
+                list: None,
                 by: Vec::new(),
             },
         };
@@ -92,8 +95,14 @@ impl Shards {
     }
 
     fn of_map(map: &Map<String, Value>) -> Result<Self, FieldError> {
-        known_keys(FIELD, map, &["count", "within", "fail_fast", "by"], EXAMPLE)?;
+        const KEYS: [&str; 5] = ["count", "within", "fail_fast", "list", "by"];
+        known_keys(FIELD, map, &KEYS, EXAMPLE)?;
         let by = by(map)?;
+        let list = list(map)?;
+        if list.is_some() && !by.is_empty() {
+            let problem = "list and by exclude each other".to_owned();
+            return refuse(FIELD, problem, "submit one job with a list for each system");
+        }
         let count = match present(map, "count") {
             Some(number) => count("shards.count", number)?,
             None if by.is_empty() => {
@@ -105,14 +114,31 @@ impl Shards {
             count,
             within_s: limit_s(map, "within").map_err(|error| error.below(FIELD))?,
             fail_fast: yes(map, "fail_fast").map_err(|error| error.below(FIELD))?,
+            list,
             by,
         })
     }
 
-    /// How many ids a job takes that runs this: one for itself and one for each shard.
+    /// How many ids a job takes that runs this: one for itself, one for each shard, and one for what lists its tests.
     pub fn ids(spec: &Spec) -> u16 {
         let shards = Self::of(spec).ok().flatten();
-        shards.map_or(1, |shards| shards.total().saturating_add(1))
+        shards.map_or(1, |shards| shards.id_count())
+    }
+
+    /// The same, of a job with these shards.
+    pub fn id_count(&self) -> u16 {
+        let lister = u16::from(self.list.is_some());
+        self.total().saturating_add(1).saturating_add(lister)
+    }
+
+    /// What lists the tests of the job `whole`.
+    pub fn list_spec(&self, whole: &Spec, parent: JobId) -> Spec {
+        let mut spec = common(whole);
+        let script = self.list.clone().unwrap_or_default();
+        spec.insert("script".to_owned(), json!(script));
+        spec.insert("shard_of".to_owned(), json!(parent));
+        spec.insert("shard".to_owned(), json!(0));
+        spec
     }
 
     /// How many combinations `by` has.
@@ -142,10 +168,7 @@ impl Shards {
 
     /// What shard `n` (from 1) of the job `whole` runs, with the numbers that its program needs to find its part.
     pub fn spec(&self, whole: &Spec, parent: JobId, n: u16) -> Spec {
-        let mut spec = whole.clone();
-        for field in [FIELD, "callback", "needs", "name", "if", "idempotency_key"] {
-            spec.shift_remove(field);
-        }
+        let mut spec = common(whole);
         let mut way = usize::from(n.saturating_sub(1) / self.count.max(1));
         for (field, values) in self.by.iter().rev() {
             if let Some(value) = values.get(way % values.len().max(1)) {
@@ -170,6 +193,28 @@ impl Shards {
 fn count(field: &str, value: &Value) -> Result<u16, FieldError> {
     let count = whole(field, value, 1, i64::from(SHARDS_MAX))?;
     Ok(u16::try_from(count).unwrap_or(SHARDS_MAX))
+}
+
+/// What all shards run, without what is said of the whole.
+fn common(whole: &Spec) -> Spec {
+    let mut spec = whole.clone();
+    for field in [FIELD, "callback", "needs", "name", "if", "idempotency_key"] {
+        spec.shift_remove(field);
+    }
+    spec
+}
+
+/// `list: SCRIPT`.
+fn list(map: &Map<String, Value>) -> Result<Option<String>, FieldError> {
+    match present(map, "list") {
+        None => Ok(None),
+        Some(Value::String(script)) if !script.contains('\0') => Ok(Some(script.clone())),
+        Some(other) => refuse(
+            "shards.list",
+            format!("{} where a script was expected", shown(other)),
+            "write a script that prints one test on each line",
+        ),
+    }
 }
 
 /// `by: {os: [debian, fedora]}`.
@@ -280,6 +325,11 @@ mod tests {
             (json!({"count": 2, "wihtin": 1}), "wihtin"),
             (json!({"count": 2, "within": "soon"}), "shards.within"),
             (json!({"count": 2, "fail_fast": 7}), "shards.fail_fast"),
+            (json!({"count": 2, "list": 7}), "shards.list: "),
+            (
+                json!({"count": 2, "list": "ls", "by": {"os": ["a"]}}),
+                "exclude",
+            ),
             (json!({"count": 2, "by": "os"}), "shards.by: "),
             (json!({"count": 2, "by": {"os": []}}), "shards.by.os"),
             (json!({"count": 2, "by": {"queue": ["a"]}}), "in common"),

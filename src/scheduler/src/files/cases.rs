@@ -1,6 +1,6 @@
 //! Reads how many test cases of a job had which outcome, from its `results.json`.
 
-use fairlead_cases::Summary;
+use fairlead_cases::{Run, Summary};
 use fairlead_job::JobId;
 use fairlead_store::{CaseCounts, JobState};
 
@@ -19,7 +19,7 @@ impl Core {
         &self,
         id: JobId,
         attempt: Option<u16>,
-    ) -> Result<Option<CaseCounts>, Refusal> {
+    ) -> Result<Option<(CaseCounts, Vec<Run>)>, Refusal> {
         let state = self.job(id).await?.state;
         let root = root_of(&state, attempt.unwrap_or(state.attempt));
         let path = format!("{}/{FILE}", root.trim_start_matches("/result/"));
@@ -46,7 +46,10 @@ impl Core {
             }
             Err(_) => return Ok(None),
         };
-        Ok(Some(counts_of(summary)).filter(|counts| !counts.is_empty()))
+        let mut summary = summary;
+        let runs = std::mem::take(&mut summary.runs);
+        let counts = counts_of(summary);
+        Ok((!counts.is_empty()).then_some((counts, runs)))
     }
 }
 

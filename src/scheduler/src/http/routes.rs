@@ -3,7 +3,9 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use bytes::Buf;
-use fairlead_api::{ACCEPTS_HEADER, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route};
+use fairlead_api::{
+    ACCEPTS_HEADER, ErrorCode, JOB_TOKEN_HEADER, REQUEST_ID_HEADER, Route, Route as R,
+};
 use futures_util::{FutureExt, Stream, future::ready};
 use tracing::Instrument;
 use warp::{
@@ -140,7 +142,6 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
 
 /// Who answers.
 fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
-    use fairlead_api::Route as R;
     match route {
         R::Alive | R::Health => ready(Ok(admin::health(&core))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
@@ -165,9 +166,10 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::OldReport { report } => testboxes::old_report(core, request, report).boxed(),
         R::Cancel { id } => jobs::cancel(core, request, id).boxed(),
         R::Terminate { id } => jobs::terminate(core, request, id).boxed(),
+        R::Tests => jobs::tests(core, request).boxed(),
         R::Webhooks => webhooks::list(core, request).boxed(),
         R::TestWebhook => webhooks::test(core, request).boxed(),
-        R::RedeliverWebhook { webhook } => webhooks::redeliver(core, request, webhook).boxed(),
+        R::RedeliverWebhook { webhook: id } => webhooks::redeliver(core, request, id).boxed(),
         R::SubmitTimer => timers::submit(core, request).boxed(),
         R::Timers => timers::list(core, request).boxed(),
         R::Timer { timer } => timers::show(core, request, timer).boxed(),

@@ -27,7 +27,7 @@ impl Core {
         }
     }
 
-    /// A parent and its shards, in real time.
+    /// A parent and its shards, in real time; before its tests are packed, the job that lists them.
     pub(crate) async fn read_shards(
         &self,
         id: JobId,
@@ -37,7 +37,12 @@ impl Core {
         let mut found = self.store.get(&ids).await?;
         let parent = found.first_mut().and_then(Option::take);
         let parent = parent.ok_or(JobError::Unknown(id))?;
-        let has = parent.state.shards.as_ref().map_or(0, |it| it.count);
+        let sharding = parent.state.shards.as_deref().cloned().unwrap_or_default();
+        if sharding.is_unplanned() {
+            let lister = self.store.get(&[id.behind(sharding.lister)]).await?;
+            return Ok((parent, lister));
+        }
+        let has = sharding.count;
         let mut shards = found.split_off(1);
         if has > count {
             let ids: Vec<JobId> = (count + 1..=has).map(|n| id.behind(n)).collect();

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use fairlead_job::{CALLBACK, JobId, Shards, Spec};
-use fairlead_store::{JobState, StoreError};
+use fairlead_store::{DocKind, JobState, StoreError};
+use serde_json::json;
 
 use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
+    known::plans::{Plan, id_of},
 };
+
+/// Where the plan of a parent is among its fields, in memory only.
+const PLAN: &str = "shard_plan";
 
 impl Core {
     /// What each of these jobs runs. `None`: its body, or its parent's, is not in the store.
@@ -36,23 +41,55 @@ impl Core {
         Ok(found.ok_or(JobError::Unknown(id))?)
     }
 
+    /// Which tests each shard of a parent runs, once they are packed.
+    async fn plan_of(&self, id: JobId) -> Result<Option<Plan>, StoreError> {
+        let parent = self.store.get(&[id]).await?.pop().flatten();
+        let sharding = parent.and_then(|parent| parent.state.shards);
+        let Some(sharding) = sharding.filter(|sharding| !sharding.plan.is_empty()) else {
+            return Ok(None);
+        };
+        let plan = id_of(id, &sharding.plan);
+        let doc = self.store.get_doc(DocKind::Plan, &plan).await?;
+        Ok(doc.and_then(|doc| serde_json::from_value(doc.body).ok()))
+    }
+
     async fn find_parent_spec(&self, id: JobId) -> Result<Option<Arc<Spec>>, StoreError> {
         if let Some(kept) = self.waiting.parents.spec(id) {
             return Ok(Some(kept));
         }
         let mut bodies = self.store.get_bodies(&[id]).await?;
-        let Some(spec) = bodies.pop().flatten().map(Arc::new) else {
+        let Some(mut spec) = bodies.pop().flatten() else {
             return Ok(None);
         };
+        let shards = Shards::of(&spec).ok().flatten();
+        if shards.is_some_and(|shards| shards.list.is_some()) {
+            let Some(plan) = self.plan_of(id).await? else {
+                // Its tests are not packed yet.
+                return Ok(Some(Arc::new(spec)));
+            };
+            spec.insert(PLAN.to_owned(), json!(plan.tests));
+        }
+        let spec = Arc::new(spec);
         self.waiting.parents.keep_spec(id, &spec);
         Ok(Some(spec))
     }
 }
 
-/// A part of what the parent runs; `None`: the parent's body names no shards.
+/// A part of what the parent runs; `None`: the parent's body names no shards, or the plan of its tests is not there.
 fn cut(whole: &Spec, parent: JobId, n: u16) -> Option<Spec> {
     let shards = Shards::of(whole).ok().flatten()?;
-    Some(shards.spec(whole, parent, n))
+    if n == 0 {
+        return Some(shards.list_spec(whole, parent));
+    }
+    let mut spec = shards.spec(whole, parent, n);
+    if shards.list.is_some() {
+        let plan = spec.shift_remove(PLAN)?;
+        let all = plan.as_array()?;
+        let tests = all.get(usize::from(n.saturating_sub(1)))?;
+        spec.insert("shard_tests".to_owned(), tests.clone());
+        spec.insert("shard_total".to_owned(), json!(all.len()));
+    }
+    Some(spec)
 }
 
 /// Takes out of an opened spec what only the receiver of a webhook shares with the scheduler. No job sees it.

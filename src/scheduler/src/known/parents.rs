@@ -195,6 +195,12 @@ impl Parents {
             if !state.stage.is_terminal() {
                 return false;
             }
+            if place.n == 0 {
+                // Its list is there.
+                known.look(place.of, later(now, turn));
+                self.is_due.notify_one();
+                return false;
+            }
             let is_failure = parent.over.insert(place.n) && has_failed(state);
             parent.failed = parent.failed.saturating_add(u16::from(is_failure));
             let is_told =
@@ -221,7 +227,8 @@ impl Parents {
         self.with(|known| {
             for job in shards.iter().flatten() {
                 let state = &job.state;
-                let Some(place) = state.shard.filter(|_| state.stage.is_terminal()) else {
+                let is_over = state.stage.is_terminal();
+                let Some(place) = state.shard.filter(|place| is_over && place.n > 0) else {
                     continue;
                 };
                 let Some(parent) = known.parents.get_mut(&place.of) else {

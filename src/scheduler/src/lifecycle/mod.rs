@@ -9,6 +9,7 @@ pub(crate) mod cluster;
 pub(crate) mod engine_facts;
 pub(crate) mod fields;
 pub(crate) mod invariants;
+pub(crate) mod packing;
 pub(crate) mod parent;
 pub(crate) mod report;
 pub(crate) mod result_paths;

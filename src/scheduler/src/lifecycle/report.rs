@@ -38,6 +38,8 @@ pub(crate) struct Report {
     pub(crate) peak_memory_mb: u32,
     /// CPU time of the job, milliseconds; 0: not said.
     pub(crate) cpu_ms: u32,
+    /// Whether its results have test cases.
+    pub(crate) has_cases: bool,
     /// The test cases of its results, if it says that these are in. Read from them, not said by anybody.
     pub(crate) cases: Option<CaseCounts>,
     pub(crate) attempt: Option<u16>,
@@ -45,13 +47,13 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Whether it says that an attempt ended, or that its results are in.
-    pub(crate) fn brings_results(&self) -> bool {
+    /// Whether it says that an attempt with test cases ended, or that its results are in.
+    pub(crate) fn brings_cases(&self) -> bool {
         let are_in = matches!(
             self.readiness,
             Some(DataReadiness::Uploaded | DataReadiness::Complete)
         );
-        are_in || self.stage.is_some_and(Stage::is_terminal)
+        self.has_cases && (are_in || self.stage.is_some_and(Stage::is_terminal))
     }
 
     /// Reads a query's parameters.
@@ -81,11 +83,11 @@ impl Report {
                 }
                 "milestones" => {
                     report.milestones =
-                        read_milestones(value).ok_or_else(|| bad("a list of at most 100 words"))?;
+                        read_milestones(value).ok_or_else(|| bad("at most 100 words"))?;
                 }
                 "renew_seconds" => {
-                    let seconds = value.parse().ok().filter(|s| (1..=RENEW_S_MAX).contains(s));
-                    report.renew_s = Some(seconds.ok_or_else(|| bad("1 to 2592000 seconds"))?);
+                    report.renew_s =
+                        Some(renewal(value).ok_or_else(|| bad("1 to 2592000 seconds"))?);
                 }
                 "exit_code" => {
                     report.exit_code = Some(value.parse().map_err(|_| bad("a whole number"))?);
@@ -102,19 +104,24 @@ impl Report {
                 "job_token" => report.token = Some(value.to_owned()),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
                 "peak_memory_mb" => {
-                    report.peak_memory_mb = value.parse().map_err(|_| bad("whole MB"))?;
+                    report.peak_memory_mb = value.parse().map_err(|_| bad("MB"))?;
                 }
                 "avoid_host" => report.avoid_host = matches!(value, "1" | "true"),
+                "has_cases" => report.has_cases = matches!(value, "1" | "true"),
                 "cpu_ms" => report.cpu_ms = value.parse().map_err(|_| bad("milliseconds"))?,
                 "crash_signature" => {
                     cut(value, SIGNATURE_MAX).clone_into(&mut report.crash_signature);
                 }
-                // job_step, ssh_port and others are for watchers; old clients send what they like.
+                // Others are for watchers; old clients send what they like.
                 _ => {}
             }
         }
         Ok(report)
     }
+}
+
+fn renewal(value: &str) -> Option<u64> {
+    value.parse().ok().filter(|s| (1..=RENEW_S_MAX).contains(s))
 }
 
 fn read_milestones(value: &str) -> Option<Vec<String>> {

@@ -34,6 +34,8 @@ pub(crate) enum Next {
     Note(Box<JobState>),
     /// These shards are to be stopped, by number.
     Stop(Vec<u16>),
+    /// The tests that were listed are to be packed.
+    Plan,
     /// The parent ends as this, if the states of its shards are the store's for sure.
     End(Box<JobState>),
 }
@@ -42,9 +44,12 @@ pub(crate) enum Next {
 pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>) -> JobState {
     let sharding = parent.shards.as_deref().cloned().unwrap_or_default();
     let Sharding {
-        count, released_ms, ..
+        count,
+        released_ms,
+        lister,
+        ..
     } = sharding;
-    let id = parent.job_id.behind(n);
+    let id = parent.job_id.behind(if n == 0 { lister } else { n });
     let (old, new) = (parent.job_id.to_string(), id.to_string());
     let mut state = JobState {
         job_id: id,
@@ -107,7 +112,10 @@ fn place(state: &mut JobState, fields: &JobFields) {
 }
 
 fn params(parent: &JobState, n: u16, count: u16) -> String {
-    let own = format!("shard={n}/{count}");
+    let own = match n {
+        0 => "shard=list".to_owned(),
+        n => format!("shard={n}/{count}"),
+    };
     if parent.params.is_empty() || own.len() + 1 + parent.params.len() > PARAMS_MAX {
         return own;
     }
@@ -154,6 +162,65 @@ pub(crate) fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64)
         return Next::Stop(untold);
     }
     Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0 && !parent.stop_asked))
+}
+
+/// What is to be done about a parent whose tests are yet to be listed. `lister`: the job that lists them, if it is there.
+pub(crate) fn next_of_list(parent: &JobState, lister: Option<&JobState>, now_ms: u64) -> Next {
+    let waits = parent.stage == Stage::Submit;
+    let Some(sharding) = parent.shards.as_deref().filter(|_| waits) else {
+        return Next::Over;
+    };
+    if sharding.released_ms == 0 {
+        return Next::Wait(None);
+    }
+    let Some(lister) = lister else {
+        return Next::Make(vec![0]);
+    };
+    let is_late = (1..=now_ms).contains(&parent.finish_by_ms);
+    if lister.stage.is_terminal() {
+        let health = match (parent.stop_asked, lister.health) {
+            (true, _) => parent.stop_health.unwrap_or(Health::Terminate),
+            (false, Health::Success) if is_late => Health::TimeoutRunning,
+            (false, Health::Success) => return Next::Plan,
+            (false, health) => health,
+        };
+        let reason = if parent.stop_asked {
+            parent.reason.clone()
+        } else {
+            let (id, health) = (lister.job_id, lister.health);
+            format!("job {id}, which lists its tests, ended with {health}")
+        };
+        return Next::End(Box::new(never_planned(parent, health, now_ms, &reason)));
+    }
+    if is_late && !parent.stop_asked {
+        let reason = "its tests were not listed in time";
+        let stopped = stopping(parent, Health::TimeoutRunning, now_ms, reason);
+        return Next::Note(Box::new(stopped));
+    }
+    if parent.stop_asked && !lister.stop_asked {
+        return Next::Stop(vec![0]);
+    }
+    Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0 && !parent.stop_asked))
+}
+
+/// A parent that ends before it has any shard.
+pub(crate) fn never_planned(
+    parent: &JobState,
+    health: Health,
+    now_ms: u64,
+    reason: &str,
+) -> JobState {
+    ended(parent, end_stage(health), health, now_ms, reason)
+}
+
+/// The parent whose tests are packed into `count` shards by this plan.
+pub(crate) fn planned(parent: &JobState, count: u16, digest: &str) -> JobState {
+    let mut next = parent.clone();
+    if let Some(shards) = &mut next.shards {
+        shards.count = count;
+        digest.clone_into(&mut shards.plan);
+    }
+    next.set_alarm()
 }
 
 /// The parent of shards that are all in the store.

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use fairlead_dispatch::Millis;
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{JobState, StoredJob};
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{StreamExt, stream};
 
 use crate::{
     base::errors::Refusal,
@@ -18,7 +18,7 @@ use crate::{
     known::parents::Due,
     lifecycle::{
         parent::is_released,
-        shards::{Next, made, next, stopped_shard},
+        shards::{Next, made, next, next_of_list, stopped_shard},
     },
 };
 
@@ -86,6 +86,9 @@ impl Core {
         let Some(sharding) = &parent.state.shards else {
             return Ok(());
         };
+        if sharding.is_unplanned() {
+            return self.make_shards(&parent.state, &[0]).await;
+        }
         let numbers: Vec<u16> = (1..=sharding.count).collect();
         self.make_shards(&parent.state, &numbers).await?;
         let noted = self
@@ -112,7 +115,8 @@ impl Core {
             count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
             self.waiting.parents.shards_read(&shards);
             let now_ms = self.clock.wall_ms();
-            match next(&parent.state, &shards, now_ms) {
+            let read = parent.state.clone();
+            match next_step(&read, &shards, now_ms) {
                 Next::Over => {
                     self.waiting.parents.seems_over(id, self.clock.now());
                     return Ok(());
@@ -124,8 +128,16 @@ impl Core {
                 Next::Make(numbers) => self.make_shards(&parent.state, &numbers).await?,
                 Next::Stop(numbers) => self.stop_shards(&parent.state, shards, &numbers).await?,
                 Next::Note(wanted) => self.set_parent(parent, *wanted).await?,
+                Next::Plan => {
+                    if !self.plan_tests(parent, shards).await? {
+                        let again_ms = now_ms.saturating_add(AGAIN_MS);
+                        self.wait_for_shards(&read, Some(again_ms), now_ms);
+                        return Ok(());
+                    }
+                }
                 Next::End(wanted) => {
                     if self.are_sure(shards).await? {
+                        self.drop_plan(&parent).await;
                         self.set_parent(parent, *wanted).await?;
                     }
                 }
@@ -148,19 +160,6 @@ impl Core {
         let after_ms = after_ms.saturating_add(turn.saturating_mul(AGAIN_MS));
         let at = self.clock.now().0.saturating_add(after_ms);
         self.waiting.parents.look_at(parent.job_id, Millis(at));
-    }
-
-    async fn set_parent(
-        self: &Arc<Self>,
-        parent: StoredJob,
-        wanted: JobState,
-    ) -> Result<(), Refusal> {
-        let before = parent.state.clone();
-        self.change_known(parent, |state| {
-            Ok((*state == before).then(|| wanted.clone()))
-        })
-        .await?;
-        Ok(())
     }
 
     async fn stop_shards(
@@ -188,17 +187,14 @@ impl Core {
         let stopped: Vec<Result<(), Refusal>> = stopping.buffer_unordered(ABREAST).collect().await;
         stopped.into_iter().collect()
     }
+}
 
-    /// Whether the ends of all shards are the store's for sure. What is only read may vanish, so it is written once more,
-    /// all together. `false`: some of them changed meanwhile.
-    async fn are_sure(self: &Arc<Self>, shards: Vec<Option<StoredJob>>) -> Result<bool, Refusal> {
-        let read = shards.into_iter().flatten();
-        let unsure = read.filter(|shard| !self.waiting.parents.is_sure(shard));
-        let confirmed = join_all(unsure.map(|shard| self.confirm(shard))).await;
-        let mut all_same = true;
-        for confirmed in confirmed {
-            all_same &= confirmed?.1;
-        }
-        Ok(all_same)
+/// What is to be done about a parent, from what was read of it.
+fn next_step(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64) -> Next {
+    let sharding = parent.shards.as_ref();
+    if sharding.is_none_or(|sharding| !sharding.is_unplanned()) {
+        return next(parent, shards, now_ms);
     }
+    let lister = shards.first().and_then(Option::as_ref);
+    next_of_list(parent, lister.map(|job| &job.state), now_ms)
 }

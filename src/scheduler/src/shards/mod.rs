@@ -2,6 +2,9 @@
 
 mod look;
 mod make;
+mod plan;
+mod test_times;
+mod write;
 
 #[cfg(test)]
 mod tests;

@@ -182,6 +182,11 @@ fn told_and_cut(fields: &JobFields) -> (Option<CallbackEvents>, Option<Box<Shard
     let shards = fields.shards.as_ref().map(|shards| {
         Box::new(Sharding {
             count: shards.total(),
+            lister: if shards.list.is_some() {
+                shards.total().saturating_add(1)
+            } else {
+                0
+            },
             fail_fast: shards.fail_fast,
             varied: shards.is_varied(),
             ..Sharding::default()

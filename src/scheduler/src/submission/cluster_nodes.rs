@@ -58,7 +58,7 @@ impl Core {
             };
             let many = self.check_shards(&job)?;
             nodes.extend(job.node);
-            let id = self.next_ids(many.saturating_add(1));
+            let id = self.next_ids(many);
             made.push((self.build(job.spec, job.fields, who, id)?, asks));
         }
         let jobs: Vec<JobId> = made.iter().map(|(job, _)| job.state.job_id).collect();
@@ -81,10 +81,10 @@ impl Core {
         Ok(made)
     }
 
-    /// How many shards a job has. Each way to run it must be one that can run.
+    /// How many ids a job and its shards take. Each way to run it must be one that can run.
     fn check_shards(&self, job: &ParsedJob) -> Result<u16, Refusal> {
         let Some(shards) = &job.fields.shards else {
-            return Ok(0);
+            return Ok(1);
         };
         if shards.is_varied() {
             let firsts = (1..=shards.total()).step_by(usize::from(shards.count));
@@ -93,7 +93,7 @@ impl Core {
                 JobFields::parse(&spec, &self.config.site)?;
             }
         }
-        Ok(shards.total())
+        Ok(shards.id_count())
     }
 
     /// Says of clusters that want more whole machines than there are; if `strict`, refuses them.

@@ -135,8 +135,9 @@ impl Core {
         if let Some(stored) = self.is_in(job, ids).await? {
             return Ok(stored);
         }
-        let shards = job.state.shards.as_ref().map_or(0, |shards| shards.count);
-        let (old, new) = (job.state.job_id, self.next_ids(shards.saturating_add(1)));
+        let shards = job.state.shards.as_ref();
+        let behind = shards.map_or(0, |shards| shards.count.max(shards.lister));
+        let (old, new) = (job.state.job_id, self.next_ids(behind.saturating_add(1)));
         tracing::error!(job_id = %old, "an id was made twice");
         if job.state.cluster.is_some() {
             // Its peers name it.

@@ -56,6 +56,8 @@ enum Chore {
     Clusters,
     /// Looks at parents of shards.
     Parents,
+    /// Writes how long tests took.
+    TestTimes,
     /// Reads the webhooks of the next seconds.
     Webhooks,
     /// Forgets webhooks that are over.
@@ -87,6 +89,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Sequences, "sequences", 10, 0),
     (Chore::Clusters, "clusters", 10, 0),
     (Chore::Parents, "parents", 10, 0),
+    (Chore::TestTimes, "test_times", 5, 0),
     (Chore::Webhooks, "webhooks", 2, 0),
     (Chore::OldWebhooks, "old_webhooks", 3_600, 0),
     (Chore::OldKeys, "old_keys", 3_600, 0),
@@ -199,6 +202,10 @@ impl Rounds {
             Chore::Sequences => Box::pin(core.sweep_sequences()).await,
             Chore::Clusters => core.sweep_clusters().await,
             Chore::Parents => core.sweep_parents(),
+            Chore::TestTimes => {
+                let written = core.write_test_times().await;
+                written.map_err(ChoreError::Refused)?;
+            }
             Chore::Webhooks => core.read_webhooks().await?,
             Chore::OldWebhooks => {
                 let swept = core.sweep_webhooks().await;

@@ -13,7 +13,7 @@ pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refus
     let Some(sharding) = &state.shards else {
         return Ok(answer);
     };
-    let shards = if sharding.released_ms == 0 {
+    let shards = if sharding.released_ms == 0 || sharding.is_unplanned() {
         vec![None; usize::from(sharding.count)]
     } else {
         let (parent, shards) = core.read_shards(id, sharding.count).await?;

@@ -12,6 +12,8 @@ pub(super) struct ShardsSeen {
     run: usize,
     over: usize,
     missing: usize,
+    /// Its tests are not packed yet: the job that lists them is the only one.
+    lists: bool,
     /// Why they stop; empty: they do not.
     stops: String,
     pub(super) first_waiting: Option<StoredJob>,
@@ -31,6 +33,7 @@ pub(super) async fn shards_of(core: &Core, state: &JobState) -> Option<ShardsSee
         run: of(|stage| stage.is_held()),
         over: of(|stage| stage.is_terminal()),
         missing: shards.len() - there.len(),
+        lists: sharding.is_unplanned(),
         stops: stops.cloned().unwrap_or_default(),
         first_waiting: there.iter().find(waits).map(|job| (*job).clone()),
     })
@@ -41,6 +44,13 @@ impl ShardsSeen {
         let Self {
             count, run, over, ..
         } = self;
+        if self.lists {
+            return match (run, over) {
+                (0, 0) => "the job that lists its tests waits".to_owned(),
+                (_, 0) => "the job that lists its tests runs".to_owned(),
+                _ => "its tests are packed".to_owned(),
+            };
+        }
         let wait = usize::from(*count).saturating_sub(run + over);
         format!("of its {count} shards {wait} wait, {run} run and {over} have ended")
     }

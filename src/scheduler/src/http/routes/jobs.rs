@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList};
+use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList, TestHistory};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder, StoredJob};
 use futures_util::{StreamExt, stream};
@@ -179,6 +179,30 @@ pub(super) async fn answer(
         return Ok(ok(&answer));
     }
     Ok(html(page(&answer)))
+}
+
+/// The history of the tests of a suite.
+pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.people.accounts.identify(&request.credentials(None))?;
+    let Some(suite) = request.query.get("suite").filter(|suite| !suite.is_empty()) else {
+        let hint = "suite=NAME in the query";
+        return Err(Refusal::new(ErrorCode::BadQuery, "suite: missing", hint));
+    };
+    let wanted = request.query.get("test");
+    let mut history = Vec::new();
+    for times in core.test_times_of(suite).await? {
+        let tests = times.tests.into_iter();
+        let tests = tests.filter(|(name, _)| wanted.is_none_or(|wanted| wanted == name));
+        history.extend(tests.map(|(test, record)| TestHistory {
+            test,
+            group: times.group.clone(),
+            passed: record.passed,
+            failed: record.failed,
+            seconds: record.seconds,
+            last_ms: record.last_ms,
+        }));
+    }
+    Ok(ok(&history))
 }
 
 pub(super) async fn explain(

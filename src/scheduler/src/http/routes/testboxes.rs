@@ -130,11 +130,16 @@ pub(super) async fn update(
     } else {
         None
     };
-    if report.brings_results() {
+    let mut samples = None;
+    if report.brings_cases() {
         // A job that cannot be read is told of by the report.
-        report.cases = core.count_cases(id, report.attempt).await.ok().flatten();
+        let counted = core.count_cases(id, report.attempt).await.ok().flatten();
+        (report.cases, samples) = counted.unzip();
     }
     let changed = core.report(id, &report, who.as_ref()).await?;
+    if let Some(samples) = samples.filter(|_| changed.is_change()) {
+        core.learn_tests(&changed.before.state, samples);
+    }
     let answer = match report.renew_s {
         Some(_) => crate::base::clock::utc_text(changed.after.state.deadline_ms),
         None => "Success".to_owned(),

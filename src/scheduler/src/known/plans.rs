@@ -1,0 +1,39 @@
+//! The plan of a job whose tests were listed: which of them each shard runs. It never changes, so that a retry keeps its
+//! part.
+
+use fairlead_job::JobId;
+use fairlead_store::DocKind;
+use serde::{Deserialize, Serialize};
+
+use crate::storage::small_doc::SmallDoc;
+
+/// The tests of each shard, in order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) tests: Vec<Vec<String>>,
+}
+
+impl SmallDoc for Plan {
+    const KIND: DocKind = DocKind::Plan;
+}
+
+impl Plan {
+    /// The name of what it holds.
+    pub(crate) fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for tests in &self.tests {
+            for test in tests {
+                hasher.update(test.as_bytes());
+                hasher.update(b"\n");
+            }
+            hasher.update(b"\0");
+        }
+        let digest = hasher.finalize().to_hex();
+        digest.get(..32).unwrap_or_default().to_owned()
+    }
+}
+
+/// The document's id.
+pub(crate) fn id_of(parent: JobId, digest: &str) -> String {
+    format!("{parent}.{digest}")
+}

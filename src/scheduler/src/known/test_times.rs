@@ -1,0 +1,136 @@
+//! The history of tests: how often each passed and failed, and how long it takes, by suite and group of hosts.
+
+use std::collections::BTreeMap;
+
+use fairlead_store::DocKind;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::storage::small_doc::SmallDoc;
+
+/// Most tests of a suite that are remembered in a group of hosts. Those that ran longest ago go first.
+const TESTS_MAX: usize = 20_000;
+/// Most samples that wait to be written.
+const PENDING_MAX: usize = 100_000;
+/// Weight of a new time among the earlier ones.
+const NEW: f64 = 0.3;
+
+/// One run of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) test: String,
+    pub(crate) failed: bool,
+    /// None: not known.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// What is remembered of one test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TestRecord {
+    #[serde(default)]
+    pub(crate) passed: u64,
+    #[serde(default)]
+    pub(crate) failed: u64,
+    /// How long it takes, as of late, seconds; none: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<f64>,
+    /// When it last ran, UTC epoch ms.
+    #[serde(default)]
+    pub(crate) last_ms: u64,
+}
+
+/// The tests of a suite in a group of hosts, as they are stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TestTimes {
+    pub(crate) suite: String,
+    pub(crate) group: String,
+    #[serde(default)]
+    pub(crate) tests: BTreeMap<String, TestRecord>,
+}
+
+impl SmallDoc for TestTimes {
+    const KIND: DocKind = DocKind::TestTimes;
+}
+
+/// The ids of all groups of a suite begin so.
+pub(crate) fn prefix_of(suite: &str) -> String {
+    let hash = blake3::hash(suite.as_bytes()).to_hex();
+    format!("{}.", hash.get(..16).unwrap_or_default())
+}
+
+impl TestTimes {
+    /// Adds runs.
+    pub(crate) fn learn(&mut self, samples: &[Sample], now_ms: u64) {
+        for sample in samples {
+            let record = self.tests.entry(sample.test.clone()).or_default();
+            if sample.failed {
+                record.failed = record.failed.saturating_add(1);
+            } else {
+                record.passed = record.passed.saturating_add(1);
+            }
+            record.last_ms = now_ms;
+            let seconds = sample.seconds.filter(|s| s.is_finite() && *s >= 0.0);
+            record.seconds = match (record.seconds, seconds) {
+                (Some(before), Some(new)) => Some(before + NEW * (new - before)),
+                (before, new) => new.or(before),
+            };
+        }
+        let over = self.tests.len().saturating_sub(TESTS_MAX);
+        if over > 0 {
+            let times = self.tests.iter();
+            let mut times: Vec<(u64, String)> = times
+                .map(|(name, record)| (record.last_ms, name.clone()))
+                .collect();
+            times.sort_unstable();
+            for (_, name) in times.into_iter().take(over) {
+                self.tests.remove(&name);
+            }
+        }
+    }
+}
+
+/// Which suite in which group.
+pub(crate) type Key = (String, String);
+
+/// Runs that are not written yet. They may be lost with the replica: they only steer how tests are packed.
+#[derive(Debug, Default)]
+pub(crate) struct PendingTimes(Mutex<BTreeMap<Key, Vec<Sample>>>);
+
+impl PendingTimes {
+    /// Notes runs, unless too many wait already.
+    pub(crate) fn add(&self, key: Key, samples: Vec<Sample>) {
+        let mut pending = self.0.lock();
+        let all: usize = pending.values().map(Vec::len).sum();
+        if all.saturating_add(samples.len()) <= PENDING_MAX {
+            pending.entry(key).or_default().extend(samples);
+        }
+    }
+
+    pub(crate) fn take(&self) -> BTreeMap<Key, Vec<Sample>> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_follow_what_is_measured_and_nonsense_changes_nothing() {
+        let sample = |seconds, failed| Sample {
+            test: "a".to_owned(),
+            failed,
+            seconds,
+        };
+        let mut times = TestTimes::default();
+        times.learn(&[sample(None, false), sample(Some(10.0), true)], 5);
+        times.learn(
+            &[sample(Some(20.0), false), sample(Some(f64::NAN), false)],
+            6,
+        );
+        times.learn(&[sample(Some(-1.0), false)], 7);
+        let record = &times.tests["a"];
+        assert_eq!((record.passed, record.failed, record.last_ms), (4, 1, 7));
+        assert_eq!(record.seconds, Some(13.0));
+    }
+}

@@ -1,0 +1,47 @@
+//! Writes down how tests ended and how long they took.
+
+use std::sync::Arc;
+
+use fairlead_cases::Run;
+use fairlead_store::JobState;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::test_times::{Sample, TestTimes, prefix_of},
+};
+
+impl Core {
+    /// The results of an attempt are in: notes its tests.
+    pub(crate) fn learn_tests(&self, state: &JobState, runs: Vec<Run>) {
+        let samples = runs.into_iter().map(|run| Sample {
+            test: run.name,
+            failed: run.is_bad,
+            seconds: run.seconds,
+        });
+        let samples: Vec<Sample> = samples.collect();
+        if !samples.is_empty() {
+            let key = (state.suite.clone(), state.host_group.clone());
+            self.waiting.test_times.add(key, samples);
+        }
+    }
+
+    /// Writes what was noted since the last time.
+    pub(crate) async fn write_test_times(self: &Arc<Self>) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        for ((suite, group), samples) in self.waiting.test_times.take() {
+            let id = format!("{}{group}", prefix_of(&suite));
+            let learn = async |known: Option<TestTimes>| {
+                let mut times = known.unwrap_or_else(|| TestTimes {
+                    suite: suite.clone(),
+                    group: group.clone(),
+                    ..TestTimes::default()
+                });
+                times.learn(&samples, now_ms);
+                Ok::<_, Refusal>(times)
+            };
+            self.docs.change(&id, learn).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Changes a parent, and makes sure of what was read of its shards.
+
+use std::sync::Arc;
+
+use fairlead_store::{JobState, StoredJob};
+use futures_util::future::join_all;
+
+use crate::{base::errors::Refusal, core::Core};
+
+impl Core {
+    /// The parent goes on as this, if it is still as it was read.
+    pub(super) async fn set_parent(
+        self: &Arc<Self>,
+        parent: StoredJob,
+        wanted: JobState,
+    ) -> Result<(), Refusal> {
+        let before = parent.state.clone();
+        self.change_known(parent, |state| {
+            Ok((*state == before).then(|| wanted.clone()))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Whether the ends of all shards are the store's for sure. What is only read may vanish, so it is written once more,
+    /// all together. `false`: some of them changed meanwhile.
+    pub(super) async fn are_sure(
+        self: &Arc<Self>,
+        shards: Vec<Option<StoredJob>>,
+    ) -> Result<bool, Refusal> {
+        let read = shards.into_iter().flatten();
+        let unsure = read.filter(|shard| !self.waiting.parents.is_sure(shard));
+        let confirmed = join_all(unsure.map(|shard| self.confirm(shard))).await;
+        let mut all_same = true;
+        for confirmed in confirmed {
+            all_same &= confirmed?.1;
+        }
+        Ok(all_same)
+    }
+}
