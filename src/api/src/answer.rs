@@ -18,6 +18,13 @@ pub struct ShardCounts {
     pub failed: u16,
 }
 
+impl ShardCounts {
+    /// Whether a testbox had one of them.
+    pub fn has_begun(&self) -> bool {
+        self.running > 0 || self.over > 0
+    }
+}
+
 /// How many test cases had which outcome, and the first that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseTotals {

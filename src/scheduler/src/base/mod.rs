@@ -18,4 +18,5 @@ pub(crate) mod roles;
 pub(crate) mod sealing;
 pub(crate) mod start_error;
 pub(crate) mod tasks;
+pub(crate) mod text;
 pub(crate) mod webhook_targets;

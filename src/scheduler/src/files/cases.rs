@@ -2,10 +2,13 @@
 
 use fairlead_cases::{Run, Summary};
 use fairlead_job::JobId;
-use fairlead_store::{CaseCounts, JobState};
+use fairlead_store::CaseCounts;
 
 use crate::{
-    base::errors::Refusal, core::Core, files::results::Found, lifecycle::result_paths::attempt_root,
+    base::{errors::Refusal, text::cut},
+    core::Core,
+    files::results::Found,
+    lifecycle::result_paths::attempt_root,
 };
 
 /// The file that testboxes make of all forms of test results.
@@ -21,7 +24,8 @@ impl Core {
         attempt: Option<u16>,
     ) -> Result<Option<(CaseCounts, Vec<Run>)>, Refusal> {
         let state = self.job(id).await?.state;
-        let root = root_of(&state, attempt.unwrap_or(state.attempt));
+        let attempt = attempt.unwrap_or(state.attempt);
+        let root = attempt_root(&state.result_root, state.attempt, attempt);
         let path = format!("{}/{FILE}", root.trim_start_matches("/result/"));
         let Ok(Found::File(mut file, size)) = self.open_result(&path).await else {
             return Ok(None);
@@ -46,32 +50,19 @@ impl Core {
             }
             Err(_) => return Ok(None),
         };
-        let mut summary = summary;
-        let runs = std::mem::take(&mut summary.runs);
-        let counts = counts_of(summary);
-        Ok((!counts.is_empty()).then_some((counts, runs)))
+        let counts = counts_of(&summary);
+        Ok((!counts.is_empty()).then_some((counts, summary.runs)))
     }
 }
 
-fn root_of(state: &JobState, attempt: u16) -> String {
-    attempt_root(&state.result_root, state.attempt, attempt)
-}
-
-fn counts_of(summary: Summary) -> CaseCounts {
+fn counts_of(summary: &Summary) -> CaseCounts {
     let number = |many: u64| u32::try_from(many).unwrap_or(u32::MAX);
-    let cut = |mut name: String| {
-        let mut end = name.len().min(CaseCounts::FAILURE_BYTES_MAX);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        name.truncate(end);
-        name
-    };
+    let short = |name: &String| cut(name, CaseCounts::FAILURE_BYTES_MAX).to_owned();
     let counts = summary.counts;
     CaseCounts {
         passed: number(counts.passed),
         failed: number(counts.failed.saturating_add(counts.error)),
         skipped: number(counts.skipped),
-        first_failures: summary.first_failures.into_iter().map(cut).collect(),
+        first_failures: summary.first_failures.iter().map(short).collect(),
     }
 }

@@ -19,10 +19,7 @@ impl Core {
         if !soon {
             return;
         }
-        let rank = self
-            .others
-            .replicas
-            .rank(state.job_id, &self.others.run, self.clock.now());
+        let rank = self.turn_for(state.job_id);
         let turn = u64::try_from(rank).unwrap_or(u64::MAX);
         let at_ms = state
             .alarm_ms

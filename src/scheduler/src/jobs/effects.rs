@@ -84,10 +84,7 @@ impl Core {
             return false;
         }
         let now = self.clock.now();
-        let rank = self
-            .others
-            .replicas
-            .rank(stored.state.job_id, &self.others.run, now);
+        let rank = self.turn_for(stored.state.job_id);
         let before = u64::try_from(rank).unwrap_or(u64::MAX).saturating_add(1);
         let wait_ms = RANK_MS.saturating_mul(before);
         let from = Millis(now.0.saturating_add(wait_ms));

@@ -23,7 +23,7 @@ impl Core {
         if let Some(place) = state.shard
             && parents.shard_seen(state, self.turn_for(place.of), now)
         {
-            self.webhook_due(place.of, Event::Failing);
+            self.look_at_webhook((place.of, Event::Failing), 0);
         }
     }
 
@@ -116,7 +116,7 @@ impl Core {
     pub(crate) fn as_shown(&self, mut state: JobState) -> JobState {
         if is_released(&state) && state.stage == Stage::Submit {
             let counts = self.shard_counts(&state, &self.running_shards());
-            let has_begun = counts.is_some_and(|counts| counts.running + counts.over > 0);
+            let has_begun = counts.is_some_and(|counts| counts.has_begun());
             if has_begun {
                 state.stage = Stage::Running;
             }

@@ -85,6 +85,15 @@ struct Parent {
     fresh: Option<Box<StoredJob>>,
 }
 
+impl Parent {
+    /// Notes the end of shard `n`. Whether it is news that it failed, and whether it is news that its data is in.
+    fn note_end(&mut self, n: u16, state: &JobState) -> (bool, bool) {
+        let is_failure = self.over.insert(n) && has_failed(state);
+        self.failed = self.failed.saturating_add(u16::from(is_failure));
+        (is_failure, !is_data_due(state) && self.settled.insert(n))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Known {
     parents: BTreeMap<JobId, Parent>,
@@ -115,7 +124,6 @@ impl Default for Parents {
 /// How far the shards of a parent are, as far as is known here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    pub(crate) count: u16,
     pub(crate) over: u16,
     pub(crate) failed: u16,
 }
@@ -201,11 +209,9 @@ impl Parents {
                 self.is_due.notify_one();
                 return false;
             }
-            let is_failure = parent.over.insert(place.n) && has_failed(state);
-            parent.failed = parent.failed.saturating_add(u16::from(is_failure));
+            let (is_failure, is_settled) = parent.note_end(place.n, state);
             let is_told =
                 is_failure && parent.failed == 1 && parent.tells && parent.phase != Phase::Stops;
-            let is_settled = !is_data_due(state) && parent.settled.insert(place.n);
             let all = |numbers: &Numbers| numbers.len >= parent.count;
             let at = if is_settled && all(&parent.settled)
                 || parent.fail_fast && parent.failed == 1 && has_failed(state)
@@ -234,12 +240,7 @@ impl Parents {
                 let Some(parent) = known.parents.get_mut(&place.of) else {
                     return;
                 };
-                if parent.over.insert(place.n) && has_failed(state) {
-                    parent.failed = parent.failed.saturating_add(1);
-                }
-                if !is_data_due(state) {
-                    parent.settled.insert(place.n);
-                }
+                parent.note_end(place.n, state);
             }
         });
     }
@@ -326,7 +327,6 @@ impl Parents {
         self.with(|known| {
             let parent = known.parents.get(&id)?;
             Some(Progress {
-                count: parent.count,
                 over: parent.over.len,
                 failed: parent.failed,
             })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairlead_cases::Run;
 use fairlead_store::DocKind;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -10,19 +11,10 @@ use crate::storage::small_doc::SmallDoc;
 
 /// Most tests of a suite that are remembered in a group of hosts. Those that ran longest ago go first.
 const TESTS_MAX: usize = 20_000;
-/// Most samples that wait to be written.
+/// Most runs that wait to be written.
 const PENDING_MAX: usize = 100_000;
 /// Weight of a new time among the earlier ones.
 const NEW: f64 = 0.3;
-
-/// One run of a test.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sample {
-    pub(crate) test: String,
-    pub(crate) failed: bool,
-    /// None: not known.
-    pub(crate) seconds: Option<f64>,
-}
 
 /// What is remembered of one test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,16 +52,16 @@ pub(crate) fn prefix_of(suite: &str) -> String {
 
 impl TestTimes {
     /// Adds runs.
-    pub(crate) fn learn(&mut self, samples: &[Sample], now_ms: u64) {
-        for sample in samples {
-            let record = self.tests.entry(sample.test.clone()).or_default();
-            if sample.failed {
+    pub(crate) fn learn(&mut self, runs: &[Run], now_ms: u64) {
+        for run in runs {
+            let record = self.tests.entry(run.name.clone()).or_default();
+            if run.is_bad {
                 record.failed = record.failed.saturating_add(1);
             } else {
                 record.passed = record.passed.saturating_add(1);
             }
             record.last_ms = now_ms;
-            let seconds = sample.seconds.filter(|s| s.is_finite() && *s >= 0.0);
+            let seconds = run.seconds.filter(|s| s.is_finite() && *s >= 0.0);
             record.seconds = match (record.seconds, seconds) {
                 (Some(before), Some(new)) => Some(before + NEW * (new - before)),
                 (before, new) => new.or(before),
@@ -94,19 +86,19 @@ pub(crate) type Key = (String, String);
 
 /// Runs that are not written yet. They may be lost with the replica: they only steer how tests are packed.
 #[derive(Debug, Default)]
-pub(crate) struct PendingTimes(Mutex<BTreeMap<Key, Vec<Sample>>>);
+pub(crate) struct PendingTimes(Mutex<BTreeMap<Key, Vec<Run>>>);
 
 impl PendingTimes {
     /// Notes runs, unless too many wait already.
-    pub(crate) fn add(&self, key: Key, samples: Vec<Sample>) {
+    pub(crate) fn add(&self, key: Key, runs: Vec<Run>) {
         let mut pending = self.0.lock();
         let all: usize = pending.values().map(Vec::len).sum();
-        if all.saturating_add(samples.len()) <= PENDING_MAX {
-            pending.entry(key).or_default().extend(samples);
+        if all.saturating_add(runs.len()) <= PENDING_MAX {
+            pending.entry(key).or_default().extend(runs);
         }
     }
 
-    pub(crate) fn take(&self) -> BTreeMap<Key, Vec<Sample>> {
+    pub(crate) fn take(&self) -> BTreeMap<Key, Vec<Run>> {
         std::mem::take(&mut *self.0.lock())
     }
 }
@@ -117,9 +109,9 @@ mod tests {
 
     #[test]
     fn times_follow_what_is_measured_and_nonsense_changes_nothing() {
-        let sample = |seconds, failed| Sample {
-            test: "a".to_owned(),
-            failed,
+        let sample = |seconds, is_bad| Run {
+            name: "a".to_owned(),
+            is_bad,
             seconds,
         };
         let mut times = TestTimes::default();

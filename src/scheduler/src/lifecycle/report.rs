@@ -3,7 +3,10 @@
 use fairlead_job::{DataReadiness, Health, Stage};
 use fairlead_store::CaseCounts;
 
-use crate::base::errors::{JobError, excerpt};
+use crate::base::{
+    errors::{JobError, excerpt},
+    text::cut,
+};
 
 /// Most milestones of a job.
 pub(crate) const MILESTONES_MAX: usize = 100;
@@ -13,6 +16,8 @@ const MILESTONES_BYTES_MAX: usize = 4096;
 const RENEW_S_MAX: u64 = 30 * 86_400;
 /// Longest address of a testbox, bytes.
 const ADDRESS_MAX: usize = 128;
+/// The form of that list.
+const WORDS: &str = "a list of at most 100 words";
 /// Longest reason kept, bytes.
 const REASON_MAX: usize = 300;
 /// Longest title of a crash kept, bytes.
@@ -82,8 +87,7 @@ impl Report {
                         Some(value.parse().map_err(|_| bad(&words(DataReadiness::ALL)))?);
                 }
                 "milestones" => {
-                    report.milestones =
-                        read_milestones(value).ok_or_else(|| bad("at most 100 words"))?;
+                    report.milestones = read_milestones(value).ok_or_else(|| bad(WORDS))?;
                 }
                 "renew_seconds" => {
                     report.renew_s =
@@ -104,7 +108,7 @@ impl Report {
                 "job_token" => report.token = Some(value.to_owned()),
                 "reason" => cut(value, REASON_MAX).clone_into(&mut report.reason),
                 "peak_memory_mb" => {
-                    report.peak_memory_mb = value.parse().map_err(|_| bad("MB"))?;
+                    report.peak_memory_mb = value.parse().map_err(|_| bad("whole MB"))?;
                 }
                 "avoid_host" => report.avoid_host = matches!(value, "1" | "true"),
                 "has_cases" => report.has_cases = matches!(value, "1" | "true"),
@@ -148,14 +152,6 @@ fn words<W: Copy + std::fmt::Display>(all: &[W]) -> String {
         "one of {}",
         all.iter().map(W::to_string).collect::<Vec<_>>().join(", ")
     )
-}
-
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let end = (0..=bytes_max.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(0);
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use fairlead_job::{Cause, DataReadiness, Health, JobFields, Stage};
 use fairlead_store::{CaseCounts, JobState, ShardPlace, Sharding, StoredJob};
 
-use crate::lifecycle::{
-    attempt::{cancelled, ended, to_be_stopped},
-    parent::{end_stage, stopping},
+use crate::{
+    base::text::cut,
+    lifecycle::{
+        attempt::{cancelled, ended, to_be_stopped},
+        parent::{end_stage, stopping},
+    },
 };
 
 /// How long after the end of its last shard a parent waits for data that may still come, ms.
@@ -314,13 +317,8 @@ fn own_cases(shard: &JobState) -> CaseCounts {
     let mut cases = shard.cases.as_deref().cloned().unwrap_or_default();
     let n = shard.shard.map_or(0, |shard| shard.n);
     for failure in &mut cases.first_failures {
-        let mut named = format!("{n}: {failure}");
-        let mut end = named.len().min(CaseCounts::FAILURE_BYTES_MAX);
-        while !named.is_char_boundary(end) {
-            end -= 1;
-        }
-        named.truncate(end);
-        *failure = named;
+        let named = format!("{n}: {failure}");
+        cut(&named, CaseCounts::FAILURE_BYTES_MAX).clone_into(failure);
     }
     cases
 }

@@ -8,28 +8,22 @@ use fairlead_store::JobState;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    known::test_times::{Sample, TestTimes, prefix_of},
+    known::test_times::{TestTimes, prefix_of},
 };
 
 impl Core {
     /// The results of an attempt are in: notes its tests.
     pub(crate) fn learn_tests(&self, state: &JobState, runs: Vec<Run>) {
-        let samples = runs.into_iter().map(|run| Sample {
-            test: run.name,
-            failed: run.is_bad,
-            seconds: run.seconds,
-        });
-        let samples: Vec<Sample> = samples.collect();
-        if !samples.is_empty() {
+        if !runs.is_empty() {
             let key = (state.suite.clone(), state.host_group.clone());
-            self.waiting.test_times.add(key, samples);
+            self.waiting.test_times.add(key, runs);
         }
     }
 
     /// Writes what was noted since the last time.
     pub(crate) async fn write_test_times(self: &Arc<Self>) -> Result<(), Refusal> {
         let now_ms = self.clock.wall_ms();
-        for ((suite, group), samples) in self.waiting.test_times.take() {
+        for ((suite, group), runs) in self.waiting.test_times.take() {
             let id = format!("{}{group}", prefix_of(&suite));
             let learn = async |known: Option<TestTimes>| {
                 let mut times = known.unwrap_or_else(|| TestTimes {
@@ -37,7 +31,7 @@ impl Core {
                     group: group.clone(),
                     ..TestTimes::default()
                 });
-                times.learn(&samples, now_ms);
+                times.learn(&runs, now_ms);
                 Ok::<_, Refusal>(times)
             };
             self.docs.change(&id, learn).await?;

@@ -94,9 +94,7 @@ impl Core {
             .split_first_chunk()
             .unwrap_or((&[0; 8], &[]));
         let key = JobId::new(u64::from_le_bytes(*number));
-        self.others
-            .replicas
-            .rank(key, &self.others.run, self.clock.now())
+        self.turn_for(key)
     }
 
     /// Looks at it once more, a little later: whatever has become of it, or only if it is still the same.

@@ -34,7 +34,7 @@ pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refus
     }
     if !answer.over {
         answer.cases = Some(cases).filter(|cases| !cases.is_empty()).map(totals);
-        if counts.running + counts.over > 0 {
+        if counts.has_begun() {
             answer.job_stage = Stage::Running.to_string();
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn shown_spec(mut spec: Spec) -> Spec {
 
 /// A job as a line of a list. `shards`: how far its shards are, if it has some.
 pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummary {
-    let has_begun = shards.is_some_and(|shards| shards.running + shards.over > 0);
+    let has_begun = shards.is_some_and(|shards| shards.has_begun());
     let stage = if has_begun && state.stage == Stage::Submit {
         Stage::Running
     } else {

@@ -46,15 +46,9 @@ impl Core {
 
     /// Looks again at the sequences that this replica comes first for.
     pub(crate) async fn sweep_sequences(self: &Arc<Self>) {
-        let now = self.clock.now();
         let waiting = self.waiting.sequences.with(|known| known.waiting.clone());
         for key in waiting {
-            if self
-                .others
-                .replicas
-                .rank(key.number(), &self.others.run, now)
-                == 0
-            {
+            if self.turn_for(key.number()) == 0 {
                 self.look_at_sequence(&key).await;
             }
         }

@@ -6,7 +6,10 @@ use fairlead_job::{Callback, CallbackKind};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::{base::clock::utc_text, known::webhooks::Event};
+use crate::{
+    base::{clock::utc_text, text::cut},
+    known::webhooks::Event,
+};
 
 /// Failed shards that a message names.
 const FAILED_MAX: usize = 20;
@@ -121,16 +124,12 @@ fn github(told: &Told<'_>, context: &str) -> Value {
         (Event::Ended, "fail") | (Event::Failing, _) => "failure",
         (Event::Ended, _) => "error",
     };
-    let mut description = if answer.reason.is_empty() {
+    let description = if answer.reason.is_empty() {
         format!("job {} ended with {}", answer.job_id, answer.job_health)
     } else {
         answer.reason.clone()
     };
-    let mut end = description.len().min(DESCRIPTION_BYTES_MAX);
-    while !description.is_char_boundary(end) {
-        end -= 1;
-    }
-    description.truncate(end);
+    let description = cut(&description, DESCRIPTION_BYTES_MAX);
     json!({"state": state, "target_url": told.page, "description": description, "context": context})
 }
 

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fairlead_dispatch::Millis;
 use fairlead_job::{CALLBACK, Callback};
 use fairlead_store::{DocKind, ItemError, StoreError, StoredJob};
 use serde_json::Value;
@@ -60,7 +59,7 @@ impl Core {
                     if let Err(refusal) = core.see_to_webhook(key).await {
                         let id = id_of(key);
                         tracing::warn!(webhook = id, error = %refusal, "a webhook could not be seen to; it is tried again");
-                        core.look_later(key, AGAIN_MS);
+                        core.look_at_webhook(key, AGAIN_MS);
                     }
                     drop(place);
                 });
@@ -75,18 +74,10 @@ impl Core {
         let due = self.store.due_docs(DocKind::Webhook, before_ms, LOOK_MAX);
         for due in due.await? {
             if let Some(key) = key_of(&due.id) {
-                self.look_later(key, due.at_ms.saturating_sub(now_ms));
+                self.look_at_webhook(key, due.at_ms.saturating_sub(now_ms));
             }
         }
         Ok(())
-    }
-
-    /// Looks at a webhook after so long, and after the replicas that come before this one.
-    fn look_later(&self, key: Key, after_ms: u64) {
-        let turn = u64::try_from(self.turn_for(key.0)).unwrap_or(u64::MAX);
-        let after_ms = after_ms.saturating_add(turn.saturating_mul(AGAIN_MS));
-        let at = self.clock.now().0.saturating_add(after_ms);
-        self.waiting.webhooks.look_at(key, Millis(at));
     }
 
     /// Does what there is to do about a webhook.
@@ -102,7 +93,7 @@ impl Core {
         }
         let is_paused = known.doc.standing == Standing::Trying && known.doc.at_ms > now_ms;
         if is_paused {
-            self.look_later(key, known.doc.at_ms.saturating_sub(now_ms));
+            self.look_at_webhook(key, known.doc.at_ms.saturating_sub(now_ms));
             return Ok(());
         }
         let Some(job) = self.store.get(&[key.0]).await?.pop().flatten() else {
@@ -128,7 +119,7 @@ impl Core {
             Ok(_) | Err(ItemError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        self.look_later(key, 0);
+        self.look_at_webhook(key, 0);
         Ok(())
     }
 
@@ -180,7 +171,7 @@ impl Core {
         let (id, now_ms) = (id_of(key), self.clock.wall_ms());
         // What is read may vanish, and with it the end.
         if !self.confirm(job).await?.1 {
-            self.look_later(key, 0);
+            self.look_at_webhook(key, 0);
             return Ok(());
         }
         let trying = Webhook {
@@ -209,7 +200,7 @@ impl Core {
             Err(error) => return Err(error.into()),
         }
         if after.at_ms > 0 {
-            self.look_later(key, after.at_ms.saturating_sub(now_ms));
+            self.look_at_webhook(key, after.at_ms.saturating_sub(now_ms));
         }
         Ok(())
     }

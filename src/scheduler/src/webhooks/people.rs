@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{ErrorCode, JobAnswer, WebhookTest, WebhookTested, WebhookView};
-use fairlead_job::{Callback, CallbackKind};
+use fairlead_job::Callback;
 use serde_json::Value;
 
 use crate::{
@@ -84,16 +84,14 @@ impl Core {
     ) -> Result<WebhookTested, Refusal> {
         let spec = serde_json::json!({"callback": test.url, "secrets": {"callback": test.secret}});
         let spec = spec.as_object().cloned().unwrap_or_default();
-        let callback = Callback {
-            kind: CallbackKind::Fairlead,
-            ..Callback::of(&spec)?.ok_or_else(|| {
-                Refusal::new(
-                    ErrorCode::BadField,
-                    "url: it is missing",
-                    "give the address",
-                )
-            })?
+        let missing = || {
+            Refusal::new(
+                ErrorCode::BadField,
+                "url: it is missing",
+                "give the address",
+            )
         };
+        let callback = Callback::of(&spec)?.ok_or_else(missing)?;
         let answer = JobAnswer {
             job_id: "0".to_owned(),
             over: true,

@@ -130,15 +130,15 @@ pub(super) async fn update(
     } else {
         None
     };
-    let mut samples = None;
+    let mut runs = None;
     if report.brings_cases() {
         // A job that cannot be read is told of by the report.
         let counted = core.count_cases(id, report.attempt).await.ok().flatten();
-        (report.cases, samples) = counted.unzip();
+        (report.cases, runs) = counted.unzip();
     }
     let changed = core.report(id, &report, who.as_ref()).await?;
-    if let Some(samples) = samples.filter(|_| changed.is_change()) {
-        core.learn_tests(&changed.before.state, samples);
+    if let Some(runs) = runs.filter(|_| changed.is_change()) {
+        core.learn_tests(&changed.before.state, runs);
     }
     let answer = match report.renew_s {
         Some(_) => crate::base::clock::utc_text(changed.after.state.deadline_ms),

@@ -42,13 +42,12 @@ impl Core {
 
     /// Looks again at the clusters that testboxes have a job of and that this replica comes first for.
     pub(crate) async fn sweep_clusters(self: &Arc<Self>) {
-        let now = self.clock.now();
         let held = self.jobs.live.ids().into_iter();
         let held = held.filter_map(|id| of(&self.jobs.live.get(id)?.stored.state));
         let all: BTreeMap<JobId, Vec<JobId>> = held.collect();
         self.waiting.clusters.partial.keep(&all);
         for (head, jobs) in all {
-            if self.others.replicas.rank(head, &self.others.run, now) == 0 {
+            if self.turn_for(head) == 0 {
                 self.look_or_warn(&jobs).await;
             }
         }
