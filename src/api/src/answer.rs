@@ -109,6 +109,12 @@ pub struct JobAnswer {
     /// Its test cases, of all shards that have ended; absent: none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<CaseTotals>,
+    /// The name of the group whose result this is; absent: it is of no group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Whether more jobs may join the group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// How far its shards are; absent: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<ShardCounts>,

@@ -218,6 +218,10 @@ routes! {
     ["scheduler", "v1", "jobs", id, "cancel"] => {
         "POST" Cancel { id: JobId }, Account, NONE, "cancels a waiting job";
     }
+    ["scheduler", "v1", "jobs", id, "rerun"] => {
+        "POST" Rerun { id: JobId }, Account, NONE,
+            "submits the job again, or with failed its shards or tests that failed";
+    }
     ["scheduler", "v1", "jobs", id, "terminate"] => {
         "POST" Terminate { id: JobId }, Account, NONE, "stops a running job";
     }
@@ -235,6 +239,14 @@ routes! {
     }
     ["scheduler", "v1", "timers", timer, "resume"] => {
         "POST" ResumeTimer { timer: Timer }, Account, ONE_TIMER, "goes on with the next time";
+    }
+    ["scheduler", "v1", "groups", group] => {
+        "GET" Group { group: Word }, Account, Known(&["account"]),
+            "the answer of a group: of all jobs that joined it by its name";
+    }
+    ["scheduler", "v1", "groups", group, "close"] => {
+        "POST" CloseGroup { group: Word }, Account, Known(&["account"]),
+            "lets no job join the group any more; the same answer";
     }
     ["scheduler", "v1", "tests"] => {
         "GET" Tests, Account, Known(&["suite", "test"]), "the history of the tests of a suite, by group of hosts";

@@ -42,6 +42,9 @@ pub struct SubmitItem {
     /// The same for all nodes of a cluster, which one job of the request became; empty: it is one job.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_id: String,
+    /// The job that has the one result of the group that it joined; empty: it joined none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shard_of: String,
 }
 
 /// A job that an agent says it has.

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_hosts, cmd_job, cmd_jobs,
-    cmd_key, cmd_log, cmd_queues, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
-    cmd_version, cmd_webhooks,
+    cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts, cmd_job,
+    cmd_jobs, cmd_key, cmd_log, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop,
+    cmd_submit, cmd_tests, cmd_timers, cmd_version, cmd_wait, cmd_webhooks,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -46,6 +46,14 @@ pub(crate) enum Command {
     Log(cmd_log::LogArgs),
     /// List the test cases of a job
     Tests(cmd_tests::TestsArgs),
+    /// Download the results of jobs
+    Results(cmd_results::ResultsArgs),
+    /// Wait until jobs have ended, and show their results
+    Wait(cmd_wait::WaitArgs),
+    /// Submit a job again, or what failed of it
+    Rerun(cmd_rerun::RerunArgs),
+    /// Show or close a group: jobs that are submitted one by one and have one result
+    Group(cmd_group::GroupArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
     /// Cancel waiting jobs
@@ -94,6 +102,10 @@ impl Command {
             Self::Job(args) => cmd_job::run(&args, context).await,
             Self::Log(args) => cmd_log::run(&args, context).await,
             Self::Tests(args) => cmd_tests::run(&args, context).await,
+            Self::Results(args) => cmd_results::run(&args, context).await,
+            Self::Wait(args) => cmd_wait::run(&args, context).await,
+            Self::Rerun(args) => cmd_rerun::run(&args, context).await,
+            Self::Group(args) => cmd_group::run(&args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
             Self::Terminate(args) => cmd_stop::terminate(&args, context).await,

@@ -20,6 +20,8 @@ pub(crate) const UNREACHABLE: u8 = 4;
 pub(crate) const LOCAL: u8 = 5;
 /// `doctor` found something to mend.
 pub(crate) const TO_MEND: u8 = 6;
+/// The jobs had not ended when the time was up.
+pub(crate) const TOO_LATE: u8 = 7;
 /// Stopped by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -33,6 +35,7 @@ Exit codes:
   4    no scheduler answers
   5    a problem of this machine: a folder, a port, a full disk
   6    doctor found a problem
+  7    wait: the jobs had not ended when the time was up
   130  stopped by Ctrl-C";
 
 /// Why a command ends, with its exit code.

@@ -2,18 +2,22 @@
 //! libraries do the work.
 
 mod amounts;
+mod answers;
 mod clock;
 mod cmd_account;
 mod cmd_backup;
 mod cmd_config;
 mod cmd_doctor;
 mod cmd_explain;
+mod cmd_group;
 mod cmd_hosts;
 mod cmd_job;
 mod cmd_jobs;
 mod cmd_key;
 mod cmd_log;
 mod cmd_queues;
+mod cmd_rerun;
+mod cmd_results;
 mod cmd_run;
 mod cmd_serve;
 mod cmd_stop;
@@ -21,6 +25,7 @@ mod cmd_submit;
 mod cmd_tests;
 mod cmd_timers;
 mod cmd_version;
+mod cmd_wait;
 mod cmd_webhooks;
 mod command_line;
 mod context;

@@ -344,6 +344,7 @@ mod tests {
             result_root: String::new(),
             submit_id: String::new(),
             cluster_id: String::new(),
+            shard_of: String::new(),
         }
     }
 

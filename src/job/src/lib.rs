@@ -23,6 +23,7 @@ pub use fields::{
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,
     error::{Fault, FieldError},
+    group::{GROUP_WITHIN_MAX_S, Group},
     guest::{CONTAINER_TAG, Guest, Network, vm_image_tag},
     job::{BOOTED, JobFields},
     key::{check_idempotency_key, idempotency_key},

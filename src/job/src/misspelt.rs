@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 66] = [
+const FIELDS: [&str; 67] = [
     "boot_params",
     "cache_dirs",
     "callback",
@@ -24,6 +24,7 @@ const FIELDS: [&str; 66] = [
     "docker_image",
     "else",
     "every",
+    "group",
     "group_id",
     "idempotency_key",
     "initrds_uri",
@@ -83,10 +84,11 @@ const FIELDS: [&str; 66] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 10] = [
+const MAPS: [&str; 11] = [
     "callback",
     "cluster_spec",
     "crash",
+    "group",
     "retry",
     "sched",
     "secrets",

@@ -18,7 +18,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 23] = [
+const HIDDEN: [&str; 24] = [
     "script",
     "suite",
     "testcase",
@@ -26,6 +26,7 @@ const HIDDEN: [&str; 23] = [
     "id",
     "job_id",
     "submit_id",
+    "group",
     "group_id",
     "my_account",
     "my_email",
@@ -122,12 +123,13 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 29] = [
+const NO_PROGRAMS: [&str; 30] = [
     "boot_params",
     "callback",
     "cluster_spec",
     "crashkernel",
     "daemon",
+    "group",
     "hw",
     "install_os_packages",
     "job2sh",

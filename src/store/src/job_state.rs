@@ -363,7 +363,8 @@ impl JobState {
         let since_ms = if self.stop_asked {
             self.stop_ms
         } else {
-            Some(shards.released_ms).filter(|_| !shards.made)?
+            let is_due = !shards.made && !shards.is_open();
+            Some(shards.released_ms.max(shards.closed_ms)).filter(|_| is_due)?
         };
         Some(since_ms.saturating_add(Self::SHARDS_CHECK_MS))
     }

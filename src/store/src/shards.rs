@@ -13,7 +13,8 @@ use crate::left_out::{is_false, is_no_place, is_unknown, is_zero};
 /// All fields are always stored that are not at their default, because a patch replaces the whole of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sharding {
-    /// How many there are, 2 to 1,000. Their ids follow the parent's.
+    /// How many there are, 2 to 1,000. Their ids follow the parent's. Of a group: 1 to 1,000, and 0 until it is closed and
+    /// its shards are counted.
     pub count: u16,
     /// Whether the first one that fails for good stops the others.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -33,6 +34,12 @@ pub struct Sharding {
     /// The digest of the plan: which tests each shard runs. Empty: there is none yet, or none is needed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan: String,
+    /// The name of the group that jobs join one by one, each with a body of its own. Empty: it is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Since when no job may join the group, UTC epoch ms; 0: jobs may.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub closed_ms: u64,
     /// Once the parent has ended: how many ended with which health.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ends: BTreeMap<Health, u16>,
@@ -42,6 +49,16 @@ impl Sharding {
     /// Whether its tests are yet to be listed, and packed.
     pub fn is_unplanned(&self) -> bool {
         self.lister > 0 && self.plan.is_empty()
+    }
+
+    /// Whether jobs may join it.
+    pub fn is_open(&self) -> bool {
+        !self.group.is_empty() && self.closed_ms == 0
+    }
+
+    /// Whether it is a group, and nobody has counted its shards for good.
+    pub fn is_uncounted(&self) -> bool {
+        !self.group.is_empty() && self.count == 0
     }
 
     /// The ids of the shards of `parent`, in order.
@@ -57,8 +74,15 @@ pub struct ShardPlace {
     pub of: JobId,
     /// Its number, from 1; 0: it lists the tests of the others.
     pub n: u16,
-    /// How many shards its parent has.
+    /// How many shards its parent has; 0: it joined a group, and runs what its own body says.
     pub total: u16,
+}
+
+impl ShardPlace {
+    /// Whether it joined a group, and runs what its own body says.
+    pub fn has_own_body(self) -> bool {
+        self.total == 0
+    }
 }
 
 /// Which events of a job somebody asked to be told.

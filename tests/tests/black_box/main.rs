@@ -10,6 +10,7 @@ mod bad_input;
 mod facts;
 mod fairness;
 mod fuzz;
+mod groups;
 mod hosts;
 mod life;
 mod limits;

@@ -93,6 +93,17 @@ impl Client {
         self.run(&call).await?.json()
     }
 
+    /// Submits a job again; with `only_failed` its shards or tests that failed. Each item is a new job.
+    pub async fn rerun(
+        &self,
+        job_id: &str,
+        only_failed: bool,
+    ) -> Result<Vec<SubmitItem>, ClientError> {
+        let body = serde_json::json!({ "failed": only_failed });
+        let call = Call::to(Route::Rerun { id: job_id })?.json(&body)?;
+        self.run(&call).await?.json()
+    }
+
     /// The history of the tests of a suite, or of one of them, by group of hosts.
     pub async fn test_history(
         &self,

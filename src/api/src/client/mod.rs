@@ -10,6 +10,7 @@ mod config;
 mod error;
 mod file_body;
 mod files;
+mod groups;
 mod jobs;
 mod reply;
 mod site;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Callback, Crashes, FieldError, Guest, Needs, OnShutdown, Retry, Sequence, Shards, SiteDefaults,
-    Spec, Stage, TboxType, Times, WaitOn, When,
+    Callback, Crashes, FieldError, Group, Guest, Needs, OnShutdown, Retry, Sequence, Shards,
+    SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
         key::idempotency_key,
@@ -107,6 +107,8 @@ pub struct JobFields {
     pub max_run: Option<u64>,
     /// How it is cut into shards; `None`: it is whole.
     pub shards: Option<Shards>,
+    /// The open group that it joins as a shard; `None`: it stands by itself.
+    pub group: Option<Group>,
     /// Who is told when it ends or begins to fail.
     pub callback: Option<Callback>,
     /// The name of its submit, so that it may be repeated.
@@ -178,6 +180,7 @@ impl JobFields {
             needs: Needs::of(spec)?,
             max_run: max_run(spec)?,
             shards: Shards::of(spec)?,
+            group: Group::of(spec)?,
             callback: Callback::of(spec)?,
             idempotency_key: idempotency_key(spec)?,
             on_shutdown: OnShutdown::of(spec)?,

@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod counted;
 pub(crate) mod crash;
 pub(crate) mod error;
+pub(crate) mod group;
 pub(crate) mod guest;
 pub(crate) mod job;
 pub(crate) mod key;

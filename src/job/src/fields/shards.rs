@@ -52,6 +52,8 @@ pub struct Shards {
     pub fail_fast: bool,
     /// A script that prints the tests, one on each line, which are then packed into the shards.
     pub list: Option<String>,
+    /// Of all shards only those with these numbers, from 1, sorted; empty: all.
+    only: Vec<u16>,
     /// Fields and their values: each combination is a way to run the job, with `count` shards.
     by: Vec<(String, Vec<Value>)>,
 }
@@ -79,6 +81,7 @@ impl Shards {
                 within_s: None,
                 fail_fast: false,
                 list: None,
+                only: Vec::new(),
                 by: Vec::new(),
             },
         };
@@ -86,7 +89,7 @@ impl Shards {
             let problem = "a cluster has no shards".to_owned();
             return refuse(FIELD, problem, "omit either shards or cluster");
         }
-        let total = shards.ways().saturating_mul(u64::from(shards.count));
+        let total = shards.all();
         if (2..=u64::from(SHARDS_MAX)).contains(&total) {
             return Ok(Some(shards));
         }
@@ -95,7 +98,7 @@ impl Shards {
     }
 
     fn of_map(map: &Map<String, Value>) -> Result<Self, FieldError> {
-        const KEYS: [&str; 5] = ["count", "within", "fail_fast", "list", "by"];
+        const KEYS: [&str; 6] = ["count", "within", "fail_fast", "list", "only", "by"];
         known_keys(FIELD, map, &KEYS, EXAMPLE)?;
         let by = by(map)?;
         let list = list(map)?;
@@ -110,13 +113,38 @@ impl Shards {
             }
             None => 1,
         };
-        Ok(Self {
+        let shards = Self {
             count,
+            only: only(map)?,
             within_s: limit_s(map, "within").map_err(|error| error.below(FIELD))?,
             fail_fast: yes(map, "fail_fast").map_err(|error| error.below(FIELD))?,
             list,
             by,
-        })
+        };
+        let Some(last) = shards.only.last() else {
+            return Ok(shards);
+        };
+        if shards.list.is_some() {
+            let problem = "list and only exclude each other".to_owned();
+            return refuse("shards.only", problem, "list the tests that are to run");
+        }
+        let all = shards.all();
+        if u64::from(*last) <= all {
+            return Ok(shards);
+        }
+        let problem = format!("shard {last} of {all}");
+        refuse("shards.only", problem, "name shards from 1 to their number")
+    }
+
+    /// How many shards there are without `only`.
+    fn all(&self) -> u64 {
+        self.ways().saturating_mul(u64::from(self.count))
+    }
+
+    /// The number of shard `n` (from 1) among all of them.
+    pub fn number(&self, n: u16) -> u16 {
+        let place = usize::from(n.saturating_sub(1));
+        self.only.get(place).copied().unwrap_or(n)
     }
 
     /// How many ids a job takes that runs this: one for itself, one for each shard, and one for what lists its tests.
@@ -147,10 +175,12 @@ impl Shards {
         values.fold(1, u64::saturating_mul)
     }
 
-    /// How many shards there are in all, 2 to 1,000.
+    /// How many shards there are in all, 1 to 1,000.
     pub fn total(&self) -> u16 {
-        let total = self.ways().saturating_mul(u64::from(self.count));
-        u16::try_from(total).unwrap_or(SHARDS_MAX)
+        if !self.only.is_empty() {
+            return u16::try_from(self.only.len()).unwrap_or(SHARDS_MAX);
+        }
+        u16::try_from(self.all()).unwrap_or(SHARDS_MAX)
     }
 
     /// Whether its shards differ in more than their numbers.
@@ -161,7 +191,7 @@ impl Shards {
     /// The place of shard `n` (from 1).
     pub fn index(&self, n: u16) -> ShardIndex {
         ShardIndex {
-            index: n.saturating_sub(1) % self.count.max(1),
+            index: self.number(n).saturating_sub(1) % self.count.max(1),
             total: self.count,
         }
     }
@@ -169,7 +199,7 @@ impl Shards {
     /// What shard `n` (from 1) of the job `whole` runs, with the numbers that its program needs to find its part.
     pub fn spec(&self, whole: &Spec, parent: JobId, n: u16) -> Spec {
         let mut spec = common(whole);
-        let mut way = usize::from(n.saturating_sub(1) / self.count.max(1));
+        let mut way = usize::from(self.number(n).saturating_sub(1) / self.count.max(1));
         for (field, values) in self.by.iter().rev() {
             if let Some(value) = values.get(way % values.len().max(1)) {
                 if field == "testbox" {
@@ -215,6 +245,21 @@ fn list(map: &Map<String, Value>) -> Result<Option<String>, FieldError> {
             "write a script that prints one test on each line",
         ),
     }
+}
+
+/// `only: [3, 7]`.
+fn only(map: &Map<String, Value>) -> Result<Vec<u16>, FieldError> {
+    const FIELD: &str = "shards.only";
+    let numbers = match present(map, "only") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(numbers)) => numbers.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    let numbers = numbers.iter().map(|number| count(FIELD, number));
+    let mut numbers: Vec<u16> = numbers.collect::<Result<_, _>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
 }
 
 /// `by: {os: [debian, fedora]}`.

@@ -57,7 +57,8 @@ fn is_kept(path: &[&str]) -> bool {
             ["sched", "devices"]
             | ["retry" | "callback", "on"]
             | ["crash", "end" | "note"]
-            | ["shards", "by", _],
+            | ["shards", "by", _]
+            | ["shards", "only"],
         ) => true,
         _ => false,
     }

@@ -93,7 +93,11 @@ fn of_job(error: &JobError) -> Told {
             (WrongStage, "cancel a waiting job")
         }
         E::NotWaiting { .. } | E::NotRunning { .. } => (WrongStage, "it has ended"),
-        E::IsShard { .. } => (WrongStage, "stop its parent: all of its shards stop"),
+        E::IsShard { .. } => (WrongStage, "name its parent"),
+        E::IsNode(_) => (WrongStage, "submit the cluster again"),
+        E::NotOver { .. } => (WrongStage, "wait for its end: fairlead wait ID"),
+        E::NothingFailed(_) => (WrongStage, "run all of it again: omit failed"),
+        E::NoPlan(_) => (NotFound, "run all of it again: omit failed"),
         E::NoToken => (
             Unauthorized,
             "send the job_token of the grant; a testbox account alone reports nothing of a job",
@@ -198,6 +202,8 @@ fn of_submit(error: &SubmitError) -> Told {
         | E::TooManyShards { .. }
         | E::TooManyWait { .. }
         | E::HoursSpent(_) => (Quota, over_quota(error)),
+        E::GroupClosed { .. } => (Conflict, "open another group: use a new name"),
+        E::GroupFull { .. } => (Quota, "open another group for the rest"),
         E::ManyInSubmit { .. } => (TooLarge, "submit fewer of these jobs at once"),
     };
     (code, hint.into())

@@ -26,6 +26,7 @@ use crate::{base::errors::Refusal, core::Core};
 
 mod admin;
 mod files;
+mod groups;
 mod jobs;
 mod parameters;
 mod search;
@@ -158,6 +159,9 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::CancelMany => jobs::cancel_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
+        R::Group { group } => groups::show(core, request, group).boxed(),
+        R::CloseGroup { group } => groups::close(core, request, group).boxed(),
+        R::Rerun { id } => jobs::rerun(core, request, id).boxed(),
         R::Answer { id } => jobs::answer(core, request, id).boxed(),
         R::ReadLog { id } => files::read_log(core, request, id).boxed(),
         R::AppendLog { id } => files::append_log(core, request, id).boxed(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::ShardCounts;
-use fairlead_job::{Health, JobId, Stage};
+use fairlead_job::{Health, JobId, SHARDS_MAX, Stage};
 use fairlead_store::{JobState, StoredJob};
 
 use crate::{
@@ -27,7 +27,8 @@ impl Core {
         }
     }
 
-    /// A parent and its shards, in real time; before its tests are packed, the job that lists them.
+    /// A parent and its shards, in real time; before its tests are packed, the job that lists them. Of a group that is not
+    /// counted, the shards up to the last one that has joined it.
     pub(crate) async fn read_shards(
         &self,
         id: JobId,
@@ -42,7 +43,12 @@ impl Core {
             let lister = self.store.get(&[id.behind(sharding.lister)]).await?;
             return Ok((parent, lister));
         }
-        let has = sharding.count;
+        let is_counted = !sharding.is_uncounted();
+        let has = if is_counted {
+            sharding.count
+        } else {
+            SHARDS_MAX
+        };
         let mut shards = found.split_off(1);
         if has > count {
             let ids: Vec<JobId> = (count + 1..=has).map(|n| id.behind(n)).collect();
@@ -55,6 +61,10 @@ impl Core {
             if shard.as_ref().is_some_and(|job| !is_its(job)) {
                 *shard = None;
             }
+        }
+        if !is_counted {
+            let last = shards.iter().rposition(Option::is_some);
+            shards.truncate(last.map_or(0, |last| last + 1));
         }
         Ok((parent, shards))
     }

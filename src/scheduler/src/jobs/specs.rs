@@ -25,6 +25,11 @@ impl Core {
         let mut specs = Vec::with_capacity(bodies.len());
         for (state, body) in jobs.iter().zip(bodies) {
             specs.push(match state.shard {
+                Some(place) if place.has_own_body() => body.map(|mut spec| {
+                    spec.insert("shard_of".to_owned(), json!(place.of));
+                    spec.insert("shard".to_owned(), json!(place.n));
+                    spec
+                }),
                 Some(place) if body.is_some() => {
                     let whole = self.find_parent_spec(place.of).await?;
                     whole.and_then(|whole| cut(&whole, place.of, place.n))
@@ -42,7 +47,7 @@ impl Core {
     }
 
     /// Which tests each shard of a parent runs, once they are packed.
-    async fn plan_of(&self, id: JobId) -> Result<Option<Plan>, StoreError> {
+    pub(crate) async fn plan_of(&self, id: JobId) -> Result<Option<Plan>, StoreError> {
         let parent = self.store.get(&[id]).await?.pop().flatten();
         let sharding = parent.and_then(|parent| parent.state.shards);
         let Some(sharding) = sharding.filter(|sharding| !sharding.plan.is_empty()) else {

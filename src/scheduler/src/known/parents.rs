@@ -56,8 +56,12 @@ enum Phase {
     /// It waits, and its shards with it.
     #[default]
     Waits,
-    /// Its shards were released.
+    /// Its shards were released, or jobs may join it.
     Released,
+    /// No job may join it any more, and somebody counts its shards.
+    Closed,
+    /// Its shards are counted.
+    Counted,
     /// They are to stop.
     Stops,
 }
@@ -81,6 +85,10 @@ struct Parent {
     heard: Millis,
     /// Since when it was read as one that has ended.
     over_since: Option<Millis>,
+    /// Of a group: the greatest number that a job has which joined it, as far as is known; `None`: nobody looked.
+    last: Option<u16>,
+    /// Lower numbers that were taken for jobs that were not stored.
+    free: Vec<u16>,
     /// The parent as this replica created it: nobody can have made its shards yet.
     fresh: Option<Box<StoredJob>>,
 }
@@ -164,7 +172,9 @@ impl Parents {
             let phase = match (state.stop_asked, sharding.released_ms) {
                 (true, _) => Phase::Stops,
                 (false, 0) => Phase::Waits,
-                (false, _) => Phase::Released,
+                _ if sharding.group.is_empty() || sharding.is_open() => Phase::Released,
+                _ if sharding.is_uncounted() => Phase::Closed,
+                _ => Phase::Counted,
             };
             let is_news = parent.phase != phase;
             parent.phase = phase;
@@ -200,6 +210,7 @@ impl Parents {
                 return false;
             };
             parent.heard = now;
+            parent.last = parent.last.max(Some(place.n));
             if !state.stage.is_terminal() {
                 return false;
             }
@@ -212,7 +223,7 @@ impl Parents {
             let (is_failure, is_settled) = parent.note_end(place.n, state);
             let is_told =
                 is_failure && parent.failed == 1 && parent.tells && parent.phase != Phase::Stops;
-            let all = |numbers: &Numbers| numbers.len >= parent.count;
+            let all = |numbers: &Numbers| parent.count > 0 && numbers.len >= parent.count;
             let at = if is_settled && all(&parent.settled)
                 || parent.fail_fast && parent.failed == 1 && has_failed(state)
             {
@@ -268,6 +279,36 @@ impl Parents {
             let parent = known.parents.get(&place.of);
             parent.is_some_and(|parent| parent.sure.get(&place.n) == Some(&shard.version))
         })
+    }
+
+    /// A number for one more shard of a group; `None`: it is not known which numbers are taken.
+    pub(crate) fn take_number(&self, id: JobId) -> Option<u16> {
+        self.with(|known| {
+            let parent = known.parents.get_mut(&id)?;
+            if let Some(n) = parent.free.pop() {
+                return Some(n);
+            }
+            parent.last = Some(parent.last?.saturating_add(1));
+            parent.last
+        })
+    }
+
+    /// A number was taken for a job that was not stored.
+    pub(crate) fn give_number_back(&self, id: JobId, n: u16) {
+        self.with(|known| {
+            if let Some(parent) = known.parents.get_mut(&id) {
+                parent.free.push(n);
+            }
+        });
+    }
+
+    /// The numbers of a group are taken up to this one.
+    pub(crate) fn numbers_taken(&self, id: JobId, last: u16) {
+        self.with(|known| {
+            if let Some(parent) = known.parents.get_mut(&id) {
+                parent.last = parent.last.max(Some(last));
+            }
+        });
     }
 
     /// Looks at a parent at this time, or sooner.

@@ -37,3 +37,8 @@ impl Plan {
 pub(crate) fn id_of(parent: JobId, digest: &str) -> String {
     format!("{parent}.{digest}")
 }
+
+/// The job whose plan this is; `None`: the id is of no plan.
+pub(crate) fn parent_of(id: &str) -> Option<JobId> {
+    id.split_once('.')?.0.parse().ok()
+}

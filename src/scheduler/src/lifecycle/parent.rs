@@ -32,6 +32,24 @@ pub(crate) fn stopping(parent: &JobState, health: Health, now_ms: u64, reason: &
     .set_alarm()
 }
 
+/// A group that no job may join from now on. One that is closed stays as it is.
+pub(crate) fn closed(parent: &JobState, now_ms: u64) -> JobState {
+    let mut next = parent.clone();
+    if let Some(shards) = next.shards.as_mut().filter(|shards| shards.is_open()) {
+        shards.closed_ms = now_ms.max(1);
+    }
+    next.set_alarm()
+}
+
+/// A closed group that has so many shards for good.
+pub(crate) fn counted(parent: &JobState, count: u16) -> JobState {
+    let mut next = parent.clone();
+    if let Some(shards) = next.shards.as_mut().filter(|shards| shards.is_uncounted()) {
+        shards.count = count;
+    }
+    next.set_alarm()
+}
+
 /// The stage of a parent that ends with this health.
 pub(crate) fn end_stage(health: Health) -> Stage {
     if health == Health::Cancel {

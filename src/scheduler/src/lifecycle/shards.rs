@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use fairlead_job::{Cause, DataReadiness, Health, JobFields, Stage};
+use fairlead_job::{Cause, DataReadiness, Health, JobFields, JobId, Stage};
 use fairlead_store::{CaseCounts, JobState, ShardPlace, Sharding, StoredJob};
 
 use crate::{
     base::text::cut,
     lifecycle::{
         attempt::{cancelled, ended, to_be_stopped},
-        parent::{end_stage, stopping},
+        parent::{closed, counted, end_stage, stopping},
     },
 };
 
@@ -137,6 +137,9 @@ pub(crate) fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64)
     if sharding.released_ms == 0 {
         return Next::Wait(None);
     }
+    if sharding.is_uncounted() {
+        return next_of_group(parent, sharding, shards, now_ms);
+    }
     let numbered = (1..=sharding.count).zip(shards);
     let missing = numbered.filter(|(_, shard)| shard.is_none());
     let missing: Vec<u16> = missing.map(|(n, _)| n).collect();
@@ -156,7 +159,12 @@ pub(crate) fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64)
         if until_ms > now_ms && states.iter().any(|shard| is_data_due(shard)) {
             return Next::Wait(Some(until_ms));
         }
-        return Next::End(Box::new(over(parent, &states, now_ms)));
+        let counting = states.into_iter().filter(|it| !is_nobodys(parent, it));
+        return Next::End(Box::new(over(
+            parent,
+            &counting.collect::<Vec<_>>(),
+            now_ms,
+        )));
     }
     let is_told = |shard: &JobState| shard.stage.is_terminal() || shard.stop_asked;
     let untold = states.iter().filter(|shard| !is_told(shard));
@@ -165,6 +173,88 @@ pub(crate) fn next(parent: &JobState, shards: &[Option<StoredJob>], now_ms: u64)
         return Next::Stop(untold);
     }
     Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0 && !parent.stop_asked))
+}
+
+/// What is to be done about a group whose shards are not counted for good. `shards`: those that joined it.
+fn next_of_group(
+    parent: &JobState,
+    sharding: &Sharding,
+    shards: &[Option<StoredJob>],
+    now_ms: u64,
+) -> Next {
+    if sharding.is_open() {
+        let is_late = (1..=now_ms).contains(&parent.finish_by_ms);
+        if parent.stop_asked || is_late {
+            return Next::Note(Box::new(closed(parent, now_ms)));
+        }
+        let joined = shards.iter().flatten().map(|job| &job.state);
+        let mut failed = joined.filter(|shard| has_failed(shard));
+        return match failed.next().filter(|_| sharding.fail_fast) {
+            Some(failed) => {
+                let stopped = stopped_by_failure(parent, failed, now_ms);
+                Next::Note(Box::new(closed(&stopped, now_ms)))
+            }
+            None => Next::Wait(Some(parent.finish_by_ms).filter(|ms| *ms > 0)),
+        };
+    }
+    match u16::try_from(shards.len()) {
+        Ok(count) if count > 0 => Next::Note(Box::new(counted(parent, count))),
+        _ if parent.stop_asked => {
+            let health = parent.stop_health.unwrap_or(Health::Terminate);
+            Next::End(Box::new(never_planned(
+                parent,
+                health,
+                now_ms,
+                &parent.reason,
+            )))
+        }
+        _ => {
+            let reason = "no job joined the group before it was closed";
+            Next::End(Box::new(never_planned(
+                parent,
+                Health::Fail,
+                now_ms,
+                reason,
+            )))
+        }
+    }
+}
+
+/// The shard of a group under a number that no job has: a create that was never acknowledged had it.
+pub(crate) fn nobodys_shard(parent: &JobState, n: u16) -> JobState {
+    let state = shard_state(parent, n, None);
+    if state.stage.is_terminal() {
+        return state;
+    }
+    let reason = "no job joined the group under this number";
+    ended(
+        &state,
+        Stage::Finish,
+        Health::Success,
+        state.submit_ms,
+        reason,
+    )
+}
+
+/// Whether nobody joined a group under this number: it counts for nothing.
+pub(crate) fn is_nobodys(parent: &JobState, shard: &JobState) -> bool {
+    let is_group = parent
+        .shards
+        .as_ref()
+        .is_some_and(|it| !it.group.is_empty());
+    is_group && shard.shard.is_some_and(|place| !place.has_own_body())
+}
+
+/// The shard with this number of a group: a job that joins it.
+pub(crate) fn joined(job: &JobState, parent: JobId, n: u16) -> JobState {
+    JobState {
+        shard: Some(ShardPlace {
+            of: parent,
+            n,
+            total: 0,
+        }),
+        ..job.clone()
+    }
 }
 
 /// What is to be done about a parent whose tests are yet to be listed. `lister`: the job that lists them, if it is there.
@@ -256,9 +346,13 @@ fn stopped_by_itself(
     let failed = shards.iter().find(|shard| has_failed(shard));
     let failed = failed.filter(|_| sharding.fail_fast)?;
     let others_run = shards.iter().any(|shard| !shard.stage.is_terminal());
+    others_run.then(|| stopped_by_failure(parent, failed, now_ms))
+}
+
+fn stopped_by_failure(parent: &JobState, failed: &JobState, now_ms: u64) -> JobState {
     let n = failed.shard.map_or(0, |shard| shard.n);
     let reason = format!("shard {n} ended with {}: fail_fast", failed.health);
-    others_run.then(|| stopping(parent, failed.health, now_ms, &reason))
+    stopping(parent, failed.health, now_ms, &reason)
 }
 
 /// Whether a shard failed for good.

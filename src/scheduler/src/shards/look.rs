@@ -89,6 +89,9 @@ impl Core {
         if sharding.is_unplanned() {
             return self.make_shards(&parent.state, &[0]).await;
         }
+        if sharding.is_open() {
+            return Ok(());
+        }
         let numbers: Vec<u16> = (1..=sharding.count).collect();
         self.make_shards(&parent.state, &numbers).await?;
         let noted = self
@@ -137,7 +140,6 @@ impl Core {
                 }
                 Next::End(wanted) => {
                     if self.are_sure(shards).await? {
-                        self.drop_plan(&parent).await;
                         self.set_parent(parent, *wanted).await?;
                     }
                 }

@@ -9,7 +9,10 @@ use serde_json::json;
 use crate::{
     base::errors::Refusal,
     core::Core,
-    lifecycle::{attempt::ended, shards::shard_state},
+    lifecycle::{
+        attempt::ended,
+        shards::{nobodys_shard, shard_state},
+    },
     submission::built_jobs::{BuiltJobs, Ids},
 };
 
@@ -42,6 +45,13 @@ impl Core {
 
     /// `whole`: what the parent runs, if its shards differ.
     fn new_shard(&self, parent: &JobState, whole: Option<&Spec>, n: u16) -> JobState {
+        let is_group = parent
+            .shards
+            .as_ref()
+            .is_some_and(|it| !it.group.is_empty());
+        if is_group {
+            return nobodys_shard(parent, n);
+        }
         let fields = whole.map(|whole| shard_fields(self, whole, parent.job_id, n));
         match fields.transpose() {
             Ok(fields) => shard_state(parent, n, fields.flatten().as_ref()),

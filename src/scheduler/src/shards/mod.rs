@@ -3,6 +3,7 @@
 mod look;
 mod make;
 mod plan;
+pub(crate) mod rerun;
 mod test_times;
 mod write;
 

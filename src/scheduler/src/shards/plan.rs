@@ -3,14 +3,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_job::Health;
+use fairlead_job::{Health, JobId};
 use fairlead_store::{DocFind, DocKind, ItemError, StoreError, StoredJob};
 
 use crate::{
     base::errors::Refusal,
     core::Core,
     known::{
-        plans::{Plan, id_of},
+        plans::{Plan, id_of, parent_of},
         test_times::{TestTimes, prefix_of},
     },
     lifecycle::{
@@ -23,6 +23,10 @@ use crate::{
 const LIST_BYTES_MAX: usize = 4 << 20;
 /// How long after its end the output of a list may still be missing here, ms: another replica has it.
 const OUTPUT_COMES_MS: u64 = 60_000;
+/// How long a plan is kept from the submit of its job on, seconds: a week, in which what failed may run again.
+const KEPT_S: u64 = 7 * 86_400;
+/// Most plans that are looked at in one round.
+const SWEPT_MAX: u32 = 1_000;
 /// Most groups of hosts whose times are read.
 const GROUPS_MAX: u32 = 32;
 
@@ -103,14 +107,27 @@ impl Core {
             .collect())
     }
 
-    /// Forgets the plan of a parent that ends: nobody runs its shards any more.
-    pub(super) async fn drop_plan(&self, parent: &StoredJob) {
-        let shards = parent.state.shards.as_ref();
-        if let Some(shards) = shards.filter(|shards| !shards.plan.is_empty()) {
-            let id = id_of(parent.state.job_id, &shards.plan);
-            if let Err(error) = self.docs.delete::<Plan>(&id).await {
-                tracing::debug!(plan = id, %error, "the plan of a job that has ended stays");
+    /// Forgets old plans of jobs that have ended, some at a time.
+    pub(crate) async fn sweep_plans(&self) -> Result<(), StoreError> {
+        let before_s = (self.clock.wall_ms() / 1_000).saturating_sub(KEPT_S);
+        let find = DocFind {
+            limit: SWEPT_MAX,
+            ..DocFind::default()
+        };
+        let oldest = self.store.page_docs(DocKind::Plan, &find).await?.docs;
+        let parents = oldest
+            .iter()
+            .filter_map(|doc| Some((parent_of(&doc.id)?, doc)));
+        let old = parents.filter(|(parent, _)| parent.born_s() < before_s);
+        let (ids, docs): (Vec<JobId>, Vec<_>) = old.unzip();
+        let parents = self.store.get(&ids).await?;
+        for (parent, doc) in parents.into_iter().zip(docs) {
+            let is_needed = parent.is_some_and(|parent| !parent.state.stage.is_terminal());
+            if !is_needed {
+                // Another replica may have been faster.
+                drop(self.docs.delete::<Plan>(&doc.id).await);
             }
         }
+        Ok(())
     }
 }

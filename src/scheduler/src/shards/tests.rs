@@ -16,6 +16,8 @@ use crate::{
     testing::{core, core_beside, core_over, embedded},
 };
 
+mod groups;
+
 /// Submits a job with these shards; its id.
 async fn submit(core: &Arc<Core>, shards: &Value) -> JobId {
     submit_job(core, &json!({"shards": shards})).await

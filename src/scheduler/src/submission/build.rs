@@ -63,7 +63,10 @@ impl Core {
             self.check_receiver(&callback.url)?;
         }
         let times = fields.times(now_ms)?;
-        let within_s = fields.shards.as_ref().and_then(|shards| shards.within_s);
+        let within_s = match (&fields.shards, &fields.group) {
+            (Some(shards), _) => shards.within_s,
+            (None, group) => group.as_ref().map(|group| group.within_s),
+        };
         let within_ms = within_s.map(|s| now_ms.saturating_add(s.saturating_mul(1000)));
         let finish_by_ms = [Some(times.finish_by_ms).filter(|ms| *ms > 0), within_ms];
         let finish_by_ms = finish_by_ms.into_iter().flatten().min();
@@ -179,20 +182,23 @@ fn told_and_cut(fields: &JobFields) -> (Option<CallbackEvents>, Option<Box<Shard
         ended: callback.ended,
         failing: callback.failing,
     });
-    let shards = fields.shards.as_ref().map(|shards| {
-        Box::new(Sharding {
-            count: shards.total(),
-            lister: if shards.list.is_some() {
-                shards.total().saturating_add(1)
-            } else {
-                0
-            },
-            fail_fast: shards.fail_fast,
-            varied: shards.is_varied(),
-            ..Sharding::default()
-        })
+    let group = fields.group.as_ref().map(|group| Sharding {
+        group: group.id.clone(),
+        fail_fast: group.fail_fast,
+        ..Sharding::default()
     });
-    (callback, shards)
+    let shards = fields.shards.as_ref().map(|shards| Sharding {
+        count: shards.total(),
+        lister: if shards.list.is_some() {
+            shards.total().saturating_add(1)
+        } else {
+            0
+        },
+        fail_fast: shards.fail_fast,
+        varied: shards.is_varied(),
+        ..Sharding::default()
+    });
+    (callback, shards.or(group).map(Box::new))
 }
 
 fn otherwise(read: fairlead_job::Otherwise) -> Otherwise {

@@ -23,6 +23,19 @@ pub(crate) struct BuiltJobs {
 pub(crate) struct Asks {
     pub(crate) needs: Needs,
     pub(crate) max_run: Option<u64>,
+    /// The group that it joins.
+    pub(crate) joins: Option<Box<Joining>>,
+}
+
+/// A job joins a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Joining {
+    /// What opens the group, if nobody did before. It has no id yet.
+    pub(crate) parent: NewJob,
+    /// The name of the group.
+    pub(crate) group: String,
+    /// The name of the shard in it; `None`: it has none.
+    pub(crate) shard: Option<String>,
 }
 
 /// Where the ids of jobs that are created come from.
@@ -32,6 +45,8 @@ pub(crate) enum Ids {
     New,
     /// A document names them. Whoever stored a job with such an id stored this job.
     WrittenDown,
+    /// They are numbers of a group. Another job may have taken one first.
+    OfGroup,
 }
 
 /// Jobs that ask nothing of each other.
@@ -67,7 +82,7 @@ impl BuiltJobs {
             };
             self.asks.push(Asks {
                 needs,
-                max_run: None,
+                ..Asks::default()
             });
         }
         self.note_cluster(first);
@@ -77,6 +92,21 @@ impl BuiltJobs {
         if self.jobs.len() > first + 1 {
             self.clusters.push(first..self.jobs.len());
         }
+    }
+
+    /// Takes out the jobs that join groups, each with its place.
+    pub(super) fn take_joining(&mut self) -> Vec<(usize, NewJob, Joining)> {
+        let mut taken = Vec::new();
+        for (n, (made, asks)) in self.jobs.iter_mut().zip(&mut self.asks).enumerate() {
+            let Some(joining) = asks.joins.take().filter(|_| made.is_ok()) else {
+                continue;
+            };
+            // Its outcome comes to this place.
+            if let Ok(job) = std::mem::replace(made, Err(Refusal::Stopping)) {
+                taken.push((n, job, *joining));
+            }
+        }
+        taken
     }
 
     /// Each job with what it asks.

@@ -52,12 +52,19 @@ impl Core {
         let mut nodes = Vec::new();
         for mut job in parsed {
             let who = self.submitter(&job.spec, said)?;
-            let asks = Asks {
+            let mut asks = Asks {
                 needs: std::mem::take(&mut job.fields.needs),
                 max_run: job.fields.max_run,
+                joins: None,
             };
             let many = self.check_shards(&job)?;
             nodes.extend(job.node);
+            if let Some(group) = job.fields.group.clone() {
+                let (shard, joins) = self.build_joining(job.spec, &group, who)?;
+                asks.joins = Some(Box::new(joins));
+                made.push((shard, asks));
+                continue;
+            }
             let id = self.next_ids(many);
             made.push((self.build(job.spec, job.fields, who, id)?, asks));
         }

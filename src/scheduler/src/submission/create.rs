@@ -34,12 +34,14 @@ impl Creation {
     }
 
     /// Whether another try may decide.
-    fn is_open(&self) -> bool {
+    fn is_open(&self, ids: Ids) -> bool {
         use ItemError::{Conflict, Unknown};
-        matches!(
-            self.outcome,
-            None | Some(Err(Unknown { .. } | Conflict { .. }))
-        )
+        match self.outcome {
+            None | Some(Err(Unknown { .. })) => true,
+            // It has a new id, unless its id is the number of another shard.
+            Some(Err(Conflict { .. })) => ids != Ids::OfGroup,
+            Some(_) => false,
+        }
     }
 
     /// Notes what came of a try. A job that was not taken now may be in by a try before.
@@ -96,7 +98,7 @@ impl Core {
         let deadline = self.clock.now().0.saturating_add(TRY_MS);
         for n in 0..TRIES_MAX {
             let open = creations.iter_mut().flatten();
-            let open: Vec<&mut Creation> = open.filter(|creation| creation.is_open()).collect();
+            let open: Vec<&mut Creation> = open.filter(|creation| creation.is_open(ids)).collect();
             let is_late = n > 0 && self.clock.now().0 >= deadline;
             if open.is_empty() || is_late {
                 break;
@@ -135,6 +137,9 @@ impl Core {
         if let Some(stored) = self.is_in(job, ids).await? {
             return Ok(stored);
         }
+        if ids == Ids::OfGroup {
+            return Err(ItemError::Conflict { current });
+        }
         let shards = job.state.shards.as_ref();
         let behind = shards.map_or(0, |shards| shards.count.max(shards.lister));
         let (old, new) = (job.state.job_id, self.next_ids(behind.saturating_add(1)));
@@ -164,8 +169,17 @@ impl Core {
                 "it is said to be in, and cannot be read".to_owned(),
             ));
         };
-        let is_ours = ids == Ids::WrittenDown;
-        if !is_ours && !is_same_submit(&stored.state, &job.state) {
+        let is_ours = match ids {
+            Ids::New => false,
+            Ids::WrittenDown => true,
+            // The parent and the mark of its shard.
+            Ids::OfGroup => {
+                let (there, new) = (&stored.state, &job.state);
+                let of = |state: &JobState| state.shard.map(|place| place.of);
+                of(there) == of(new) && there.fingerprint == new.fingerprint
+            }
+        };
+        if !is_ours && (ids == Ids::OfGroup || !is_same_submit(&stored.state, &job.state)) {
             return Ok(None);
         }
         let body = self.store.get_bodies(&id).await.map_err(not_read)?.pop();

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{JobId, Waits, check_idempotency_key, idempotency_key};
 use fairlead_store::{
-    DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob,
+    DocKind, DocWrite, Expect, ItemError, JobState, NewJob, StoreError, StoredJob, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,12 +36,12 @@ const VOLATILE: [&str; 2] = ["submit_id", "my_token"];
 
 /// What was submitted first under a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
+pub(super) struct Record {
     /// The jobs' ids, in order; none: that one was refused.
-    ids: Vec<Option<JobId>>,
+    pub(super) ids: Vec<Option<JobId>>,
     /// What was asked for.
-    print: String,
-    at_ms: u64,
+    pub(super) print: String,
+    pub(super) at_ms: u64,
 }
 
 /// A submit with a key.
@@ -96,6 +96,22 @@ impl Core {
         mut built: BuiltJobs,
         keyed: Option<&Keyed>,
     ) -> Vec<Result<StoredJob, Refusal>> {
+        let joining = built.take_joining();
+        let mut outcomes = self.create_keyed(built, keyed).await;
+        let key = keyed.map(|keyed| keyed.key.as_str());
+        for (n, outcome) in self.join_groups(joining, key).await {
+            if let Some(place) = outcomes.get_mut(n) {
+                *place = outcome;
+            }
+        }
+        outcomes
+    }
+
+    async fn create_keyed(
+        self: &Arc<Self>,
+        mut built: BuiltJobs,
+        keyed: Option<&Keyed>,
+    ) -> Vec<Result<StoredJob, Refusal>> {
         let Some(keyed) = keyed else {
             return self.create(built, Ids::New).await;
         };
@@ -136,36 +152,59 @@ impl Core {
             print: keyed.print.clone(),
             at_ms: self.clock.wall_ms(),
         };
+        match self.write_down(&id, &own).await? {
+            None => Ok(()),
+            Some(record) => Ok(take_over(made, &record, &own)?),
+        }
+    }
+
+    /// Writes down which ids the jobs under this key have. Answers what somebody wrote down before; `None`: nobody did.
+    pub(super) async fn write_down(
+        &self,
+        id: &str,
+        own: &Record,
+    ) -> Result<Option<Record>, Refusal> {
         let mut expect = Expect::Absent;
         for _ in 0..TRIES_MAX {
             let write = DocWrite {
-                id: id.clone(),
+                id: id.to_owned(),
                 expect,
                 body: Some(json!(own)),
             };
             match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(None),
                 Err(error @ ItemError::NotTaken { .. }) => return Err(error.into()),
                 Err(_) => {}
             }
-            let Some(doc) = self.store.get_doc(DocKind::Submit, &id).await? else {
+            let Some((version, record)) = self.written_down(id).await? else {
                 continue;
             };
-            let record: Record = serde_json::from_value(doc.body).map_err(|error| {
-                tracing::error!(%error, "the stored idempotency record is malformed");
-                Refusal::Bug
-            })?;
             if record.ids == own.ids {
                 // Ours, and not acknowledged: only an acknowledged write stays.
-                expect = Expect::Version(doc.version);
+                expect = Expect::Version(version);
                 continue;
             }
-            return Ok(take_over(made, &record, &own)?);
+            return Ok(Some(record));
         }
         Err(ItemError::Unknown {
             reason: "the idempotency record was not acknowledged".to_owned(),
         }
         .into())
+    }
+
+    /// What is written down under this key, and its version.
+    pub(super) async fn written_down(
+        &self,
+        id: &str,
+    ) -> Result<Option<(Version, Record)>, Refusal> {
+        let Some(doc) = self.store.get_doc(DocKind::Submit, id).await? else {
+            return Ok(None);
+        };
+        let record: Record = serde_json::from_value(doc.body).map_err(|error| {
+            tracing::error!(%error, "the stored idempotency record is malformed");
+            Refusal::Bug
+        })?;
+        Ok(Some((doc.version, record)))
     }
 
     /// Forgets keys that are older than a day.

@@ -84,7 +84,7 @@ mod tests {
             };
             let asks = Asks {
                 needs: parsed.fields.needs,
-                max_run: None,
+                ..Asks::default()
             };
             built.add(vec![(job, asks)]);
         }

@@ -146,7 +146,10 @@ impl Core {
                 *outcome = Err(SubmitError::HoursSpent(words).into());
                 continue;
             }
-            let shards = job.state.shards.as_ref().map(|it| u64::from(it.count));
+            let shards = match (&job.state.shards, job.state.shard) {
+                (Some(sharding), _) => Some(u64::from(sharding.count)),
+                (None, place) => place.map(|_| 1),
+            };
             let limits: Vec<(Whose, Counted, u64)> = hard_limits(limits, shards.is_some());
             let more = shards.unwrap_or(1);
             let mut refused = None;

@@ -223,6 +223,10 @@ fn answer(
             result_root: job.state.result_root,
             submit_id: job.state.submit_id,
             cluster_id: head_of(job.state.cluster.as_ref()),
+            shard_of: job
+                .state
+                .shard
+                .map_or_else(String::new, |place| place.of.to_string()),
         },
         Err(refusal) => refused_item(refusal.body()),
     }
@@ -242,6 +246,7 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         result_root: String::new(),
         submit_id: String::new(),
         cluster_id: String::new(),
+        shard_of: String::new(),
     }
 }
 

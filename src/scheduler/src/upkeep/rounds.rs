@@ -211,7 +211,10 @@ impl Rounds {
                 let swept = core.sweep_webhooks().await;
                 swept.map_err(|error| ChoreError::Refused(error.into()))?;
             }
-            Chore::OldKeys => core.sweep_submits().await?,
+            Chore::OldKeys => {
+                core.sweep_submits().await?;
+                core.sweep_plans().await?;
+            }
             Chore::OldSequences => {
                 core.forget_sequences().await.map_err(ChoreError::Refused)?;
             }

@@ -4,7 +4,11 @@ use fairlead_api::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{CaseCounts, JobState, StoredJob};
 
-use crate::{base::errors::Refusal, core::Core, lifecycle::shards::has_failed};
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    lifecycle::shards::{has_failed, is_nobodys},
+};
 
 /// The answer of a job, from the store in real time.
 pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refusal> {
@@ -21,11 +25,18 @@ pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refus
         shards
     };
     let mut counts = ShardCounts {
-        count: sharding.count,
+        count: u16::try_from(shards.len()).unwrap_or(u16::MAX),
         ..ShardCounts::default()
     };
     let mut cases = CaseCounts::default();
     for (n, shard) in (1..).zip(shards) {
+        let is_empty = shard
+            .as_ref()
+            .is_some_and(|it| is_nobodys(&state, &it.state));
+        if is_empty {
+            counts.count = counts.count.saturating_sub(1);
+            continue;
+        }
         if let Some(shard) = &shard {
             count(&mut counts, &shard.state);
             cases.add(&shard.state.cases.as_deref().cloned().unwrap_or_default());
@@ -60,6 +71,11 @@ fn whole(state: &JobState) -> JobAnswer {
         submit_ms: state.submit_ms,
         end_ms: state.end_ms,
         cases: state.cases.as_deref().cloned().map(totals),
+        group: state
+            .shards
+            .as_ref()
+            .map_or_else(String::new, |shards| shards.group.clone()),
+        open: !state.stage.is_terminal() && state.shards.as_ref().is_some_and(|it| it.is_open()),
         shards: None,
         parts: Vec::new(),
         result_root: state.result_root.clone(),

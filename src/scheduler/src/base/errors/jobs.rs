@@ -20,8 +20,16 @@ pub(crate) enum JobError {
     NotWaiting { id: JobId, stage: Stage },
     #[error("job {id} is in stage {stage} and does not run")]
     NotRunning { id: JobId, stage: Stage },
-    #[error("job {id} is shard {n} of job {parent} and cannot be stopped alone")]
+    #[error("job {id} is shard {n} of job {parent} and is only stopped or run again with it")]
     IsShard { id: JobId, n: u16, parent: JobId },
+    #[error("job {0} is a node of a cluster and does not run again alone")]
+    IsNode(JobId),
+    #[error("job {id} is in stage {stage}: it has not ended")]
+    NotOver { id: JobId, stage: Stage },
+    #[error("job {0} succeeded: nothing failed")]
+    NothingFailed(JobId),
+    #[error("the store no longer knows which tests each shard of job {0} ran")]
+    NoPlan(JobId),
     #[error("the end of the lease of job {0} could not be recorded")]
     LeaseNotEnded(JobId),
 

@@ -61,6 +61,10 @@ pub(crate) enum SubmitError {
         present: u64,
         most: u64,
     },
+    #[error("group: '{group}' is closed; its job is {parent}")]
+    GroupClosed { group: String, parent: JobId },
+    #[error("group: '{group}' has {most} jobs, and no more are possible")]
+    GroupFull { group: String, most: u16 },
     #[error("shards: the jobs of one submit have {shards}; the limit is {most}")]
     ManyInSubmit { shards: usize, most: usize },
     /// With its words, which tell the hours.

@@ -37,6 +37,13 @@ fn of_jobs() -> Vec<Refusal> {
             asker: "bob".to_owned(),
         },
         E::NotWaiting { id, stage },
+        E::IsNode(ID),
+        E::NotOver {
+            id: ID,
+            stage: Stage::Running,
+        },
+        E::NothingFailed(ID),
+        E::NoPlan(ID),
         E::IsShard {
             id,
             n: 2,
@@ -154,6 +161,14 @@ fn of_submits() -> Vec<Refusal> {
             more: 20,
             present,
             most,
+        },
+        E::GroupClosed {
+            group: word(),
+            parent: JobId::new(1),
+        },
+        E::GroupFull {
+            group: word(),
+            most: 1_000,
         },
         E::ManyInSubmit {
             shards: 20_000,

@@ -244,6 +244,29 @@ fn no_shard(state: &JobState) -> Result<(), JobError> {
     })
 }
 
+pub(super) async fn rerun(
+    core: Arc<Core>,
+    mut request: Request,
+    id: &str,
+) -> Result<Response, Refusal> {
+    let said = request.credentials(None);
+    let (who, body) = read_actor(&core, &mut request).await?;
+    let only_failed = match body.get("failed") {
+        None => false,
+        Some(Value::Bool(failed)) => *failed,
+        Some(other) => {
+            let message = format!(
+                "failed: {} is neither true nor false",
+                excerpt(&other.to_string())
+            );
+            let hint = r#"{"failed": true} runs what failed"#;
+            return Err(Refusal::new(ErrorCode::BadField, message, hint));
+        }
+    };
+    let submitted = core.rerun(job_id(id)?, only_failed, &who, &said).await?;
+    Ok(json(submitted.status, &submitted.items))
+}
+
 pub(super) async fn cancel(
     core: Arc<Core>,
     mut request: Request,

@@ -108,7 +108,7 @@ async fn what_was_stored_without_its_peers_does_not_stay_unless_it_may_be_sent_a
         let stage = lab.job(1).await.stage;
         let expected = match ids {
             Ids::New => Stage::Cancel,
-            Ids::WrittenDown => Stage::Submit,
+            Ids::WrittenDown | Ids::OfGroup => Stage::Submit,
         };
         assert_eq!(stage, expected);
     }

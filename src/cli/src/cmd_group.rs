@@ -1,0 +1,44 @@
+//! `fairlead group show NAME` and `fairlead group close NAME`.
+
+use crate::{
+    answers,
+    context::Context,
+    exit::{self, Failure},
+};
+
+/// The actions on groups.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GroupArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show the jobs that joined a group, and its result
+    Show(Named),
+    /// Let no job join a group any more: it ends when its jobs have ended
+    Close(Named),
+}
+
+/// Which group.
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// Name of the group
+    name: String,
+    /// Account that the group belongs to [default: your own]
+    #[arg(long, value_name = "ACCOUNT")]
+    of: Option<String>,
+}
+
+pub(crate) async fn run(args: &GroupArgs, context: &Context) -> anyhow::Result<u8> {
+    let client = context.client()?;
+    let answer = match &args.what {
+        What::Show(group) => client.group(&group.name, group.of.as_deref()).await,
+        What::Close(group) => client.close_group(&group.name, group.of.as_deref()).await,
+    };
+    let answer = answer.map_err(Failure::from)?;
+    let terminal = context.output.is_terminal();
+    context.print(&answer, |answer| answers::text(answer, terminal))?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,224 @@
+//! Runs a job again, or what failed of it: as a new job with the same body.
+
+use std::sync::Arc;
+
+use fairlead_api::SubmitItem;
+use fairlead_job::{Health, JobId, Spec};
+use fairlead_store::{JobState, ShardPlace, StoredJob};
+use serde_json::{Value, json};
+
+use crate::{
+    base::errors::{JobError, Refusal},
+    core::Core,
+    known::accounts::{Credentials, Who},
+    lifecycle::shards::has_failed,
+    submission::submit::{SubmitOptions, Submitted},
+};
+
+/// What a job said of its own submit, and of jobs that ended long ago.
+const OF_THEN: [&str; 13] = [
+    "deadline",
+    "idempotency_key",
+    "if",
+    "name",
+    "needs",
+    "shard",
+    "shard_of",
+    "start_at",
+    "submit_id",
+    "timer",
+    "timer_due",
+    "wait_on",
+    "waited",
+];
+/// The end of the tests in the script that lists them.
+const END: &str = "END_OF_TESTS";
+
+impl Core {
+    /// Submits a job again. `only_failed`: of one with shards those that failed, or the tests that failed in them.
+    pub(crate) async fn rerun(
+        self: &Arc<Self>,
+        id: JobId,
+        only_failed: bool,
+        who: &Who,
+        said: &Credentials,
+    ) -> Result<Submitted, Refusal> {
+        let state = self.stored_job(id).await?.state;
+        may_rerun(&state, only_failed, who)?;
+        let sharding = state.shards.as_deref().cloned().unwrap_or_default();
+        if !sharding.group.is_empty() {
+            return self.rerun_group(&state, only_failed, said).await;
+        }
+        let mut spec = self.spec_again(&state).await?;
+        if only_failed && state.shards.is_some() && !sharding.is_unplanned() {
+            let (_, shards) = self.read_shards(id, sharding.count).await?;
+            let failed: Vec<JobState> = shards
+                .into_iter()
+                .flatten()
+                .map(|job| job.state)
+                .filter(has_failed)
+                .collect();
+            if sharding.lister > 0 {
+                let tests = self.failed_tests(id, &failed).await?;
+                let script = format!("cat <<'{END}'\n{}\n{END}\n", tests.join("\n"));
+                narrow(&mut spec, "list", json!(script));
+            } else {
+                let only = numbers(&spec, &failed);
+                narrow(&mut spec, "only", json!(only));
+            }
+        }
+        self.submit(vec![Ok(spec)], said, SubmitOptions::default())
+            .await
+    }
+
+    /// The body of a job, as it can be submitted again.
+    async fn spec_again(&self, state: &JobState) -> Result<Spec, Refusal> {
+        let mut bodies = self.store.get_bodies(&[state.job_id]).await?;
+        let body = bodies.pop().flatten();
+        let mut spec = body.ok_or(JobError::Unknown(state.job_id))?;
+        self.sealer.open_secrets(&mut spec)?;
+        for field in OF_THEN {
+            spec.shift_remove(field);
+        }
+        Ok(spec)
+    }
+
+    /// The tests of these shards that failed; of a shard that does not say which, all.
+    async fn failed_tests(
+        &self,
+        parent: JobId,
+        failed: &[JobState],
+    ) -> Result<Vec<String>, Refusal> {
+        let plan = self.plan_of(parent).await?;
+        let plan = plan.ok_or(JobError::NoPlan(parent))?;
+        let mut tests = Vec::new();
+        for shard in failed {
+            let n = shard.shard.map_or(0, |place| usize::from(place.n));
+            let Some(all) = plan.tests.get(n.saturating_sub(1)) else {
+                continue;
+            };
+            let counted = self.count_cases(shard.job_id, None).await?;
+            let runs = counted.map_or_else(Vec::new, |(_, runs)| runs);
+            let is_bad = |test: &&String| runs.iter().any(|run| run.is_bad && run.name == **test);
+            let bad: Vec<&String> = all.iter().filter(is_bad).collect();
+            if bad.is_empty() {
+                tests.extend(all.iter().cloned());
+            } else {
+                tests.extend(bad.into_iter().cloned());
+            }
+        }
+        Ok(tests)
+    }
+
+    /// Submits the jobs of a group again, into a new group that is closed then.
+    async fn rerun_group(
+        self: &Arc<Self>,
+        parent: &JobState,
+        only_failed: bool,
+        said: &Credentials,
+    ) -> Result<Submitted, Refusal> {
+        let id = parent.job_id;
+        let (_, shards) = self.read_shards(id, 0).await?;
+        let joined = shards.into_iter().flatten();
+        let joined = joined.filter(|job| job.state.shard.is_some_and(ShardPlace::has_own_body));
+        let again = joined.filter(|job| !only_failed || has_failed(&job.state));
+        let again: Vec<StoredJob> = again.collect();
+        let group = format!("rerun-{}", self.next_ids(1));
+        let whole = self.spec_again(parent).await?;
+        let mut items = Vec::with_capacity(again.len());
+        for job in again {
+            let mut spec = self.spec_again(&job.state).await?;
+            let n = job.state.shard.map_or(0, |place| place.n);
+            let mut joins = whole.get("group").cloned().unwrap_or_default();
+            if let Some(joins) = joins.as_object_mut() {
+                joins.insert("id".to_owned(), json!(group));
+                joins.insert("shard".to_owned(), json!(n));
+            }
+            spec.insert("group".to_owned(), joins);
+            tell_the_same(&mut spec, &whole);
+            items.push(Ok(spec));
+        }
+        let mut submitted = self.submit(items, said, SubmitOptions::default()).await?;
+        if let Some(new) = self.find_group(&parent.account, &group).await? {
+            self.end_joining(new).await?;
+            let item = submitted.items.iter().find(|item| item.code.is_empty());
+            let item = item.cloned();
+            submitted.items.retain(|item| !item.code.is_empty());
+            submitted.items.extend(item.map(|item| SubmitItem {
+                job_id: new.to_string(),
+                shard_of: String::new(),
+                result_root: String::new(),
+                ..item
+            }));
+        }
+        Ok(submitted)
+    }
+}
+
+/// Whether this account may run a job again.
+fn may_rerun(state: &JobState, only_failed: bool, who: &Who) -> Result<(), JobError> {
+    let id = state.job_id;
+    if !who.may_act_for(&state.account) {
+        return Err(JobError::NotOwner {
+            id,
+            account: state.account.clone(),
+            asker: who.name.clone(),
+        });
+    }
+    if let Some(place) = state.shard {
+        return Err(JobError::IsShard {
+            id,
+            n: place.n,
+            parent: place.of,
+        });
+    }
+    if state.cluster.is_some() {
+        return Err(JobError::IsNode(id));
+    }
+    if only_failed && !state.stage.is_terminal() {
+        return Err(JobError::NotOver {
+            id,
+            stage: state.stage,
+        });
+    }
+    if only_failed && state.health == Health::Success {
+        return Err(JobError::NothingFailed(id));
+    }
+    Ok(())
+}
+
+/// Whoever is told of the end of the first group is told of this one.
+fn tell_the_same(spec: &mut Spec, whole: &Spec) {
+    const TOLD: &str = fairlead_job::CALLBACK;
+    let Some(callback) = whole.get(TOLD) else {
+        return;
+    };
+    spec.insert(TOLD.to_owned(), callback.clone());
+    let secret = whole.get("secrets").and_then(|secrets| secrets.get(TOLD));
+    if let Some(secret) = secret {
+        let secrets = spec.entry("secrets").or_insert_with(|| json!({}));
+        if let Some(secrets) = secrets.as_object_mut() {
+            secrets.insert(TOLD.to_owned(), secret.clone());
+        }
+    }
+}
+
+/// The numbers of shards among all that the job can have.
+fn numbers(spec: &Spec, shards: &[JobState]) -> Vec<u16> {
+    let cut = fairlead_job::Shards::of(spec).ok().flatten();
+    let places = shards.iter().filter_map(|shard| shard.shard);
+    places
+        .map(|place| cut.as_ref().map_or(place.n, |cut| cut.number(place.n)))
+        .collect()
+}
+
+/// Says one thing more of the shards.
+fn narrow(spec: &mut Spec, key: &str, value: Value) {
+    let shards = spec.entry("shards").or_insert(Value::Null);
+    if !shards.is_object() {
+        *shards = json!({"count": shards});
+    }
+    if let Some(shards) = shards.as_object_mut() {
+        shards.insert(key.to_owned(), value);
+    }
+}

@@ -1,0 +1,182 @@
+//! Tests of open groups over a real store: joined, closed and ended by several replicas.
+
+use fairlead_api::SubmitItem;
+
+use super::*;
+use crate::lifecycle::{
+    parent::closed,
+    shards::{Next, next},
+};
+
+/// Submits a job into the group; what came of it.
+async fn join(core: &Arc<Core>, group: &Value) -> SubmitItem {
+    let spec = json!({"suite": "sleep", "testbox": "dc", "my_account": "user1", "group": group});
+    let spec = spec.as_object().cloned().unwrap();
+    let said = Credentials::default();
+    let submitted = core.submit(vec![Ok(spec)], &said, SubmitOptions::default());
+    submitted.await.unwrap().items.remove(0)
+}
+
+fn id_of(item: &SubmitItem) -> JobId {
+    assert_eq!(item.code, "", "{item:?}");
+    item.job_id.parse().unwrap()
+}
+
+async fn parent_of(core: &Arc<Core>, group: &str) -> JobId {
+    core.find_group("user1", group).await.unwrap().unwrap()
+}
+
+async fn close(core: &Arc<Core>, group: &str) -> JobId {
+    let said = Credentials {
+        account: Some("user1".to_owned()),
+        ..Credentials::default()
+    };
+    let who = core.people.accounts.identify(&said).unwrap();
+    let id = parent_of(core, group).await;
+    core.close_group(&who, id).await.unwrap();
+    id
+}
+
+#[tokio::test]
+async fn jobs_that_join_a_group_run_at_once_and_have_one_result() {
+    let (_data, core) = core().await;
+    let first = join(&core, &json!("g")).await;
+    let second = join(&core, &json!({"id": "g", "shard": "b"})).await;
+    let id = parent_of(&core, "g").await;
+    assert_eq!(first.shard_of, id.to_string());
+    assert_eq!(id_of(&first), id.behind(1));
+    assert_eq!(id_of(&second), id.behind(2));
+    let shard = read(&core, id.behind(2)).await;
+    assert!(shard.ready && shard.stage == Stage::Submit);
+    let spec = core.specs(&[&shard]).await.unwrap().remove(0).unwrap();
+    assert_eq!(
+        (&spec["suite"], &spec["shard"]),
+        (&json!("sleep"), &json!(2))
+    );
+    // Its jobs end, and more may come.
+    for n in [1, 2] {
+        end_as(&core, id.behind(n), Health::Success).await;
+    }
+    go_on(&core).await;
+    assert_eq!(read(&core, id).await.stage, Stage::Submit);
+    id_of(&join(&core, &json!("g")).await);
+    close(&core, "g").await;
+    let late = join(&core, &json!("g")).await;
+    assert_eq!(late.code, "conflict", "{late:?}");
+    go_on(&core).await;
+    assert_eq!(read(&core, id).await.shards.unwrap().count, 3);
+    end_as(&core, id.behind(3), Health::Fail).await;
+    go_on(&core).await;
+    let over = read(&core, id).await;
+    assert_eq!((over.stage, over.health), (Stage::Finish, Health::Fail));
+    assert_eq!(over.shards.unwrap().ends[&Health::Success], 2);
+}
+
+#[tokio::test]
+async fn a_named_shard_joins_once_at_any_replica_and_numbers_are_taken_once() {
+    let (_data, a) = core().await;
+    let b = core_beside(&a);
+    let named = |n: u16| json!({"id": "g", "shard": format!("s{n}")});
+    let mut ids = Vec::new();
+    for n in 0..6 {
+        let at = if n % 2 == 0 { &a } else { &b };
+        ids.push(id_of(&join(at, &named(n)).await));
+    }
+    for n in 0..6 {
+        let at = if n % 2 == 0 { &b } else { &a };
+        assert_eq!(id_of(&join(at, &named(n)).await), ids[usize::from(n)]);
+    }
+    let both = futures_util::future::join_all((20..40).map(|n| {
+        let (a, b) = (Arc::clone(&a), Arc::clone(&b));
+        async move {
+            let group = json!({"id": "g", "shard": format!("s{}", n / 2)});
+            id_of(&join(if n % 2 == 0 { &a } else { &b }, &group).await)
+        }
+    }));
+    for pair in both.await.chunks(2) {
+        assert_eq!(pair[0], pair[1]);
+        ids.push(pair[0]);
+    }
+    ids.sort_unstable();
+    let all = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    let id = close(&b, "g").await;
+    go_on(&b).await;
+    let count = read(&a, id).await.shards.unwrap().count;
+    assert!(usize::from(count) >= all, "{count} of {all}");
+    let names: Vec<JobId> = read_all(&a, id, count)
+        .await
+        .iter()
+        .filter(|job| job.state.shard.unwrap().has_own_body())
+        .map(|job| job.state.job_id)
+        .collect();
+    assert_eq!(names, ids);
+    // A shard that is in is in, also when it is submitted again after that.
+    assert_eq!(id_of(&join(&a, &named(0)).await), id.behind(1));
+}
+
+#[tokio::test]
+async fn whoever_hears_of_a_closed_group_counts_its_shards() {
+    let (_data, a) = core().await;
+    join(&a, &json!("g")).await;
+    // This replica dies after it closed the group.
+    let id = close(&a, "g").await;
+    let b = core_beside(&a);
+    b.restore().await.unwrap();
+    go_on(&b).await;
+    assert_eq!(read(&b, id).await.shards.unwrap().count, 1);
+}
+
+#[tokio::test]
+async fn a_number_that_no_job_has_is_filled() {
+    let (_data, core) = core().await;
+    join(&core, &json!("g")).await;
+    let id = parent_of(&core, "g").await;
+    core.waiting.parents.numbers_taken(id, 2);
+    id_of(&join(&core, &json!("g")).await);
+    close(&core, "g").await;
+    go_on(&core).await;
+    let shards = read_all(&core, id, 3).await;
+    let reasons: Vec<&str> = shards.iter().map(|job| job.state.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        ["", "no job joined the group under this number", ""]
+    );
+    for n in [1, 3] {
+        end_as(&core, id.behind(n), Health::Success).await;
+    }
+    go_on(&core).await;
+    let over = read(&core, id).await;
+    assert_eq!(over.health, Health::Success);
+    assert_eq!(over.shards.unwrap().ends[&Health::Success], 2);
+}
+
+#[tokio::test]
+async fn the_first_failure_stops_a_group_that_says_so() {
+    let (_data, core) = core().await;
+    let group = json!({"id": "g", "fail_fast": true});
+    for _ in 0..3 {
+        join(&core, &group).await;
+    }
+    let id = parent_of(&core, "g").await;
+    end_as(&core, id.behind(2), Health::Fail).await;
+    go_on(&core).await;
+    go_on(&core).await;
+    let over = read(&core, id).await;
+    assert_eq!((over.stage, over.health), (Stage::Finish, Health::Fail));
+    assert_eq!(read(&core, id.behind(3)).await.stage, Stage::Cancel);
+    assert_eq!(join(&core, &group).await.code, "conflict");
+}
+
+#[tokio::test]
+async fn a_group_without_jobs_is_no_success() {
+    let (_data, core) = core().await;
+    join(&core, &json!("g")).await;
+    let id = parent_of(&core, "g").await;
+    let parent = closed(&read(&core, id).await, 5);
+    let Next::End(over) = next(&parent, &[], 9) else {
+        panic!("it waits for jobs that cannot come");
+    };
+    assert_eq!((over.stage, over.health), (Stage::Finish, Health::Fail));
+}

@@ -1,0 +1,354 @@
+//! Open groups: jobs that are submitted one by one and have one result.
+//!
+//! The first job of a group opens it: its parent is stored like that of a sharded job, with a block of ids behind it. A
+//! job that joins takes a number by `create` of the id behind the parent. Then it reads the parent in real time: whoever
+//! closes the group counts its shards after that, so a job that still finds the group open is counted. A document for the
+//! group and one for each named shard hold the ids, so that a repeated submit finds them at any replica.
+
+use std::sync::Arc;
+
+use fairlead_job::{Group, JobFields, JobId, SHARDS_MAX, Spec};
+use fairlead_store::{
+    DocKind, DocWrite, Expect, ItemError, NewJob, ShardPlace, StoredJob, Version,
+};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use super::idempotency::Record;
+use crate::{
+    base::errors::{Refusal, StoreFault, SubmitError},
+    core::Core,
+    known::accounts::Who,
+    lifecycle::{
+        attempt::{cancelled, to_be_stopped},
+        parent::{closed, counted},
+        shards::joined,
+    },
+    storage::group_commit::only,
+    submission::built_jobs::{BuiltJobs, Ids, Joining, rename},
+};
+
+/// Jobs of one submit that join groups side by side.
+const ABREAST: usize = 32;
+/// How often a job tries to take a number before it gives up.
+const TRIES_MAX: usize = 64;
+/// What stands for the print of a record: the jobs of a group are not compared.
+const NO_PRINT: &str = "";
+
+/// The id of the document that names a group's parent, or one of its shards.
+fn doc_id(account: &str, group: &str, shard: Option<&str>) -> String {
+    let text = match shard {
+        None => json!([account, "group", group]),
+        Some(shard) => json!([account, "group", group, shard]),
+    };
+    blake3::hash(text.to_string().as_bytes())
+        .to_hex()
+        .to_string()
+}
+
+impl Core {
+    /// Builds a job that joins a group, and the parent that it opens the group with.
+    pub(super) fn build_joining(
+        &self,
+        spec: Spec,
+        group: &Group,
+        who: Who,
+    ) -> Result<(NewJob, Joining), Refusal> {
+        let parent = group.parent_spec(&spec);
+        let fields = JobFields::parse(&parent, &self.config.site)?;
+        let parent = self.build(parent, fields, who.clone(), JobId::default())?;
+        let spec = Group::shard_spec(spec);
+        let mut fields = JobFields::parse(&spec, &self.config.site)?;
+        fields.group = None;
+        let mut job = self.build(spec, fields, who, self.next_ids(1))?;
+        job.state.shard = Some(ShardPlace::default());
+        let joining = Joining {
+            parent,
+            group: group.id.clone(),
+            shard: group.shard.clone(),
+        };
+        Ok((job, joining))
+    }
+
+    /// Lets jobs of one submit join their groups. `key`: the idempotency key of the submit, which names shards that have
+    /// no name. Answers each outcome with the place of its job.
+    pub(super) async fn join_groups(
+        self: &Arc<Self>,
+        joining: Vec<(usize, NewJob, Joining)>,
+        key: Option<&str>,
+    ) -> Vec<(usize, Result<StoredJob, Refusal>)> {
+        let mut outcomes = Vec::with_capacity(joining.len());
+        let named = joining.into_iter().map(|(n, job, mut joining)| {
+            let of_key = key.map(|key| format!("{key}\n{n}"));
+            joining.shard = joining.shard.or(of_key);
+            (n, job, joining)
+        });
+        let mut rest: Vec<_> = named.collect();
+        // The first one of each group opens it.
+        while let Some((n, job, joins)) = rest.pop() {
+            let is_same = |other: &Joining| {
+                let account = |joining: &Joining| joining.parent.state.account.clone();
+                other.group == joins.group && account(other) == account(&joins)
+            };
+            let (same, others): (Vec<_>, Vec<_>) =
+                rest.into_iter().partition(|(_, _, other)| is_same(other));
+            rest = others;
+            outcomes.push((n, Box::pin(self.join_group(job, &joins)).await));
+            let same = stream::iter(same).map(|(n, job, joins)| async move {
+                (n, Box::pin(self.join_group(job, &joins)).await)
+            });
+            outcomes.extend(same.buffer_unordered(ABREAST).collect::<Vec<_>>().await);
+        }
+        outcomes
+    }
+
+    async fn join_group(
+        self: &Arc<Self>,
+        mut job: NewJob,
+        joining: &Joining,
+    ) -> Result<StoredJob, Refusal> {
+        let parent = self.open_group(joining).await?;
+        let id = parent.state.job_id;
+        self.note_shards(&parent.state);
+        let account = &parent.state.account;
+        let doc = joining.shard.as_deref();
+        let doc = doc.map(|shard| doc_id(account, &joining.group, Some(shard)));
+        // It tells this shard from others that try to take the same number.
+        let mark = doc
+            .clone()
+            .unwrap_or_else(|| format!("group {}", job.state.job_id));
+        job.state.fingerprint = mark;
+        let mut written = match &doc {
+            Some(doc) => self.written_down(doc).await?,
+            None => None,
+        };
+        for _ in 0..TRIES_MAX {
+            let known = written.as_ref().and_then(|(_, record)| number(record, id));
+            if known.is_none() && !is_open(&parent) {
+                return Err(closed_group(joining, id).into());
+            }
+            let n = match known {
+                Some(n) => n,
+                None => self.next_number(id, joining).await?,
+            };
+            if let Some(doc) = &doc {
+                // What was only read may vanish, so it is written once more.
+                let is_ours = self.write_shard(doc, id, n, written.as_ref()).await?;
+                if !is_ours {
+                    if known.is_none() {
+                        self.waiting.parents.give_number_back(id, n);
+                    }
+                    written = self.written_down(doc).await?;
+                    continue;
+                }
+            }
+            job.state = joined(&job.state, id, n);
+            rename(&mut job, id.behind(n));
+            let built = BuiltJobs::from(vec![Ok(job.clone())]);
+            let outcome = self.create(built, Ids::OfGroup).await.pop();
+            match outcome.unwrap_or(Err(Refusal::Stopping)) {
+                Ok(stored) => return self.check_joined(stored, joining).await,
+                Err(Refusal::Store(StoreFault::Conflict)) => {
+                    // Another job has this number.
+                    written = self.without_number(doc.as_deref(), id.behind(n)).await?;
+                }
+                Err(refusal) => {
+                    self.waiting.parents.give_number_back(id, n);
+                    return Err(refusal);
+                }
+            }
+        }
+        let reason = "too many jobs join the group at once".to_owned();
+        Err(ItemError::Unknown { reason }.into())
+    }
+
+    /// The parent of a group, opened now if nobody opened it before.
+    async fn open_group(self: &Arc<Self>, joining: &Joining) -> Result<StoredJob, Refusal> {
+        let doc = doc_id(&joining.parent.state.account, &joining.group, None);
+        let known = self.written_down(&doc).await?;
+        let mut id = known.and_then(|(_, record)| record.ids.into_iter().next().flatten());
+        if id.is_none() {
+            let new = self.next_ids(SHARDS_MAX.saturating_add(1));
+            let own = self.record(new);
+            let before = self.write_down(&doc, &own).await?;
+            id = before.map_or(Some(new), |record| record.ids.into_iter().next().flatten());
+        }
+        let id = id.ok_or(Refusal::Bug)?;
+        if let Some(parent) = self.store.get(&[id]).await?.pop().flatten() {
+            return Ok(parent);
+        }
+        let mut parent = joining.parent.clone();
+        rename(&mut parent, id);
+        let built = BuiltJobs::from(vec![Ok(parent)]);
+        let mut opened = self.create(built, Ids::WrittenDown).await;
+        opened.pop().unwrap_or(Err(Refusal::Stopping))
+    }
+
+    fn record(&self, id: JobId) -> Record {
+        Record {
+            ids: vec![Some(id)],
+            print: NO_PRINT.to_owned(),
+            at_ms: self.clock.wall_ms(),
+        }
+    }
+
+    /// A number of the group that no job has, as far as is known here.
+    async fn next_number(&self, id: JobId, joining: &Joining) -> Result<u16, Refusal> {
+        let mut n = self.waiting.parents.take_number(id);
+        if n.is_none() {
+            let (parent, shards) = self.read_shards(id, 0).await?;
+            self.note_shards(&parent.state);
+            let last = u16::try_from(shards.len()).unwrap_or(u16::MAX);
+            self.waiting.parents.numbers_taken(id, last);
+            n = self
+                .waiting
+                .parents
+                .take_number(id)
+                .or(Some(last.saturating_add(1)));
+        }
+        let full = || SubmitError::GroupFull {
+            group: joining.group.clone(),
+            most: SHARDS_MAX,
+        };
+        Ok(n.filter(|n| *n <= SHARDS_MAX).ok_or_else(full)?)
+    }
+
+    /// Writes down the number of a named shard. False: somebody else wrote another one.
+    async fn write_shard(
+        &self,
+        doc: &str,
+        parent: JobId,
+        n: u16,
+        before: Option<&(Version, Record)>,
+    ) -> Result<bool, Refusal> {
+        let own = self.record(parent.behind(n));
+        let Some((version, _)) = before else {
+            return Ok(self.write_down(doc, &own).await?.is_none());
+        };
+        let write = DocWrite {
+            id: doc.to_owned(),
+            expect: Expect::Version(*version),
+            body: Some(json!(own)),
+        };
+        match only(self.store.put_docs(DocKind::Submit, vec![write]).await) {
+            Ok(_) => Ok(true),
+            Err(ItemError::Conflict { .. } | ItemError::Missing) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The record of a named shard whose number another job has: it is to get a new one.
+    async fn without_number(
+        &self,
+        doc: Option<&str>,
+        taken: JobId,
+    ) -> Result<Option<(Version, Record)>, Refusal> {
+        let Some(doc) = doc else {
+            return Ok(None);
+        };
+        let written = self.written_down(doc).await?;
+        Ok(written.map(|(version, mut record)| {
+            // A repeat of the same submit may have got it a new one.
+            if record.ids == [Some(taken)] {
+                record.ids.clear();
+            }
+            (version, record)
+        }))
+    }
+
+    /// A job that was created counts only if the group was open after that, or has it among its shards.
+    async fn check_joined(
+        self: &Arc<Self>,
+        stored: StoredJob,
+        joining: &Joining,
+    ) -> Result<StoredJob, Refusal> {
+        let Some(place) = stored.state.shard else {
+            return Ok(stored);
+        };
+        let (mut parent, mut shards) = self.read_shards(place.of, 0).await?;
+        if is_open(&parent) {
+            return Ok(stored);
+        }
+        for _ in 0..TRIES_MAX {
+            let sharding = parent.state.shards.as_deref().cloned().unwrap_or_default();
+            if place.n <= sharding.count {
+                return Ok(stored);
+            }
+            let stops = parent.state.stop_asked || parent.state.stage.is_terminal();
+            if sharding.count > 0 || stops {
+                break;
+            }
+            // Somebody closes it at this moment.
+            let count = u16::try_from(shards.len()).unwrap_or(SHARDS_MAX);
+            self.change_known(parent, |state| {
+                let is_counted = state.shards.as_ref().is_none_or(|it| !it.is_uncounted());
+                Ok((!is_counted && !state.stage.is_terminal()).then(|| counted(state, count)))
+            })
+            .await?;
+            (parent, shards) = self.read_shards(place.of, 0).await?;
+        }
+        let refusal = closed_group(joining, place.of);
+        let (now_ms, reason) = (self.clock.wall_ms(), refusal.to_string());
+        self.change(stored.state.job_id, |state| {
+            Ok(match state.stage {
+                stage if stage.is_terminal() => None,
+                stage if stage.is_held() => to_be_stopped(state, now_ms, &reason),
+                _ => Some(cancelled(state, now_ms, &reason)),
+            })
+        })
+        .await?;
+        Err(refusal.into())
+    }
+
+    /// The parent of a group of an account; `None`: there is none of this name.
+    pub(crate) async fn find_group(
+        &self,
+        account: &str,
+        group: &str,
+    ) -> Result<Option<JobId>, Refusal> {
+        let known = self.written_down(&doc_id(account, group, None)).await?;
+        Ok(known.and_then(|(_, record)| record.ids.into_iter().next().flatten()))
+    }
+
+    /// Lets no job join a group any more.
+    pub(crate) async fn close_group(self: &Arc<Self>, who: &Who, id: JobId) -> Result<(), Refusal> {
+        self.end_joining(id).await?;
+        self.audit(&who.name, "group.close", &id.to_string(), Value::Null);
+        Ok(())
+    }
+
+    /// The same, without a word about who asked for it.
+    pub(crate) async fn end_joining(self: &Arc<Self>, id: JobId) -> Result<(), Refusal> {
+        let now_ms = self.clock.wall_ms();
+        self.change(id, |state| {
+            let is_open = state.shards.as_ref().is_some_and(|it| it.is_open());
+            let is_over = state.stage.is_terminal();
+            Ok((is_open && !is_over).then(|| closed(state, now_ms)))
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+fn is_open(parent: &StoredJob) -> bool {
+    let sharding = parent.state.shards.as_ref();
+    sharding.is_some_and(|it| it.is_open())
+        && !parent.state.stop_asked
+        && !parent.state.stage.is_terminal()
+}
+
+fn closed_group(joining: &Joining, parent: JobId) -> SubmitError {
+    SubmitError::GroupClosed {
+        group: joining.group.clone(),
+        parent,
+    }
+}
+
+/// The number that a record names in the group of this parent.
+fn number(record: &Record, parent: JobId) -> Option<u16> {
+    let id = record.ids.first().copied().flatten()?;
+    let behind = id.get().checked_sub(parent.get())?;
+    u16::try_from(behind)
+        .ok()
+        .filter(|n| (1..=SHARDS_MAX).contains(n))
+}
