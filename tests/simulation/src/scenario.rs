@@ -225,6 +225,8 @@ pub(super) struct Scenario {
     pub(super) is_younger: bool,
     /// Whether some of its jobs run in parts.
     pub(super) has_shards: bool,
+    /// Whether jobs join groups.
+    pub(super) has_groups: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
 }
@@ -234,6 +236,9 @@ pub const YOUNGER_FROM: u64 = 20_001;
 
 /// Seeds from here on also draw jobs that run in parts.
 pub const WITH_SHARDS_FROM: u64 = 40_001;
+
+/// Seeds from here on also draw jobs that join groups.
+pub const WITH_GROUPS_FROM: u64 = 60_001;
 
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
@@ -273,6 +278,7 @@ impl Scenario {
             admins: Plan::draw(seed),
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
+            has_groups: seed >= WITH_GROUPS_FROM,
             is_younger: seed >= YOUNGER_FROM,
             older: (seed >= YOUNGER_FROM && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),

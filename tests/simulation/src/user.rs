@@ -27,6 +27,8 @@ const SEQUENCES: [&str; 2] = ["s", "t"];
 /// Of twelve jobs without a queue these name one that nobody made: invented ones, and other accounts' own.
 const INVENTED: [&str; 5] = ["x-1", "x-2", "x-3", "ann", "dee"];
 
+/// Names of groups.
+const GROUPS: [&str; 6] = ["g1", "g2", "g3", "g4", "g5", "g6"];
 /// Of so many jobs this one is of two nodes.
 const CLUSTER: u64 = 5;
 
@@ -60,6 +62,19 @@ fn split(chance: &mut Chance, job: &mut Value) {
         shards["within"] = format!("{}s", chance.within(5..=90)).into();
     }
     job["shards"] = shards;
+}
+
+/// Makes a job join a group, perhaps under a name in it.
+fn join(chance: &mut Chance, job: &mut Value) {
+    let mut group = json!({
+        "id": chance.one_of(&GROUPS, "g1"),
+        "fail_fast": chance.hits(200),
+        "within": format!("{}s", chance.within(5..=40)),
+    });
+    if chance.hits(500) {
+        group["shard"] = format!("s{}", chance.within(1..=5)).into();
+    }
+    job["group"] = group;
 }
 
 /// A job that at least one host can run.
@@ -216,6 +231,10 @@ impl World {
                 if self.scenario.has_shards && job.get("cluster").is_none() && chance.hits(250) {
                     split(&mut chance, &mut job);
                 }
+                let is_plain = job.get("cluster").is_none() && job.get("shards").is_none();
+                if self.scenario.has_groups && is_plain && chance.hits(400) {
+                    join(&mut chance, &mut job);
+                }
                 if job.get("queue").is_none()
                     && let Some(name) = INVENTED.get(usize::try_from(which % 12).unwrap_or(0))
                 {
@@ -261,6 +280,7 @@ impl World {
                 0 => self.ends_one(&mine, "cancel").await,
                 1 => self.ends_one(&mine, "terminate").await,
                 2 => self.changes_weight().await,
+                3 if self.scenario.has_groups => self.closes_a_group().await,
                 _ if left > 0 => {
                     let many = self.chance().within(1..=BATCH_MAX).min(left);
                     left -= many;
@@ -281,6 +301,17 @@ impl World {
             );
             self.person_asks(how, &message).await;
         }
+    }
+
+    async fn closes_a_group(self: &Arc<Self>) {
+        let (account, group) = {
+            let mut chance = self.chance();
+            let account = chance.one_of(&["ann", "bob", "cid", "dee"], "ann");
+            (account, chance.one_of(&GROUPS, "g1"))
+        };
+        let path = format!("/scheduler/v1/groups/{group}/close?account={account}");
+        let message = Message::new(format!("close {group} of {account}"), path, &json!({}));
+        self.person_asks("close", &message).await;
     }
 
     async fn changes_weight(self: &Arc<Self>) {

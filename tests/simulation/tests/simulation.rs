@@ -9,7 +9,9 @@ use std::{
     thread,
 };
 
-use fairlead_simulation::{Counts, Options, Outcome, WITH_SHARDS_FROM, YOUNGER_FROM, simulate};
+use fairlead_simulation::{
+    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM, simulate,
+};
 
 /// Seeds of one run.
 const SEEDS: u64 = 2_000;
@@ -48,7 +50,8 @@ fn no_seed_breaks_a_promise() {
     let younger = YOUNGER_FROM..YOUNGER_FROM + many / 5;
     let in_parts = WITH_SHARDS_FROM..WITH_SHARDS_FROM + many / 5;
     let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
-    let left = Mutex::new(seeds.chain(in_parts));
+    let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 5;
+    let left = Mutex::new(seeds.chain(in_parts).chain(in_groups));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);

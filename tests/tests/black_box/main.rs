@@ -17,6 +17,7 @@ mod limits;
 mod matching;
 mod network_boot;
 mod promises;
+mod reads;
 mod shards;
 mod waiting;
 mod webhooks;

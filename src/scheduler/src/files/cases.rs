@@ -7,7 +7,7 @@ use fairlead_store::CaseCounts;
 use crate::{
     base::{errors::Refusal, text::cut},
     core::Core,
-    files::results::Found,
+    files::read::{Found, Wanted},
     lifecycle::result_paths::attempt_root,
 };
 
@@ -27,20 +27,17 @@ impl Core {
         let attempt = attempt.unwrap_or(state.attempt);
         let root = attempt_root(&state.result_root, state.attempt, attempt);
         let path = format!("{}/{FILE}", root.trim_start_matches("/result/"));
-        let Ok(Found::File(mut file, size)) = self.open_result(&path).await else {
+        let Ok(Found::File(file)) = self.open_result(&path, Wanted::default()).await else {
             return Ok(None);
         };
+        let size = file.size;
         if size > BYTES_MAX {
             tracing::warn!(job_id = %id, size, "results.json is too large to be counted");
             return Ok(None);
         }
-        let mut bytes = Vec::new();
-        if tokio::io::AsyncReadExt::read_to_end(&mut file, &mut bytes)
-            .await
-            .is_err()
-        {
+        let Ok(bytes) = file.read_all().await else {
             return Ok(None);
-        }
+        };
         let read = move || Summary::of_json(&bytes, CaseCounts::FAILURES_MAX);
         let summary = match tokio::task::spawn_blocking(read).await {
             Ok(Ok(summary)) => summary,

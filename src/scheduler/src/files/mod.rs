@@ -2,4 +2,5 @@
 
 pub(crate) mod cases;
 pub(crate) mod parts;
+pub(crate) mod read;
 pub(crate) mod results;

@@ -29,12 +29,12 @@ pub(crate) fn is_part(name: &str) -> bool {
 
 /// An upload that is not whole; dropped, it is gone.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct UploadPart {
     pub(crate) path: PathBuf,
     note: PathBuf,
 }
 
-impl Drop for Part {
+impl Drop for UploadPart {
     fn drop(&mut self) {
         // Whoever hung up is not waited for: two names are removed, which takes no time to speak of.
         match fs::remove_file(&self.path) {
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// A place for an upload into `folder`, which exists; it is noted before anything is there.
-    pub(crate) async fn new_part(&self, folder: &Path) -> io::Result<Part> {
+    pub(crate) async fn new_part(&self, folder: &Path) -> io::Result<UploadPart> {
         let number = uuid::Uuid::new_v4().simple().to_string();
         let path = folder.join(format!(".{number}{PART}"));
         let notes = self.notes();
@@ -62,7 +62,7 @@ impl Core {
         private.create(&notes).await?;
         let note = notes.join(number);
         tokio::fs::write(&note, path.as_os_str().as_encoded_bytes()).await?;
-        Ok(Part { path, note })
+        Ok(UploadPart { path, note })
     }
 
     /// Removes what an earlier run of this replica left when it was killed. Blocks.

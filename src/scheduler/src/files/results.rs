@@ -9,7 +9,7 @@ use bytes::{Buf, Bytes};
 use fairlead_job::JobId;
 use fairlead_store::JobState;
 use futures_util::{Stream, StreamExt};
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::{
     base::{
@@ -17,7 +17,10 @@ use crate::{
         file_modes::{PRIVATE_FILE, private_folders},
     },
     core::Core,
-    files::parts::{Part, is_part},
+    files::{
+        parts::UploadPart,
+        read::{Found, OpenFile, Part, Wanted, open},
+    },
     lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
 
@@ -59,45 +62,11 @@ fn checked(path: &str) -> Result<PathBuf, FileError> {
 }
 
 /// File operations that may wait for a disk, beside the runtime.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Result<T, FileError> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.unwrap_or_else(|error| Err(std::io::Error::other(error)))?)
-}
-
-/// What a download found.
-pub(crate) enum Found {
-    /// A file and its size.
-    File(tokio::fs::File, u64),
-    /// Names in a folder, sorted; folders end with `/`.
-    Folder(Vec<String>),
-}
-
-/// Opens a file or lists a folder; links are not followed.
-async fn open(target: &Path) -> Result<Found, FileError> {
-    let meta = tokio::fs::symlink_metadata(target).await?;
-    if meta.is_dir() {
-        let mut names = Vec::new();
-        let mut entries = tokio::fs::read_dir(target).await?;
-        while let Some(entry) = entries.next_entry().await? {
-            let mut name = entry.file_name().to_string_lossy().into_owned();
-            if is_part(&name) {
-                continue;
-            }
-            if entry.file_type().await.is_ok_and(|kind| kind.is_dir()) {
-                name.push('/');
-            }
-            names.push(name);
-        }
-        names.sort_unstable();
-        return Ok(Found::Folder(names));
-    }
-    if !meta.is_file() {
-        return Err(FileError::Missing);
-    }
-    let file = tokio::fs::File::open(target).await?;
-    Ok(Found::File(file, meta.len()))
 }
 
 impl Core {
@@ -184,7 +153,7 @@ impl Core {
         Ok(size)
     }
 
-    async fn write_part<S, B, E>(&self, part: &Part, body: &mut S) -> Result<u64, Refusal>
+    async fn write_part<S, B, E>(&self, part: &UploadPart, body: &mut S) -> Result<u64, Refusal>
     where
         S: Stream<Item = Result<B, E>> + Unpin,
         B: Buf,
@@ -216,14 +185,32 @@ impl Core {
     }
 
     /// Opens a result file, or lists a folder.
-    pub(crate) async fn open_result(&self, path: &str) -> Result<Found, FileError> {
-        open(&self.result_folder().join(checked(path)?)).await
+    pub(crate) async fn open_result(&self, path: &str, wanted: Wanted) -> Result<Found, FileError> {
+        open(self.result_folder().join(checked(path)?), wanted).await
     }
 
     /// Opens a kernel or initrd that the operator put below `srv/boot`.
-    pub(crate) async fn open_boot_file(&self, path: &str) -> Result<Found, FileError> {
+    pub(crate) async fn open_boot_file(
+        &self,
+        path: &str,
+        wanted: Wanted,
+    ) -> Result<Found, FileError> {
         let path = format!("srv/boot/{path}");
-        open(&self.config.data_dir.join(checked(&path)?)).await
+        open(self.config.data_dir.join(checked(&path)?), wanted).await
+    }
+
+    /// Opens a log; `None`: there is none yet.
+    pub(crate) async fn open_log(
+        &self,
+        id: JobId,
+        attempt: u16,
+        wanted: Wanted,
+    ) -> Result<Option<OpenFile>, FileError> {
+        match open(self.log_path(id, attempt), wanted).await {
+            Ok(Found::File(file)) => Ok(Some(file)),
+            Ok(Found::Folder(_)) | Err(FileError::Missing) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Appends to a log at `offset`; what is there already is skipped. Returns the log's size.
@@ -276,16 +263,15 @@ impl Core {
         offset: u64,
         limit: usize,
     ) -> Result<Bytes, FileError> {
-        let mut file = match tokio::fs::File::open(self.log_path(id, attempt)).await {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Bytes::new()),
-            Err(error) => return Err(error.into()),
+        let end = offset.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX));
+        let wanted = Wanted {
+            part: Part::Bytes(offset, Some(end.saturating_sub(1))),
+            ..Wanted::default()
         };
-        file.seek(std::io::SeekFrom::Start(offset)).await?;
-        let mut piece = Vec::new();
-        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-        file.take(limit).read_to_end(&mut piece).await?;
-        Ok(piece.into())
+        match self.open_log(id, attempt, wanted).await? {
+            Some(file) => Ok(file.read_all().await?.into()),
+            None => Ok(Bytes::new()),
+        }
     }
 }
 

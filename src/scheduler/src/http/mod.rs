@@ -4,8 +4,10 @@
 //! refusal is always a reply. A handler that panics is answered with 500, and the server continues.
 
 pub(crate) mod connections;
+mod content_type;
 mod cross_site;
 mod errors;
+mod ranges;
 mod reply;
 mod request;
 mod routes;

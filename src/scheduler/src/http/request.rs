@@ -26,7 +26,8 @@ use crate::{
         query::{Query, decode_segment},
     },
     core::Core,
-    http::connections::Connection,
+    files::read::{Part, Wanted},
+    http::{connections::Connection, ranges::part_of},
     known::accounts::Credentials,
 };
 
@@ -171,6 +172,16 @@ impl Request {
     pub(super) fn accepts_pages(&self) -> bool {
         self.header("accept")
             .is_some_and(|types| types.contains("text/html"))
+    }
+
+    /// What it asks of a file.
+    pub(super) fn wanted(&self) -> Wanted {
+        let text = |name: &str| self.header(name).map(str::to_owned);
+        Wanted {
+            part: self.header("range").map_or(Part::All, part_of),
+            unless: text("if-none-match"),
+            only_of: text("if-range"),
+        }
     }
 
     fn header(&self, name: &str) -> Option<&str> {

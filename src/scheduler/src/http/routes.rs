@@ -200,7 +200,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
         R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
-        R::BootFile { path } => files::boot_file(core, path).boxed(),
+        R::BootFile { path } => files::boot_file(core, request, path).boxed(),
         R::Upload { path } => files::upload(core, request, path).boxed(),
         R::Download { path } => files::download(core, request, path).boxed(),
     }

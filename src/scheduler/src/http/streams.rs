@@ -1,4 +1,4 @@
-//! Streamed bodies: files, and logs that grow.
+//! Bodies of files, whole or in part, and of logs that grow.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -6,12 +6,19 @@ use bytes::Bytes;
 use fairlead_job::JobId;
 use futures_util::{Stream, stream};
 use parking_lot::Mutex;
-use tokio::{io::AsyncReadExt, sync::broadcast};
-use warp::{Reply, http::HeaderValue, reply::Response};
+use tokio::sync::broadcast;
+use warp::{
+    Reply,
+    http::{HeaderValue, StatusCode},
+    reply::Response,
+};
+
+use super::content_type::TEXT;
 
 use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
+    files::read::OpenFile,
 };
 
 /// Size of a piece, bytes.
@@ -19,21 +26,54 @@ const PIECE: usize = 64 << 10;
 /// A quiet log is looked at this often all the same, ms (another replica may append).
 const LOOK_MS: u64 = 5_000;
 
-/// A file as a body.
-pub(super) fn file(file: tokio::fs::File, size: u64) -> Response {
-    let pieces = stream::try_unfold(file, |mut file| async move {
-        let mut piece = vec![0; PIECE];
-        let read = file.read(&mut piece).await?;
-        piece.truncate(read);
-        Ok::<_, io::Error>((read > 0).then(|| (Bytes::from(piece), file)))
-    });
-    let mut response = warp::reply::stream(pieces).into_response();
+/// A file, or the part of it that was asked for, as a body of this type.
+pub(super) fn file(file: OpenFile, content_type: &'static str) -> Response {
+    let (size, tag) = (file.size, HeaderValue::from_str(&file.tag));
+    let (is_known, part, length) = (file.is_known, file.part.clone(), file.len());
+    let mut response = match &part {
+        _ if is_known => StatusCode::NOT_MODIFIED.into_response(),
+        None => StatusCode::RANGE_NOT_SATISFIABLE.into_response(),
+        Some(_) => body(file, content_type, length),
+    };
     let headers = response.headers_mut();
+    if let Ok(tag) = tag {
+        headers.insert("etag", tag);
+    }
+    headers.insert("accept-ranges", HeaderValue::from_static("bytes"));
+    let place = match part {
+        _ if is_known => None,
+        None => Some(format!("bytes */{size}")),
+        Some(part) if length < size && length > 0 => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let last = part.end.saturating_sub(1);
+            Some(format!("bytes {}-{last}/{size}", part.start))
+        }
+        Some(_) => None,
+    };
+    if let Some(Ok(place)) = place.map(|place| HeaderValue::from_str(&place)) {
+        response.headers_mut().insert("content-range", place);
+    }
+    response
+}
+
+fn body(file: OpenFile, content_type: &'static str, length: u64) -> Response {
+    let mut response = if u64::try_from(file.first.len()).is_ok_and(|first| first == length) {
+        Response::new(file.first.into())
+    } else {
+        let pieces = stream::try_unfold(file, |mut file| async move {
+            let piece = file.next().await.map_err(io::Error::other)?;
+            Ok::<_, io::Error>(piece.map(|piece| (piece, file)))
+        });
+        warp::reply::stream(shareable(pieces)).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert("content-type", HeaderValue::from_static(content_type));
+    headers.insert("content-length", HeaderValue::from(length));
+    // A browser must not take what a job wrote for a page.
     headers.insert(
-        "content-type",
-        HeaderValue::from_static("application/octet-stream"),
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
     );
-    headers.insert("content-length", HeaderValue::from(size));
     response
 }
 
@@ -43,7 +83,6 @@ struct Follower {
     attempt: u16,
     offset: u64,
     changes: broadcast::Receiver<JobId>,
-    follow: bool,
 }
 
 impl Follower {
@@ -51,7 +90,7 @@ impl Follower {
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             // Look whether it is over before reading: what was appended before the end is then read.
-            let over = !self.follow || self.over().await;
+            let over = self.over().await;
             let piece = self
                 .core
                 .read_log(self.id, self.attempt, self.offset, PIECE)
@@ -92,8 +131,8 @@ impl Follower {
     }
 }
 
-/// A log from `offset` as a body; with `follow`, to the end of the attempt.
-pub(super) fn log(core: Arc<Core>, id: JobId, attempt: u16, offset: u64, follow: bool) -> Response {
+/// A log from `offset` to the end of the attempt as a body.
+pub(super) fn follow(core: Arc<Core>, id: JobId, attempt: u16, offset: u64) -> Response {
     let changes = core.jobs.changes.listen();
     let follower = Follower {
         core,
@@ -101,16 +140,14 @@ pub(super) fn log(core: Arc<Core>, id: JobId, attempt: u16, offset: u64, follow:
         attempt,
         offset,
         changes,
-        follow,
     };
     let pieces = stream::try_unfold(follower, |mut follower| async move {
         Ok::<_, io::Error>(follower.next().await?.map(|piece| (piece, follower)))
     });
     let mut response = warp::reply::stream(shareable(pieces)).into_response();
-    response.headers_mut().insert(
-        "content-type",
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
+    response
+        .headers_mut()
+        .insert("content-type", HeaderValue::from_static(TEXT));
     response
 }
 

@@ -207,6 +207,11 @@ impl Check {
                 );
             }
         }
+        for id in &self.acknowledged {
+            if let Some(entry) = truth.job(*id) {
+                self.is_counted(&entry.state)?;
+            }
+        }
         for ((id, token), health) in &self.taken {
             let state = truth.job(*id).map(|entry| &entry.state);
             if !state.is_some_and(|state| is_on_record(state, token, *health)) {

@@ -104,6 +104,7 @@ impl Check {
         match &change.before {
             // The whole was stopped before this shard was there.
             None if after.shard.is_some() && after.stage == Stage::Cancel => {}
+            None if self.is_nobodys(after) => {}
             None if after.stage != Stage::Submit || after.attempt != 1 => {
                 return broken(
                     "I9",
@@ -122,7 +123,10 @@ impl Check {
                 self.parent_ends(after)?;
                 self.counts.wholes += 1;
             }
-        } else if after.stage == Stage::Finish && after.health == Health::Success {
+        } else if after.stage == Stage::Finish
+            && after.health == Health::Success
+            && !self.is_nobodys(after)
+        {
             self.success_was_reported(after)?;
         }
         self.history.keep(change, by, now_ms);

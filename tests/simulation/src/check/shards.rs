@@ -20,6 +20,18 @@ impl Check {
             return broken("I14", format!("shard {id} has no parent"));
         };
         let sharding = parent.shards.as_deref().cloned().unwrap_or_default();
+        if place.has_own_body() {
+            // It is acknowledged only if it counts, which the end of all shows.
+            let is_right = !sharding.group.is_empty() && place.of.behind(place.n) == id;
+            return if is_right {
+                Ok(())
+            } else {
+                broken(
+                    "I14",
+                    format!("job {id} joins {}, which is no group", place.of),
+                )
+            };
+        }
         let is_right = (1..=sharding.count).contains(&place.n)
             && place.of.behind(place.n) == id
             && sharding.released_ms > 0
@@ -32,6 +44,36 @@ impl Check {
             format!(
                 "shard {id} is made of parent {} in stage {}",
                 place.of, parent.stage
+            ),
+        )
+    }
+
+    /// Whether this only fills a number of a group under which no job joined.
+    pub(super) fn is_nobodys(&self, shard: &JobState) -> bool {
+        let place = shard.shard.filter(|place| !place.has_own_body());
+        let parent = place.and_then(|place| self.history.jobs.get(&place.of));
+        let sharding = parent.and_then(|track| track.state.shards.as_ref());
+        sharding.is_some_and(|sharding| !sharding.group.is_empty())
+    }
+
+    /// A job that joined a group was acknowledged: the group, which has ended, counted it.
+    pub(super) fn is_counted(&self, shard: &JobState) -> Result<(), Violation> {
+        let Some(place) = shard.shard.filter(|place| place.has_own_body()) else {
+            return Ok(());
+        };
+        let parent = self.history.jobs.get(&place.of).map(|track| &track.state);
+        let count = parent
+            .and_then(|parent| parent.shards.as_ref())
+            .map_or(0, |it| it.count);
+        if place.n <= count {
+            return Ok(());
+        }
+        let id = shard.job_id;
+        broken(
+            "I14",
+            format!(
+                "acknowledged job {id} is number {} of a group of {count}",
+                place.n
             ),
         )
     }
@@ -53,13 +95,22 @@ impl Check {
                 )
             };
         }
+        if sharding.is_uncounted() {
+            return if parent.health == Health::Success {
+                broken("I14", format!("group {id} is a success without jobs"))
+            } else {
+                Ok(())
+            };
+        }
         let mut ends: BTreeMap<Health, u16> = BTreeMap::new();
         for shard in sharding.ids(id) {
             let state = self.history.jobs.get(&shard).map(|track| &track.state);
             let Some(state) = state.filter(|state| state.stage.is_terminal()) else {
                 return broken("I14", format!("job {id} ends before its shard {shard}"));
             };
-            *ends.entry(state.health).or_default() += 1;
+            if !self.is_nobodys(state) {
+                *ends.entry(state.health).or_default() += 1;
+            }
         }
         if ends != sharding.ends {
             let said = &sharding.ends;

@@ -11,9 +11,17 @@ use crate::http::{reply::ok, request::job_id};
 use crate::{
     base::{budget::Purse, errors::Refusal},
     core::Core,
-    files::results::{Found, LOG_APPEND_MAX},
+    files::{
+        read::{Found, Part},
+        results::LOG_APPEND_MAX,
+    },
     hosts::network_boot::Came,
-    http::{reply::typed, request::Request, streams},
+    http::{
+        content_type::{BYTES, TEXT, type_of},
+        reply::typed,
+        request::Request,
+        streams,
+    },
     lifecycle::after_report::Speaker,
 };
 
@@ -34,7 +42,17 @@ pub(super) async fn read_log(
     let attempt = u16::try_from(attempt).unwrap_or(u16::MAX);
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     let follow = request.query.switch("follow")?;
-    Ok(streams::log(core, id, attempt, offset, follow))
+    if follow {
+        return Ok(streams::follow(core, id, attempt, offset));
+    }
+    let mut wanted = request.wanted();
+    if offset > 0 {
+        wanted.part = Part::Behind(offset);
+    }
+    Ok(match core.open_log(id, attempt, wanted).await? {
+        Some(file) => streams::file(file, TEXT),
+        None => typed(200, TEXT, Vec::new()),
+    })
 }
 
 /// With tokens, output and results are the owner's and the admins'; an open replica keeps nothing from anybody.
@@ -152,8 +170,12 @@ pub(super) async fn download(
             ));
         }
     }
-    Ok(match core.open_result(&segments.join("/")).await? {
-        Found::File(file, size) => streams::file(file, size),
+    let path = segments.join("/");
+    Ok(match core.open_result(&path, request.wanted()).await? {
+        Found::File(file) => {
+            let kind = type_of(&path, &file.first);
+            streams::file(file, kind)
+        }
         Found::Folder(names) => ok(&names),
     })
 }
@@ -181,9 +203,14 @@ pub(super) async fn job_initrd(
 }
 
 /// Kernels that the operator put below `srv/boot` in the data folder.
-pub(super) async fn boot_file(core: Arc<Core>, path: &[&str]) -> Result<Response, Refusal> {
-    match core.open_boot_file(&path.join("/")).await? {
-        Found::File(file, size) => Ok(streams::file(file, size)),
+pub(super) async fn boot_file(
+    core: Arc<Core>,
+    request: Request,
+    path: &[&str],
+) -> Result<Response, Refusal> {
+    let wanted = request.wanted();
+    match core.open_boot_file(&path.join("/"), wanted).await? {
+        Found::File(file) => Ok(streams::file(file, BYTES)),
         Found::Folder(_) => Err(Refusal::new(
             ErrorCode::NotFound,
             "no such file",
