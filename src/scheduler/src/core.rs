@@ -30,7 +30,7 @@ use crate::{
         test_times::PendingTimes, timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
         vanished_writes::VanishedWrites, webhooks::Webhooks,
     },
-    storage::{group_commit::Writer, small_doc::SmallDocs},
+    storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
 
 /// More submits at once gain nothing: their jobs wait in the same batches.
@@ -133,6 +133,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<dyn JobStore>,
     pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
     pub(crate) docs: SmallDocs,
     pub(crate) engine: Mailbox,
     pub(crate) metrics: Metrics,
@@ -167,6 +168,7 @@ impl Core {
         let run = format!("{}.{run}", config.replica);
         let tasks = Tasks::default();
         let writer = Writer::start(&store, &clock, stop, &tasks);
+        let reader = Reader::start(&store, &clock, stop, &tasks);
         let metrics = Metrics::new();
         let unreadable = metrics.unreadable_documents.clone();
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unreadable);
@@ -179,6 +181,7 @@ impl Core {
             clock,
             store,
             writer,
+            reader,
             docs,
             engine: Mailbox::default(),
             metrics,

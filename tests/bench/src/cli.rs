@@ -20,6 +20,7 @@ use super::{
     report::Report,
     run::{Bench, CPU_AGENTS, Plan},
     sample::Sample,
+    sharded::ShardedArgs,
     solo,
 };
 use fairlead_cluster::{
@@ -108,6 +109,8 @@ pub(crate) struct BenchArgs {
     /// Length of the bodies of the layouts, bytes
     #[arg(long, value_name = "N", default_value_t = 1_500)]
     body_bytes: usize,
+    #[command(flatten)]
+    sharded: ShardedArgs,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -127,6 +130,11 @@ impl BenchArgs {
         }
         if self.engine_only {
             return Ok(self.printed(&self.engine.measure(self.rounds, say)?));
+        }
+        if self.sharded.is_asked() {
+            let url = self.elasticsearch.as_deref();
+            let url = url.context("--sharded needs --elasticsearch")?;
+            return self.sharded.measure(url, say).await;
         }
         let dir = std::path::absolute(&self.dir)?;
         fs::create_dir(&dir).with_context(|| format!("--dir {}", dir.display()))?;

@@ -122,6 +122,58 @@ impl Site {
         self.submit_body(0, jobs.to_string()).await
     }
 
+    /// The same at the nth scheduler.
+    pub(super) async fn submit_at(&self, n: usize, jobs: &Value) -> anyhow::Result<Vec<String>> {
+        self.submit_body(n, jobs.to_string()).await
+    }
+
+    /// What the first one answers.
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let url = format!("{}{path}", self.url(0));
+        let answer = self.client.get(url).send().await?.error_for_status()?;
+        Ok(serde_json::from_slice(&answer.bytes().await?)?)
+    }
+
+    /// The sum of a metric over all of them; `name` ends with a blank.
+    pub(super) async fn metric(&self, name: &str) -> anyhow::Result<u64> {
+        let mut sum = 0;
+        for url in &self.urls {
+            let page = self.client.get(format!("{url}/metrics")).send().await?;
+            let page = page.text().await?;
+            let line = page.lines().find_map(|line| line.strip_prefix(name));
+            sum += line
+                .with_context(|| format!("no metric {name}"))?
+                .trim()
+                .parse::<u64>()?;
+        }
+        Ok(sum)
+    }
+
+    /// Ends a job, well, at the nth scheduler.
+    pub(super) async fn end(&self, n: usize, grant: &Grant) -> anyhow::Result<()> {
+        let path = format!(
+            "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete&has_cases=1",
+            grant.job_id, grant.job_token, grant.attempt
+        );
+        self.post(n, &path, "null".to_owned()).await?;
+        Ok(())
+    }
+
+    /// Uploads the test results of a job to the nth scheduler.
+    pub(super) async fn upload(
+        &self,
+        n: usize,
+        grant: &Grant,
+        results: &Value,
+    ) -> anyhow::Result<()> {
+        let path = format!(
+            "{}/results.json?job_id={}&job_token={}&attempt={}",
+            grant.result_root, grant.job_id, grant.job_token, grant.attempt
+        );
+        self.post(n, &path, results.to_string()).await?;
+        Ok(())
+    }
+
     /// `clients` submit `count` jobs, so many a request. Jobs a second.
     pub(super) async fn submit_many(
         &self,
@@ -353,6 +405,20 @@ impl Agent {
             }));
         self.held.extend(answer.jobs);
         Ok(got)
+    }
+
+    /// The jobs that it holds: somebody else ends them. It names them whenever it asks, until they have ended.
+    pub(super) fn take_held(&mut self) -> Vec<Grant> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// What was taken from it has ended.
+    pub(super) fn have_ended(&mut self) {
+        self.request.running.clear();
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.number
     }
 
     /// Ends all that it holds, well.

@@ -19,6 +19,7 @@ mod raw;
 mod report;
 mod run;
 mod sample;
+mod sharded;
 mod solo;
 mod stats;
 

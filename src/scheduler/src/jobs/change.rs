@@ -33,6 +33,19 @@ impl Core {
         }
     }
 
+    /// The same for people, of whom many read at once.
+    pub(crate) async fn shown_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
+        match (self.reader.job(id).await, self.jobs.live.get(id)) {
+            (Ok(found), _) => {
+                let stored = found.ok_or(JobError::Unknown(id))?;
+                self.observe(&stored);
+                Ok(stored)
+            }
+            (Err(_), Some(live)) => Ok(Arc::unwrap_or_clone(live.stored)),
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+
     /// A job's state from the store, in real time.
     pub(crate) async fn stored_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
         let mut found = self.store.get(&[id]).await?;

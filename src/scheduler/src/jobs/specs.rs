@@ -40,6 +40,14 @@ impl Core {
         Ok(specs)
     }
 
+    /// The same of one job for people, of whom many read at once.
+    pub(crate) async fn shown_spec(&self, state: &JobState) -> Result<Option<Spec>, StoreError> {
+        if state.shard.is_some() {
+            return Ok(self.specs(&[state]).await?.pop().flatten());
+        }
+        self.reader.body(state.job_id).await
+    }
+
     /// What the shards of a parent have in common.
     pub(crate) async fn parent_spec(&self, id: JobId) -> Result<Arc<Spec>, Refusal> {
         let found = self.find_parent_spec(id).await?;

@@ -114,6 +114,7 @@ impl Core {
     ) -> Result<(), Refusal> {
         let mut count = count.unwrap_or(0);
         for _ in 0..LOOKS_MAX {
+            self.metrics.shard_looks.inc();
             let (parent, shards) = self.read_shards(id, count).await?;
             count = u16::try_from(shards.len()).unwrap_or(u16::MAX);
             self.waiting.parents.shards_read(&shards);

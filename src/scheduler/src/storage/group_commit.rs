@@ -88,7 +88,7 @@ impl<I, O> fmt::Debug for GroupCommit<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
-    fn new(clock: &Clock, work: Work<I, O>) -> Arc<Self> {
+    pub(super) fn new(clock: &Clock, work: Work<I, O>) -> Arc<Self> {
         Arc::new(Self {
             waiting: Mutex::new(Line {
                 groups: VecDeque::new(),
@@ -127,7 +127,12 @@ impl<I: Send + 'static, O: Send + 'static> GroupCommit<I, O> {
     }
 
     /// Starts a task that writes until `stop` is cancelled and nothing waits.
-    fn start(self: &Arc<Self>, name: &'static str, stop: &CancellationToken, tasks: &Tasks) {
+    pub(super) fn start(
+        self: &Arc<Self>,
+        name: &'static str,
+        stop: &CancellationToken,
+        tasks: &Tasks,
+    ) {
         tasks.run(name, Arc::clone(self).run(stop.clone(), tasks.clone()));
     }
 

@@ -3,5 +3,6 @@
 pub(crate) mod doc_cache;
 pub(crate) mod due_queue;
 pub(crate) mod group_commit;
+pub(crate) mod group_reads;
 pub(crate) mod open;
 pub(crate) mod small_doc;

@@ -12,7 +12,7 @@ use crate::{
 
 /// The answer of a job, from the store in real time.
 pub(crate) async fn answer_of(core: &Core, id: JobId) -> Result<JobAnswer, Refusal> {
-    let state = core.job(id).await?.state;
+    let state = core.shown_job(id).await?.state;
     let mut answer = whole(&state);
     let Some(sharding) = &state.shards else {
         return Ok(answer);

@@ -8,3 +8,6 @@ mod message;
 mod outbox;
 mod people;
 mod send;
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,7 @@ impl Core {
     }
 
     /// Does what there is to do about a webhook.
-    async fn see_to_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
+    pub(super) async fn see_to_webhook(self: &Arc<Self>, key: Key) -> Result<(), Refusal> {
         let now_ms = self.clock.wall_ms();
         let id = id_of(key);
         let Some(known) = self.docs.read::<Webhook>(&id).await? else {

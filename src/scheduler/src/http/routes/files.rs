@@ -32,7 +32,7 @@ pub(super) async fn read_log(
 ) -> Result<Response, Refusal> {
     let id = job_id(id)?;
     let who = core.people.accounts.identify(&request.credentials(None))?;
-    let job = core.job(id).await?;
+    let job = core.shown_job(id).await?;
     may_read(&core, &who, &job.state.account)?;
     let attempt = request.query.number(
         "attempt",
@@ -154,7 +154,7 @@ pub(super) async fn download(
                 "list the result_root of one of your jobs",
             ));
         };
-        let job = core.job(id).await?;
+        let job = core.shown_job(id).await?;
         may_read(&core, &who, &job.state.account)?;
         let path = format!("/result/{}", segments.join("/"));
         let root = crate::lifecycle::result_paths::attempt_root(

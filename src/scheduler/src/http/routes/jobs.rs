@@ -149,8 +149,8 @@ fn without_account(request: &Request) -> crate::known::accounts::Credentials {
 pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
     let id = job_id(id)?;
-    let job = core.job(id).await?;
-    let spec = core.specs(&[&job.state]).await?.pop().flatten();
+    let job = core.shown_job(id).await?;
+    let spec = core.shown_spec(&job.state).await?;
     let mut view = flat(&core.as_shown(job.state), spec);
     let fields = request.query.list("fields");
     if !fields.is_empty() {
