@@ -33,9 +33,14 @@ struct Named {
 
 pub(crate) async fn run(args: &GroupArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
+    let (What::Show(group) | What::Close(group)) = &args.what;
+    let of = match &group.of {
+        Some(account) => Some(account.clone()),
+        None => context.own_account(&context.settings()?, &client).await?,
+    };
     let answer = match &args.what {
-        What::Show(group) => client.group(&group.name, group.of.as_deref()).await,
-        What::Close(group) => client.close_group(&group.name, group.of.as_deref()).await,
+        What::Show(_) => client.group(&group.name, of.as_deref()).await,
+        What::Close(_) => client.close_group(&group.name, of.as_deref()).await,
     };
     let answer = answer.map_err(Failure::from)?;
     let terminal = context.output.is_terminal();

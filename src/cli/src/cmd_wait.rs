@@ -31,8 +31,14 @@ pub(crate) struct WaitArgs {
 pub(crate) async fn run(args: &WaitArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let mut ids = args.ids.clone();
+    let of = if args.group.is_empty() {
+        None
+    } else {
+        context.own_account(&context.settings()?, &client).await?
+    };
     for group in &args.group {
-        let answer = client.group(group, None).await.map_err(Failure::from)?;
+        let answer = client.group(group, of.as_deref()).await;
+        let answer = answer.map_err(Failure::from)?;
         ids.push(answer.job_id);
     }
     let began = clock::monotonic();

@@ -150,6 +150,20 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
 }
 
+impl Requests {
+    fn within(budget: Arc<Budget>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            waiters: Waiters::default(),
+            submits: Semaphore::new(SUBMITS_MAX),
+            readers: Arc::new(Semaphore::new((cores / 2).max(1))),
+            budget,
+            offers: AtomicU64::new(1),
+            places: AtomicU64::new(0),
+        }
+    }
+}
+
 impl Core {
     /// A replica that knows nothing yet. `stop` ends its writers.
     pub(crate) fn new(
@@ -174,7 +188,6 @@ impl Core {
         let docs = SmallDocs::new(Arc::clone(&store), Some(writer.clone()), unreadable);
         let budget = Arc::new(Budget::new(&config.limits));
         let accounts = Accounts::new(config.access.clone(), config.admin.as_ref());
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             ids: Mutex::new(IdMaker::new(0, clock.wall_s())),
             config,
@@ -204,14 +217,7 @@ impl Core {
                 outbox: Outbox::default(),
                 numbering: tokio::sync::Mutex::default(),
             },
-            requests: Requests {
-                waiters: Waiters::default(),
-                submits: Semaphore::new(SUBMITS_MAX),
-                readers: Arc::new(Semaphore::new((cores / 2).max(1))),
-                budget,
-                offers: AtomicU64::new(1),
-                places: AtomicU64::new(0),
-            },
+            requests: Requests::within(budget),
         }
     }
 

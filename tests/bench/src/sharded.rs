@@ -37,12 +37,16 @@ const WAIT_S: u32 = 5;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Shards of the large job.
 const LARGE: usize = 200;
+/// Within how many seconds they end.
+const LARGE_ENDS_S: f64 = 0.9;
+/// When a replica dies meanwhile.
+const KILL_AFTER: Duration = Duration::from_millis(450);
 /// How long the large job may take to end.
 const LARGE_TIME: Duration = Duration::from_secs(30);
 /// The counter of looks at jobs with shards.
 const LOOKS: &str = "fairlead_shard_looks_total ";
 
-/// What to submit.
+/// The submits.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ShardedArgs {
     /// Measure only sharded jobs, against these running schedulers, separated by commas. Needs `--elasticsearch`
@@ -69,14 +73,14 @@ struct Load<'a> {
     is_sharded: bool,
 }
 
-/// What is noted of a sharded job.
+/// Notes on a sharded job.
 #[derive(Debug, Default, Clone, Copy)]
 struct Whole {
     left: usize,
     last_end: Option<Instant>,
 }
 
-/// What came of one kind of load.
+/// The outcome of one kind of load.
 #[derive(Debug, Default)]
 struct Came {
     submit_ms: Series,
@@ -159,14 +163,7 @@ impl ShardedArgs {
             .into_iter()
             .next()
             .context("an id")?;
-        let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
-        let mut held = Vec::new();
-        while held.len() < LARGE {
-            for agent in &mut agents {
-                agent.ask(site, EACH, 1).await?;
-                held.append(&mut agent.take_held());
-            }
-        }
+        let held = take_all(site).await?;
         let failed = |n: usize| n % 7;
         let uploads = held.iter().enumerate().map(|(n, grant)| {
             let counts = json!({"passed": n, "failed": failed(n), "skipped": 0, "error": 0});
@@ -179,11 +176,13 @@ impl ShardedArgs {
         let begin = now();
         let pid = rustix::process::Pid::from_raw(pid).context("a process")?;
         let kill = async {
-            pause(Duration::from_millis(300)).await;
+            pause(KILL_AFTER).await;
             rustix::process::kill_process(pid, rustix::process::Signal::KILL)
         };
         // An agent whose replica dies asks the next one.
+        let pace = Pace::new(count(LARGE) / LARGE_ENDS_S);
         let ends = join_all(held.iter().enumerate().map(|(n, grant)| async move {
+            pace.wait(begin, n).await;
             if site.end(n, grant).await.is_err() {
                 alive_end(n, grant, &self.sharded).await
             } else {
@@ -194,17 +193,7 @@ impl ShardedArgs {
         killed?;
         ended.into_iter().collect::<anyhow::Result<Vec<()>>>()?;
         let ended = now();
-        let over = loop {
-            let answer = alive.get(&format!("/r/{id}?format=json")).await?;
-            if answer["over"] == true {
-                break answer;
-            }
-            anyhow::ensure!(
-                ended.elapsed() < LARGE_TIME,
-                "job {id} does not end: {answer}"
-            );
-            pause(Duration::from_millis(20)).await;
-        };
+        let over = over(&alive, &id).await?;
         let took_s = ended.elapsed().as_secs_f64();
         let looks = alive.metric(LOOKS).await? - looks;
         let recount = (0..LARGE).fold((0, 0), |(passed, bad), n| (passed + n, bad + failed(n)));
@@ -217,6 +206,35 @@ impl ShardedArgs {
             recount.0,
             recount.1,
         ))
+    }
+}
+
+/// Agents take all shards of the large job, and hold them.
+async fn take_all(site: &Site) -> anyhow::Result<Vec<Grant>> {
+    let mut agents: Vec<Agent> = (0..AGENTS).map(Agent::new).collect();
+    let mut held = Vec::new();
+    while held.len() < LARGE {
+        for agent in &mut agents {
+            agent.ask(site, EACH, 1).await?;
+            held.append(&mut agent.take_held());
+        }
+    }
+    Ok(held)
+}
+
+/// The answer of a job once it has ended.
+async fn over(site: &Site, id: &str) -> anyhow::Result<Value> {
+    let begin = now();
+    loop {
+        let answer = site.get(&format!("/r/{id}?format=json")).await?;
+        if answer["over"] == true {
+            return Ok(answer);
+        }
+        anyhow::ensure!(
+            begin.elapsed() < LARGE_TIME,
+            "job {id} does not end: {answer}"
+        );
+        pause(Duration::from_millis(20)).await;
     }
 }
 
@@ -303,8 +321,12 @@ impl Load<'_> {
                 pace.wait(begin, ended.load(Ordering::Relaxed)).await;
                 self.site.end(agent.number(), &grant).await?;
                 ended.fetch_add(1, Ordering::Relaxed);
-                if let Some(id) = grant.job["shard_of"].as_str() {
-                    let total = grant.job["shard_total"].as_u64().unwrap_or(0);
+                if let Some(id) = grant.job.get("shard_of").and_then(Value::as_str) {
+                    let total = grant
+                        .job
+                        .get("shard_total")
+                        .and_then(Value::as_u64)
+                        .unwrap_or(0);
                     let mut wholes = wholes.lock();
                     let whole = wholes.entry(id.to_owned()).or_insert_with(|| Whole {
                         left: usize::try_from(total).unwrap_or(0),

@@ -50,7 +50,7 @@ fn no_seed_breaks_a_promise() {
     let younger = YOUNGER_FROM..YOUNGER_FROM + many / 5;
     let in_parts = WITH_SHARDS_FROM..WITH_SHARDS_FROM + many / 5;
     let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
-    let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 5;
+    let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
     let left = Mutex::new(seeds.chain(in_parts).chain(in_groups));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));

@@ -12,13 +12,18 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::{
-    base::errors::FileError,
-    files::{parts::is_part, results::blocking},
-};
+use crate::{base::errors::FileError, files::parts::is_part};
 
 /// Size of a piece, bytes.
 const PIECE: u64 = 64 << 10;
+
+/// File operations that may wait for a disk, beside the runtime.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, FileError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.unwrap_or_else(|error| Err(io::Error::other(error)))?)
+}
 
 /// Which part of a file is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::{
     core::Core,
     files::{
         parts::UploadPart,
-        read::{Found, OpenFile, Part, Wanted, open},
+        read::{Found, OpenFile, Part, Wanted, blocking, open},
     },
     lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
@@ -59,14 +59,6 @@ fn checked(path: &str) -> Result<PathBuf, FileError> {
     } else {
         bad(PathProblem::Leaves)
     }
-}
-
-/// File operations that may wait for a disk, beside the runtime.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-) -> Result<T, FileError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.unwrap_or_else(|error| Err(std::io::Error::other(error)))?)
 }
 
 impl Core {

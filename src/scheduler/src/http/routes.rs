@@ -174,13 +174,6 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Webhooks => webhooks::list(core, request).boxed(),
         R::TestWebhook => webhooks::test(core, request).boxed(),
         R::RedeliverWebhook { webhook: id } => webhooks::redeliver(core, request, id).boxed(),
-        R::SubmitTimer => timers::submit(core, request).boxed(),
-        R::Timers => timers::list(core, request).boxed(),
-        R::Timer { timer } => timers::show(core, request, timer).boxed(),
-        R::UpdateTimer { timer } => timers::update(core, request, timer).boxed(),
-        R::DeleteTimer { timer } => timers::delete(core, request, timer).boxed(),
-        R::PauseTimer { timer } => timers::pause(core, request, timer, true).boxed(),
-        R::ResumeTimer { timer } => timers::pause(core, request, timer, false).boxed(),
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
@@ -203,6 +196,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::BootFile { path } => files::boot_file(core, request, path).boxed(),
         R::Upload { path } => files::upload(core, request, path).boxed(),
         R::Download { path } => files::download(core, request, path).boxed(),
+        // All others are about timers.
+        _ => timers::handler(core, request, route),
     }
 }
 

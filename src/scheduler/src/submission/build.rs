@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fairlead_dispatch::labels;
-use fairlead_job::{Cause, JobFields, JobId, Spec, Waits, fingerprint, parameters};
-use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, Sharding};
+use fairlead_job::{Cause, Group, JobFields, JobId, Spec, Waits, fingerprint, parameters};
+use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     core::Core,
     known::accounts::{Credentials, Who},
     lifecycle::{parent::released, result_paths::result_root},
+    submission::built_jobs::Joining,
 };
 
 /// Causes that are a job's own: all but the machine's.
@@ -91,6 +92,29 @@ impl Core {
         self.sealer.seal(&mut spec);
         let body = Arc::new(spec);
         Ok(NewJob { state, body })
+    }
+
+    /// Builds a job that joins a group, and the parent that it opens the group with.
+    pub(super) fn build_joining(
+        &self,
+        spec: Spec,
+        group: &Group,
+        who: Who,
+    ) -> Result<(NewJob, Joining), Refusal> {
+        let parent = group.parent_spec(&spec);
+        let fields = JobFields::parse(&parent, &self.config.site)?;
+        let parent = self.build(parent, fields, who.clone(), JobId::default())?;
+        let spec = Group::shard_spec(spec);
+        let mut fields = JobFields::parse(&spec, &self.config.site)?;
+        fields.group = None;
+        let mut job = self.build(spec, fields, who, self.next_ids(1))?;
+        job.state.shard = Some(ShardPlace::default());
+        let joining = Joining {
+            parent,
+            group: group.id.clone(),
+            shard: group.shard.clone(),
+        };
+        Ok((job, joining))
     }
 
     /// Who submits this, by what it says itself and by what the request says.

@@ -7,14 +7,11 @@
 
 use std::sync::Arc;
 
-use fairlead_job::{Group, JobFields, JobId, SHARDS_MAX, Spec};
-use fairlead_store::{
-    DocKind, DocWrite, Expect, ItemError, NewJob, ShardPlace, StoredJob, Version,
-};
+use fairlead_job::{JobId, SHARDS_MAX};
+use fairlead_store::{DocKind, DocWrite, Expect, ItemError, NewJob, StoredJob, Version};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::idempotency::Record;
 use crate::{
     base::errors::{Refusal, StoreFault, SubmitError},
     core::Core,
@@ -25,7 +22,10 @@ use crate::{
         shards::joined,
     },
     storage::group_commit::only,
-    submission::built_jobs::{BuiltJobs, Ids, Joining, rename},
+    submission::{
+        built_jobs::{BuiltJobs, Ids, Joining, rename},
+        records::Record,
+    },
 };
 
 /// Jobs of one submit that join groups side by side.
@@ -47,29 +47,6 @@ fn doc_id(account: &str, group: &str, shard: Option<&str>) -> String {
 }
 
 impl Core {
-    /// Builds a job that joins a group, and the parent that it opens the group with.
-    pub(super) fn build_joining(
-        &self,
-        spec: Spec,
-        group: &Group,
-        who: Who,
-    ) -> Result<(NewJob, Joining), Refusal> {
-        let parent = group.parent_spec(&spec);
-        let fields = JobFields::parse(&parent, &self.config.site)?;
-        let parent = self.build(parent, fields, who.clone(), JobId::default())?;
-        let spec = Group::shard_spec(spec);
-        let mut fields = JobFields::parse(&spec, &self.config.site)?;
-        fields.group = None;
-        let mut job = self.build(spec, fields, who, self.next_ids(1))?;
-        job.state.shard = Some(ShardPlace::default());
-        let joining = Joining {
-            parent,
-            group: group.id.clone(),
-            shard: group.shard.clone(),
-        };
-        Ok((job, joining))
-    }
-
     /// Lets jobs of one submit join their groups. `key`: the idempotency key of the submit, which names shards that have
     /// no name. Answers each outcome with the place of its job.
     pub(super) async fn join_groups(

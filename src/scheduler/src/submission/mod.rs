@@ -12,6 +12,7 @@ pub(crate) mod max_run;
 pub(crate) mod needs;
 pub(crate) mod queue_use;
 pub(crate) mod quotas;
+mod records;
 pub(crate) mod submit;
 mod webhooks;
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use fairlead_api::ErrorCode;
+use fairlead_api::{ErrorCode, Route, Route as R};
 use fairlead_job::Spec;
+use futures_util::{FutureExt, future::ready};
 use warp::reply::Response;
 
 use crate::http::{
-    reply::{done, ok},
+    reply::{Answer, done, ok},
     routes::jobs::read_items,
 };
 use crate::{
@@ -22,6 +23,20 @@ use crate::{
 
 /// Most timers on a page.
 const PAGE_MAX: u64 = 1_000;
+
+/// Who answers a request about timers.
+pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
+    match route {
+        R::SubmitTimer => submit(core, request).boxed(),
+        R::Timers => list(core, request).boxed(),
+        R::Timer { timer } => show(core, request, timer).boxed(),
+        R::UpdateTimer { timer } => update(core, request, timer).boxed(),
+        R::DeleteTimer { timer } => delete(core, request, timer).boxed(),
+        R::PauseTimer { timer } => pause(core, request, timer, true).boxed(),
+        R::ResumeTimer { timer } => pause(core, request, timer, false).boxed(),
+        _ => ready(Err(Refusal::Bug)).boxed(),
+    }
+}
 
 /// The one job of a body.
 async fn read_job(core: &Core, request: &mut Request) -> Result<(Spec, Charge), Refusal> {
@@ -47,13 +62,13 @@ fn actor(core: &Core, request: &Request) -> Result<Who, PeopleError> {
     core.people.accounts.identify(&request.credentials(None))
 }
 
-pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let said = request.credentials(None);
     let (spec, _charge) = read_job(&core, &mut request).await?;
     Ok(ok(&core.submit_timer(spec, &said).await?))
 }
 
-pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let limit = request.query.number("limit", 1..=PAGE_MAX, 100)?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -62,27 +77,19 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     Ok(ok(&views.await?))
 }
 
-pub(super) async fn show(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
+async fn show(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     Ok(ok(&core.timer_view(account(&request, &who), name).await?))
 }
 
-pub(super) async fn update(
-    core: Arc<Core>,
-    mut request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
+async fn update(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let (spec, _charge) = read_job(&core, &mut request).await?;
     let named = (account(&request, &who), name);
     Ok(ok(&core.update_timer(&who, named, spec).await?))
 }
 
-pub(super) async fn pause(
+async fn pause(
     core: Arc<Core>,
     request: Request,
     name: &str,
@@ -93,11 +100,7 @@ pub(super) async fn pause(
     Ok(ok(&core.pause_timer(&who, named, paused).await?))
 }
 
-pub(super) async fn delete(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
+async fn delete(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
     let named = (account(&request, &who), name);
     core.delete_timer(&who, named).await?;
