@@ -92,7 +92,7 @@ fn names_its_account(row: &Endpoint) -> bool {
 
 /// Whether another's thing is answered as an unknown one.
 fn hides_others(row: &Endpoint) -> bool {
-    row.path == "/scheduler/v1/webhooks/:webhook/redeliver"
+    row.path == "/scheduler/v1/webhooks/:webhook/redeliver" || row.path.contains(":group")
 }
 
 /// Of the routes for a job's token, those that an admin may use without.
@@ -248,6 +248,11 @@ impl Walk {
             id = self.waiting().await;
         } else if row.path.contains(":webhook") {
             webhook = self.webhook().await;
+        } else if row.path.contains(":group") {
+            let more = json!({"need_memory": "900g", "group": name});
+            self.owner
+                .submit(&jobs::with(jobs::dc("alice"), &more))
+                .await;
         }
         if row.path.starts_with("/scheduler/v1/timers/:timer") {
             let timer = json!({"timer": name, "every": "1h"});
@@ -264,6 +269,7 @@ impl Walk {
             .replace(":id", &id)
             .replace(":timer", &name)
             .replace(":webhook", &webhook)
+            .replace(":group", &name)
             .replace(":hostname", SPARE)
             .replace(":name", &name)
             .replace(":my_account", &name)
@@ -275,6 +281,7 @@ impl Walk {
         let path = match row.path {
             "/scheduler/v1/jobs/dispatch" => format!("{path}?hostname={SPARE}&wait=0"),
             "/scheduler/v1/tests" => format!("{path}?suite=sleep"),
+            group if group.contains(":group") => format!("{path}?account=alice"),
             timer if timer.contains(":timer") => format!("{path}?account=alice"),
             "/scheduler/v1/jobs/:id/update" => format!("{path}?job_stage=boot"),
             "/result/*path" if row.caller == Caller::JobToken => format!("{path}?job_id={id}"),
