@@ -159,7 +159,7 @@ impl Run<'_> {
         let reports = sent?;
         let refused = reports.iter().filter(|report| !report.accepted()).count();
         let tracked = submission::tracked(entries, &reports);
-        let mut follower = Follower::new(tracked, submission::submit_ids(entries));
+        let mut follower = Follower::new(tracked, submission::submit_ids(entries, &reports));
         let interrupted = self.follow(&mut follower).await?;
         if interrupted {
             self.wind_down(&mut follower).await;

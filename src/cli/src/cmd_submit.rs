@@ -215,7 +215,7 @@ async fn follow(
     let tracked = submission::tracked(entries, reports);
     let mut progress = Progress::new(context, tracked.len());
     let mut tails = Tails::default();
-    let mut follower = Follower::new(tracked, submission::submit_ids(entries));
+    let mut follower = Follower::new(tracked, submission::submit_ids(entries, reports));
     let interrupted = loop {
         tokio::select! {
             () = signals.next() => break true,

@@ -33,6 +33,8 @@ pub(crate) struct Tracked {
     pub(crate) result_root: String,
     /// What becomes of it when its run is stopped.
     pub(crate) on_shutdown: OnShutdown,
+    /// Whether it joined a group: lists show it only if they are asked for shards.
+    pub(crate) is_shard: bool,
     /// As last seen.
     pub(crate) seen: Option<JobSummary>,
     ended: Option<Instant>,
@@ -52,6 +54,7 @@ impl Tracked {
             params,
             result_root: result_root.to_owned(),
             on_shutdown: OnShutdown::default(),
+            is_shard: false,
             seen: None,
             ended: None,
             done: false,
@@ -159,7 +162,9 @@ impl Follower {
 
     /// Asks for news. May be dropped half-way and called again.
     pub(crate) async fn look(&mut self, client: &Client) -> Result<(), ClientError> {
+        let has_shards = self.jobs.iter().any(|job| job.is_shard);
         let mut query = JobQuery {
+            parts: has_shards.then(|| "all".to_owned()),
             submit_id: self.submit_ids.clone(),
             order: Some("oldest".to_owned()),
             limit: Some(PAGE_JOBS),

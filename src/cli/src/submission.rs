@@ -98,12 +98,14 @@ pub(crate) fn entries(files: Vec<FileJobs>, settings: &Settings, submit_id: &str
     entries
 }
 
-/// The submit ids that the jobs have: the one of this submit, or those of their files.
-pub(crate) fn submit_ids(entries: &[Entry]) -> Vec<String> {
-    let ids: BTreeSet<&str> = entries
-        .iter()
-        .filter_map(|entry| entry.spec.get("submit_id")?.as_str())
-        .collect();
+/// The submit ids that the jobs have: the one of this submit, those of their files, or those of an earlier submit of the
+/// same jobs.
+pub(crate) fn submit_ids(entries: &[Entry], reports: &[Report]) -> Vec<String> {
+    let asked = entries.iter();
+    let asked = asked.filter_map(|entry| entry.spec.get("submit_id")?.as_str());
+    let answered = reports.iter().map(|report| report.item.submit_id.as_str());
+    let answered = answered.filter(|id| !id.is_empty());
+    let ids: BTreeSet<&str> = asked.chain(answered).collect();
     ids.into_iter().map(str::to_owned).collect()
 }
 
@@ -121,6 +123,7 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
             entry.params.clone(),
             &item.result_root,
         );
+        tracked.is_shard = !item.shard_of.is_empty();
         // It was accepted: the word is known.
         tracked.on_shutdown = OnShutdown::of(&entry.spec).unwrap_or_default();
         tracked

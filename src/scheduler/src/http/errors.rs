@@ -204,7 +204,9 @@ fn of_submit(error: &SubmitError) -> Told {
         | E::HoursSpent(_) => (Quota, over_quota(error)),
         E::GroupClosed { .. } => (Conflict, "open another group: use a new name"),
         E::GroupFull { .. } => (Quota, "open another group for the rest"),
-        E::ManyInSubmit { .. } => (TooLarge, "submit fewer of these jobs at once"),
+        E::ManyInSubmit { .. } | E::ManyGroups { .. } => {
+            (TooLarge, "submit fewer of these jobs at once")
+        }
     };
     (code, hint.into())
 }

@@ -1,11 +1,11 @@
 //! Jobs of a submit that are built, and not stored yet.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use fairlead_job::{JobId, Needs};
 use fairlead_store::NewJob;
 
-use crate::base::errors::Refusal;
+use crate::base::errors::{Refusal, SubmitError};
 
 /// The jobs of a submit.
 #[derive(Debug, Default)]
@@ -91,6 +91,20 @@ impl BuiltJobs {
     fn note_cluster(&mut self, first: usize) {
         if self.jobs.len() > first + 1 {
             self.clusters.push(first..self.jobs.len());
+        }
+    }
+
+    /// Refuses the jobs that join another group than the first `most`.
+    pub(super) fn refuse_groups_after(&mut self, most: usize) {
+        let mut groups: BTreeSet<(String, String)> = BTreeSet::new();
+        for (made, asks) in self.jobs.iter_mut().zip(&self.asks) {
+            let Some(joins) = asks.joins.as_ref().filter(|_| made.is_ok()) else {
+                continue;
+            };
+            groups.insert((joins.parent.state.account.clone(), joins.group.clone()));
+            if groups.len() > most {
+                *made = Err(SubmitError::ManyGroups { most }.into());
+            }
         }
     }
 

@@ -15,6 +15,8 @@ use crate::{
     submission::{built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs},
 };
 
+/// Most groups that the jobs of one submit may join: each that is new takes a thousand ids.
+const GROUPS_MAX: usize = 10;
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;
 
@@ -110,6 +112,7 @@ impl Core {
             self.make_item(&mut made, item, said);
         }
         self.check_many_shards(&mut made.jobs);
+        made.refuse_groups_after(GROUPS_MAX);
         made
     }
 

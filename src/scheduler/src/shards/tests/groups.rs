@@ -180,3 +180,18 @@ async fn a_group_without_jobs_is_no_success() {
     };
     assert_eq!((over.stage, over.health), (Stage::Finish, Health::Fail));
 }
+
+#[tokio::test]
+async fn one_submit_joins_no_more_than_ten_groups() {
+    let (_data, core) = core().await;
+    let items = (0..12).map(|n| {
+        let spec = json!({"suite": "sleep", "testbox": "dc", "my_account": "user1", "group": n});
+        Ok(spec.as_object().cloned().unwrap())
+    });
+    let said = Credentials::default();
+    let submitted = core.submit(items.collect(), &said, SubmitOptions::default());
+    let items = submitted.await.unwrap().items;
+    let codes: Vec<&str> = items.iter().map(|item| item.code.as_str()).collect();
+    assert_eq!(codes[..10], [""; 10]);
+    assert_eq!(codes[10..], ["too_large"; 2]);
+}
