@@ -99,7 +99,8 @@ const MAPS: [&str; 11] = [
 ];
 
 /// Words of real jobs that are near a field, and meant.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 16] = [
+    "cgroup",
     "feeds",
     "label",
     "misses",

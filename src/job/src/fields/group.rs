@@ -169,12 +169,12 @@ mod tests {
         for (wrong, field) in [
             (json!({"group": {}}), "group"),
             (json!({"group": ["a"]}), "group"),
-            (json!({"group": {"id": "a", "with": 1}}), "group.with"),
+            (json!({"group": {"id": "a", "with": 1}}), "group"),
             (
                 json!({"group": {"id": "a", "within": "2d"}}),
                 "group.within",
             ),
-            (json!({"group": {"id": "a b"}}), "group.id"),
+            (json!({"group": {"id": "a/b"}}), "group.id"),
             (json!({"group": "a", "shards": 2}), "group"),
             (json!({"group": "a", "idempotency_key": "k"}), "group"),
         ] {
