@@ -34,10 +34,7 @@ struct Named {
 pub(crate) async fn run(args: &GroupArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let (What::Show(group) | What::Close(group)) = &args.what;
-    let of = match &group.of {
-        Some(account) => Some(account.clone()),
-        None => context.own_account(&context.settings()?, &client).await?,
-    };
+    let of = context.account_of(group.of.as_ref(), &client).await?;
     let answer = match &args.what {
         What::Show(_) => client.group(&group.name, of.as_deref()).await,
         What::Close(_) => client.close_group(&group.name, of.as_deref()).await,

@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use crate::{
     context::Context,
     exit::{self, Failure},
+    small_file,
     table::harmless,
 };
 
@@ -169,23 +170,13 @@ fn plain_name(name: &str) -> Option<&str> {
 
 /// The names in a folder; none if it is not there.
 async fn list(path: &str, client: &Client) -> Result<Vec<String>, Failure> {
-    let mut stream = match client.download(path).await {
-        Ok(stream) => stream,
-        Err(error) if error.status() == Some(404) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
+    let too_large = || {
+        let message = format!("the listing of {path} is larger than {LISTING_BYTES_MAX} bytes");
+        Failure::new(exit::REFUSED, message, "download its files singly")
     };
-    let mut bytes = Vec::new();
-    while let Some(chunk) = stream.chunk().await? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > LISTING_BYTES_MAX {
-            let message = format!("the listing of {path} is larger than {LISTING_BYTES_MAX} bytes");
-            return Err(Failure::new(
-                exit::REFUSED,
-                message,
-                "download its files singly",
-            ));
-        }
-    }
+    let Some(bytes) = small_file::read(path, LISTING_BYTES_MAX, client, too_large).await? else {
+        return Ok(Vec::new());
+    };
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("the listing of {path} cannot be read: {error}");
         Failure::new(exit::UNREACHABLE, message, "is there a proxy between?")

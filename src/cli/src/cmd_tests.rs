@@ -7,6 +7,7 @@ use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
+    small_file,
     table::{Grid, cut, harmless, or_dash},
 };
 
@@ -96,23 +97,13 @@ fn add(all: &mut TestResults, of_shard: TestResults, shard: u16) {
 /// `None`: the job has none.
 async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestResults>, Failure> {
     let path = format!("{root}/results.json");
-    let mut stream = match client.download(&path).await {
-        Ok(stream) => stream,
-        Err(error) if error.status() == Some(404) => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let too_large = || {
+        let message = format!("results.json of job {id} is larger than {FILE_BYTES_MAX} bytes");
+        Failure::new(exit::REFUSED, message, "let the job write a smaller one")
     };
-    let mut bytes = Vec::new();
-    while let Some(chunk) = stream.chunk().await? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > FILE_BYTES_MAX {
-            let message = format!("results.json of job {id} is larger than {FILE_BYTES_MAX} bytes");
-            return Err(Failure::new(
-                exit::REFUSED,
-                message,
-                "let the job write a smaller one",
-            ));
-        }
-    }
+    let Some(bytes) = small_file::read(&path, FILE_BYTES_MAX, client, too_large).await? else {
+        return Ok(None);
+    };
     let results = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("results.json of job {id} cannot be read: {error}");
         let hint = "the job wrote this file itself; remove it, and the testbox makes one";

@@ -79,16 +79,6 @@ struct OfArgs {
     of: Option<String>,
 }
 
-impl OfArgs {
-    /// The owner of the timers.
-    async fn account(&self, context: &Context, client: &Client) -> Result<Option<String>, Failure> {
-        match &self.of {
-            Some(account) => Ok(Some(account.clone())),
-            None => context.own_account(&context.settings()?, client).await,
-        }
-    }
-}
-
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     #[command(flatten)]
@@ -163,7 +153,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
         What::List(args) => show_all(args, context).await,
         What::Show(NameArgs { name, of }) => {
             let client = context.client()?;
-            let of = of.account(context, &client).await?;
+            let of = context.account_of(of.of.as_ref(), &client).await?;
             let timer = client.timer(name, of.as_deref()).await;
             context.print(&timer.map_err(Failure::from)?, one)?;
             Ok(exit::OK)
@@ -171,7 +161,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
         What::Update(args) => update(args, context).await,
         What::Pause(args) => {
             let client = context.client()?;
-            let of = args.of.account(context, &client).await?;
+            let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {
                 let timer = client.pause_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
@@ -180,7 +170,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
         }
         What::Resume(args) => {
             let client = context.client()?;
-            let of = args.of.account(context, &client).await?;
+            let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {
                 let timer = client.resume_timer(name, of.as_deref()).await;
                 context.print(&timer.map_err(Failure::from)?, said)?;
@@ -189,7 +179,7 @@ pub(crate) async fn run(args: &TimersArgs, context: &Context) -> anyhow::Result<
         }
         What::Delete(args) => {
             let client = context.client()?;
-            let of = args.of.account(context, &client).await?;
+            let of = context.account_of(args.of.of.as_ref(), &client).await?;
             for name in &args.names {
                 let deleted = client.delete_timer(name, of.as_deref()).await;
                 deleted.map_err(Failure::from)?;
@@ -258,7 +248,7 @@ async fn update(args: &UpdateArgs, context: &Context) -> anyhow::Result<u8> {
         .into());
     }
     let client = context.client()?;
-    let of = args.of.account(context, &client).await?;
+    let of = context.account_of(args.of.of.as_ref(), &client).await?;
     let change = Value::Object(spec);
     let timer = client.update_timer(&args.name, of.as_deref(), &change);
     let timer = timer.await.map_err(Failure::from)?;
@@ -279,7 +269,7 @@ async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
     let of = if args.all {
         Some(String::new())
     } else {
-        args.of.account(context, &client).await?
+        context.account_of(args.of.of.as_ref(), &client).await?
     };
     let (mut timers, mut after) = (Vec::new(), None);
     loop {

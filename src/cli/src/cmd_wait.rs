@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &WaitArgs, context: &Context) -> anyhow::Result<u8
     let of = if args.group.is_empty() {
         None
     } else {
-        context.own_account(&context.settings()?, &client).await?
+        context.account_of(None, &client).await?
     };
     for group in &args.group {
         let answer = client.group(group, of.as_deref()).await;

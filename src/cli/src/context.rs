@@ -27,6 +27,18 @@ impl Context {
         Ok(Client::new(self.settings()?.client_config())?)
     }
 
+    /// The account that an option names, else the own one.
+    pub(crate) async fn account_of(
+        &self,
+        said: Option<&String>,
+        client: &Client,
+    ) -> Result<Option<String>, Failure> {
+        match said {
+            Some(account) => Ok(Some(account.clone())),
+            None => self.own_account(&self.settings()?, client).await,
+        }
+    }
+
     /// Who submits where a job does not say: the account that the settings name, else the token's, else the user of this
     /// machine.
     pub(crate) async fn own_account(

@@ -42,6 +42,7 @@ mod progress;
 mod results;
 mod settings;
 mod signals;
+mod small_file;
 mod store_args;
 mod submission;
 mod table;

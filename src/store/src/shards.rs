@@ -51,14 +51,19 @@ impl Sharding {
         self.lister > 0 && self.plan.is_empty()
     }
 
+    /// Whether it is a group, which jobs join one by one.
+    pub fn is_group(&self) -> bool {
+        !self.group.is_empty()
+    }
+
     /// Whether jobs may join it.
     pub fn is_open(&self) -> bool {
-        !self.group.is_empty() && self.closed_ms == 0
+        self.is_group() && self.closed_ms == 0
     }
 
     /// Whether it is a group, and nobody has counted its shards for good.
     pub fn is_uncounted(&self) -> bool {
-        !self.group.is_empty() && self.count == 0
+        self.is_group() && self.count == 0
     }
 
     /// The ids of the shards of `parent`, in order.

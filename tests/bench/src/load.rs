@@ -151,10 +151,7 @@ impl Site {
 
     /// Ends a job, well, at the nth scheduler.
     pub(super) async fn end(&self, n: usize, grant: &Grant) -> anyhow::Result<()> {
-        let path = format!(
-            "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete&has_cases=1",
-            grant.job_id, grant.job_token, grant.attempt
-        );
+        let path = format!("{}&has_cases=1", end_path(grant));
         self.post(n, &path, "null".to_owned()).await?;
         Ok(())
     }
@@ -425,12 +422,17 @@ impl Agent {
     pub(super) async fn finish_all(&mut self, site: &Site) -> anyhow::Result<()> {
         self.request.running.clear();
         for grant in std::mem::take(&mut self.held) {
-            let path = format!(
-                "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",
-                grant.job_id, grant.job_token, grant.attempt
-            );
-            site.post(self.number, &path, "null".to_owned()).await?;
+            site.post(self.number, &end_path(&grant), "null".to_owned())
+                .await?;
         }
         Ok(())
     }
+}
+
+/// The report that ends a job well.
+fn end_path(grant: &Grant) -> String {
+    format!(
+        "/scheduler/v1/jobs/{}/update?job_token={}&attempt={}&job_stage=finish&job_health=success&exit_code=0&job_data_readiness=complete",
+        grant.job_id, grant.job_token, grant.attempt
+    )
 }

@@ -181,19 +181,19 @@ impl ShardedArgs {
         };
         // An agent whose replica dies asks the next one.
         let pace = Pace::new(count(LARGE) / LARGE_ENDS_S);
+        let alive = &alive;
         let ends = join_all(held.iter().enumerate().map(|(n, grant)| async move {
             pace.wait(begin, n).await;
-            if site.end(n, grant).await.is_err() {
-                alive_end(n, grant, &self.sharded).await
-            } else {
-                Ok(())
+            match site.end(n, grant).await {
+                Ok(()) => Ok(()),
+                Err(_) => alive.end(n, grant).await,
             }
         }));
         let (ended, killed) = tokio::join!(ends, kill);
         killed?;
         ended.into_iter().collect::<anyhow::Result<Vec<()>>>()?;
         let ended = now();
-        let over = over(&alive, &id).await?;
+        let over = over(alive, &id).await?;
         let took_s = ended.elapsed().as_secs_f64();
         let looks = alive.metric(LOOKS).await? - looks;
         let recount = (0..LARGE).fold((0, 0), |(passed, bad), n| (passed + n, bad + failed(n)));
@@ -236,12 +236,6 @@ async fn over(site: &Site, id: &str) -> anyhow::Result<Value> {
         );
         pause(Duration::from_millis(20)).await;
     }
-}
-
-async fn alive_end(n: usize, grant: &Grant, urls: &[String]) -> anyhow::Result<()> {
-    let last = urls.len().saturating_sub(1);
-    let others = Site::new(urls.iter().take(last).cloned().collect())?;
-    others.end(n, grant).await
 }
 
 impl Load<'_> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fairlead_job::JobId;
-use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoredJob};
+use fairlead_store::{ItemError, JobState, Patch, StatePatch, StoreError, StoredJob};
 
 use crate::{
     base::errors::{JobError, Refusal},
@@ -22,20 +22,22 @@ const CHANGE_TRIES_MAX: usize = 16;
 impl Core {
     /// A job's state as the store has it now; while it cannot be read, as it was last known.
     pub(crate) async fn job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        match (self.store.get(&[id]).await, self.jobs.live.get(id)) {
-            (Ok(mut found), _) => {
-                let stored = found.pop().flatten().ok_or(JobError::Unknown(id))?;
-                self.observe(&stored);
-                Ok(stored)
-            }
-            (Err(_), Some(live)) => Ok(Arc::unwrap_or_clone(live.stored)),
-            (Err(error), None) => Err(error.into()),
-        }
+        let found = self.store.get(&[id]).await;
+        self.read_or_known(id, found.map(|mut found| found.pop().flatten()))
     }
 
     /// The same for people, of whom many read at once.
     pub(crate) async fn shown_job(&self, id: JobId) -> Result<StoredJob, Refusal> {
-        match (self.reader.job(id).await, self.jobs.live.get(id)) {
+        self.read_or_known(id, self.reader.job(id).await)
+    }
+
+    /// A job as it was read; if it could not be read, as it was last known.
+    fn read_or_known(
+        &self,
+        id: JobId,
+        read: Result<Option<StoredJob>, StoreError>,
+    ) -> Result<StoredJob, Refusal> {
+        match (read, self.jobs.live.get(id)) {
             (Ok(found), _) => {
                 let stored = found.ok_or(JobError::Unknown(id))?;
                 self.observe(&stored);

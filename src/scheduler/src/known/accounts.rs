@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use blake3::Hash;
 use fairlead_api::{AccountView, Limits};
-use fairlead_store::{DocKind, StoreError, Version};
+use fairlead_store::{DocKind, JobState, StoreError, Version};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Access,
     base::{
-        errors::{PeopleError, excerpt},
+        errors::{JobError, PeopleError, excerpt},
         host_names::HostNames,
         names::HEALTH_CHECK,
         roles::{DEFAULT_ROLE, Role},
@@ -79,6 +79,18 @@ impl Who {
     /// Whether the account may use every queue that is for some, `vip` aside. In the open each account keeps to its own.
     pub(crate) fn may_use_every_queue(&self) -> bool {
         !self.open && (self.is_admin() || self.name == HEALTH_CHECK)
+    }
+
+    /// Refuses what only the owner of a job, or an admin, may do.
+    pub(crate) fn check_owns(&self, state: &JobState) -> Result<(), JobError> {
+        if self.may_act_for(&state.account) {
+            return Ok(());
+        }
+        Err(JobError::NotOwner {
+            id: state.job_id,
+            account: state.account.clone(),
+            asker: self.name.clone(),
+        })
     }
 
     /// Whether the account may act on jobs of `account`.

@@ -172,7 +172,7 @@ impl Parents {
             let phase = match (state.stop_asked, sharding.released_ms) {
                 (true, _) => Phase::Stops,
                 (false, 0) => Phase::Waits,
-                _ if sharding.group.is_empty() || sharding.is_open() => Phase::Released,
+                _ if !sharding.is_group() || sharding.is_open() => Phase::Released,
                 _ if sharding.is_uncounted() => Phase::Closed,
                 _ => Phase::Counted,
             };

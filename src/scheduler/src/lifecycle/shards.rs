@@ -10,7 +10,7 @@ use fairlead_job::{Cause, DataReadiness, Health, JobFields, JobId, Stage};
 use fairlead_store::{CaseCounts, JobState, ShardPlace, Sharding, StoredJob};
 
 use crate::{
-    base::text::cut,
+    base::{errors::JobError, text::cut},
     lifecycle::{
         attempt::{cancelled, ended, to_be_stopped},
         parent::{closed, counted, end_stage, stopping},
@@ -199,23 +199,15 @@ fn next_of_group(
     }
     match u16::try_from(shards.len()) {
         Ok(count) if count > 0 => Next::Note(Box::new(counted(parent, count))),
-        _ if parent.stop_asked => {
-            let health = parent.stop_health.unwrap_or(Health::Terminate);
-            Next::End(Box::new(never_planned(
-                parent,
-                health,
-                now_ms,
-                &parent.reason,
-            )))
-        }
         _ => {
-            let reason = "no job joined the group before it was closed";
-            Next::End(Box::new(never_planned(
-                parent,
-                Health::Fail,
-                now_ms,
-                reason,
-            )))
+            let (health, reason) = if parent.stop_asked {
+                let health = parent.stop_health.unwrap_or(Health::Terminate);
+                (health, parent.reason.as_str())
+            } else {
+                let reason = "no job joined the group before it was closed";
+                (Health::Fail, reason)
+            };
+            Next::End(Box::new(never_planned(parent, health, now_ms, reason)))
         }
     }
 }
@@ -238,10 +230,7 @@ pub(crate) fn nobodys_shard(parent: &JobState, n: u16) -> JobState {
 
 /// Whether nobody joined a group under this number: it counts for nothing.
 pub(crate) fn is_nobodys(parent: &JobState, shard: &JobState) -> bool {
-    let is_group = parent
-        .shards
-        .as_ref()
-        .is_some_and(|it| !it.group.is_empty());
+    let is_group = parent.shards.as_ref().is_some_and(|it| it.is_group());
     is_group && shard.shard.is_some_and(|place| !place.has_own_body())
 }
 
@@ -362,16 +351,31 @@ pub(crate) fn has_failed(shard: &JobState) -> bool {
 
 /// A shard of a parent that is to stop; `None`: it is told already, or has ended.
 pub(crate) fn stopped_shard(parent: &JobState, shard: &JobState, now_ms: u64) -> Option<JobState> {
-    if shard.stage.is_terminal() {
-        return None;
+    let mut stopped = taken_out(shard, now_ms, &parent.reason)?;
+    if shard.stage != Stage::Submit {
+        stopped.stop_grace_s = parent.stop_grace_s;
     }
-    if shard.stage == Stage::Submit {
-        return Some(cancelled(shard, now_ms, &parent.reason));
+    Some(stopped)
+}
+
+/// A shard that no longer counts: it is cancelled, or its testbox is told; `None`: it is told already, or has ended.
+pub(crate) fn taken_out(shard: &JobState, now_ms: u64, reason: &str) -> Option<JobState> {
+    match shard.stage {
+        stage if stage.is_terminal() => None,
+        Stage::Submit => Some(cancelled(shard, now_ms, reason)),
+        _ => to_be_stopped(shard, now_ms, reason),
     }
-    let told = to_be_stopped(shard, now_ms, &parent.reason)?;
-    Some(JobState {
-        stop_grace_s: parent.stop_grace_s,
-        ..told
+}
+
+/// Refuses what is done to a shard alone: it is done to all of its parent's.
+pub(crate) fn check_whole(state: &JobState) -> Result<(), JobError> {
+    let Some(place) = state.shard else {
+        return Ok(());
+    };
+    Err(JobError::IsShard {
+        id: state.job_id,
+        n: place.n,
+        parent: place.of,
     })
 }
 

@@ -45,11 +45,7 @@ impl Core {
 
     /// `whole`: what the parent runs, if its shards differ.
     fn new_shard(&self, parent: &JobState, whole: Option<&Spec>, n: u16) -> JobState {
-        let is_group = parent
-            .shards
-            .as_ref()
-            .is_some_and(|it| !it.group.is_empty());
-        if is_group {
+        if parent.shards.as_ref().is_some_and(|it| it.is_group()) {
             return nobodys_shard(parent, n);
         }
         let fields = whole.map(|whole| shard_fields(self, whole, parent.job_id, n));

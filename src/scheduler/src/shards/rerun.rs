@@ -1,6 +1,6 @@
 //! Runs a job again, or what failed of it: as a new job with the same body.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use fairlead_api::SubmitItem;
 use fairlead_job::{Health, JobId, Spec};
@@ -11,7 +11,7 @@ use crate::{
     base::errors::{JobError, Refusal},
     core::Core,
     known::accounts::{Credentials, Who},
-    lifecycle::shards::has_failed,
+    lifecycle::shards::{check_whole, has_failed},
     submission::submit::{SubmitOptions, Submitted},
 };
 
@@ -46,7 +46,7 @@ impl Core {
         let state = self.stored_job(id).await?.state;
         may_rerun(&state, only_failed, who)?;
         let sharding = state.shards.as_deref().cloned().unwrap_or_default();
-        if !sharding.group.is_empty() {
+        if sharding.is_group() {
             return self.rerun_group(&state, only_failed, said).await;
         }
         let mut spec = self.spec_again(&state).await?;
@@ -73,14 +73,22 @@ impl Core {
 
     /// The body of a job, as it can be submitted again.
     async fn spec_again(&self, state: &JobState) -> Result<Spec, Refusal> {
-        let mut bodies = self.store.get_bodies(&[state.job_id]).await?;
-        let body = bodies.pop().flatten();
-        let mut spec = body.ok_or(JobError::Unknown(state.job_id))?;
-        self.sealer.open_secrets(&mut spec)?;
-        for field in OF_THEN {
-            spec.shift_remove(field);
-        }
-        Ok(spec)
+        let mut specs = self.specs_again(&[state.job_id]).await?;
+        specs.pop().ok_or(Refusal::Bug)
+    }
+
+    /// The same of several jobs, read together.
+    async fn specs_again(&self, ids: &[JobId]) -> Result<Vec<Spec>, Refusal> {
+        let bodies = self.store.get_bodies(ids).await?;
+        let again = ids.iter().zip(bodies).map(|(id, body)| {
+            let mut spec = body.ok_or(JobError::Unknown(*id))?;
+            self.sealer.open_secrets(&mut spec)?;
+            for field in OF_THEN {
+                spec.shift_remove(field);
+            }
+            Ok(spec)
+        });
+        again.collect()
     }
 
     /// The tests of these shards that failed; of a shard that does not say which, all.
@@ -99,8 +107,9 @@ impl Core {
             };
             let counted = self.count_cases(shard.job_id, None).await?;
             let runs = counted.map_or_else(Vec::new, |(_, runs)| runs);
-            let is_bad = |test: &&String| runs.iter().any(|run| run.is_bad && run.name == **test);
-            let bad: Vec<&String> = all.iter().filter(is_bad).collect();
+            let failed = runs.into_iter().filter(|run| run.is_bad);
+            let failed: BTreeSet<String> = failed.map(|run| run.name).collect();
+            let bad: Vec<&String> = all.iter().filter(|test| failed.contains(*test)).collect();
             if bad.is_empty() {
                 tests.extend(all.iter().cloned());
             } else {
@@ -125,9 +134,10 @@ impl Core {
         let again: Vec<StoredJob> = again.collect();
         let group = format!("rerun-{}", self.next_ids(1));
         let whole = self.spec_again(parent).await?;
+        let ids: Vec<JobId> = again.iter().map(|job| job.state.job_id).collect();
+        let specs = self.specs_again(&ids).await?;
         let mut items = Vec::with_capacity(again.len());
-        for job in again {
-            let mut spec = self.spec_again(&job.state).await?;
+        for (job, mut spec) in again.iter().zip(specs) {
             let n = job.state.shard.map_or(0, |place| place.n);
             let mut joins = whole.get("group").cloned().unwrap_or_default();
             if let Some(joins) = joins.as_object_mut() {
@@ -158,20 +168,8 @@ impl Core {
 /// Whether this account may run a job again.
 fn may_rerun(state: &JobState, only_failed: bool, who: &Who) -> Result<(), JobError> {
     let id = state.job_id;
-    if !who.may_act_for(&state.account) {
-        return Err(JobError::NotOwner {
-            id,
-            account: state.account.clone(),
-            asker: who.name.clone(),
-        });
-    }
-    if let Some(place) = state.shard {
-        return Err(JobError::IsShard {
-            id,
-            n: place.n,
-            parent: place.of,
-        });
-    }
+    who.check_owns(state)?;
+    check_whole(state)?;
     if state.cluster.is_some() {
         return Err(JobError::IsNode(id));
     }

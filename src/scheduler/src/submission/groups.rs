@@ -17,9 +17,8 @@ use crate::{
     core::Core,
     known::accounts::Who,
     lifecycle::{
-        attempt::{cancelled, to_be_stopped},
         parent::{closed, counted},
-        shards::joined,
+        shards::{joined, taken_out},
     },
     storage::group_commit::only,
     submission::{
@@ -141,14 +140,13 @@ impl Core {
 
     /// The parent of a group, opened now if nobody opened it before.
     async fn open_group(self: &Arc<Self>, joining: &Joining) -> Result<StoredJob, Refusal> {
-        let doc = doc_id(&joining.parent.state.account, &joining.group, None);
-        let known = self.written_down(&doc).await?;
-        let mut id = known.and_then(|(_, record)| record.ids.into_iter().next().flatten());
+        let (account, group) = (&joining.parent.state.account, &joining.group);
+        let mut id = self.find_group(account, group).await?;
         if id.is_none() {
             let new = self.next_ids(SHARDS_MAX.saturating_add(1));
-            let own = self.record(new);
-            let before = self.write_down(&doc, &own).await?;
-            id = before.map_or(Some(new), |record| record.ids.into_iter().next().flatten());
+            let doc = doc_id(account, group, None);
+            let before = self.write_down(&doc, &self.record(new)).await?;
+            id = before.map_or(Some(new), |record| record.first());
         }
         let id = id.ok_or(Refusal::Bug)?;
         if let Some(parent) = self.store.get(&[id]).await?.pop().flatten() {
@@ -242,11 +240,11 @@ impl Core {
         let Some(place) = stored.state.shard else {
             return Ok(stored);
         };
-        let (mut parent, mut shards) = self.read_shards(place.of, 0).await?;
-        if is_open(&parent) {
+        if is_open(&self.stored_job(place.of).await?) {
             return Ok(stored);
         }
         for _ in 0..TRIES_MAX {
+            let (parent, shards) = self.read_shards(place.of, 0).await?;
             let sharding = parent.state.shards.as_deref().cloned().unwrap_or_default();
             if place.n <= sharding.count {
                 return Ok(stored);
@@ -262,16 +260,11 @@ impl Core {
                 Ok((!is_counted && !state.stage.is_terminal()).then(|| counted(state, count)))
             })
             .await?;
-            (parent, shards) = self.read_shards(place.of, 0).await?;
         }
         let refusal = closed_group(joining, place.of);
         let (now_ms, reason) = (self.clock.wall_ms(), refusal.to_string());
         self.change(stored.state.job_id, |state| {
-            Ok(match state.stage {
-                stage if stage.is_terminal() => None,
-                stage if stage.is_held() => to_be_stopped(state, now_ms, &reason),
-                _ => Some(cancelled(state, now_ms, &reason)),
-            })
+            Ok(taken_out(state, now_ms, &reason))
         })
         .await?;
         Err(refusal.into())
@@ -284,7 +277,7 @@ impl Core {
         group: &str,
     ) -> Result<Option<JobId>, Refusal> {
         let known = self.written_down(&doc_id(account, group, None)).await?;
-        Ok(known.and_then(|(_, record)| record.ids.into_iter().next().flatten()))
+        Ok(known.and_then(|(_, record)| record.first()))
     }
 
     /// Lets no job join a group any more.
@@ -323,7 +316,7 @@ fn closed_group(joining: &Joining, parent: JobId) -> SubmitError {
 
 /// The number that a record names in the group of this parent.
 fn number(record: &Record, parent: JobId) -> Option<u16> {
-    let id = record.ids.first().copied().flatten()?;
+    let id = record.first()?;
     let behind = id.get().checked_sub(parent.get())?;
     u16::try_from(behind)
         .ok()

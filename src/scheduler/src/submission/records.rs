@@ -23,6 +23,13 @@ pub(super) struct Record {
     pub(super) at_ms: u64,
 }
 
+impl Record {
+    /// The first of the ids, if it is of a job that was not refused.
+    pub(super) fn first(&self) -> Option<JobId> {
+        self.ids.first().copied().flatten()
+    }
+}
+
 impl Core {
     /// Writes down which ids the jobs under this key have. Answers what somebody wrote down before; `None`: nobody did.
     pub(super) async fn write_down(

@@ -22,7 +22,7 @@ impl Check {
         let sharding = parent.shards.as_deref().cloned().unwrap_or_default();
         if place.has_own_body() {
             // It is acknowledged only if it counts, which the end of all shows.
-            let is_right = !sharding.group.is_empty() && place.of.behind(place.n) == id;
+            let is_right = sharding.is_group() && place.of.behind(place.n) == id;
             return if is_right {
                 Ok(())
             } else {
@@ -53,7 +53,7 @@ impl Check {
         let place = shard.shard.filter(|place| !place.has_own_body());
         let parent = place.and_then(|place| self.history.jobs.get(&place.of));
         let sharding = parent.and_then(|track| track.state.shards.as_ref());
-        sharding.is_some_and(|sharding| !sharding.group.is_empty())
+        sharding.is_some_and(|sharding| sharding.is_group())
     }
 
     /// A job that joined a group was acknowledged: the group, which has ended, counted it.

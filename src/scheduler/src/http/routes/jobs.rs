@@ -25,6 +25,7 @@ use crate::{
     lifecycle::{
         attempt::{STOP_GRACE_MAX_S, cancelled, to_be_stopped},
         parent::{is_released, stopping},
+        shards::check_whole,
     },
     submission::{
         idempotency::KEY,
@@ -221,29 +222,6 @@ pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Respon
     Ok(ok(&core.wait_for(&wait).await?))
 }
 
-fn not_yours(who: &Who, state: &JobState) -> Result<(), JobError> {
-    if who.may_act_for(&state.account) {
-        return Ok(());
-    }
-    Err(JobError::NotOwner {
-        id: state.job_id,
-        account: state.account.clone(),
-        asker: who.name.clone(),
-    })
-}
-
-/// A shard is stopped with all of its parent's.
-fn no_shard(state: &JobState) -> Result<(), JobError> {
-    let Some(place) = state.shard else {
-        return Ok(());
-    };
-    Err(JobError::IsShard {
-        id: state.job_id,
-        n: place.n,
-        parent: place.of,
-    })
-}
-
 pub(super) async fn rerun(
     core: Arc<Core>,
     mut request: Request,
@@ -282,8 +260,8 @@ async fn cancel_one(core: &Arc<Core>, who: &Who, id: JobId) -> Result<(), Refusa
     let reason = format!("cancelled by {}", who.shown());
     let changed = core
         .change(id, |state| {
-            not_yours(who, state)?;
-            no_shard(state)?;
+            who.check_owns(state)?;
+            check_whole(state)?;
             if state.stage == Stage::Cancel {
                 return Ok(None);
             }
@@ -446,8 +424,8 @@ pub(super) async fn terminate(
     let now_ms = core.clock.wall_ms();
     let changed = core
         .change(id, |state| {
-            not_yours(&who, state)?;
-            no_shard(state)?;
+            who.check_owns(state)?;
+            check_whole(state)?;
             if state.stage == Stage::Submit && is_released(state) {
                 let told = stopping(state, Health::Terminate, now_ms, &reason);
                 return Ok(Some(JobState {
