@@ -127,6 +127,21 @@ impl Http {
         self.send(Method::GET, path, "", Vec::new()).await
     }
 
+    /// GET with these headers; the answer is not read yet, and no time limit holds for it.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> reqwest::Response {
+        let client = Client::builder().no_proxy().build();
+        let client = client.unwrap_or_else(|error| panic!("an HTTP client: {error}"));
+        let request = client.get(format!("{}{path}", self.base));
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        let answer = request.send().await;
+        answer.unwrap_or_else(|error| panic!("no answer: {error:?}"))
+    }
+
     /// POST of JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         let body = body.to_string().into_bytes();

@@ -392,6 +392,20 @@ fn every_endpoint_and_error_code_is_documented() {
 }
 
 #[test]
+fn the_description_of_the_interface_is_in_the_documentation() {
+    let path = project().join("docs/openapi.json");
+    let document = format!("{:#}\n", fairlead_api::openapi::document());
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, &document).expect("docs/openapi.json can be written");
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == document,
+        "docs/openapi.json differs from the table of endpoints; {WRITE}=1 writes it"
+    );
+}
+
+#[test]
 fn every_invariant_names_checks_that_exist() {
     let text =
         fs::read_to_string(project().join("docs/invariants.md")).expect("docs/invariants.md");

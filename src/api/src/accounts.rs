@@ -1,11 +1,12 @@
 //! Accounts on the wire.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Limits, LimitsChange};
 
 /// One account. The token is shown only in the answer that made it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountView {
     /// Its name.
     pub my_account: String,
@@ -29,7 +30,7 @@ pub struct AccountView {
 }
 
 /// What to do with an account.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountChange {
     /// `admin`, `user` or `testbox`. Default `user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,10 @@
 //! The answer of a job: what a CI waits for, of a job as a whole and of each of its shards.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How far the shards of a job are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardCounts {
     /// How many there are.
     pub count: u16,
@@ -26,7 +27,7 @@ impl ShardCounts {
 }
 
 /// How many test cases had which outcome, and the first that failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseTotals {
     /// Cases that passed.
     pub passed: u32,
@@ -40,7 +41,7 @@ pub struct CaseTotals {
 }
 
 /// The history of a test in a group of hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestHistory {
     /// Its whole name.
     pub test: String,
@@ -58,7 +59,7 @@ pub struct TestHistory {
 }
 
 /// One shard in the answer of its job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardAnswer {
     /// Its number, from 1.
     pub shard: u16,
@@ -85,7 +86,7 @@ pub struct ShardAnswer {
 }
 
 /// The answer of a job, `GET /r/ID`. It is there before anything ran.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAnswer {
     /// The job.
     pub job_id: String,
@@ -104,8 +105,9 @@ pub struct JobAnswer {
     pub my_account: String,
     /// When submitted, UTC epoch ms.
     pub submit_ms: u64,
-    /// When it ended, UTC epoch ms; 0: not yet.
-    pub end_ms: u64,
+    /// When it ended, UTC epoch ms; absent: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<u64>,
     /// Its test cases, of all shards that have ended; absent: none is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases: Option<CaseTotals>,

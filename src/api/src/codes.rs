@@ -1,11 +1,12 @@
 //! Error codes, which clients may branch on. One place maps them to HTTP.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal, $status:literal;)+) => {
         /// Why a request was refused. The text is stable; clients branch on it, people read the message.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[non_exhaustive]
         pub enum ErrorCode { $($(#[$doc])* #[serde(rename = $text)] $variant),+ }
 
@@ -78,7 +79,7 @@ codes! {
 }
 
 /// The body of every refusal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorBody {
     /// What kind, for programs.

@@ -4,10 +4,22 @@
 //! A path is a slice pattern: a word stands for itself, a name is one segment, `name @ ..` is the rest. The first pattern
 //! that fits a request is its path, so words come before names.
 
-use crate::parameters::{
-    LIST, NONE, ONE_TIMER,
-    Parameters::{self, Any, Known},
-    SUBMIT, UPLOAD,
+use crate::{
+    AccountChange, AccountView, CancelReport, CancelRequest, ConsumeAnswer, ConsumeRequest,
+    Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve,
+    HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView,
+    RerunRequest, Signed, SubmitItem, TerminateRequest, TestHistory, TimerList, TimerView,
+    UnknownMachine, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
+    Written,
+    openapi::content::{
+        BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
+        PAGE_OR_ANSWER, TEXT, json,
+    },
+    parameters::{
+        LIST, NONE, ONE_TIMER, PAGE,
+        Parameters::{self, Any, Known},
+        SUBMIT, UPLOAD,
+    },
 };
 
 /// Who may call.
@@ -87,7 +99,8 @@ macro_rules! path_text {
 /// Makes the enum of all routes, the table, and what leads from one to the other.
 macro_rules! routes {
     ($($path:tt $(if $guard:expr)? => {
-        $($($method:literal)|+ $name:ident $({ $($field:ident: $kind:ident),+ })?, $caller:ident, $parameters:expr, $does:literal;)+
+        $($($method:literal)|+ $name:ident $({ $($field:ident: $kind:ident),+ })?, $caller:ident, $parameters:expr,
+            $takes:expr => $answers:expr, $does:literal;)+
     })+) => {
         /// An endpoint, with what the names in its path stand for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +126,13 @@ macro_rules! routes {
                 does: $does,
             },
         )+)+];
+
+        /// What each of [`ENDPOINTS`] takes and answers. Apart from them, so that programs without the description of the
+        /// interface do not carry its schemas.
+        pub(crate) const CONTENTS: &[(Content, Content)] = &[$($(($takes, $answers),)+)+];
+
+        /// The name of each of [`ENDPOINTS`].
+        pub(crate) const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
 
         /// The place of each route in [`ENDPOINTS`].
         #[derive(Clone, Copy)]
@@ -155,172 +175,179 @@ macro_rules! routes {
 
 routes! {
     [] => {
-        "GET" | "HEAD" Alive, Anybody, NONE, "says that the scheduler is alive";
+        "GET" | "HEAD" Alive, Anybody, NONE, NOTHING => HEALTH, "says that the scheduler is alive";
     }
     ["scheduler", "v1", "health"] => {
-        "GET" | "HEAD" Health, Anybody, NONE, "says that the scheduler is alive, and how its store is";
+        "GET" | "HEAD" Health, Anybody, NONE, NOTHING => HEALTH, "says that the scheduler is alive, and how its store is";
     }
     ["scheduler", "v1", "version"] => {
-        "GET" Version, Anybody, NONE, "version and capabilities";
+        "GET" Version, Anybody, NONE, NOTHING => json::<Version>(), "version and capabilities";
+    }
+    ["openapi.json"] => {
+        "GET" OpenApi, Anybody, NONE, NOTHING => OPENAPI, "this interface as OpenAPI 3.1";
     }
     ["metrics"] => {
-        "GET" Metrics, Anybody, NONE, "what this replica counts, for Prometheus";
+        "GET" Metrics, Anybody, NONE, NOTHING => TEXT, "what this replica counts, for Prometheus";
     }
     ["scheduler", "v1", "jobs", "submit"] => {
-        "POST" Submit, Account, SUBMIT, "submits one job or a list, JSON or YAML";
+        "POST" Submit, Account, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "submits one job or a list, JSON or YAML";
     }
     ["submit_job"] => {
-        "POST" OldSubmit, Account, SUBMIT, "old name of jobs/submit";
+        "POST" OldSubmit, Account, SUBMIT, JOBS => json::<Vec<SubmitItem>>(), "old name of jobs/submit";
     }
     ["scheduler", "v1", "jobs"] => {
-        "GET" Jobs, Account, LIST, "lists jobs by filters, paged";
+        "GET" Jobs, Account, LIST, NOTHING => json::<JobList>(), "lists jobs by filters, paged";
     }
     ["scheduler", "v1", "jobs", "dispatch"] => {
-        "GET" Dispatch, Testbox, Any, "long poll for a hw testbox: its boot script or JSON";
+        "GET" Dispatch, Testbox, Any, NOTHING => BOOT_SCRIPT, "long poll for a hw testbox: its boot script or JSON";
     }
     [boot_type, parameter, value] if boot_type.starts_with("boot.") => {
-        "GET" OldDispatch { boot_type: Word, parameter: Word, value: Word }, Testbox, Any, "old name of jobs/dispatch";
+        "GET" OldDispatch { boot_type: Word, parameter: Word, value: Word }, Testbox, Any, NOTHING => BOOT_SCRIPT, "old name of jobs/dispatch";
     }
     ["scheduler", "v1", "jobs", "wait"] => {
-        "POST" Wait, Account, NONE, "long poll until jobs reach what is waited for";
+        "POST" Wait, Account, NONE, json::<WaitRequest>() => json::<WaitAnswer>(), "long poll until jobs reach what is waited for";
     }
     ["scheduler", "v1", "jobs", "cancel"] => {
-        "POST" CancelMany, Account, NONE, "cancels waiting jobs by ids or filters, one report each";
+        "POST" CancelMany, Account, NONE, json::<CancelRequest>() => json::<CancelReport>(), "cancels waiting jobs by ids or filters, one report each";
     }
     ["scheduler", "v1", "jobs", id] => {
-        "GET" Job { id: JobId }, Account, Known(&["fields"]), "one job, flat";
+        "GET" Job { id: JobId }, Account, Known(&["fields"]), NOTHING => json::<JobView>(), "one job, flat";
     }
     ["scheduler", "v1", "jobs", id, "explain"] => {
-        "GET" Explain { id: JobId }, Account, NONE, "why the job waits, or where it is";
+        "GET" Explain { id: JobId }, Account, NONE, NOTHING => json::<Explanation>(), "why the job waits, or where it is";
     }
     ["r", id] => {
-        "GET" Answer { id: JobId }, Account, Known(&["format"]),
+        "GET" Answer { id: JobId }, Account, Known(&["format"]), NOTHING => PAGE_OR_ANSWER,
             "the answer of a job and of each of its shards: a page, or JSON if that is accepted or format=json";
     }
     ["scheduler", "v1", "jobs", id, "log"] => {
-        "GET" ReadLog { id: JobId }, Account, Known(&["attempt", "offset", "follow"]),
+        "GET" ReadLog { id: JobId }, Account, Known(&["attempt", "offset", "follow"]), NOTHING => TEXT,
             "its output; follow=true streams to the end";
-        "POST" AppendLog { id: JobId }, JobToken, Known(&["attempt", "offset", "job_token"]),
+        "POST" AppendLog { id: JobId }, JobToken, Known(&["attempt", "offset", "job_token"]), BYTES => json::<Written>(),
             "appends to its output at an offset";
     }
     ["scheduler", "v1", "jobs", id, "update"] => {
-        "POST" Update { id: JobId }, JobToken, Any,
+        "POST" Update { id: JobId }, JobToken, Any, NOTHING => TEXT,
             "reports stage, health, data readiness, milestones; renews";
     }
     ["scheduler", "v1", "jobs", id, "wait_peer"] => {
-        "POST" WaitPeer { id: JobId }, JobToken, Known(&["attempt", "job_token"]),
+        "POST" WaitPeer { id: JobId }, JobToken, Known(&["attempt", "job_token"]), NOTHING => json::<PeersAnswer>(),
             "long poll until all nodes of the job's cluster are there; their addresses";
     }
     ["~lkp", "cgi-bin", report] => {
-        "GET" | "POST" OldReport { report: Word }, JobToken, Any,
+        "GET" | "POST" OldReport { report: Word }, JobToken, Any, NOTHING => TEXT,
             "old names of update (lkp-jobfile-append-var, report-job-step, set-job-stage), job_id in the query";
     }
     ["scheduler", "v1", "jobs", id, "cancel"] => {
-        "POST" Cancel { id: JobId }, Account, NONE, "cancels a waiting job";
+        "POST" Cancel { id: JobId }, Account, NONE, json::<Signed>() => TEXT, "cancels a waiting job";
     }
     ["scheduler", "v1", "jobs", id, "rerun"] => {
-        "POST" Rerun { id: JobId }, Account, NONE,
+        "POST" Rerun { id: JobId }, Account, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
             "submits the job again, or with failed its shards or tests that failed";
     }
     ["scheduler", "v1", "jobs", id, "terminate"] => {
-        "POST" Terminate { id: JobId }, Account, NONE, "stops a running job";
+        "POST" Terminate { id: JobId }, Account, NONE, json::<TerminateRequest>() => TEXT, "stops a running job";
+    }
+    ["scheduler", "v1", "submits", submit, "events"] => {
+        "GET" SubmitEvents { submit: Word }, Account, Known(&["after"]), NOTHING => EVENTS,
+            "a stream of the changes of a submit's jobs, until all have ended";
     }
     ["scheduler", "v1", "timers"] => {
-        "POST" SubmitTimer, Account, NONE, "submits a timer: one job with timer, its name, and every or cron";
-        "GET" Timers, Account, Known(&["account", "limit", "after"]), "lists timers with next and last runs, paged";
+        "POST" SubmitTimer, Account, NONE, JOBS => json::<TimerView>(), "submits a timer: one job with timer, its name, and every or cron";
+        "GET" Timers, Account, Known(&["account", "limit", "after"]), NOTHING => json::<TimerList>(), "lists timers with next and last runs, paged";
     }
     ["scheduler", "v1", "timers", timer] => {
-        "GET" Timer { timer: Timer }, Account, ONE_TIMER, "one timer, with its job";
-        "POST" UpdateTimer { timer: Timer }, Account, ONE_TIMER, "changes its schedule, or replaces its job";
-        "DELETE" DeleteTimer { timer: Timer }, Account, ONE_TIMER, "deletes a timer; its runs go on";
+        "GET" Timer { timer: Timer }, Account, ONE_TIMER, NOTHING => json::<TimerView>(), "one timer, with its job";
+        "POST" UpdateTimer { timer: Timer }, Account, ONE_TIMER, JOBS => json::<TimerView>(), "changes its schedule, or replaces its job";
+        "DELETE" DeleteTimer { timer: Timer }, Account, ONE_TIMER, NOTHING => TEXT, "deletes a timer; its runs go on";
     }
     ["scheduler", "v1", "timers", timer, "pause"] => {
-        "POST" PauseTimer { timer: Timer }, Account, ONE_TIMER, "lets no run begin until it is resumed";
+        "POST" PauseTimer { timer: Timer }, Account, ONE_TIMER, NOTHING => json::<TimerView>(), "lets no run begin until it is resumed";
     }
     ["scheduler", "v1", "timers", timer, "resume"] => {
-        "POST" ResumeTimer { timer: Timer }, Account, ONE_TIMER, "goes on with the next time";
+        "POST" ResumeTimer { timer: Timer }, Account, ONE_TIMER, NOTHING => json::<TimerView>(), "goes on with the next time";
     }
     ["scheduler", "v1", "groups", group] => {
-        "GET" Group { group: Word }, Account, Known(&["account"]),
+        "GET" Group { group: Word }, Account, Known(&["account"]), NOTHING => json::<JobAnswer>(),
             "the answer of a group: of all jobs that joined it by its name";
     }
     ["scheduler", "v1", "groups", group, "close"] => {
-        "POST" CloseGroup { group: Word }, Account, Known(&["account"]),
+        "POST" CloseGroup { group: Word }, Account, Known(&["account"]), json::<Signed>() => json::<JobAnswer>(),
             "lets no job join the group any more; the same answer";
     }
     ["scheduler", "v1", "tests"] => {
-        "GET" Tests, Account, Known(&["suite", "test"]), "the history of the tests of a suite, by group of hosts";
+        "GET" Tests, Account, Known(&["suite", "test", "limit", "after"]), NOTHING => json::<Vec<TestHistory>>(), "the history of the tests of a suite, by group of hosts";
     }
     ["scheduler", "v1", "webhooks"] => {
-        "GET" Webhooks, Account, NONE, "your webhooks, an admin's of all accounts, newest first";
+        "GET" Webhooks, Account, PAGE, NOTHING => json::<Vec<WebhookView>>(), "your webhooks, an admin's of all accounts, newest first";
     }
     ["scheduler", "v1", "webhooks", "test"] => {
-        "POST" TestWebhook, Account, NONE, "sends a test message to a receiver now";
+        "POST" TestWebhook, Account, NONE, json::<WebhookTest>() => json::<WebhookTested>(), "sends a test message to a receiver now";
     }
     ["scheduler", "v1", "webhooks", webhook, "redeliver"] => {
-        "POST" RedeliverWebhook { webhook: Word }, Account, NONE, "sends a webhook again, under the same id";
+        "POST" RedeliverWebhook { webhook: Word }, Account, NONE, json::<Signed>() => TEXT, "sends a webhook again, under the same id";
     }
     ["scheduler", "v1", "queues"] => {
-        "GET" Queues, Account, NONE, "queues with policy, waiting, running and share";
+        "GET" Queues, Account, PAGE, NOTHING => json::<Vec<QueueView>>(), "queues with policy, waiting, running and share";
     }
     ["scheduler", "v1", "queues", name] => {
-        "POST" | "PUT" SetQueue { name: Queue }, Admin, NONE, "sets weight, priority, paused, users";
-        "DELETE" DeleteQueue { name: Queue }, Admin, NONE, "back to the default policy";
+        "POST" | "PUT" SetQueue { name: Queue }, Admin, NONE, json::<QueueChange>() => json::<QueueView>(), "sets weight, priority, paused, users";
+        "DELETE" DeleteQueue { name: Queue }, Admin, NONE, NOTHING => TEXT, "back to the default policy";
     }
     ["scheduler", "v1", "hosts"] => {
-        "GET" Hosts, Account, Known(&["tags"]), "hosts, what they offer and run; with `tags=` those that have all of them";
+        "GET" Hosts, Account, Known(&["tags", "limit", "after"]), NOTHING => json::<Vec<HostView>>(), "hosts, what they offer and run; with `tags=` those that have all of them";
     }
     ["scheduler", "v1", "machines", "unknown"] => {
-        "GET" UnknownMachines, Admin, NONE, "machines that asked this replica what to boot and are not registered";
+        "GET" UnknownMachines, Admin, PAGE, NOTHING => json::<Vec<UnknownMachine>>(), "machines that asked this replica what to boot and are not registered";
     }
     ["scheduler", "v1", "hosts", hostname] => {
         // compass-ci's hosts say `report_metrics`, and nothing follows from it.
-        "GET" Host { hostname: Host }, Account, Known(&["report_metrics"]), "one host, and why it is idle";
-        "POST" RegisterHost { hostname: Host }, Testbox, Known(&["report_metrics"]),
+        "GET" Host { hostname: Host }, Account, Known(&["report_metrics"]), NOTHING => json::<HostView>(), "one host, and why it is idle";
+        "POST" RegisterHost { hostname: Host }, Testbox, Known(&["report_metrics"]), json::<HostRegistration>() => json::<HostView>(),
             "registers a host or updates what is known of it";
     }
     ["scheduler", "v1", "hosts", hostname, "cordon"] => {
-        "POST" Cordon { hostname: Host }, Admin, NONE, "gives a host no new job; with drain: true to empty it";
+        "POST" Cordon { hostname: Host }, Admin, NONE, json::<HostClose>() => json::<HostView>(), "gives a host no new job; with drain: true to empty it";
     }
     ["scheduler", "v1", "hosts", hostname, "uncordon"] => {
-        "POST" Uncordon { hostname: Host }, Admin, NONE, "gives a closed or suspect host jobs again";
+        "POST" Uncordon { hostname: Host }, Admin, NONE, NOTHING => json::<HostView>(), "gives a closed or suspect host jobs again";
     }
     ["scheduler", "v1", "hosts", hostname, "reserve"] => {
-        "POST" Reserve { hostname: Host }, Admin, NONE, "keeps a host for the jobs of some accounts until a time";
+        "POST" Reserve { hostname: Host }, Admin, NONE, json::<HostReserve>() => json::<HostView>(), "keeps a host for the jobs of some accounts until a time";
     }
     ["scheduler", "v1", "hosts", hostname, "unreserve"] => {
-        "POST" Unreserve { hostname: Host }, Admin, NONE, "gives a reserved host back to everybody";
+        "POST" Unreserve { hostname: Host }, Admin, NONE, NOTHING => json::<HostView>(), "gives a reserved host back to everybody";
     }
     ["scheduler", "v1", "hosts", hostname, "reset"] => {
-        "POST" ResetHost { hostname: Host }, Admin, NONE, "repairs malformed session, lease and registration documents of a host";
+        "POST" ResetHost { hostname: Host }, Admin, NONE, NOTHING => json::<HostReset>(), "repairs malformed session, lease and registration documents of a host";
     }
     ["scheduler", "v1", "testboxes", hostname, "consume"] => {
-        "POST" Consume { hostname: Host }, Testbox, NONE, "long poll of an agent for work";
+        "POST" Consume { hostname: Host }, Testbox, NONE, json::<ConsumeRequest>() => json::<ConsumeAnswer>(), "long poll of an agent for work";
     }
     ["scheduler", "v1", "testboxes", hostname, "heartbeat"] => {
-        "POST" Heartbeat { hostname: Host }, Testbox, NONE, "renews the leases of an agent's session";
+        "POST" Heartbeat { hostname: Host }, Testbox, NONE, json::<HeartbeatRequest>() => json::<HeartbeatAnswer>(), "renews the leases of an agent's session";
     }
     ["scheduler", "v1", "whoami"] => {
-        "GET" Whoami, Account, NONE, "the account that asks; no name: an open lab takes the name that a job says";
+        "GET" Whoami, Account, NONE, NOTHING => json::<AccountView>(), "the account that asks; no name: an open lab takes the name that a job says";
     }
     ["scheduler", "v1", "accounts"] => {
-        "GET" Accounts, Admin, NONE, "accounts";
+        "GET" Accounts, Admin, PAGE, NOTHING => json::<Vec<AccountView>>(), "accounts";
     }
     ["scheduler", "v1", "accounts", my_account] => {
-        "POST" SetAccount { my_account: Account }, Admin, NONE, "creates or changes an account, answers its token once";
+        "POST" SetAccount { my_account: Account }, Admin, NONE, json::<AccountChange>() => json::<AccountView>(), "creates or changes an account, answers its token once";
     }
     ["scheduler", "v1", "peers", "hints"] => {
-        "POST" Hints, Replica, NONE, "what another replica of the lab just wrote";
+        "POST" Hints, Replica, NONE, BYTES => TEXT, "what another replica of the lab just wrote";
     }
     ["srv", "scheduler", "pending-jobs", id, "job.cgz"] => {
-        "GET" JobInitrd { id: JobId }, JobToken, Known(&["job_token", "secrets_key"]), "the job as an initrd for hw testboxes";
+        "GET" JobInitrd { id: JobId }, JobToken, Known(&["job_token", "secrets_key"]), NOTHING => BYTES, "the job as an initrd for hw testboxes";
     }
     ["srv", "boot", path @ ..] => {
-        "GET" BootFile { path: Rest }, Anybody, NONE, "kernels and initrds that the operator put into the data folder";
+        "GET" BootFile { path: Rest }, Anybody, NONE, NOTHING => BYTES, "kernels and initrds that the operator put into the data folder";
     }
     ["result", path @ ..] => {
-        "POST" | "PUT" Upload { path: Rest }, JobToken, UPLOAD, "uploads a result file";
-        "GET" Download { path: Rest }, Account, NONE, "downloads a result file or lists a folder";
+        "POST" | "PUT" Upload { path: Rest }, JobToken, UPLOAD, BYTES => json::<Written>(), "uploads a result file";
+        "GET" Download { path: Rest }, Account, NONE, NOTHING => FILE_OR_FOLDER, "downloads a result file or lists a folder";
     }
 }
 

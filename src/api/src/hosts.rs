@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostView {
     /// Its name.
     pub hostname: String,
@@ -65,7 +66,7 @@ pub struct HostView {
 }
 
 /// An executor of a host: a program that its agent runs jobs in.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutorSaid {
     /// `process`, `podman`, `docker` or `qemu`; at most 128 bytes.
     pub name: String,
@@ -78,7 +79,7 @@ pub struct ExecutorSaid {
 }
 
 /// A machine that asked what to boot and is not registered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownMachine {
     /// Its MAC address, lower case, with colons.
     pub mac: String,
@@ -95,7 +96,7 @@ pub struct UnknownMachine {
 }
 
 /// An agent that is refused because another one has the host's name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConflictView {
     /// As it names itself: its work folder's id and its machine's boot.
     pub instance: String,
@@ -104,7 +105,7 @@ pub struct ConflictView {
 }
 
 /// Why a host gets no new job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosedView {
     /// `cordon`, `drain` or `suspect`.
     pub how: String,
@@ -121,7 +122,7 @@ pub struct ClosedView {
 }
 
 /// For whom a host is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReservedView {
     /// Accounts whose jobs alone it gets, sorted.
     pub accounts: Vec<String>,

@@ -1,9 +1,10 @@
 //! Limits of accounts and queues.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to 1,000,000,000; none: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// The soft one.
@@ -22,7 +23,7 @@ impl Bounds {
 }
 
 /// The limits of an account or a queue.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Jobs that wait.
     #[serde(default, skip_serializing_if = "Bounds::is_none")]
@@ -46,7 +47,7 @@ impl Limits {
 }
 
 /// A change of limits: each that is given is replaced whole, so `{}` takes it away.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsChange {
     /// Jobs that wait.

@@ -36,7 +36,181 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "after",
     "limit",
 ]);
+/// A page of a list.
+pub(crate) const PAGE: Parameters = Parameters::Known(&["limit", "after"]);
 pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "idempotency_key"]);
 pub(crate) const UPLOAD: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
 /// Whose timer is meant.
 pub(crate) const ONE_TIMER: Parameters = Parameters::Known(&["account"]);
+
+/// What a parameter may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ParameterKind {
+    /// Words with commas between.
+    Words,
+    /// A text.
+    Text,
+    /// A whole number.
+    Whole {
+        /// The least.
+        least: u64,
+        /// The most; none: 64 bits.
+        most: Option<u64>,
+    },
+    /// `true` or `false`.
+    Switch,
+    /// One of these.
+    OneOf(&'static [&'static str]),
+}
+
+/// What a parameter means, whatever route reads it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) kind: ParameterKind,
+    pub(crate) does: &'static str,
+}
+
+const fn words(name: &'static str, does: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind: ParameterKind::Words,
+        does,
+    }
+}
+
+const fn text(name: &'static str, does: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind: ParameterKind::Text,
+        does,
+    }
+}
+
+const fn whole(name: &'static str, least: u64, most: Option<u64>, does: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind: ParameterKind::Whole { least, most },
+        does,
+    }
+}
+
+const fn switch(name: &'static str, does: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind: ParameterKind::Switch,
+        does,
+    }
+}
+
+const fn one_of(
+    name: &'static str,
+    names: &'static [&'static str],
+    does: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        kind: ParameterKind::OneOf(names),
+        does,
+    }
+}
+
+/// Every parameter of a query. One name has one meaning.
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    text(
+        "token",
+        "The token of who asks. Prefer the header, because logs keep addresses.",
+    ),
+    text(
+        "my_account",
+        "Who asks, in an open lab. In a list of jobs the old name of account.",
+    ),
+    words("stage", "Stages of jobs."),
+    words("job_stage", "Old name of stage."),
+    words(
+        "health",
+        "Healths of jobs. With ! before a word: all but that.",
+    ),
+    words("job_health", "Old name of health."),
+    words(
+        "account",
+        "Accounts. Of a timer or a group: the account that owns it.",
+    ),
+    words("queue", "Queues, or labels in own queues."),
+    words("host", "Hosts that have or had the job."),
+    words("host_machine", "Old name of host."),
+    words("suite", "Suites."),
+    words("submit_id", "Submits."),
+    words("sequence", "Sequences."),
+    words("group_id", "Groups of jobs."),
+    words("tbox_group", "Groups of hosts."),
+    text(
+        "signature",
+        "The title of a kernel crash; * at its end stands for any text.",
+    ),
+    one_of(
+        "parts",
+        &["all", "no_shards", "no_parents", "only_shards"],
+        "Which of jobs with shards are listed.",
+    ),
+    text("shards_of", "The job whose shards are listed."),
+    whole(
+        "since_ms",
+        0,
+        None,
+        "Submitted at this time or later, UTC epoch ms.",
+    ),
+    whole(
+        "until_ms",
+        0,
+        None,
+        "Submitted before this time, UTC epoch ms.",
+    ),
+    one_of(
+        "order",
+        &["newest", "oldest"],
+        "Which come first. Default newest.",
+    ),
+    text(
+        "after",
+        "The place behind which the page begins: next of the page before. Of an event stream: the id of the last event.",
+    ),
+    whole("limit", 1, Some(1000), "Most entries of the page."),
+    switch(
+        "strict",
+        "Refuses jobs that no known host could ever run. Default false.",
+    ),
+    text(
+        "idempotency_key",
+        "Names this submit. A repeated submit with the same key gets the same answer.",
+    ),
+    text("job_id", "The job that a file belongs to."),
+    text(
+        "job_token",
+        "The token of the job. Prefer the header Job-Token.",
+    ),
+    whole(
+        "attempt",
+        1,
+        Some(65_535),
+        "Which try of the job. Default: the present one.",
+    ),
+    words("fields", "The fields that are wanted. Default: all."),
+    one_of(
+        "format",
+        &["html", "json"],
+        "What is answered, whatever the header Accept says.",
+    ),
+    whole("offset", 0, None, "The byte to begin with. Default 0."),
+    switch(
+        "follow",
+        "Whether the answer goes on until the attempt ends. Default false.",
+    ),
+    text("test", "The whole name of a test."),
+    words("tags", "Tags that a host must have, all of them."),
+    text(
+        "report_metrics",
+        "Sent by compass-ci's hosts; nothing follows from it.",
+    ),
+    text("secrets_key", "The key that opens the job's secrets."),
+];

@@ -1,9 +1,10 @@
 //! Webhooks on the wire.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A message to a receiver that a job names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookView {
     /// What the receiver knows it by, the same for each try.
     pub webhook_id: String,
@@ -19,16 +20,16 @@ pub struct WebhookView {
     pub tries: u32,
     /// When it was made, or became `sent` or `dead`, UTC epoch ms.
     pub since_ms: u64,
-    /// When it is tried again, UTC epoch ms; 0: it is not.
-    #[serde(default)]
-    pub next_ms: u64,
+    /// When it is tried again, UTC epoch ms; absent: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_ms: Option<u64>,
     /// Why the receiver did not take it; empty: it did, or was not asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
 }
 
 /// A receiver to be tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookTest {
     /// Its address.
     pub url: String,
@@ -37,7 +38,7 @@ pub struct WebhookTest {
 }
 
 /// What came of that.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookTested {
     /// Whether it took the message.
     pub taken: bool,

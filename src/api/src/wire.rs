@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ExecutorSaid;
 
 /// One item of the answer to a submit, in the order of the request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmitItem {
     /// The new job's id; `"0"` when it was refused.
     pub job_id: String,
@@ -48,7 +49,7 @@ pub struct SubmitItem {
 }
 
 /// A job that an agent says it has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldJob {
     /// The job.
     pub job_id: String,
@@ -59,7 +60,7 @@ pub struct HeldJob {
 }
 
 /// What an agent says when it asks for work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsumeRequest {
     /// A uuid, new at each start (or boot) of the agent. 1 to 64 characters.
     pub session: String,
@@ -142,7 +143,7 @@ fn default_wait_s() -> u32 {
 }
 
 /// One job handed to an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The job.
     pub job_id: String,
@@ -173,7 +174,7 @@ pub struct Grant {
 }
 
 /// The answer to a request for work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsumeAnswer {
     /// How long a lease lasts without a heartbeat, ms.
     pub lease_ms: u64,
@@ -187,7 +188,7 @@ pub struct ConsumeAnswer {
 }
 
 /// What an agent says between requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatRequest {
     /// The agent's session.
     pub session: String,
@@ -203,7 +204,7 @@ pub struct HeartbeatRequest {
 }
 
 /// The answer to a heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatAnswer {
     /// How long a lease lasts without a heartbeat, ms.
     pub lease_ms: u64,
@@ -218,7 +219,7 @@ pub struct HeartbeatAnswer {
 }
 
 /// A job that may run longer than its grant says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Renewal {
     /// The job.
     pub job_id: String,
@@ -229,7 +230,7 @@ pub struct Renewal {
 }
 
 /// An order to stop a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopOrder {
     /// The job.
     pub job_id: String,
@@ -245,7 +246,7 @@ pub struct StopOrder {
 }
 
 /// A line of a list of jobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobSummary {
     /// The job.
     pub job_id: String,
@@ -288,12 +289,15 @@ pub struct JobSummary {
     pub cpus: u32,
     /// When submitted.
     pub submit_ms: u64,
-    /// When dispatched, 0: not yet.
-    pub dispatch_ms: u64,
-    /// When its script began, 0: not yet.
-    pub running_ms: u64,
-    /// When it ended, 0: not yet.
-    pub end_ms: u64,
+    /// When dispatched; absent: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatch_ms: Option<u64>,
+    /// When its script began; absent: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_ms: Option<u64>,
+    /// When it ended; absent: not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<u64>,
     /// Exit code, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -319,7 +323,7 @@ pub struct JobSummary {
 
 /// A page of jobs. Query: `stage`, `health`, `account`, `queue`, `host`, `suite`, `submit_id`, `group_id`,
 /// `tbox_group` (each a comma list), `signature` (`*` only at its end), `since_ms`, `until_ms`, `order` (`newest`|`oldest`), `after`, `limit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<JobSummary>,
@@ -331,7 +335,7 @@ pub struct JobList {
 }
 
 /// Keeps a host for some accounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReserve {
     /// Accounts whose jobs alone it gets, 1 to 100.
     pub accounts: Vec<String>,
@@ -343,7 +347,7 @@ pub struct HostReserve {
 }
 
 /// The result of a reset of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReset {
     /// The host.
     pub hostname: String,
@@ -352,7 +356,7 @@ pub struct HostReset {
 }
 
 /// Closes a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostClose {
     /// Why, for people, at most 300 characters.
     #[serde(default)]
@@ -363,7 +367,7 @@ pub struct HostClose {
 }
 
 /// Why a job waits, or where it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The job.
     pub job_id: String,
@@ -381,7 +385,7 @@ pub struct Explanation {
 }
 
 /// One host, as seen from one job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostVerdict {
     /// The host.
     pub hostname: String,
@@ -392,7 +396,7 @@ pub struct HostVerdict {
 }
 
 /// Cancels several waiting jobs: by their ids, or all that the filters name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelRequest {
     /// Which; with filters: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -404,7 +408,7 @@ pub struct CancelRequest {
 }
 
 /// What became of one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelItem {
     /// The job.
     pub job_id: String,
@@ -416,7 +420,7 @@ pub struct CancelItem {
 }
 
 /// How a replica and its store are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// Name of the program: `fairlead`.
     pub name: String,
@@ -428,10 +432,10 @@ pub struct Version {
     pub replica: String,
     /// The store: `embedded` or `elasticsearch`, with version.
     pub store: String,
-    /// Its clock, UTC epoch ms; 0: it does not say.
-    #[serde(default)]
-    pub time_ms: u64,
-    /// How many files it may open; 0: it does not say.
-    #[serde(default)]
-    pub files_max: u64,
+    /// Its clock, UTC epoch ms; absent: it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// How many files it may open; absent: it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_max: Option<u64>,
 }

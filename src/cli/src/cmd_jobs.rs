@@ -136,14 +136,9 @@ pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8
 
 /// How long a job ran, or has been where it is.
 fn took(job: &JobSummary, now_ms: u64) -> String {
-    let begin = [job.running_ms, job.dispatch_ms, job.submit_ms]
-        .into_iter()
-        .find(|ms| *ms > 0);
-    let end = if job.end_ms > 0 { job.end_ms } else { now_ms };
-    begin.map_or_else(
-        || "-".to_owned(),
-        |begin| clock::length(end.saturating_sub(begin)),
-    )
+    let begin = job.running_ms.or(job.dispatch_ms).unwrap_or(job.submit_ms);
+    let end = job.end_ms.unwrap_or(now_ms);
+    clock::length(end.saturating_sub(begin))
 }
 
 /// Its stage; of a job with shards also how many of them have ended.

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use fairlead_api::client::ClientError;
+use fairlead_api::{ErrorBody, client::ClientError};
 use fairlead_job::file::JobFileError;
+use serde_json::{Value, json};
 
 /// All is well; for `run` and `submit -m`: every job succeeded.
 pub(crate) const OK: u8 = 0;
@@ -47,6 +48,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do about it; empty when the message says it all.
     pub(crate) hint: String,
+    /// The scheduler's own words, if it refused something.
+    refusal: Option<Box<ErrorBody>>,
 }
 
 impl Failure {
@@ -55,6 +58,7 @@ impl Failure {
             code,
             message: message.into(),
             hint: hint.into(),
+            refusal: None,
         }
     }
 
@@ -93,7 +97,11 @@ impl From<ClientError> for Failure {
         match error {
             ClientError::Refused { status, body } => {
                 let message = format!("{} ({}, {status})", body.message, body.code.as_str());
-                Self::new(REFUSED, message, body.hint)
+                let hint = body.hint.clone();
+                Self {
+                    refusal: Some(Box::new(body)),
+                    ..Self::new(REFUSED, message, hint)
+                }
             }
             ClientError::Unreachable { tried, cause, hint } => {
                 let message = format!("no scheduler answers at {}: {cause}", tried.join(", "));
@@ -124,6 +132,49 @@ pub(crate) fn describe(error: &anyhow::Error) -> (u8, String) {
         .downcast_ref::<Failure>()
         .map_or(LOCAL, |failure| failure.code);
     (code, format!("{error:#}"))
+}
+
+/// The name of an exit code, for programs.
+fn name_of(code: u8) -> &'static str {
+    match code {
+        JOB_FAILED => "job_failed",
+        USAGE => "usage",
+        REFUSED => "refused",
+        UNREACHABLE => "unreachable",
+        TO_MEND => "to_mend",
+        TOO_LATE => "too_late",
+        INTERRUPTED => "interrupted",
+        _ => "local",
+    }
+}
+
+/// A failure as an object for programs. A refusal of the scheduler has its own code.
+pub(crate) fn object(error: &anyhow::Error) -> Value {
+    let failure = error.downcast_ref::<Failure>();
+    let exit_code = failure.map_or(LOCAL, |failure| failure.code);
+    let (code, message, hint) = match failure {
+        Some(Failure {
+            refusal: Some(body),
+            ..
+        }) => (body.code.as_str(), body.message.clone(), body.hint.as_str()),
+        Some(failure) => (
+            name_of(exit_code),
+            failure.message.clone(),
+            failure.hint.as_str(),
+        ),
+        None => (name_of(exit_code), format!("{error:#}"), ""),
+    };
+    json!({ "code": code, "message": message, "hint": hint, "exit_code": exit_code })
+}
+
+/// The same for a command line that cannot be read.
+pub(crate) fn usage_object(error: &clap::Error) -> Value {
+    let text = error.render().to_string();
+    let mut parts = text.splitn(2, "\n\n");
+    let message = parts.next().unwrap_or_default().trim();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let hint = parts.next().unwrap_or_default().trim();
+    json!({ "code": name_of(USAGE), "message": message, "hint": hint, "exit_code": USAGE })
 }
 
 #[cfg(test)]

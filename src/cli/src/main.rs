@@ -62,8 +62,15 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
     let output = Output::standard();
+    let line = CommandLine::try_parse().unwrap_or_else(|error| {
+        let is_for_programs = std::env::args_os().any(|word| word == "--json");
+        if !error.use_stderr() || !is_for_programs {
+            error.exit();
+        }
+        output.remark(&exit::usage_object(&error).to_string());
+        std::process::exit(i32::from(exit::USAGE));
+    });
     let context = Context {
         output,
         env: Environment::of_process(),
@@ -74,7 +81,11 @@ fn main() -> ExitCode {
     let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));
     ExitCode::from(ended.unwrap_or_else(|error| {
         let (code, text) = exit::describe(&error);
-        context.output.remark(&format!("error: {text}"));
+        if context.json {
+            context.output.remark(&exit::object(&error).to_string());
+        } else {
+            context.output.remark(&format!("error: {text}"));
+        }
         code
     }))
 }

@@ -131,12 +131,9 @@ fn news(job: &Tracked, before: Stage, now: Stage) -> Option<String> {
     );
     let seen = job.seen.as_ref()?;
     if now.is_terminal() {
-        let begin = if seen.running_ms > 0 {
-            seen.running_ms
-        } else {
-            seen.end_ms
-        };
-        let took = clock::length(seen.end_ms.saturating_sub(begin));
+        let end_ms = seen.end_ms.unwrap_or_default();
+        let began_ms = seen.running_ms.unwrap_or(end_ms);
+        let took = clock::length(end_ms.saturating_sub(began_ms));
         return Some(harmless(&format!("{head}: {} after {took}", job.health())));
     }
     if now >= Stage::Running && before < Stage::Running {
@@ -230,10 +227,9 @@ impl Bars {
 
 /// How long a job has run, or else its stage.
 fn state_of(job: &Tracked, now_ms: u64) -> String {
-    let begin = job.seen.as_ref().map_or(0, |seen| seen.running_ms);
-    if begin == 0 {
-        job.stage().to_string()
-    } else {
-        clock::length(now_ms.saturating_sub(begin))
-    }
+    let began_ms = job.seen.as_ref().and_then(|seen| seen.running_ms);
+    began_ms.map_or_else(
+        || job.stage().to_string(),
+        |began_ms| clock::length(now_ms.saturating_sub(began_ms)),
+    )
 }

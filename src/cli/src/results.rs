@@ -44,9 +44,7 @@ impl Ending {
     /// `place` turns a result root into what people can open.
     pub(crate) fn of(job: &Tracked, place: impl Fn(&str) -> String) -> Self {
         let seen = job.seen.as_ref();
-        let ran_ms = seen
-            .filter(|seen| seen.running_ms > 0 && seen.end_ms > 0)
-            .map(|seen| seen.end_ms.saturating_sub(seen.running_ms));
+        let ran_ms = seen.and_then(|seen| Some(seen.end_ms?.saturating_sub(seen.running_ms?)));
         let root = seen.map_or("", |seen| seen.result_root.as_str());
         let root = if root.is_empty() {
             &job.result_root

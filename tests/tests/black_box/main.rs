@@ -6,7 +6,9 @@
 
 mod access;
 mod agents;
+mod api;
 mod bad_input;
+mod documented;
 mod facts;
 mod fairness;
 mod fuzz;

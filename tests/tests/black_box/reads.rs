@@ -1,23 +1,13 @@
 //! Tests of what is read of results and logs: in part, once, and never as a page.
 
-use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores};
-use reqwest::{Client, Method, Response};
+use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
+use reqwest::{Method, Response};
 use serde_json::json;
 
 on_both_stores!(
     a_result_is_read_in_part_and_once,
     a_log_is_read_from_where_it_broke,
 );
-
-/// A GET with these headers.
-async fn get(http: &Http, path: &str, headers: &[(&str, &str)]) -> Response {
-    let client = Client::builder().no_proxy().build().expect("a client");
-    let request = client.get(format!("{}{path}", http.base()));
-    let request = headers.iter().fold(request, |request, (name, value)| {
-        request.header(*name, *value)
-    });
-    request.send().await.expect("an answer")
-}
 
 fn header(response: &Response, name: &str) -> String {
     let value = response.headers().get(name);
@@ -45,43 +35,40 @@ async fn a_result_is_read_in_part_and_once(store: Store) {
     }
     // A browser must not run what a job wrote.
     let path = format!("{}/index.html", grant.result_root);
-    let whole = get(&http, &path, &[]).await;
+    let whole = http.get_with(&path, &[]).await;
     assert_eq!(header(&whole, "content-type"), "text/plain; charset=utf-8");
     assert_eq!(header(&whole, "x-content-type-options"), "nosniff");
     let tag = header(&whole, "etag");
     assert_eq!(whole.text().await.expect("a body"), page);
     // Who has it gets it no more.
-    let again = get(&http, &path, &[("if-none-match", &tag)]).await;
+    let again = http.get_with(&path, &[("if-none-match", &tag)]).await;
     assert_eq!(
         (again.status().as_u16(), header(&again, "etag")),
         (304, tag)
     );
     // A large one comes in pieces, and in parts.
     let path = format!("{}/large.txt", grant.result_root);
-    let whole = get(&http, &path, &[]).await;
+    let whole = http.get_with(&path, &[]).await;
     assert_eq!(header(&whole, "content-length"), large.len().to_string());
     let tag = header(&whole, "etag");
     assert_eq!(whole.text().await.expect("a body"), large);
-    let part = get(
-        &http,
-        &path,
-        &[("range", "bytes=100000-199999"), ("if-range", &tag)],
-    )
-    .await;
+    let part = http
+        .get_with(
+            &path,
+            &[("range", "bytes=100000-199999"), ("if-range", &tag)],
+        )
+        .await;
     assert_eq!(part.status(), 206);
     let place = format!("bytes 100000-199999/{}", large.len());
     assert_eq!(header(&part, "content-range"), place);
     assert_eq!(part.text().await.expect("a body"), large[100_000..200_000]);
-    let end = get(&http, &path, &[("range", "bytes=-7")]).await;
+    let end = http.get_with(&path, &[("range", "bytes=-7")]).await;
     assert_eq!(end.text().await.expect("a body"), large[large.len() - 7..]);
-    let other = get(
-        &http,
-        &path,
-        &[("range", "bytes=5-9"), ("if-range", "\"other\"")],
-    )
-    .await;
+    let other = http
+        .get_with(&path, &[("range", "bytes=5-9"), ("if-range", "\"other\"")])
+        .await;
     assert_eq!(other.status(), 200, "a part of another file does not help");
-    let behind = get(&http, &path, &[("range", "bytes=9999999-")]).await;
+    let behind = http.get_with(&path, &[("range", "bytes=9999999-")]).await;
     assert_eq!(behind.status(), 416);
     assert_eq!(
         header(&behind, "content-range"),
@@ -96,7 +83,7 @@ async fn a_log_is_read_from_where_it_broke(store: Store) {
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
     let grant = testbox.ask(10).await.remove(0);
     let log = format!("/scheduler/v1/jobs/{}/log", grant.job_id);
-    let none = get(&http, &log, &[]).await;
+    let none = http.get_with(&log, &[]).await;
     assert_eq!(
         (none.status().as_u16(), none.text().await.expect("a body")),
         (200, String::new())
@@ -111,11 +98,13 @@ async fn a_log_is_read_from_where_it_broke(store: Store) {
         ("?offset=99", vec![], ""),
         ("", vec![("range", "bytes=4-6")], "two"),
     ] {
-        let read = get(&http, &format!("{log}{query}"), &headers).await;
+        let read = http.get_with(&format!("{log}{query}"), &headers).await;
         assert_eq!(header(&read, "content-type"), "text/plain; charset=utf-8");
         assert_eq!(read.text().await.expect("a body"), text, "{query}");
     }
     testbox.finish(&grant).await;
-    let followed = get(&http, &format!("{log}?follow=true&offset=8"), &[]).await;
+    let followed = http
+        .get_with(&format!("{log}?follow=true&offset=8"), &[])
+        .await;
     assert_eq!(followed.text().await.expect("a body"), "three\n");
 }

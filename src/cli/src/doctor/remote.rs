@@ -35,7 +35,7 @@ impl Sighting {
     /// How far its clock is ahead of this machine's, and by how much that may be wrong, ms. `None`: it does not say.
     fn ahead_ms(&self) -> Option<(i64, i64)> {
         let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
-        let said = Some(self.version.time_ms).filter(|said| *said > 0)?;
+        let said = self.version.time_ms?;
         let middle = self.before_ms.midpoint(self.after_ms);
         let unsure = self.after_ms.saturating_sub(self.before_ms) / 2;
         Some((ms(said).saturating_sub(ms(middle)), ms(unsure)))
@@ -43,7 +43,7 @@ impl Sighting {
 
     /// Whether it names open queues and duplicate agents: versions that say what time they have do.
     fn tells(&self) -> bool {
-        self.version.time_ms > 0
+        self.version.time_ms.is_some()
     }
 
     fn name(&self) -> String {
@@ -178,9 +178,9 @@ fn clocks(seen: &[Sighting]) -> Check {
 }
 
 fn files(seen: &[Sighting]) -> Check {
-    let said: Vec<&Sighting> = seen
+    let said: Vec<(&Sighting, u64)> = seen
         .iter()
-        .filter(|one| one.version.files_max > 0)
+        .filter_map(|one| Some((one, one.version.files_max?)))
         .collect();
     if said.is_empty() {
         return Check::not_made(
@@ -191,8 +191,8 @@ fn files(seen: &[Sighting]) -> Check {
     }
     let few: Vec<String> = said
         .iter()
-        .filter(|one| one.version.files_max < FILES_MIN)
-        .map(|one| format!("{} may open {}", one.name(), one.version.files_max))
+        .filter(|(_, files_max)| *files_max < FILES_MIN)
+        .map(|(one, files_max)| format!("{} may open {files_max}", one.name()))
         .collect();
     if few.is_empty() {
         return Check::ok(
@@ -299,8 +299,8 @@ mod tests {
                 capabilities: Vec::new(),
                 replica: replica.into(),
                 store: "embedded".into(),
-                time_ms,
-                files_max,
+                time_ms: (time_ms > 0).then_some(time_ms),
+                files_max: (files_max > 0).then_some(files_max),
             },
             before_ms: 100_000,
             after_ms: 100_200,

@@ -8,7 +8,13 @@ use warp::{
     reply::Response,
 };
 
+use super::request::Request;
 use crate::base::errors::Refusal;
+
+/// Characters of a tag.
+const TAG_CHARS: usize = 32;
+/// Most entries of a page.
+const PAGE_MAX: u64 = 1_000;
 
 /// A JSON answer.
 pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
@@ -23,6 +29,56 @@ pub(super) fn json<T: Serialize>(status: u16, body: &T) -> Response {
             ))
         }
     }
+}
+
+/// A JSON answer with its `ETag`; nothing but that, if whoever asks has it.
+pub(super) fn tagged<T: Serialize>(request: &Request, body: &T) -> Response {
+    let Ok(bytes) = serde_json::to_vec(body) else {
+        return json(200, body);
+    };
+    let hash = blake3::hash(&bytes).to_hex();
+    let tag = format!("\"{}\"", &hash[..TAG_CHARS]);
+    let known = request.header("if-none-match").unwrap_or_default();
+    let is_known = known
+        .split(',')
+        .map(|known| known.trim().trim_start_matches("W/"))
+        .any(|known| known == "*" || known == tag);
+    let mut response = if is_known {
+        typed(304, "application/json", Vec::new())
+    } else {
+        typed(200, "application/json", bytes)
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert("etag", tag);
+    }
+    response
+}
+
+/// A list sorted by `key`; with `limit` and `after` in the query a page of it. The header `Link` leads to the next page.
+pub(super) fn paged<T: Serialize>(
+    request: &Request,
+    mut items: Vec<T>,
+    key: impl Fn(&T) -> String,
+) -> Result<Response, Refusal> {
+    items.sort_by_cached_key(&key);
+    let query = &request.query;
+    if let Some(after) = query.get("after").filter(|after| !after.is_empty()) {
+        items.retain(|item| key(item).as_str() > after);
+    }
+    if query.get("limit").is_none() {
+        return Ok(ok(&items));
+    }
+    let limit = query.number("limit", 1..=PAGE_MAX, PAGE_MAX)?;
+    let is_more = u64::try_from(items.len()).unwrap_or(u64::MAX) > limit;
+    items.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut response = ok(&items);
+    if let Some(last) = items.last().filter(|_| is_more) {
+        let link = format!("<{}>; rel=\"next\"", request.with_after(&key(last)));
+        if let Ok(link) = HeaderValue::from_str(&link) {
+            response.headers_mut().insert("link", link);
+        }
+    }
+    Ok(response)
 }
 
 /// A text answer.

@@ -15,6 +15,7 @@ use bytes::{Buf, Bytes};
 use fairlead_api::{ErrorCode, JOB_TOKEN_HEADER};
 use futures_util::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use warp::http::{HeaderMap, Method};
@@ -170,8 +171,25 @@ impl Request {
 
     /// Whether whoever asks shows pages to people, as browsers do.
     pub(super) fn accepts_pages(&self) -> bool {
+        self.accepts("text/html")
+    }
+
+    /// Whether whoever asks names this media type.
+    pub(super) fn accepts(&self, media_type: &str) -> bool {
         self.header("accept")
-            .is_some_and(|types| types.contains("text/html"))
+            .is_some_and(|types| types.contains(media_type))
+    }
+
+    /// The address of the page behind `after` of the same list, without what says who asks.
+    pub(super) fn with_after(&self, after: &str) -> String {
+        let escaped = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let said = self.query.pairs();
+        let said = said.filter(|(name, _)| !matches!(*name, "after" | "token" | "my_account"));
+        let mut query = format!("after={}", escaped(after));
+        for (name, value) in said {
+            query.extend(["&", &escaped(name), "=", &escaped(value)]);
+        }
+        format!("/{}?{query}", self.path.join("/"))
     }
 
     /// What it asks of a file.
@@ -184,7 +202,7 @@ impl Request {
         }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 

@@ -11,7 +11,10 @@ use tracing::Instrument;
 use warp::{
     Filter,
     filters::BoxedFilter,
-    http::{HeaderMap, HeaderValue, Method, header::CONNECTION},
+    http::{
+        HeaderMap, HeaderValue, Method,
+        header::{ALLOW, CONNECTION},
+    },
     path::FullPath,
     reply::Response,
 };
@@ -30,6 +33,7 @@ mod groups;
 mod jobs;
 mod parameters;
 mod search;
+mod submits;
 mod testboxes;
 mod timers;
 mod webhooks;
@@ -125,12 +129,15 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     // What is answered here draws its sender here again: all but a look at this replica goes elsewhere.
     let is_look = matches!(
         found,
-        Ok(Route::Alive | Route::Health | Route::Version | Route::Metrics)
+        Ok(Route::Alive | Route::Health | Route::Version | Route::OpenApi | Route::Metrics)
     );
     if core.draining.is_cancelled() && !is_look {
         return Err(Refusal::Stopping);
     }
-    let route = found.map_err(|methods| no_route(&request.method, &segments, methods))?;
+    let route = match found {
+        Ok(route) => route,
+        Err(methods) => return Ok(no_route(&request.method, &segments, methods)),
+    };
     traced::name_in_span(&route);
     if let Err(refusal) = refuse_unknown(&route, &request.query) {
         return match route {
@@ -144,8 +151,9 @@ async fn route(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
 /// Who answers.
 fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
     match route {
-        R::Alive | R::Health => ready(Ok(admin::health(&core))).boxed(),
+        R::Alive | R::Health => ready(Ok(admin::health(&core, &request))).boxed(),
         R::Version => ready(Ok(admin::version(&core))).boxed(),
+        R::OpenApi => ready(Ok(admin::openapi())).boxed(),
         R::Metrics => async move { Ok(admin::metrics(&core).await) }.boxed(),
         R::Submit | R::OldSubmit => jobs::submit(core, request).boxed(),
         R::Jobs => jobs::list(core, request).boxed(),
@@ -159,6 +167,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::CancelMany => jobs::cancel_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
+        R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
         R::Group { group } => groups::show(core, request, group).boxed(),
         R::CloseGroup { group } => groups::close(core, request, group).boxed(),
         R::Rerun { id } => jobs::rerun(core, request, id).boxed(),
@@ -202,7 +211,17 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
 }
 
 /// 405 where the path exists with other methods, else 404.
-fn no_route(method: &Method, segments: &[&str], methods: &[&str]) -> Refusal {
+fn no_route(method: &Method, segments: &[&str], methods: &[&str]) -> Response {
+    let mut response = refuse(&no_such(method, segments, methods));
+    if let Ok(allowed) = HeaderValue::from_str(&methods.join(", "))
+        && !methods.is_empty()
+    {
+        response.headers_mut().insert(ALLOW, allowed);
+    }
+    response
+}
+
+fn no_such(method: &Method, segments: &[&str], methods: &[&str]) -> Refusal {
     let path = format!("/{}", segments.join("/"));
     let path: String = path.chars().take(80).collect();
     let path = path.escape_default();
@@ -226,15 +245,18 @@ mod tests {
 
     #[test]
     fn a_known_path_with_a_wrong_method_is_405_and_an_unknown_one_404() {
-        let status = |method: Method, segments: &[&str]| {
+        let answered = |method: Method, segments: &[&str]| {
             let methods = Route::find(method.as_str(), segments).unwrap_err();
-            no_route(&method, segments, methods).status()
+            no_route(&method, segments, methods)
         };
+        let status = |method, segments: &[&str]| answered(method, segments).status().as_u16();
         let of_v1 = |path: &[&'static str]| [&["scheduler", "v1"], path].concat();
         assert_eq!(status(Method::PUT, &of_v1(&["jobs"])), 405);
         assert_eq!(status(Method::GET, &of_v1(&["jobs", "1", "update"])), 405);
         assert_eq!(status(Method::DELETE, &["result", "a", "b"]), 405);
         assert_eq!(status(Method::POST, &["boot.ipxe", "mac", "x"]), 405);
         assert_eq!(status(Method::GET, &["scheduler", "v2"]), 404);
+        let refused = answered(Method::TRACE, &["result", "a"]);
+        assert_eq!(refused.headers()[ALLOW], "POST, PUT, GET");
     }
 }

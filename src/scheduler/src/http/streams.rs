@@ -151,6 +151,20 @@ pub(super) fn follow(core: Arc<Core>, id: JobId, attempt: u16, offset: u64) -> R
     response
 }
 
+/// Server-sent events as a body.
+pub(super) fn event_stream(
+    pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> Response {
+    let mut response = warp::reply::stream(shareable(pieces)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        "content-type",
+        HeaderValue::from_static("text/event-stream"),
+    );
+    headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    response
+}
+
 /// The same stream, shareable as a body must be; only its one reader ever touches it.
 fn shareable<T: 'static>(
     stream: impl Stream<Item = T> + Send + 'static,

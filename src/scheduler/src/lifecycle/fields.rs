@@ -58,6 +58,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
         ("arch", &state.arch),
         ("submit_id", &state.submit_id),
         ("group_id", &state.group_id),
+        ("host", &state.host),
         ("host_machine", &state.host),
         ("reason", &state.reason),
         ("crash_signature", &state.crash_signature),
@@ -88,6 +89,22 @@ fn optional(state: &JobState) -> Map<String, Value> {
     if !state.sequence.is_empty() {
         put("sequence", json!(state.sequence));
     }
+    if let Some(waits) = &state.waits {
+        put("waits", json!(waits));
+    }
+    if !state.attempts.is_empty() {
+        put("attempts", state.attempts.iter().map(attempt).collect());
+    }
+    view.extend(parts(state));
+    view
+}
+
+/// Its shards and its test cases.
+fn parts(state: &JobState) -> Map<String, Value> {
+    let mut view = Map::new();
+    let mut put = |name: &str, value: Value| {
+        view.insert(name.to_owned(), value);
+    };
     if let Some(sharding) = &state.shards {
         put("shards_total", json!(sharding.count));
         if !sharding.ends.is_empty() {
@@ -95,13 +112,11 @@ fn optional(state: &JobState) -> Map<String, Value> {
         }
     }
     if let Some(cases) = &state.cases {
-        put("cases", json!(cases));
-    }
-    if let Some(waits) = &state.waits {
-        put("waits", json!(waits));
-    }
-    if !state.attempts.is_empty() {
-        put("attempts", state.attempts.iter().map(attempt).collect());
+        put(
+            "cases",
+            json!({ "passed": cases.passed, "failed": cases.failed, "skipped": cases.skipped,
+                "first_failures": cases.first_failures }),
+        );
     }
     view
 }
@@ -124,9 +139,9 @@ fn cluster(place: &ClusterPlace) -> Map<String, Value> {
 
 pub(crate) fn attempt(attempt: &Attempt) -> Value {
     json!({
-        "failure": attempt.health.cause(), "attempt": attempt.attempt, "host_machine": attempt.host, "job_stage": attempt.stage,
-        "job_health": attempt.health, "dispatch_time": utc_text(attempt.dispatch_ms),
-        "end_time": utc_text(attempt.end_ms), "reason": attempt.reason,
+        "failure": attempt.health.cause(), "attempt": attempt.attempt, "host": attempt.host, "host_machine": attempt.host, "job_stage": attempt.stage,
+        "job_health": attempt.health, "dispatch_ms": attempt.dispatch_ms,
+        "end_ms": attempt.end_ms, "dispatch_time": utc_text(attempt.dispatch_ms), "end_time": utc_text(attempt.end_ms), "reason": attempt.reason,
     })
 }
 
@@ -154,11 +169,26 @@ fn times(state: &JobState) -> Map<String, Value> {
     for (name, ms) in times.into_iter().filter(|(_, ms)| *ms > 0) {
         view.insert(name.to_owned(), json!(utc_text(ms)));
     }
+    let stamps = [
+        ("submit_ms", state.submit_ms),
+        ("dispatch_ms", state.dispatch_ms),
+        ("running_ms", state.running_ms),
+        ("end_ms", state.end_ms),
+        ("deadline_ms", state.deadline_ms),
+    ];
+    for (name, ms) in stamps.into_iter().filter(|(_, ms)| *ms > 0) {
+        view.insert(name.to_owned(), json!(ms));
+    }
     if state.running_ms > 0 && state.end_ms >= state.running_ms {
         let seconds = (state.end_ms - state.running_ms) / 1000;
         view.insert("run_seconds".to_owned(), json!(seconds));
     }
     view
+}
+
+/// A time of a state; none: it has not come.
+pub(crate) fn happened(ms: u64) -> Option<u64> {
+    (ms > 0).then_some(ms)
 }
 
 /// What made a job end so; empty: it did not end badly.

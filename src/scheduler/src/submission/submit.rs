@@ -111,6 +111,7 @@ impl Core {
             }
             self.make_item(&mut made, item, said);
         }
+        name_submit(&mut made.jobs);
         self.check_many_shards(&mut made.jobs);
         made.refuse_groups_after(GROUPS_MAX);
         made
@@ -191,6 +192,19 @@ impl Core {
             }
         }
         Ok(())
+    }
+}
+
+/// Names a submit whose jobs do not say to which one they belong: by the first of them.
+fn name_submit(made: &mut [Result<NewJob, Refusal>]) {
+    let first = made.iter().flatten().next();
+    let Some(name) = first.map(|job| job.state.job_id.to_string()) else {
+        return;
+    };
+    for job in made.iter_mut().flatten() {
+        if job.state.submit_id.is_empty() {
+            job.state.submit_id.clone_from(&name);
+        }
     }
 }
 

@@ -7,7 +7,10 @@ use fairlead_store::{CaseCounts, JobState, StoredJob};
 use crate::{
     base::errors::Refusal,
     core::Core,
-    lifecycle::shards::{has_failed, is_nobodys},
+    lifecycle::{
+        fields::happened,
+        shards::{has_failed, is_nobodys},
+    },
 };
 
 /// The answer of a job, from the store in real time.
@@ -69,7 +72,7 @@ fn whole(state: &JobState) -> JobAnswer {
         suite: state.suite.clone(),
         my_account: state.account.clone(),
         submit_ms: state.submit_ms,
-        end_ms: state.end_ms,
+        end_ms: happened(state.end_ms),
         cases: state.cases.as_deref().cloned().map(totals),
         group: state
             .shards

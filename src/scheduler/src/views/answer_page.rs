@@ -43,8 +43,8 @@ pub(crate) fn page(answer: &JobAnswer) -> String {
         account = escaped(&answer.my_account),
         time = utc_text(answer.submit_ms),
     );
-    if answer.end_ms > 0 {
-        let _ = write!(html, ", ended {}", utc_text(answer.end_ms));
+    if let Some(end_ms) = answer.end_ms {
+        let _ = write!(html, ", ended {}", utc_text(end_ms));
     }
     html.push_str("</p>");
     if !answer.reason.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     base::sealing::Sealer,
-    lifecycle::fields::{failure, known},
+    lifecycle::fields::{failure, happened, known},
 };
 
 /// Fields of a spec that nobody is shown (compass-ci's list).
@@ -70,9 +70,9 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
         memory_mb: state.memory_mb,
         cpus: state.cpus,
         submit_ms: state.submit_ms,
-        dispatch_ms: state.dispatch_ms,
-        running_ms: state.running_ms,
-        end_ms: state.end_ms,
+        dispatch_ms: happened(state.dispatch_ms),
+        running_ms: happened(state.running_ms),
+        end_ms: happened(state.end_ms),
         exit_code: state.exit_code,
         failure: failure(state.health),
         reason: state.reason,

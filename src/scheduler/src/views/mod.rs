@@ -8,3 +8,4 @@ mod explain_times;
 pub(crate) mod host;
 pub(crate) mod job;
 pub(crate) mod metrics_text;
+pub(crate) mod submit_events;

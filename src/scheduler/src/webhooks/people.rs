@@ -134,11 +134,7 @@ fn view(id: String, webhook: Webhook) -> WebhookView {
         standing: standing.to_owned(),
         tries: webhook.tries,
         since_ms: webhook.since_ms,
-        next_ms: if webhook.standing == Standing::Trying {
-            webhook.at_ms
-        } else {
-            0
-        },
+        next_ms: (webhook.standing == Standing::Trying).then_some(webhook.at_ms),
         problem: webhook.problem,
     }
 }

@@ -1,12 +1,15 @@
 //! Handlers of health, queues, hosts and accounts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use fairlead_api::{AccountChange, HostClose, HostReserve, QueueChange, Version};
+use fairlead_api::{
+    AccountChange, HealthView, HostClose, HostReserve, QueueChange, StoreProblem, Version,
+};
+use fairlead_store::Condition;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
-use crate::http::reply::{done, ok, text};
+use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
     base::{budget::Purse, errors::Refusal, names::check_name},
     core::Core,
@@ -26,7 +29,8 @@ fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
     Ok(who)
 }
 
-pub(super) fn health(core: &Core) -> Response {
+/// How a replica is: JSON where that is accepted, else text.
+pub(super) fn health(core: &Core, request: &Request) -> Response {
     let store = core.store.health();
     let status = if store.is_well() && !core.draining.is_cancelled() {
         200
@@ -53,14 +57,26 @@ pub(super) fn health(core: &Core) -> Response {
             lines.push_str(&line);
         }
     }
-    let now = core.clock.now();
-    let peers: Vec<String> = core
-        .others
-        .replicas
-        .peers(now)
-        .into_iter()
-        .map(|p| p.name)
-        .collect();
+    let peers = peers_of(core);
+    if request.accepts("application/json") {
+        let problem = |side: &Condition| {
+            let seconds = side.lasts.as_secs();
+            let problem = side.problem.clone();
+            (!side.is_well()).then_some(StoreProblem { problem, seconds })
+        };
+        let view = HealthView {
+            well: status == 200,
+            replica: core.config.replica.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            time_ms: core.clock.wall_ms(),
+            reads: problem(&store.reads),
+            writes: problem(&store.writes),
+            store: store.name,
+            peers,
+            stopping: core.draining.is_cancelled(),
+        };
+        return json(status, &view);
+    }
     if !peers.is_empty() {
         lines.extend(["Other replicas: ", &peers.join(", "), ".\n"]);
     }
@@ -68,6 +84,18 @@ pub(super) fn health(core: &Core) -> Response {
         lines.push_str("This replica is stopping.\n");
     }
     text(status, lines)
+}
+
+fn peers_of(core: &Core) -> Vec<String> {
+    let peers = core.others.replicas.peers(core.clock.now()).into_iter();
+    peers.map(|peer| peer.name).collect()
+}
+
+/// The description of the interface.
+pub(super) fn openapi() -> Response {
+    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
+    let bytes = DOCUMENT.get_or_init(|| fairlead_api::openapi::document().to_string().into_bytes());
+    typed(200, "application/json", bytes.clone())
 }
 
 pub(super) async fn metrics(core: &Core) -> Response {
@@ -102,8 +130,8 @@ pub(super) fn version(core: &Core) -> Response {
         capabilities: capabilities.map(str::to_owned).to_vec(),
         replica: core.config.replica.clone(),
         store: core.store.health().name,
-        time_ms: core.clock.wall_ms(),
-        files_max: files_max(),
+        time_ms: Some(core.clock.wall_ms()),
+        files_max: Some(files_max()),
     })
 }
 
@@ -125,7 +153,9 @@ pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Respo
 
 pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.queue_views().await?))
+    paged(&request, core.queue_views().await?, |queue| {
+        queue.name.clone()
+    })
 }
 
 pub(super) async fn set_queue(
@@ -153,7 +183,8 @@ pub(super) async fn delete_queue(
 
 pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.host_views(&request.query.list("tags")).await?))
+    let views = core.host_views(&request.query.list("tags")).await?;
+    paged(&request, views, |host| host.hostname.clone())
 }
 
 pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
@@ -161,7 +192,8 @@ pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Respons
         .accounts
         .identify(&request.credentials(None))?
         .require_admin()?;
-    Ok(ok(&core.lab.unknown.list(core.clock.now())))
+    let machines = core.lab.unknown.list(core.clock.now());
+    paged(request, machines, |machine| machine.mac.clone())
 }
 
 pub(super) async fn host(
@@ -266,7 +298,8 @@ pub(super) async fn accounts(core: Arc<Core>, request: Request) -> Result<Respon
     admin(&core, &request)?;
     // An account that was just added, here or at another replica, is to be found, too.
     core.store.refresh().await?;
-    Ok(ok(&list_accounts(&core.docs).await?))
+    let accounts = list_accounts(&core.docs).await?;
+    paged(&request, accounts, |account| account.my_account.clone())
 }
 
 pub(super) async fn set_account(

@@ -16,7 +16,7 @@ use crate::{
     },
     core::Core,
     http::{
-        reply::{done, html, json, ok, say_when},
+        reply::{done, html, json, ok, paged, say_when, tagged},
         request::{Request, job_id},
         routes::search::read_search,
         signed::{read_actor, read_signed},
@@ -157,7 +157,7 @@ pub(super) async fn show(core: Arc<Core>, request: Request, id: &str) -> Result<
     if !fields.is_empty() {
         view.retain(|name, _| fields.contains(name));
     }
-    Ok(ok(&view))
+    Ok(tagged(&request, &view))
 }
 
 /// The answer of a job: JSON where that is asked for, else a page.
@@ -203,7 +203,9 @@ pub(super) async fn tests(core: Arc<Core>, request: Request) -> Result<Response,
             last_ms: record.last_ms,
         }));
     }
-    Ok(ok(&history))
+    paged(&request, history, |one| {
+        format!("{} {}", one.group, one.test)
+    })
 }
 
 pub(super) async fn explain(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, WebhookTest};
+use fairlead_api::{ErrorCode, WebhookTest, WebhookView};
 use serde_json::Value;
 use warp::reply::Response;
 
@@ -10,7 +10,7 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     http::{
-        reply::{done, ok},
+        reply::{done, ok, paged},
         request::Request,
         signed::read_actor,
     },
@@ -18,7 +18,12 @@ use crate::{
 
 pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.list_webhooks(&who).await?))
+    // Newest first.
+    let place = |webhook: &WebhookView| {
+        let age = u64::MAX.saturating_sub(webhook.since_ms);
+        format!("{age:020}.{}", webhook.webhook_id)
+    };
+    paged(&request, core.list_webhooks(&who).await?, place)
 }
 
 pub(super) async fn redeliver(

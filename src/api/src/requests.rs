@@ -1,0 +1,148 @@
+//! Bodies of small requests, and their answers.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::CancelItem;
+
+/// A body that only says who asks, as compass-ci's clients do; an empty one will do, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Signed {
+    /// Who asks, where no token says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub my_account: Option<String>,
+    /// The token, where the header has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub my_token: Option<String>,
+}
+
+/// Stops a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminateRequest {
+    /// How long its script has after SIGTERM, seconds, 0 to 3,600. Default 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_s: Option<u32>,
+}
+
+/// Runs a job again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RerunRequest {
+    /// Only its shards or tests that failed. Default false.
+    #[serde(default)]
+    pub failed: bool,
+}
+
+/// What a script waits for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitRequest {
+    /// By job id: `null` for its end, or fields with the values that are waited for.
+    pub wait_on: Map<String, Value>,
+    /// `fail_fast: true` ends it with the first failure; `get_fields: {NAME: null}` asks for more fields.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub wait_options: Map<String, Value>,
+}
+
+/// Which of the jobs have reached what is waited for, or cannot any more.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitAnswer {
+    /// By job id: `job_stage`, `job_health`, and the fields that were asked for.
+    pub waited_jobs: BTreeMap<String, Map<String, Value>>,
+}
+
+/// What became of each job, in the order of the request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CancelReport {
+    /// A report each.
+    pub results: Vec<CancelItem>,
+}
+
+/// The answer to an upload.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Written {
+    /// How many bytes the file has now.
+    pub size: u64,
+}
+
+/// A word or a list of words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Words {
+    /// Words with commas or blanks between.
+    Text(String),
+    /// At most 64 words.
+    List(Vec<String>),
+}
+
+/// What is known of a host: compass-ci's host files, or these fields. Only what is given changes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HostRegistration {
+    /// Its architecture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
+    /// Its group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Memory of the whole host, MB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u32>,
+    /// CPUs, 1 to 65,536.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Its MAC addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Words>,
+    /// Its tags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Words>,
+    /// Its devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub devices: Option<Words>,
+    /// Kinds of testbox that it offers: `hw`, `vm`, `dc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Words>,
+    /// What the machine is: values by family.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, Vec<String>>,
+    /// Other fields of host files.
+    #[serde(flatten)]
+    pub others: Map<String, Value>,
+}
+
+/// How a replica is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HealthView {
+    /// Whether it takes requests, and its store answers and takes writes.
+    pub well: bool,
+    /// The replica's name.
+    pub replica: String,
+    /// Its version.
+    pub version: String,
+    /// Its clock, UTC epoch ms.
+    pub time_ms: u64,
+    /// The store: `embedded` or `elasticsearch`, with version.
+    pub store: String,
+    /// Why the store answers no reads; absent: it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<StoreProblem>,
+    /// Why the store takes no writes; absent: it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<StoreProblem>,
+    /// The other replicas that it hears of.
+    pub peers: Vec<String>,
+    /// Whether it is stopping: it takes no new request.
+    pub stopping: bool,
+}
+
+/// What is wrong with one side of a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreProblem {
+    /// What, for people.
+    pub problem: String,
+    /// For how long, seconds.
+    pub seconds: u64,
+}

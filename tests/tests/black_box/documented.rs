@@ -1,0 +1,368 @@
+//! The answers of a busy lab against the description of the interface.
+
+use std::collections::BTreeSet;
+
+use fairlead_tests::{Http, Scheduler, Store, jobs, on_both_stores};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+on_both_stores!(every_field_of_every_answer_is_documented);
+
+/// The description, and what of it was seen.
+struct Described {
+    document: Value,
+    seen: BTreeSet<String>,
+    problems: Vec<String>,
+}
+
+impl Described {
+    /// Follows references.
+    fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
+        match schema["$ref"].as_str() {
+            Some(place) => {
+                let found = document.pointer(place.trim_start_matches('#'));
+                Self::resolved(document, found.expect("a schema"))
+            }
+            None => schema,
+        }
+    }
+
+    /// What is not described of a value.
+    fn strange(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+        let schema = Self::resolved(document, schema);
+        if let Some(ways) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+            let mut tried = ways
+                .iter()
+                .map(|way| Self::strange(document, way, value, at));
+            let best = tried.by_ref().min_by_key(Vec::len);
+            return best.unwrap_or_default();
+        }
+        let types = match &schema["type"] {
+            Value::String(one) => vec![one.as_str()],
+            Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let fits = types.contains(&kind) || (kind == "integer" && types.contains(&"number"));
+        if !types.is_empty() && !fits {
+            return vec![format!("{at}: {value} is no {types:?}")];
+        }
+        match value {
+            Value::Array(items) => {
+                let each = items.iter();
+                each.flat_map(|item| {
+                    Self::strange(document, &schema["items"], item, &format!("{at}[]"))
+                })
+                .collect()
+            }
+            Value::Object(fields) => {
+                let missing = schema["required"].as_array().into_iter().flatten();
+                let missing = missing.filter_map(Value::as_str);
+                let missing = missing.filter(|name| !fields.contains_key(*name));
+                let missing: Vec<String> = missing
+                    .map(|name| format!("{at}.{name} is missing"))
+                    .collect();
+                let each = fields.iter().flat_map(|(name, value)| {
+                    let at = format!("{at}.{name}");
+                    match &schema["properties"][name] {
+                        Value::Null => match &schema["additionalProperties"] {
+                            Value::Null | Value::Bool(false) => vec![at],
+                            more => Self::strange(document, more, value, &at),
+                        },
+                        known => Self::strange(document, known, value, &at),
+                    }
+                });
+                missing.into_iter().chain(each).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Compares an answer of a path, as the description writes it.
+    fn check(&mut self, method: &str, path: &str, answer: &Value) {
+        let pointer = path.replace('~', "~0").replace('/', "~1");
+        let operation = format!("/paths/{pointer}/{method}/responses/200/content");
+        let content = self.document.pointer(&operation);
+        let content = content.unwrap_or_else(|| panic!("{method} {path} is not described"));
+        let schema = &content["application/json"]["schema"];
+        let found = Self::strange(&self.document, schema, answer, path);
+        self.problems.extend(found);
+        self.seen.insert(format!("{method} {path}"));
+    }
+
+    /// All operations that answer with JSON of a described shape.
+    fn all(&self) -> BTreeSet<String> {
+        let paths = self.document["paths"].as_object().expect("paths");
+        let mut all = BTreeSet::new();
+        for (path, methods) in paths {
+            for (method, operation) in methods.as_object().expect("methods") {
+                let content = &operation["responses"]["200"]["content"];
+                let schema = &content["application/json"]["schema"];
+                if schema.as_object().is_some_and(|schema| !schema.is_empty()) && method != "head" {
+                    all.insert(format!("{method} {path}"));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A lab in which something of everything happened, and its answers.
+struct Busy {
+    http: Http,
+    described: Described,
+}
+
+impl Busy {
+    async fn ask(&mut self, method: &str, path: &str, at: &str, body: Option<Value>) -> Value {
+        let sent: Method = method.to_uppercase().parse().expect("a method");
+        let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
+        let reply = self.http.send(sent, at, "application/json", body).await;
+        assert_eq!(reply.status, 200, "{method} {at}: {}", reply.text);
+        let answer = reply.json();
+        self.described.check(method, path, &answer);
+        answer
+    }
+
+    async fn get(&mut self, path: &str, at: &str) -> Value {
+        self.ask("get", path, at, None).await
+    }
+
+    async fn post(&mut self, path: &str, at: &str, body: Value) -> Value {
+        self.ask("post", path, at, Some(body)).await
+    }
+
+    /// Jobs that ended well, badly and not at all, with tries, shards and groups.
+    async fn fill(&mut self) -> (String, String) {
+        let v1 = "/scheduler/v1";
+        let sharded = jobs::with(
+            jobs::dc("alice"),
+            &json!({"shards": 2, "script": "true", "priority": 3, "category": "functional"}),
+        );
+        let plain = jobs::with(
+            jobs::dc("alice"),
+            &json!({"group": "matrix", "retry": 1, "nr_threads": 4, "milestones": "ready"}),
+        );
+        let both = json!([sharded, plain]);
+        let path = &format!("{v1}/jobs/submit");
+        let items = self.post(path, path, both.clone()).await;
+        let first = items[0]["job_id"].as_str().expect("an id").to_owned();
+        self.post("/submit_job", "/submit_job", json!([jobs::dc("bob")]))
+            .await;
+        let consume = format!("{v1}/testboxes/{{hostname}}/consume");
+        let ask = json!({"session": "s", "request": 1, "kinds": ["dc"], "arch": "x86_64", "memory_mb": 65_536,
+            "free_memory_mb": 65_536, "cpus": 64, "wait_s": 5, "facts": {"pci": ["8086:1521"]},
+            "executors": [{"name": "process"}], "isolation": "none"});
+        let mut granted = Vec::new();
+        let mut request = 1;
+        while granted.len() < 4 {
+            let mut ask = ask.clone();
+            ask["request"] = json!(request);
+            ask["running"] = granted
+                .iter()
+                .map(|grant: &Value| {
+                    json!({"job_id": grant["job_id"], "attempt": 1, "claim_token": grant["claim_token"]})
+                })
+                .collect();
+            let at = format!("{v1}/testboxes/host-1/consume");
+            let answer = self.post(&consume, &at, ask).await;
+            granted.extend(answer["jobs"].as_array().expect("jobs").iter().cloned());
+            request += 1;
+        }
+        let beat = json!({"session": "s", "running": []});
+        let path = format!("{v1}/testboxes/{{hostname}}/heartbeat");
+        let at = format!("{v1}/testboxes/host-1/heartbeat");
+        self.post(&path, &at, beat).await;
+        for (n, grant) in granted.iter().enumerate() {
+            self.end(grant, n).await;
+        }
+        let of_bob = granted
+            .iter()
+            .find(|grant| grant["job"]["my_account"] == "bob");
+        (
+            first,
+            of_bob.expect("the job of bob")["job_id"]
+                .as_str()
+                .expect("an id")
+                .to_owned(),
+        )
+    }
+
+    /// Uploads, writes and reports the end of a job; the second one fails.
+    async fn end(&mut self, grant: &Value, n: usize) {
+        let text = |name: &str| grant[name].as_str().expect("text").to_owned();
+        let (id, token, root) = (text("job_id"), text("job_token"), text("result_root"));
+        let query = format!("job_id={id}&job_token={token}&attempt=1");
+        let junit = r#"<testsuite name="s" tests="2"><testcase name="a" time="0.1"/><testcase name="b"><failure/></testcase></testsuite>"#;
+        for (method, name) in [("post", "junit.xml"), ("put", "notes.txt")] {
+            let at = format!("{root}/{name}?{query}");
+            let sent: Method = method.to_uppercase().parse().expect("a method");
+            let reply = self.http.send(sent, &at, "", junit.into()).await;
+            self.described
+                .check(method, "/result/{path}", &reply.json());
+        }
+        let at = format!("/scheduler/v1/jobs/{id}/log?offset=0&attempt=1&job_token={token}");
+        let reply = self.http.send(Method::POST, &at, "", b"out".to_vec()).await;
+        self.described
+            .check("post", "/scheduler/v1/jobs/{id}/log", &reply.json());
+        let health = if n == 1 {
+            "fail&exit_code=3"
+        } else {
+            "success"
+        };
+        for more in [
+            "job_stage=running&milestones=ready".to_owned(),
+            format!("job_stage=finish&job_health={health}&peak_memory_mb=7&cpu_ms=9"),
+        ] {
+            let at = format!("/scheduler/v1/jobs/{id}/update?{query}&{more}");
+            let reply = self.http.send(Method::POST, &at, "", Vec::new()).await;
+            assert_eq!(reply.status, 200, "{}", reply.text);
+        }
+    }
+}
+
+async fn every_field_of_every_answer_is_documented(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let document = http.get("/openapi.json").await.json();
+    let described = Described {
+        document,
+        seen: BTreeSet::new(),
+        problems: Vec::new(),
+    };
+    let mut busy = Busy { http, described };
+    let (parent, ended) = busy.fill().await;
+    look_at_jobs(&mut busy, &parent, &ended).await;
+    look_at_the_lab(&mut busy).await;
+    let described = busy.described;
+    assert!(
+        described.problems.is_empty(),
+        "{}",
+        described.problems.join("\n")
+    );
+    // Those that need a machine that boots by itself, a cluster, or a receiver.
+    let elsewhere = [
+        "get /scheduler/v1/submits/{submit}/events",
+        "post /scheduler/v1/jobs/{id}/wait_peer",
+    ];
+    let unseen: Vec<String> = described
+        .all()
+        .into_iter()
+        .filter(|one| !described.seen.contains(one) && !elsewhere.contains(&one.as_str()))
+        .collect();
+    assert!(unseen.is_empty(), "{unseen:?}");
+}
+
+/// What is answered of jobs.
+async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
+    let v1 = "/scheduler/v1";
+    for id in [parent, ended] {
+        busy.get(&format!("{v1}/jobs/{{id}}"), &format!("{v1}/jobs/{id}"))
+            .await;
+        let path = format!("{v1}/jobs/{{id}}/explain");
+        busy.get(&path, &format!("{v1}/jobs/{id}/explain")).await;
+        busy.get("/r/{id}", &format!("/r/{id}?format=json")).await;
+    }
+    let path = format!("{v1}/jobs");
+    busy.get(&path, &format!("{path}?parts=all")).await;
+    let job = busy.http.job(ended).await;
+    let root = job["result_root"].as_str().expect("a folder");
+    busy.get("/result/{path}", root).await;
+    let wait = json!({"wait_on": {ended: null}});
+    let path = format!("{v1}/jobs/wait");
+    busy.post(&path, &path, wait).await;
+    let path = format!("{v1}/jobs/{{id}}/rerun");
+    let at = format!("{v1}/jobs/{ended}/rerun");
+    let again = busy.post(&path, &at, json!({})).await;
+    let path = format!("{v1}/jobs/cancel");
+    let ids = json!({"job_ids": [again[0]["job_id"], ended]});
+    busy.post(&path, &path, ids).await;
+    let suite = job["suite"].as_str().expect("a suite");
+    let path = format!("{v1}/tests");
+    busy.get(&path, &format!("{path}?suite={suite}")).await;
+    let group = format!("{v1}/groups/{{group}}");
+    busy.get(&group, &format!("{v1}/groups/matrix?account=alice"))
+        .await;
+    let at = format!("{v1}/groups/matrix/close?account=alice");
+    let body = json!({"my_account": "alice"});
+    busy.post(&format!("{group}/close"), &at, body).await;
+}
+
+/// What is answered of timers, webhooks, queues, hosts, accounts and the replica.
+async fn look_at_the_lab(busy: &mut Busy) {
+    let v1 = "/scheduler/v1";
+    let timer = jobs::with(jobs::dc("alice"), &json!({"timer": "t", "every": "1h"}));
+    let timers = format!("{v1}/timers");
+    busy.post(&timers, &timers, timer.clone()).await;
+    busy.get(&timers, &format!("{timers}?account=alice")).await;
+    let one = format!("{timers}/{{timer}}");
+    let at = format!("{timers}/t?account=alice");
+    busy.get(&one, &at).await;
+    busy.post(&one, &at, timer).await;
+    for act in ["pause", "resume"] {
+        let at = format!("{timers}/t/{act}?account=alice");
+        busy.post(&format!("{one}/{act}"), &at, json!({})).await;
+    }
+    let path = format!("{v1}/webhooks");
+    busy.get(&path, &path).await;
+    let test =
+        json!({"url": "http://127.0.0.1:9/x", "secret": "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"});
+    let path = format!("{v1}/webhooks/test");
+    busy.post(&path, &path, test).await;
+    let queue = format!("{v1}/queues/{{name}}");
+    let at = format!("{v1}/queues/nightly");
+    let policy = json!({"weight": 3, "users": ["alice"], "limits": {"running": {"hard": 9}}});
+    busy.post(&queue, &at, policy).await;
+    busy.ask("put", &queue, &at, Some(json!({"priority": 4})))
+        .await;
+    let path = format!("{v1}/queues");
+    busy.get(&path, &path).await;
+    let host = format!("{v1}/hosts/{{hostname}}");
+    let registered =
+        json!({"arch": "x86_64", "memory": "64g", "mac": "ec-f4-bb-00-00-01", "tags": "gpu"});
+    busy.post(&host, &format!("{v1}/hosts/box-1"), registered)
+        .await;
+    let close = json!({"reason": "broken fan", "drain": true});
+    let keep = json!({"accounts": ["alice"], "until": "+2h", "reason": "a demo"});
+    for (act, body) in [
+        ("cordon", close),
+        ("uncordon", json!({})),
+        ("reserve", keep),
+    ] {
+        let at = format!("{v1}/hosts/host-1/{act}");
+        busy.post(&format!("{host}/{act}"), &at, body).await;
+        busy.get(&host, &format!("{v1}/hosts/host-1")).await;
+    }
+    let path = format!("{v1}/hosts");
+    busy.get(&path, &path).await;
+    for act in ["unreserve", "reset"] {
+        let at = format!("{v1}/hosts/host-1/{act}");
+        busy.post(&format!("{host}/{act}"), &at, json!({})).await;
+    }
+    for path in ["machines/unknown", "whoami", "accounts", "version"] {
+        let path = format!("{v1}/{path}");
+        busy.get(&path, &path).await;
+    }
+    let path = format!("{v1}/accounts/{{my_account}}");
+    let at = format!("{v1}/accounts/carol");
+    let limits = json!({"limits": {"waiting": {"hard": 100}}});
+    busy.post(&path, &at, limits).await;
+    for path in ["/", "/scheduler/v1/health"] {
+        let health = busy
+            .http
+            .get_with(path, &[("accept", "application/json")])
+            .await;
+        let health = health.text().await.expect("a body");
+        let health: Value = serde_json::from_str(&health).expect("JSON");
+        assert_eq!(health["well"], true, "{health}");
+        busy.described.check("get", path, &health);
+    }
+}
