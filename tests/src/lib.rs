@@ -29,6 +29,7 @@ pub mod secured;
 pub mod server;
 pub mod settings;
 pub mod sources;
+pub mod terminal;
 pub mod testbox;
 
 pub use agent::Agent;
@@ -45,6 +46,7 @@ pub use recorded::Recorded;
 pub use scheduler::{Scheduler, Store};
 pub use secured::Secured;
 pub use server::Server;
+pub use terminal::on_terminal;
 pub use testbox::Testbox;
 
 /// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.

@@ -213,7 +213,7 @@ async fn a_workflow_is_red_or_green_in_time() {
         &[("LAB_TIMEOUT", "1s")],
     );
     assert_eq!(code, Some(7), "{printed}");
-    assert!(printed.contains("have not ended after"), "{printed}");
+    assert!(printed.contains("1 not ended"), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -210,6 +210,10 @@ routes! {
     ["scheduler", "v1", "jobs", "cancel"] => {
         "POST" CancelMany, Account, NONE, json::<CancelRequest>() => json::<CancelReport>(), "cancels waiting jobs by ids or filters, one report each";
     }
+    ["scheduler", "v1", "jobs", "rerun"] => {
+        "POST" RerunMany, Account, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),
+            "submits jobs again as one submit, with new values for some fields";
+    }
     ["scheduler", "v1", "jobs", id] => {
         "GET" Job { id: JobId }, Account, Known(&["fields"]), NOTHING => json::<JobView>(), "one job, flat";
     }

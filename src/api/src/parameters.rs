@@ -27,6 +27,8 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
     "sequence",
     "group_id",
     "tbox_group",
+    "kv",
+    "with_kv",
     "signature",
     "parts",
     "shards_of",
@@ -48,6 +50,8 @@ pub(crate) const ONE_TIMER: Parameters = Parameters::Known(&["account"]);
 pub(crate) enum ParameterKind {
     /// Words with commas between.
     Words,
+    /// Texts, each in a parameter of its own.
+    Repeated,
     /// A text.
     Text,
     /// A whole number.
@@ -125,11 +129,14 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "my_account",
         "Who asks, in an open lab. In a list of jobs the old name of account.",
     ),
-    words("stage", "Stages of jobs."),
+    words(
+        "stage",
+        "Stages of jobs. With ! before each: all but those.",
+    ),
     words("job_stage", "Old name of stage."),
     words(
         "health",
-        "Healths of jobs. With ! before a word: all but that.",
+        "Healths of jobs. With ! before each: all but those.",
     ),
     words("job_health", "Old name of health."),
     words(
@@ -144,6 +151,15 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     words("sequence", "Sequences."),
     words("group_id", "Groups of jobs."),
     words("tbox_group", "Groups of hosts."),
+    Parameter {
+        name: "kv",
+        kind: ParameterKind::Repeated,
+        does: "A parameter of the job, key=value. Repeated: with one key any of the values, with several keys all.",
+    },
+    switch(
+        "with_kv",
+        "Whether each job lists its words key=value. Default false.",
+    ),
     text(
         "signature",
         "The title of a kernel crash; * at its end stands for any text.",

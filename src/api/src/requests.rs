@@ -27,12 +27,24 @@ pub struct TerminateRequest {
     pub grace_s: Option<u32>,
 }
 
-/// Runs a job again.
+/// Runs jobs again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct RerunRequest {
-    /// Only its shards or tests that failed. Default false.
-    #[serde(default)]
+    /// Which, 1 to 1,000, as one submit. Not for `jobs/ID/rerun`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub job_ids: Vec<String>,
+    /// Of jobs with shards only the shards or tests that failed. A job that did not fail is refused. Default false.
     pub failed: bool,
+    /// Fields with new values; `a.b` is field `b` of section `a`.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub set: Map<String, Value>,
+    /// The submit that they belong to. Default: the id of the first new job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submit_id: Option<String>,
+    /// Names this request, so that it may be repeated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
 }
 
 /// What a script waits for.

@@ -46,6 +46,9 @@ pub struct SubmitItem {
     /// The job that has the one result of the group that it joined; empty: it joined none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shard_of: String,
+    /// The job that it runs again; empty: it is new.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rerun_of: String,
 }
 
 /// A job that an agent says it has.
@@ -270,6 +273,9 @@ pub struct JobSummary {
     /// Short parameters.
     #[serde(default)]
     pub params: String,
+    /// The words `key=value` that it is found by, if `with_kv=true` asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kv: Vec<String>,
     /// Testbox asked for.
     pub testbox: String,
     /// Its group.
@@ -329,6 +335,9 @@ pub struct JobList {
     pub jobs: Vec<JobSummary>,
     /// How many in all.
     pub total: u64,
+    /// Of a search by `kv`: jobs that match all else and are not searched, because an older version stored them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsearched: Option<u64>,
     /// Give this as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

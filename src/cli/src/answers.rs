@@ -3,25 +3,12 @@
 use fairlead_api::{JobAnswer, ShardAnswer};
 use fairlead_job::units::counted;
 
-use crate::{
-    exit,
-    table::{Grid, harmless, or_dash},
-};
+use crate::table::{Grid, Paper, harmless, or_dash};
 
 /// Most shards in the table: first those that failed.
 const SHARDS_MAX: usize = 40;
 
-/// The exit code for jobs that have ended so.
-pub(crate) fn exit_code<'a>(answers: impl IntoIterator<Item = &'a JobAnswer>) -> u8 {
-    let is_good = |answer: &JobAnswer| answer.job_health == "success";
-    if answers.into_iter().all(is_good) {
-        exit::OK
-    } else {
-        exit::JOB_FAILED
-    }
-}
-
-pub(crate) fn text(answer: &JobAnswer, terminal: bool) -> String {
+pub(crate) fn text(answer: &JobAnswer, paper: Paper) -> String {
     let mut lines = vec![headline(answer)];
     if !answer.reason.is_empty() {
         lines.push(format!("reason: {}", harmless(&answer.reason)));
@@ -42,7 +29,7 @@ pub(crate) fn text(answer: &JobAnswer, terminal: bool) -> String {
         ));
     }
     if !answer.parts.is_empty() {
-        lines.push(table(&answer.parts, terminal));
+        lines.push(table(&answer.parts, paper));
     }
     lines.join("\n")
 }
@@ -61,7 +48,7 @@ fn headline(answer: &JobAnswer) -> String {
     format!("job {}: {end}{group}", answer.job_id)
 }
 
-fn table(parts: &[ShardAnswer], terminal: bool) -> String {
+fn table(parts: &[ShardAnswer], paper: Paper) -> String {
     let has_failed =
         |part: &&ShardAnswer| !matches!(part.job_health.as_str(), "success" | "" | "unknown");
     let failed = parts.iter().filter(has_failed);
@@ -83,7 +70,7 @@ fn table(parts: &[ShardAnswer], terminal: bool) -> String {
             or_dash(&harmless(&part.reason)),
         ]);
     }
-    let text = grid.render(terminal);
+    let text = grid.render(paper);
     match parts.len().saturating_sub(shown.len()) {
         0 => text,
         more => format!("{text}\n{more} more: fairlead --json wait ID"),

@@ -8,7 +8,7 @@ use crate::{
     exit::{self, Failure},
     limits::{self, LimitArgs},
     store_args::StoreArgs,
-    table::{Grid, or_dash},
+    table::{Grid, Paper, or_dash},
 };
 
 /// The actions on accounts.
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;
             warn(&accounts, context);
             context.print(&accounts, |accounts| {
-                table(accounts, context.output.is_terminal())
+                table(accounts, context.output.paper())
             })?;
         }
     }
@@ -155,7 +155,7 @@ fn added(account: &AccountView) -> String {
     }
 }
 
-fn table(accounts: &[AccountView], terminal: bool) -> String {
+fn table(accounts: &[AccountView], paper: Paper) -> String {
     let mut grid = Grid::new(&["account", "role", "hosts", "vip", "limits"]);
     for account in accounts {
         let vip = if account.vip { "yes" } else { "no" };
@@ -167,5 +167,5 @@ fn table(accounts: &[AccountView], terminal: bool) -> String {
             or_dash(&limits::shown(&account.limits)),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }

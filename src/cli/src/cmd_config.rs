@@ -81,7 +81,7 @@ fn show(context: &Context) -> anyhow::Result<()> {
         for (name, value, origin) in &rows {
             grid.row([(*name).to_owned(), shown(value), origin.to_string()]);
         }
-        grid.render(context.output.is_terminal())
+        grid.render(context.output.paper())
     })
 }
 
@@ -105,6 +105,6 @@ fn keys(context: &Context) -> anyhow::Result<()> {
         for (key, says) in KEYS {
             grid.row([(*key).to_owned(), (*says).to_owned()]);
         }
-        grid.render(context.output.is_terminal())
+        grid.render(context.output.paper())
     })
 }

@@ -6,7 +6,7 @@ use fairlead_job::units::counted;
 use crate::{
     context::Context,
     exit::{self, Failure},
-    table::{Grid, harmless},
+    table::{Grid, Paper, harmless},
 };
 
 /// Of which job.
@@ -23,13 +23,13 @@ pub(crate) async fn run(args: &ExplainArgs, context: &Context) -> anyhow::Result
         .await
         .map_err(Failure::from)?;
     context.print(&explanation, |explanation| {
-        text(explanation, context.output.is_terminal())
+        text(explanation, context.output.paper())
     })?;
     Ok(exit::OK)
 }
 
 /// The explanation for people.
-pub(crate) fn text(explanation: &Explanation, terminal: bool) -> String {
+pub(crate) fn text(explanation: &Explanation, paper: Paper) -> String {
     let mut lines = vec![format!(
         "job {} ({}): {}",
         explanation.job_id,
@@ -53,7 +53,7 @@ pub(crate) fn text(explanation: &Explanation, terminal: bool) -> String {
             ]);
         }
         lines.push(String::new());
-        lines.push(grid.render(terminal));
+        lines.push(grid.render(paper));
     }
     if explanation.hosts_more > 0 {
         let more = counted(explanation.hosts_more, "more host", "more hosts");
@@ -83,7 +83,7 @@ mod tests {
             hosts_more: 2,
         };
         assert_eq!(
-            text(&explanation, false),
+            text(&explanation, Paper::PIPE),
             "job 7 (submit): no host has enough memory\n  - it needs 64000 MB\n\n\
              host  could run it  lacks or waits for\nh1    no            memory; tag ssd\nand 2 more hosts"
         );

@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &GroupArgs, context: &Context) -> anyhow::Result<u
         What::Close(_) => client.close_group(&group.name, of.as_deref()).await,
     };
     let answer = answer.map_err(Failure::from)?;
-    let terminal = context.output.is_terminal();
-    context.print(&answer, |answer| answers::text(answer, terminal))?;
+    let paper = context.output.paper();
+    context.print(&answer, |answer| answers::text(answer, paper))?;
     Ok(exit::OK)
 }

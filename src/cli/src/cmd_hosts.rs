@@ -8,7 +8,7 @@ use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
-    table::{Grid, harmless, or_dash},
+    table::{Grid, Paper, harmless, or_dash},
 };
 
 /// Which hosts.
@@ -112,12 +112,12 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
         context.print(&host, |host| one(host, now_ms))?;
     } else if args.unknown {
         let machines = client.unknown_machines().await.map_err(Failure::from)?;
-        let terminal = context.output.is_terminal();
-        context.print(&machines, |machines| unknown(machines, now_ms, terminal))?;
+        let paper = context.output.paper();
+        context.print(&machines, |machines| unknown(machines, now_ms, paper))?;
     } else {
         let hosts = client.hosts(&args.tags).await.map_err(Failure::from)?;
-        let terminal = context.output.is_terminal();
-        context.print(&hosts, |hosts| all(hosts, now_ms, terminal))?;
+        let paper = context.output.paper();
+        context.print(&hosts, |hosts| all(hosts, now_ms, paper))?;
     }
     Ok(exit::OK)
 }
@@ -221,7 +221,7 @@ fn memory(host: &HostView) -> String {
 }
 
 /// Machines that nobody registered.
-fn unknown(machines: &[UnknownMachine], now_ms: u64, terminal: bool) -> String {
+fn unknown(machines: &[UnknownMachine], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&["MAC", "arch", "address", "first", "last"]);
     let ago = |ms: u64| format!("{} ago", clock::length(now_ms.saturating_sub(ms)));
     for machine in machines {
@@ -233,7 +233,7 @@ fn unknown(machines: &[UnknownMachine], now_ms: u64, terminal: bool) -> String {
             ago(machine.last_ms),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 /// How many are free; empty: its agent does not say, so they are not counted.
@@ -251,7 +251,7 @@ fn seen(host: &HostView, now_ms: u64) -> String {
     }
 }
 
-fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
+fn all(hosts: &[HostView], now_ms: u64, paper: Paper) -> String {
     let headings = [
         "host",
         "state",
@@ -277,7 +277,7 @@ fn all(hosts: &[HostView], now_ms: u64, terminal: bool) -> String {
             seen(host, now_ms),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 fn one(host: &HostView, now_ms: u64) -> String {
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_host_is_a_row() {
         assert_eq!(
-            all(&[host()], 8_500, false),
+            all(&[host()], 8_500, Paper::PIPE),
             "host  state    kinds  arch    group  free MB       free CPUs  jobs  seen\n\
              h1    waiting  vm,dc  x86_64  -      7000 of 8000  6 of 8        0  3.5s ago"
         );
@@ -356,7 +356,7 @@ mod tests {
             }),
             ..host()
         };
-        assert!(all(std::slice::from_ref(&host), 8_500, false).contains("waiting,conflict"));
+        assert!(all(std::slice::from_ref(&host), 8_500, Paper::PIPE).contains("waiting,conflict"));
         let text = one(&host, 8_500);
         assert!(
             text.contains("agent other has the same name and is refused, last 3.5s ago"),

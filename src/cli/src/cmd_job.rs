@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     results::blamed,
-    table::{Grid, harmless, or_dash},
+    table::{Grid, Paper, harmless, or_dash},
     yaml_text,
 };
 
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: &JobArgs, context: &Context) -> anyhow::Result<u8>
     let job = client.job(&args.id).await.map_err(Failure::from)?;
     let server = server_of(&client);
     context.print(&job, |job| {
-        text(&args.id, job, &server, context.output.is_terminal())
+        text(&args.id, job, &server, context.output.paper())
     })?;
     Ok(exit::OK)
 }
@@ -92,7 +92,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
+fn text(id: &str, job: &Spec, server: &str, paper: Paper) -> String {
     let mut rest = job.clone();
     let mut lines = vec![format!("{:<14}{}", "job", harmless(id))];
     for (heading, names) in STATE {
@@ -107,12 +107,12 @@ fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
     if let Some(Value::String(root)) = job.get("result_root") {
         lines.push(format!("{:<14}{server}{}/", "download", harmless(root)));
     }
-    let stages = stages(job, terminal);
+    let stages = stages(job, paper);
     if !stages.is_empty() {
         lines.push(String::new());
         lines.push(stages);
     }
-    let attempts = attempts(job, terminal);
+    let attempts = attempts(job, paper);
     if !attempts.is_empty() {
         lines.push(String::new());
         lines.push(attempts);
@@ -130,7 +130,7 @@ fn text(id: &str, job: &Spec, server: &str, terminal: bool) -> String {
 }
 
 /// The tries before the present one.
-fn attempts(job: &Spec, terminal: bool) -> String {
+fn attempts(job: &Spec, paper: Paper) -> String {
     let Some(Value::Array(attempts)) = job.get("attempts") else {
         return String::new();
     };
@@ -146,7 +146,7 @@ fn attempts(job: &Spec, terminal: bool) -> String {
             cell("reason"),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 /// The stage whose time a field holds: `running_ms` or compass-ci's `running_time`.
@@ -160,7 +160,7 @@ fn stage_of(name: &str) -> Option<&str> {
 }
 
 /// When each stage began, and how long it lasted. compass-ci's texts serve where numbers are absent.
-fn stages(job: &Spec, terminal: bool) -> String {
+fn stages(job: &Spec, paper: Paper) -> String {
     let mut times: Vec<(&str, u64, String)> = Vec::new();
     for (name, value) in job {
         let Some(stage) = stage_of(name) else {
@@ -202,7 +202,7 @@ fn stages(job: &Spec, terminal: bool) -> String {
         let lasted = end.map_or_else(String::new, |end| clock::length(end.saturating_sub(*ms)));
         grid.row([(*stage).to_owned(), when.clone(), lasted]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
         }) else {
             panic!()
         };
-        let text = text("7", &job, "http://x", false);
+        let text = text("7", &job, "http://x", Paper::PIPE);
         assert!(
             text.starts_with("job           7\nstage         finish\nhealth        success\n"),
             "{text}"

@@ -1,66 +1,38 @@
-//! `fairlead jobs`: a list by filters.
+//! `fairlead jobs`: a list by selectors, or counts by a field.
+
+use std::collections::BTreeMap;
 
 use fairlead_api::{
     JobList, JobSummary,
     client::{Client, JobQuery},
 };
+use fairlead_job::Stage;
+use serde::Serialize;
 
 use crate::{
-    amounts, clock,
+    clock,
     context::Context,
     exit::{self, Failure},
+    printable::Hue,
     results::blamed,
-    table::{Grid, cut, or_dash},
+    selecting::{Found, MATCHES_MAX, Selector, value_of},
+    table::{Grid, Paper, or_dash},
 };
 
-/// Jobs of one request.
-const PAGE_JOBS: u32 = 500;
-/// Characters of a job's parameters in the table.
-const PARAMS_CHARS_MAX: usize = 60;
-
-/// Which jobs. Filters may hold several words with commas.
+/// Which jobs, and how they are shown.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "--account NAME lists only the jobs of that account.")]
+#[command(after_help = "\
+Jobs that run come first, then the newest. --account NAME lists only the jobs of that account, as --of
+NAME does. A KEY=VALUE finds jobs by a parameter, as in: fairlead jobs --suite unixbench nr_threads=4")]
 pub(crate) struct JobsArgs {
-    /// Only jobs of this stage: submit, dispatch, boot, setup, running, finish, cancel …
-    #[arg(long, value_delimiter = ',')]
-    stage: Vec<String>,
-    /// Only jobs of this health: unknown, success, fail, cancel, oom …
-    #[arg(long, value_delimiter = ',')]
-    health: Vec<String>,
-    /// Only jobs of this queue, or with this label
-    #[arg(long, value_delimiter = ',')]
-    queue: Vec<String>,
-    /// Only jobs that this host has or had
-    #[arg(long, value_delimiter = ',')]
-    host: Vec<String>,
-    /// Only jobs of this suite
-    #[arg(long, value_delimiter = ',')]
-    suite: Vec<String>,
-    /// Only jobs of this submit
-    #[arg(long, value_delimiter = ',')]
-    submit_id: Vec<String>,
-    /// Only jobs of this group
-    #[arg(long, value_delimiter = ',')]
-    group_id: Vec<String>,
-    /// Only jobs for this group of testboxes
-    #[arg(long, value_delimiter = ',')]
-    tbox_group: Vec<String>,
-    /// Only jobs with this kernel crash; '*' at its end: all that begin so
-    #[arg(long, value_name = "TITLE")]
-    signature: Option<String>,
+    #[command(flatten)]
+    selector: Selector,
     /// Only the shards of this job
     #[arg(long, value_name = "ID")]
     shards_of: Option<String>,
     /// Shards, too, each as a job of its own, as with --stage, --health and --host
     #[arg(long)]
     shards: bool,
-    /// Only jobs submitted within this time: 90s, 10m, 2h, 7d
-    #[arg(long, value_name = "TIME", value_parser = amounts::length_ms)]
-    since: Option<u64>,
-    /// Only your own jobs
-    #[arg(long)]
-    mine: bool,
     /// Oldest first
     #[arg(long)]
     oldest: bool,
@@ -70,68 +42,126 @@ pub(crate) struct JobsArgs {
     /// Continue a list: the `next` of its last page
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
+    /// Count the jobs by a field or parameter, such as stage, host or mode, over at most 10,000 jobs
+    #[arg(long, value_name = "KEY")]
+    group_by: Option<String>,
+    /// Print nothing but ids, one a line
+    #[arg(long, conflicts_with = "group_by")]
+    parsable: bool,
 }
 
 impl JobsArgs {
     async fn query(&self, context: &Context, client: &Client) -> Result<JobQuery, Failure> {
-        let mut account: Vec<String> = context.flags.account.iter().cloned().collect();
-        if self.mine && account.is_empty() {
-            account.extend(context.own_account(&context.settings()?, client).await?);
+        let mut query = self.selector.query(context, client).await?;
+        if query.account.is_empty() {
+            query.account.extend(context.flags.account.clone());
         }
+        query.with_kv |= self.group_by.is_some();
         Ok(JobQuery {
-            stage: self.stage.clone(),
-            health: self.health.clone(),
-            account,
-            queue: self.queue.clone(),
-            host: self.host.clone(),
-            suite: self.suite.clone(),
-            submit_id: self.submit_id.clone(),
-            group_id: self.group_id.clone(),
-            tbox_group: self.tbox_group.clone(),
-            signature: self.signature.clone(),
             parts: self.shards.then(|| "all".to_owned()),
             shards_of: self.shards_of.clone(),
-            since_ms: self.since.map(|ms| clock::now_ms().saturating_sub(ms)),
-            until_ms: None,
             order: Some(if self.oldest { "oldest" } else { "newest" }.to_owned()),
             after: self.after.clone(),
-            limit: None,
+            ..query
         })
+    }
+
+    /// Whether the jobs that run are to come first.
+    fn is_mixed(&self, query: &JobQuery) -> bool {
+        query.stage.is_empty()
+            && query.health.is_empty()
+            && !self.oldest
+            && self.after.is_none()
+            && self.shards_of.is_none()
+    }
+
+    async fn find(&self, query: JobQuery, client: &Client) -> Result<Found, Failure> {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let mut found = self.selector.collect(client, query.clone(), most).await?;
+        if !self.is_mixed(&query) {
+            return Ok(found);
+        }
+        let running = JobQuery {
+            stage: held_stages(),
+            parts: Some(
+                query
+                    .parts
+                    .clone()
+                    .unwrap_or_else(|| "no_shards".to_owned()),
+            ),
+            ..query
+        };
+        let running = self.selector.collect(client, running, most).await?;
+        let is_held = |job: &JobSummary| running.jobs.iter().any(|one| one.job_id == job.job_id);
+        found.jobs.retain(|job| !is_held(job));
+        let shown = found.jobs.len() + running.jobs.len();
+        found.jobs.splice(0..0, running.jobs);
+        if shown > most {
+            found.jobs.truncate(most);
+        }
+        Ok(found)
     }
 }
 
+/// The stages of jobs that a testbox has.
+fn held_stages() -> Vec<String> {
+    let held = Stage::ALL.iter().filter(|stage| stage.is_held());
+    held.map(ToString::to_string).collect()
+}
+
 pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8> {
-    let client = context.client()?;
-    let mut query = args.query(context, &client).await?;
-    let mut list = JobList {
-        jobs: Vec::new(),
-        total: 0,
-        next: None,
-    };
-    loop {
-        let wanted = args
-            .limit
-            .saturating_sub(u32::try_from(list.jobs.len()).unwrap_or(u32::MAX));
-        query.limit = Some(wanted.min(PAGE_JOBS));
-        let page = client.jobs(&query).await.map_err(Failure::from)?;
-        let got = u32::try_from(page.jobs.len()).unwrap_or(u32::MAX);
-        list.total = page.total;
-        list.next.clone_from(&page.next);
-        list.jobs.extend(page.jobs);
-        if page.next.is_none() || got == 0 || got >= wanted {
-            break;
-        }
-        query.after = page.next;
+    let ids = args.selector.ids();
+    if !ids.is_empty() {
+        return Err(Failure::usage(
+            format!("{} is no parameter KEY=VALUE", ids.join(", ")),
+            "one job: fairlead job ID",
+        )
+        .into());
     }
-    let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
-    context.print(&list, |list| table(&list.jobs, now_ms, terminal))?;
-    if !context.json && list.next.is_some() {
-        let (shown, total) = (list.jobs.len(), list.total);
+    let client = context.client()?;
+    let query = args.query(context, &client).await?;
+    if let Some(key) = &args.group_by {
+        let found = args.selector.collect(&client, query, MATCHES_MAX).await?;
+        remark_on(&found, context);
+        let groups = groups(&found.jobs, key);
+        let paper = context.output.paper();
+        context.print(&groups, |groups| table_of_groups(groups, key, paper))?;
+        return Ok(exit::OK);
+    }
+    let found = args.find(query, &client).await?;
+    remark_on(&found, context);
+    if args.parsable {
+        for job in &found.jobs {
+            context.output.line(&job.job_id);
+        }
+        return Ok(exit::OK);
+    }
+    let (total, next) = (found.total, found.next.clone());
+    let list = JobList {
+        jobs: found.jobs,
+        total,
+        unsearched: (found.unsearched > 0).then_some(found.unsearched),
+        next: found.next,
+    };
+    let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+    context.print(&list, |list| table(&list.jobs, now_ms, paper))?;
+    if !context.json && next.is_some() {
+        let shown = list.jobs.len();
         context
             .output
             .remark(&format!("{shown} of {total} jobs; --limit N shows more"));
     }
     Ok(exit::OK)
+}
+
+/// Says of which jobs nothing is known.
+pub(crate) fn remark_on(found: &Found, context: &Context) {
+    if found.unsearched > 0 {
+        context.output.remark(&format!(
+            "{} older jobs are not searched by parameters: an older version stored them",
+            found.unsearched
+        ));
+    }
 }
 
 /// How long a job ran, or has been where it is.
@@ -158,33 +188,116 @@ fn queue_of(job: &JobSummary) -> String {
     }
 }
 
-fn table(jobs: &[JobSummary], now_ms: u64, terminal: bool) -> String {
+fn hue_of_health(health: &str) -> Option<Hue> {
+    match health {
+        "success" => Some(Hue::Good),
+        "unknown" | "cancel" | "" | "-" => None,
+        _ => Some(Hue::Bad),
+    }
+}
+
+fn hue_of_stage(stage: &str) -> Option<Hue> {
+    let word = stage.split(' ').next().unwrap_or_default();
+    let stage = word.parse::<Stage>().ok()?;
+    stage.is_held().then_some(Hue::Busy)
+}
+
+pub(crate) fn table(jobs: &[JobSummary], now_ms: u64, paper: Paper) -> String {
     let headings = [
         "job",
         "stage",
         "health",
-        "account",
-        "queue",
         "suite",
         "parameters",
-        "testbox",
         "host",
         ">took",
+        ">age",
+        "account",
+        "queue",
+        "testbox",
     ];
-    let mut grid = Grid::new(&headings);
+    let grid = Grid::new(&headings).keep(&[
+        "stage",
+        "health",
+        "parameters",
+        "took",
+        "suite",
+        "host",
+        "age",
+        "account",
+        "queue",
+        "testbox",
+    ]);
+    let mut grid = grid
+        .colour("health", hue_of_health)
+        .colour("stage", hue_of_stage);
     for job in jobs {
         grid.row([
             job.job_id.clone(),
             stage_of(job),
             blamed(&job.job_health),
-            or_dash(&job.my_account),
-            or_dash(&queue_of(job)),
             or_dash(&job.suite),
-            or_dash(&cut(&job.params, PARAMS_CHARS_MAX)),
-            or_dash(&job.testbox),
+            or_dash(&job.params),
             or_dash(&job.host),
             took(job, now_ms),
+            clock::length(now_ms.saturating_sub(job.submit_ms)),
+            or_dash(&job.my_account),
+            or_dash(&queue_of(job)),
+            or_dash(&job.testbox),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
+}
+
+/// Jobs with one value. The field names are part of the CLI's interface for programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+struct Group {
+    value: String,
+    jobs: u64,
+    waiting: u64,
+    running: u64,
+    succeeded: u64,
+    failed: u64,
+}
+
+/// The jobs by a value of each, most jobs first.
+fn groups(jobs: &[JobSummary], key: &str) -> Vec<Group> {
+    let mut by_value: BTreeMap<String, Group> = BTreeMap::new();
+    for job in jobs {
+        let value = value_of(job, key).unwrap_or_default();
+        let group = by_value.entry(value.clone()).or_default();
+        group.value = value;
+        group.jobs += 1;
+        let stage = job.job_stage.parse::<Stage>().unwrap_or(Stage::Submit);
+        let (is_over, is_good) = (stage.is_terminal(), job.job_health == "success");
+        group.waiting += u64::from(stage == Stage::Submit);
+        group.running += u64::from(stage.is_held());
+        group.succeeded += u64::from(is_over && is_good);
+        group.failed += u64::from(is_over && !is_good);
+    }
+    let mut groups: Vec<Group> = by_value.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
+    groups
+}
+
+fn table_of_groups(groups: &[Group], key: &str, paper: Paper) -> String {
+    let mut grid = Grid::new(&[
+        "value",
+        ">jobs",
+        ">waiting",
+        ">running",
+        ">succeeded",
+        ">failed",
+    ]);
+    for group in groups {
+        grid.row([
+            format!("{key}={}", group.value),
+            group.jobs.to_string(),
+            group.waiting.to_string(),
+            group.running.to_string(),
+            group.succeeded.to_string(),
+            group.failed.to_string(),
+        ]);
+    }
+    grid.render(paper)
 }

@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     store_args::StoreArgs,
-    table::Grid,
+    table::{Grid, Paper},
 };
 
 /// Longest file of keys, bytes.
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: KeyArgs, context: &Context) -> anyhow::Result<u8> 
     if export {
         context.output.json(&keys.export)?;
     } else {
-        context.print(&keys, |keys| table(keys, context.output.is_terminal()))?;
+        context.print(&keys, |keys| table(keys, context.output.paper()))?;
     }
     Ok(exit::OK)
 }
@@ -102,7 +102,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     })
 }
 
-fn table(keys: &Keys, terminal: bool) -> String {
+fn table(keys: &Keys, paper: Paper) -> String {
     if keys.keys.is_empty() {
         return "there is no key; a new lab creates its first key at its start".to_owned();
     }
@@ -122,5 +122,5 @@ fn table(keys: &Keys, terminal: bool) -> String {
         };
         grid.row([key.id.clone(), since, does.to_owned()]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }

@@ -1,4 +1,4 @@
-//! `fairlead log ID [-f]`: a job's output. Following resumes where it broke, at the byte, and goes on with the next attempt
+//! `fairlead log`: the output of jobs. Following resumes where it broke, at the byte, and goes on with the next attempt
 //! until the job has ended.
 
 use std::time::Duration;
@@ -12,6 +12,8 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     printable::LogFilter,
+    selecting::Selector,
+    tail::end_of,
 };
 
 /// How long to wait before a broken stream is asked for again.
@@ -19,14 +21,14 @@ const RESUME_PAUSE: Duration = Duration::from_millis(500);
 /// How often in a row a stream may break without a byte in between.
 const RESUMES_MAX: u32 = 20;
 
-/// Of which job, and how.
+/// Of which jobs, and how.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 On a terminal, escape sequences and characters that reorder text are removed, because they could
 hide or forge lines. A pipe or a file gets every byte.")]
 pub(crate) struct LogArgs {
-    /// Id of the job
-    id: String,
+    #[command(flatten)]
+    selector: Selector,
     /// Follow all attempts until the job ends
     #[arg(short, long)]
     follow: bool,
@@ -36,38 +38,47 @@ pub(crate) struct LogArgs {
     /// Start at this byte
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     offset: u64,
+    /// Only the last lines
+    #[arg(long, value_name = "N", conflicts_with_all = ["follow", "offset", "attempt"], value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    tail: Option<u16>,
     /// Keep every byte, also on a terminal
     #[arg(long)]
     raw: bool,
 }
 
 pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8> {
+    args.selector.check()?;
     let client = context.client()?;
-    let is_filtered = context.output.is_terminal() && !args.raw;
-    let mut log = LogFollow {
-        attempt: args.attempt,
-        offset: args.offset,
-        broken: 0,
-        filter: is_filtered.then(LogFilter::default),
+    let ids = if args.selector.is_plain() && !args.selector.failed {
+        args.selector.ids()
+    } else {
+        let found = args.selector.find(context, &client, |query| query).await?;
+        context
+            .output
+            .remark(&format!("{} jobs match", found.jobs.len()));
+        found.jobs.into_iter().map(|job| job.job_id).collect()
     };
-    loop {
-        match log.step(args, &client, context).await {
-            Ok(Next::End) => break,
-            Ok(Next::Attempt(attempt)) => {
-                log.finish(context);
-                context
-                    .output
-                    .remark(&format!("job {}: attempt {attempt}", args.id));
-            }
-            Ok(Next::Again) => clock::pause(RESUME_PAUSE).await,
-            Err(error) if args.follow && log.may_resume(&error) => {
-                tracing::debug!(%error, offset = log.offset, "the log stream broke; it resumes");
-                clock::pause(RESUME_PAUSE).await;
-            }
-            Err(error) => return Err(Failure::from(error).into()),
+    let is_filtered = context.output.is_terminal() && !args.raw;
+    for id in &ids {
+        if ids.len() > 1 {
+            context.output.line(&format!("==> job {id} <=="));
         }
+        if let Some(lines) = args.tail {
+            let end = end_of(id, usize::from(lines), &client).await;
+            for line in end.map_err(Failure::from)? {
+                context.output.line(&line);
+            }
+            continue;
+        }
+        let log = LogFollow {
+            id: id.clone(),
+            attempt: args.attempt,
+            offset: args.offset,
+            broken: 0,
+            filter: is_filtered.then(LogFilter::default),
+        };
+        log.run(args, &client, context).await?;
     }
-    log.finish(context);
     Ok(exit::OK)
 }
 
@@ -84,6 +95,8 @@ enum Next {
 
 /// How far a log was read.
 struct LogFollow {
+    /// The job.
+    id: String,
     /// Which attempt is read; `None`: whichever the scheduler gives.
     attempt: Option<u16>,
     offset: u64,
@@ -93,6 +106,35 @@ struct LogFollow {
 }
 
 impl LogFollow {
+    /// Copies the output of the job to its end.
+    async fn run(
+        mut self,
+        args: &LogArgs,
+        client: &Client,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        loop {
+            match self.step(args, client, context).await {
+                Ok(Next::End) => break,
+                Ok(Next::Attempt(attempt)) => {
+                    self.finish(context);
+                    let id = &self.id;
+                    context
+                        .output
+                        .remark(&format!("job {id}: attempt {attempt}"));
+                }
+                Ok(Next::Again) => clock::pause(RESUME_PAUSE).await,
+                Err(error) if args.follow && self.may_resume(&error) => {
+                    tracing::debug!(%error, offset = self.offset, "the log stream broke; it resumes");
+                    clock::pause(RESUME_PAUSE).await;
+                }
+                Err(error) => return Err(Failure::from(error)),
+            }
+        }
+        self.finish(context);
+        Ok(())
+    }
+
     /// Copies what there is; with `--follow`, says what is next.
     async fn step(
         &mut self,
@@ -103,13 +145,13 @@ impl LogFollow {
         let goes_on = args.follow && args.attempt.is_none();
         if goes_on && self.attempt.is_none() {
             // From here on it is this one, though another one may begin at any moment.
-            self.attempt = Standing::of(&args.id, client).await?.map(|now| now.attempt);
+            self.attempt = Standing::of(&self.id, client).await?.map(|now| now.attempt);
         }
         self.copy(args, client, context).await?;
         if !args.follow || context.output.closed() {
             return Ok(Next::End);
         }
-        let next = match Standing::of(&args.id, client).await? {
+        let next = match Standing::of(&self.id, client).await? {
             Some(now) => now.after(self.attempt, goes_on),
             None => Next::End,
         };
@@ -126,7 +168,7 @@ impl LogFollow {
         context: &Context,
     ) -> Result<(), ClientError> {
         let mut stream = client
-            .log(&args.id, self.attempt, self.offset, args.follow)
+            .log(&self.id, self.attempt, self.offset, args.follow)
             .await?;
         while let Some(bytes) = stream.chunk().await? {
             self.offset += bytes.len() as u64;

@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     limits::{self, LimitArgs},
-    table::{Grid, harmless, or_dash},
+    table::{Grid, Paper, harmless, or_dash},
 };
 
 /// The actions on queues.
@@ -103,9 +103,7 @@ pub(crate) async fn run(args: QueuesArgs, context: &Context) -> anyhow::Result<u
         Some(What::Delete { name }) => client.delete_queue(&name).await.map_err(Failure::from)?,
     }
     let queues = client.queues().await.map_err(Failure::from)?;
-    context.print(&queues, |queues| {
-        table(queues, context.output.is_terminal())
-    })?;
+    context.print(&queues, |queues| table(queues, context.output.paper()))?;
     for queue in queues.iter().filter(|queue| !queue.warning.is_empty()) {
         let warning = harmless(&queue.warning);
         context.output.remark(&format!("warning: {warning}"));
@@ -143,7 +141,7 @@ fn limits_of(queue: &QueueView) -> String {
     both.join(" ")
 }
 
-fn table(queues: &[QueueView], terminal: bool) -> String {
+fn table(queues: &[QueueView], paper: Paper) -> String {
     let headings = [
         "queue",
         ">priority",
@@ -178,7 +176,7 @@ fn table(queues: &[QueueView], terminal: bool) -> String {
             or_dash(&limits_of(queue)),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 #[cfg(test)]
@@ -210,7 +208,7 @@ mod tests {
             },
         };
         assert_eq!(
-            table(&[queue], false),
+            table(&[queue], Paper::PIPE),
             "queue  priority  weight  waiting  running   share  policy  users  limits\n\
              user1         3     100       12        2  75.5 %  set     all    background 5.5 % running soft=5,hard=10"
         );

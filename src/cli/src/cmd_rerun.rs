@@ -1,37 +1,179 @@
-//! `fairlead rerun ID`: submits a job again, or what failed of it.
+//! `fairlead rerun`: submits jobs again as one submit, or what failed of them.
+
+use fairlead_api::{JobSummary, RerunRequest, SubmitItem, client::Client};
+use serde_json::{Map, Value, json};
 
 use crate::{
+    attached::{self, Attached, Left},
+    clock, cmd_jobs,
     context::Context,
     exit::{self, Failure},
+    follow::Tracked,
+    selecting::{Caution, Selector},
+    signals::Signals,
     table::harmless,
 };
 
-/// Which job.
+/// Jobs of one request.
+const IDS_MAX: usize = 1_000;
+
+/// Which jobs, and what is new of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The new job has the same body and a new id, which is printed. Of a job with a list of tests,
---failed packs the failed tests anew. Of other jobs with shards, it runs the failed shards.")]
+The new jobs have the same bodies, new ids and one submit_id; each names the old one as rerun_of. -s
+gives a field a new value. With --failed only jobs that failed run again. Of a job with a list of
+tests, --failed packs the failed tests anew; of other jobs with shards, it runs the failed shards.")]
 pub(crate) struct RerunArgs {
-    /// Id of the job
-    id: String,
-    /// Run only the shards or the tests that failed
-    #[arg(long)]
-    failed: bool,
+    #[command(flatten)]
+    selector: Selector,
+    #[command(flatten)]
+    caution: Caution,
+    /// Give a field a new value in all new jobs; repeatable
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Follow the new jobs to their ends
+    #[arg(short, long)]
+    monitor: bool,
+}
+
+/// The fields with new values, each read as job files are.
+fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut set = Map::new();
+    for word in words {
+        let Some((key, value)) = word.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(Failure::usage(
+                format!("-s {word}: this is no KEY=VALUE"),
+                "for example -s nr_threads=8",
+            ));
+        };
+        let value = serde_saphyr::from_str::<Value>(value);
+        let value = value.map_err(|error| {
+            Failure::usage(
+                format!("-s {word}: the value cannot be read: {error}"),
+                "quote it as in a job file",
+            )
+        })?;
+        set.insert(key.to_owned(), value);
+    }
+    Ok(set)
 }
 
 pub(crate) async fn run(args: &RerunArgs, context: &Context) -> anyhow::Result<u8> {
+    args.selector.check()?;
+    let set = settings(&args.set)?;
     let client = context.client()?;
-    let items = client.rerun(&args.id, args.failed).await;
-    let items = items.map_err(Failure::from)?;
-    context.print(&items, |items| {
-        let ids = items.iter().filter(|item| item.code.is_empty());
-        ids.map(|item| item.job_id.clone())
-            .collect::<Vec<_>>()
-            .join("\n")
-    })?;
-    let Some(refused) = items.into_iter().find(|item| !item.code.is_empty()) else {
+    let Some(ids) = ids(args, &client, context).await? else {
         return Ok(exit::OK);
     };
-    let message = harmless(&refused.message);
-    Err(Failure::new(exit::REFUSED, message, harmless(&refused.hint)).into())
+    let submit_id = uuid::Uuid::new_v4().to_string();
+    let mut items = Vec::with_capacity(ids.len());
+    for (n, ids) in ids.chunks(IDS_MAX).enumerate() {
+        let request = RerunRequest {
+            job_ids: ids.to_vec(),
+            failed: args.selector.failed,
+            set: set.clone(),
+            submit_id: Some(submit_id.clone()),
+            idempotency_key: Some(format!("{submit_id}.{n}")),
+        };
+        items.extend(client.rerun_many(&request).await.map_err(Failure::from)?);
+    }
+    let accepted: Vec<&SubmitItem> = items.iter().filter(|item| item.code.is_empty()).collect();
+    let mut code = if accepted.len() == items.len() {
+        exit::OK
+    } else {
+        exit::REFUSED
+    };
+    tell(&items, &submit_id, context);
+    let mut endings = None;
+    if args.monitor && !accepted.is_empty() {
+        let attached = Attached {
+            jobs: accepted.iter().map(|item| tracked(item)).collect(),
+            submit_ids: vec![submit_id.clone()],
+            name: format!("--submit-id {submit_id}"),
+            limit: None,
+        };
+        let mut signals = Signals::catch()?;
+        let (ended, left) = attached.follow(&client, &mut signals, context).await?;
+        if left != Left::Over || code == exit::OK {
+            code = attached::code(&ended, left);
+        }
+        endings = Some(ended);
+    }
+    if context.json {
+        let answer = json!({ "submit_id": submit_id, "jobs": items, "results": endings });
+        context.output.json(&answer)?;
+    }
+    Ok(code)
+}
+
+/// The new ids, and why jobs were refused.
+fn tell(items: &[SubmitItem], submit_id: &str, context: &Context) {
+    let mut accepted = 0;
+    for item in items {
+        if !item.code.is_empty() {
+            let said = Failure::new(
+                exit::REFUSED,
+                format!(
+                    "job {}: {} ({})",
+                    item.rerun_of,
+                    harmless(&item.message),
+                    item.code
+                ),
+                harmless(&item.hint),
+            );
+            context.output.remark(&said.to_string());
+            continue;
+        }
+        accepted += 1;
+        if !context.json {
+            context.output.line(&item.job_id);
+        }
+    }
+    if accepted > 1 && !context.json {
+        context
+            .output
+            .remark(&format!("{accepted} jobs run again, submit_id={submit_id}"));
+    }
+}
+
+/// The jobs that are meant. `None`: nothing is to be done.
+async fn ids(
+    args: &RerunArgs,
+    client: &Client,
+    context: &Context,
+) -> anyhow::Result<Option<Vec<String>>> {
+    if args.selector.is_plain() && !args.caution.dry_run {
+        return Ok(Some(args.selector.ids()));
+    }
+    let found = args.selector.find(context, client, |query| query).await?;
+    cmd_jobs::remark_on(&found, context);
+    if args.caution.dry_run {
+        let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+        context.print(&found.jobs, |jobs| cmd_jobs::table(jobs, now_ms, paper))?;
+    }
+    if !args.caution.allows(&found.jobs, "run again", context)? && args.caution.dry_run {
+        return Ok(None);
+    }
+    let ids = |jobs: Vec<JobSummary>| jobs.into_iter().map(|job| job.job_id).collect();
+    Ok(Some(ids(found.jobs)))
+}
+
+fn tracked(item: &SubmitItem) -> Tracked {
+    Tracked::new(&item.job_id, "", Vec::new(), &item.result_root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_values_are_read_as_in_job_files() {
+        let words = ["nr=8", "mode=process", "list=[1, 2]", "note=a=b", "none="];
+        let set = settings(&words.map(str::to_owned)).unwrap();
+        let meant =
+            json!({"nr": 8, "mode": "process", "list": [1, 2], "note": "a=b", "none": null});
+        assert_eq!(Value::Object(set), meant);
+        assert!(settings(&["nr".to_owned()]).is_err());
+        assert!(settings(&["a=[1".to_owned()]).is_err());
+    }
 }

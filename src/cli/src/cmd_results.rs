@@ -2,19 +2,18 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use fairlead_api::client::{Client, JobQuery};
+use fairlead_api::client::Client;
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 
 use crate::{
     context::Context,
     exit::{self, Failure},
+    selecting::Selector,
     small_file,
     table::harmless,
 };
 
-/// Jobs of one page of a list.
-const PAGE_JOBS: u32 = 500;
 /// Largest listing of a folder, bytes.
 const LISTING_BYTES_MAX: usize = 8 << 20;
 /// Most files of one call.
@@ -26,12 +25,8 @@ const FILES_MAX: usize = 100_000;
 Without -o the files are listed. With -o DIR the files of each job go to DIR/ID, those of a shard to
 DIR/ID/NUMBER, where ID is the id of its job.")]
 pub(crate) struct ResultsArgs {
-    /// Ids of the jobs
-    #[arg(required_unless_present = "submit_id", value_name = "ID")]
-    ids: Vec<String>,
-    /// All jobs of this submit
-    #[arg(long, value_name = "ID")]
-    submit_id: Vec<String>,
+    #[command(flatten)]
+    selector: Selector,
     /// Download into this folder
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -58,11 +53,17 @@ struct Root {
 }
 
 pub(crate) async fn run(args: &ResultsArgs, context: &Context) -> anyhow::Result<u8> {
+    args.selector.check()?;
     let client = context.client()?;
-    let mut ids = args.ids.clone();
-    if !args.submit_id.is_empty() {
-        ids.extend(jobs_of(&args.submit_id, &client).await?);
-    }
+    let ids = if args.selector.is_plain() {
+        args.selector.ids()
+    } else {
+        let found = args.selector.find(context, &client, |query| query).await?;
+        context
+            .output
+            .remark(&format!("{} jobs match", found.jobs.len()));
+        found.jobs.into_iter().map(|job| job.job_id).collect()
+    };
     let mut files = Vec::new();
     for id in &ids {
         for root in roots(id, &client).await? {
@@ -82,24 +83,6 @@ pub(crate) async fn run(args: &ResultsArgs, context: &Context) -> anyhow::Result
         return Err(Failure::new(exit::REFUSED, message.to_owned(), hint).into());
     }
     Ok(exit::OK)
-}
-
-async fn jobs_of(submits: &[String], client: &Client) -> Result<Vec<String>, Failure> {
-    let mut query = JobQuery {
-        submit_id: submits.to_vec(),
-        order: Some("oldest".to_owned()),
-        limit: Some(PAGE_JOBS),
-        ..JobQuery::default()
-    };
-    let mut ids = Vec::new();
-    loop {
-        let page = client.jobs(&query).await?;
-        ids.extend(page.jobs.into_iter().map(|job| job.job_id));
-        let Some(next) = page.next else {
-            return Ok(ids);
-        };
-        query.after = Some(next);
-    }
 }
 
 /// The folders of a job: its own, or those of its shards.

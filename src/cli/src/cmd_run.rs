@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use fairlead_api::client::Client;
@@ -18,10 +18,10 @@ use crate::{
     follow::{Follower, Tracked},
     local::{Fit, Lab, Machine},
     progress::Progress,
-    results::{self, Ending},
+    results::{self, Ending, Ways},
     signals::Signals,
     submission::{self, Entry, Teller},
-    tail::Tails,
+    tail::{Tails, last_lines},
 };
 
 /// How long jobs may take to end after Ctrl-C, before they are killed.
@@ -93,6 +93,7 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
         counted(entries.len(), "job", "jobs"),
         data_dir.display()
     ));
+    let began = clock::monotonic();
     let mut run = Run {
         lab,
         signals,
@@ -100,25 +101,71 @@ pub(crate) async fn run(args: &RunArgs, context: &Context) -> anyhow::Result<u8>
         killed: false,
     };
     let ran = run.drive(&entries).await;
-    let endings = match &ran {
+    let mut endings = match &ran {
         Ok(ran) => run.endings(&ran.follower),
         Err(_) => Vec::new(),
     };
     if !run.killed {
+        last_lines(&mut endings, &run.lab.client).await;
         run.lab.stop().await;
     }
     let ran = ran?;
+    tell(
+        &endings,
+        (&data_dir, &submit_id),
+        ran.refused,
+        began,
+        context,
+    )?;
+    Ok(ran.code(&endings))
+}
+
+/// Says how the jobs ended.
+fn tell(
+    endings: &[Ending],
+    (data_dir, submit_id): (&Path, &str),
+    refused: usize,
+    began: Instant,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let took = clock::monotonic().duration_since(began);
     let output = &context.output;
     if context.json {
         let good = endings.iter().filter(|ending| ending.success).count();
         output.json(&json!({
             "data_dir": data_dir, "submit_id": submit_id, "jobs": endings,
-            "succeeded": good, "failed": endings.len() - good, "refused": ran.refused,
+            "succeeded": good, "failed": endings.len() - good, "refused": refused,
         }))?;
     } else {
-        output.line(&results::table(&endings, output.is_terminal()));
+        let ways = Ways {
+            took,
+            results: data_dir.join("result").display().to_string(),
+            again: String::new(),
+        };
+        let text = results::text(endings, &ways, again);
+        output.line(&text);
     }
-    Ok(ran.code(&endings))
+    Ok(())
+}
+
+/// The command that runs one job again.
+fn again(ending: &Ending) -> String {
+    let mut words = vec!["fairlead run".to_owned(), quoted(&ending.file)];
+    for (key, value) in &ending.params {
+        let value = value.as_str().unwrap_or_default();
+        words.push(quoted(&format!("{key}={value}")));
+    }
+    words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=_-./:,+@%".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// The outcome of the run.

@@ -1,73 +1,40 @@
-//! `fairlead cancel ID…` and `fairlead terminate ID…`: one report per job.
+//! `fairlead cancel` and `fairlead terminate`: one report per job.
 
-use fairlead_api::{CancelItem, CancelRequest};
-use serde_json::{Map, Value};
+use fairlead_api::{CancelItem, client::Client};
+use fairlead_job::Stage;
 
 use crate::{
     amounts::length_ms,
+    clock, cmd_jobs,
     context::Context,
     exit::{self, Failure},
+    selecting::{Caution, Selector},
     table::harmless,
 };
 
-/// Which jobs.
+/// Which jobs to stop.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Filters stop the running jobs among those that match. They ask first; --yes does not.")]
 pub(crate) struct StopArgs {
-    /// Ids of the jobs
-    #[arg(required = true, value_name = "ID")]
-    ids: Vec<String>,
+    #[command(flatten)]
+    selector: Selector,
+    #[command(flatten)]
+    caution: Caution,
     /// Time between SIGTERM and SIGKILL, at most 1h [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = length_ms)]
     grace: Option<u64>,
 }
 
-/// Which waiting jobs.
+/// Which waiting jobs to cancel.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Filters cancel the waiting jobs among those that match. They ask first; --yes does not.")]
 pub(crate) struct CancelArgs {
-    /// Ids of the jobs
-    #[arg(required_unless_present_any = FILTERS, conflicts_with_all = FILTERS, value_name = "ID")]
-    ids: Vec<String>,
-    /// All waiting jobs of this submit
-    #[arg(long, value_name = "ID")]
-    submit_id: Vec<String>,
-    /// All waiting jobs of this group
-    #[arg(long, value_name = "ID")]
-    group_id: Vec<String>,
-    /// All waiting jobs of this sequence
-    #[arg(long, value_name = "NAME")]
-    sequence: Vec<String>,
-    /// All waiting jobs in this queue, or with this label
-    #[arg(long, value_name = "NAME")]
-    queue: Vec<String>,
-    /// All waiting jobs of this suite
-    #[arg(long, value_name = "NAME")]
-    suite: Vec<String>,
-    /// All waiting jobs of this account; only admins may name other accounts
-    #[arg(long, value_name = "ACCOUNT")]
-    of: Vec<String>,
-}
-
-/// The options that name many jobs.
-const FILTERS: [&str; 6] = ["submit_id", "group_id", "sequence", "queue", "suite", "of"];
-
-impl CancelArgs {
-    fn filter(&self) -> Map<String, Value> {
-        let said = [
-            &self.submit_id,
-            &self.group_id,
-            &self.sequence,
-            &self.queue,
-            &self.suite,
-            &self.of,
-        ];
-        let said = FILTERS.into_iter().zip(said);
-        let said = said.filter(|(_, names)| !names.is_empty());
-        said.map(|(option, names)| {
-            let filter = if option == "of" { "account" } else { option };
-            (filter.to_owned(), Value::from(names.clone()))
-        })
-        .collect()
-    }
+    #[command(flatten)]
+    selector: Selector,
+    #[command(flatten)]
+    caution: Caution,
 }
 
 /// The word of a report that it was done.
@@ -75,19 +42,47 @@ const DONE: &str = "success";
 /// How many ids go in one request.
 const IDS_MAX: usize = 1000;
 
+/// The ids that are meant, and that a person agrees to. `None`: nothing is to be done.
+async fn agreed(
+    selector: &Selector,
+    caution: Caution,
+    (stages, act): (Vec<String>, &str),
+    client: &Client,
+    context: &Context,
+) -> anyhow::Result<Option<Vec<String>>> {
+    selector.check()?;
+    if selector.is_plain() && !caution.dry_run {
+        return Ok(Some(selector.ids()));
+    }
+    let found = selector.find(context, client, |mut query| {
+        if query.stage.is_empty() {
+            query.stage = stages;
+        }
+        query
+    });
+    let found = found.await?;
+    cmd_jobs::remark_on(&found, context);
+    if caution.dry_run {
+        let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+        context.print(&found.jobs, |jobs| cmd_jobs::table(jobs, now_ms, paper))?;
+    }
+    if !caution.allows(&found.jobs, act, context)? && caution.dry_run {
+        return Ok(None);
+    }
+    Ok(Some(found.jobs.into_iter().map(|job| job.job_id).collect()))
+}
+
 /// Cancels jobs that wait.
 pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
+    let waiting = vec![Stage::Submit.to_string()];
+    let what = (waiting, "cancel");
+    let agreed = agreed(&args.selector, args.caution, what, &client, context).await?;
+    let Some(ids) = agreed else {
+        return Ok(exit::OK);
+    };
     let mut reports = Vec::new();
-    let filter = args.filter();
-    if !filter.is_empty() {
-        let request = CancelRequest {
-            filter,
-            ..CancelRequest::default()
-        };
-        reports = client.cancel_all(&request).await.map_err(Failure::from)?;
-    }
-    for ids in args.ids.chunks(IDS_MAX) {
+    for ids in ids.chunks(IDS_MAX) {
         reports.extend(client.cancel_many(ids).await.map_err(Failure::from)?);
     }
     report(&reports, "cancelled", context)
@@ -96,10 +91,17 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Resu
 /// Stops jobs that a testbox has. A job that the scheduler refuses to stop does not keep it from the others.
 pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
+    let held = Stage::ALL.iter().filter(|stage| stage.is_held());
+    let held = held.map(ToString::to_string).collect();
+    let what = (held, "stop");
+    let agreed = agreed(&args.selector, args.caution, what, &client, context).await?;
+    let Some(ids) = agreed else {
+        return Ok(exit::OK);
+    };
     let mut reports = Vec::new();
     let grace_s = args.grace.map(|grace_ms| grace_ms.div_ceil(1000));
-    for id in &args.ids {
-        let (result, message) = match client.terminate(id, grace_s).await {
+    for id in ids {
+        let (result, message) = match client.terminate(&id, grace_s).await {
             Ok(()) => (DONE.to_owned(), String::new()),
             Err(error) => match error.code() {
                 Some(code) => (code.as_str().to_owned(), Failure::from(error).to_string()),
@@ -107,7 +109,7 @@ pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Res
             },
         };
         reports.push(CancelItem {
-            job_id: id.clone(),
+            job_id: id,
             result,
             message,
         });
@@ -115,7 +117,8 @@ pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Res
     report(&reports, "told to stop", context)
 }
 
-fn report(reports: &[CancelItem], done: &str, context: &Context) -> anyhow::Result<u8> {
+/// One line a job.
+pub(crate) fn report(reports: &[CancelItem], done: &str, context: &Context) -> anyhow::Result<u8> {
     let mut refused = 0;
     for item in reports {
         if item.result == DONE {

@@ -10,16 +10,13 @@ use fairlead_job::{SiteDefaults, dry_run};
 use serde_json::json;
 
 use crate::{
+    attached::{self, Attached, Left},
     clock,
     context::Context,
     exit::{self, Failure},
     expansion::{FileJobs, JobsArgs, mind_keys},
-    follow::Follower,
-    progress::Progress,
-    results::{self, Ending},
     signals::Signals,
     submission::{self, Entry, Report, Teller},
-    tail::Tails,
     yaml_text,
 };
 
@@ -40,12 +37,22 @@ pub(crate) struct SubmitArgs {
     /// Refuse jobs that no known host can run, and files with keys that are probably misspelt
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    shown: Shown,
     /// Check and print the expanded jobs and submit nothing; needs no scheduler
     #[arg(long, conflicts_with_all = ["monitor", "output"])]
     dry_run: bool,
     /// Write each expanded job to a file in this folder, and submit nothing
     #[arg(short, long, value_name = "DIR", conflicts_with = "monitor")]
     output: Option<PathBuf>,
+}
+
+/// How accepted jobs are printed.
+#[derive(Debug, clap::Args)]
+struct Shown {
+    /// Print nothing but the ids of the new jobs, one a line
+    #[arg(long, conflicts_with_all = ["monitor", "dry_run", "output"])]
+    parsable: bool,
 }
 
 pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<u8> {
@@ -66,14 +73,48 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     let client = Client::new(settings.client_config()).map_err(Failure::from)?;
     settings.account.value = context.own_account(&settings, &client).await?;
     let entries = submission::entries(files, &settings, &submit_id);
-    if !context.json {
+    if !context.json && !args.shown.parsable {
         context.output.line(&format!("submit_id={submit_id}"));
     }
-    let mut teller = Teller::new(context);
     // Ctrl-C has a meaning while jobs are followed; without -m it just ends the process.
     let mut signals = args.monitor.then(Signals::catch).transpose()?;
-    let sending = submission::send(&entries, &client, args.strict, |report| teller.tell(report));
-    let sent = match &mut signals {
+    let reports = send(args, &entries, &client, signals.as_mut(), context).await?;
+    let refused = reports.iter().any(|report| !report.accepted());
+    let mut code = if refused { exit::REFUSED } else { exit::OK };
+    let mut endings = None;
+    if let Some(signals) = &mut signals {
+        let attached = Attached {
+            jobs: submission::tracked(&entries, &reports),
+            submit_ids: submission::submit_ids(&entries, &reports),
+            name: format!("--submit-id {submit_id}"),
+            limit: None,
+        };
+        let (ended, left) = attached.follow(&client, signals, context).await?;
+        if left != Left::Over || code == exit::OK {
+            code = attached::code(&ended, left);
+        }
+        endings = Some(ended);
+    }
+    if context.json {
+        let reports: Vec<_> = reports.iter().map(Report::value).collect();
+        context
+            .output
+            .json(&json!({"submit_id": submit_id, "jobs": reports, "results": endings}))?;
+    }
+    Ok(code)
+}
+
+/// Sends the jobs, and tells of each.
+async fn send(
+    args: &SubmitArgs,
+    entries: &[Entry],
+    client: &Client,
+    signals: Option<&mut Signals>,
+    context: &Context,
+) -> Result<Vec<Report>, Failure> {
+    let mut teller = Teller::new(context, args.shown.parsable);
+    let sending = submission::send(entries, client, args.strict, |report| teller.tell(report));
+    let sent = match signals {
         None => sending.await,
         Some(signals) => tokio::select! {
             sent = sending => sent,
@@ -85,24 +126,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
         },
     };
     teller.flush();
-    let reports = sent?;
-    let refused = reports.iter().any(|report| !report.accepted());
-    let mut code = if refused { exit::REFUSED } else { exit::OK };
-    let mut endings = None;
-    if let Some(signals) = &mut signals {
-        let (ended, ended_code) = follow(&entries, &reports, &client, signals, context).await?;
-        if ended_code == exit::INTERRUPTED || code == exit::OK {
-            code = ended_code;
-        }
-        endings = Some(ended);
-    }
-    if context.json {
-        let reports: Vec<_> = reports.iter().map(Report::value).collect();
-        context
-            .output
-            .json(&json!({"submit_id": submit_id, "jobs": reports, "results": endings}))?;
-    }
-    Ok(code)
+    sent
 }
 
 /// Each job's place in its file, for messages.
@@ -202,72 +226,4 @@ fn write(files: &[FileJobs], folder: &Path, context: &Context) -> Result<(), Fai
             .map_err(|error| Failure::local(error.to_string(), ""))?;
     }
     Ok(())
-}
-
-/// Follows the accepted jobs until all are done or somebody presses Ctrl-C; the jobs then go on.
-async fn follow(
-    entries: &[Entry],
-    reports: &[Report],
-    client: &Client,
-    signals: &mut Signals,
-    context: &Context,
-) -> anyhow::Result<(Vec<Ending>, u8)> {
-    let tracked = submission::tracked(entries, reports);
-    let mut progress = Progress::new(context, tracked.len());
-    let mut tails = Tails::default();
-    let mut follower = Follower::new(tracked, submission::submit_ids(entries, reports));
-    let interrupted = loop {
-        tokio::select! {
-            () = signals.next() => break true,
-            looked = look(&mut follower, client, &mut progress, &mut tails) => looked?,
-        }
-        if follower.done() {
-            break false;
-        }
-        tokio::select! {
-            () = signals.next() => break true,
-            () = clock::pause(follower.pause()) => {}
-        }
-    };
-    progress.end();
-    let endings: Vec<Ending> = follower
-        .jobs()
-        .iter()
-        .map(|job| Ending::of(job, str::to_owned))
-        .collect();
-    if !context.json {
-        let terminal = context.output.is_terminal();
-        context.output.line(&if interrupted {
-            results::rows(&endings, terminal)
-        } else {
-            results::table(&endings, terminal)
-        });
-    }
-    if interrupted {
-        context.output.remark(&results::left(&endings));
-        return Ok((endings, exit::INTERRUPTED));
-    }
-    let code = results::code(&endings);
-    Ok((endings, code))
-}
-
-/// One look. A scheduler that is away for a while is waited for: it will come back, the jobs go on.
-async fn look(
-    follower: &mut Follower,
-    client: &Client,
-    progress: &mut Progress<'_>,
-    tails: &mut Tails,
-) -> Result<(), Failure> {
-    match follower.look(client).await {
-        Ok(()) => {
-            progress.show(follower.jobs());
-            tails.look(client, progress).await;
-            follower.check_missing()
-        }
-        Err(error) if error.may_pass() => {
-            progress.remark(&format!("{error}; trying again"));
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-    }
 }

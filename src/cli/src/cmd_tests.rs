@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     exit::{self, Failure},
     small_file,
-    table::{Grid, cut, harmless, or_dash},
+    table::{Grid, Paper, cut, harmless, or_dash},
 };
 
 /// Largest file that is read, bytes: what 20,000 cases take at most.
@@ -38,8 +38,8 @@ pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u
     if let Some(suite) = &args.history {
         let history = client.test_history(suite, args.id.as_deref()).await;
         let history = history.map_err(Failure::from)?;
-        let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
-        context.print(&history, |history| past(history, now_ms, terminal))?;
+        let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+        context.print(&history, |history| past(history, now_ms, paper))?;
         return Ok(exit::OK);
     }
     let id = args.id.as_deref().unwrap_or_default();
@@ -47,8 +47,8 @@ pub(crate) async fn run(args: &TestsArgs, context: &Context) -> anyhow::Result<u
     if args.failed {
         results.cases.retain(is_bad);
     }
-    let terminal = context.output.is_terminal();
-    context.print(&results, |results| text(results, terminal))?;
+    let paper = context.output.paper();
+    context.print(&results, |results| text(results, paper))?;
     let counts = results.counts;
     let all_good = counts.failed == 0 && counts.error == 0;
     Ok(if all_good { exit::OK } else { exit::JOB_FAILED })
@@ -113,7 +113,7 @@ async fn read_one(id: &str, root: &str, client: &Client) -> Result<Option<TestRe
 }
 
 /// A table of what is remembered of tests.
-fn past(history: &[TestHistory], now_ms: u64, terminal: bool) -> String {
+fn past(history: &[TestHistory], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&["test", "group", ">passed", ">failed", ">seconds", ">last"]);
     for test in history {
         let seconds = test.seconds.map(|seconds| format!("{seconds:.3}"));
@@ -126,14 +126,14 @@ fn past(history: &[TestHistory], now_ms: u64, terminal: bool) -> String {
             clock::length(now_ms.saturating_sub(test.last_ms)),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 fn is_bad(case: &Case) -> bool {
     matches!(case.outcome, Outcome::Failed | Outcome::Error)
 }
 
-fn text(results: &TestResults, terminal: bool) -> String {
+fn text(results: &TestResults, paper: Paper) -> String {
     let mut parts = Vec::new();
     if !results.cases.is_empty() {
         let mut grid = Grid::new(&["outcome", ">seconds", "case", "message"]);
@@ -147,14 +147,14 @@ fn text(results: &TestResults, terminal: bool) -> String {
                 or_dash(&cut(first, MESSAGE_CHARS_MAX)),
             ]);
         }
-        parts.push(grid.render(terminal));
+        parts.push(grid.render(paper));
     }
     if !results.metrics.is_empty() {
         let mut grid = Grid::new(&["metric", ">value"]);
         for (name, value) in &results.metrics {
             grid.row([name.clone(), value.to_string()]);
         }
-        parts.push(grid.render(terminal));
+        parts.push(grid.render(paper));
     }
     let problems = results
         .problems
@@ -204,7 +204,7 @@ mod tests {
             ..TestResults::default()
         };
         assert_eq!(
-            text(&results, false),
+            text(&results, Paper::PIPE),
             "outcome  seconds  case       message\n\
              failed     0.250  io/writes  wrong\n\
              metric  value\n\

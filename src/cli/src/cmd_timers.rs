@@ -11,7 +11,7 @@ use crate::{
     exit::{self, Failure},
     expansion::{JobsArgs, mind_keys},
     submission::{self, Entry},
-    table::{Grid, harmless, or_dash},
+    table::{Grid, Paper, harmless, or_dash},
     words::Words,
 };
 
@@ -281,8 +281,8 @@ async fn show_all(args: &ListArgs, context: &Context) -> anyhow::Result<u8> {
             break;
         }
     }
-    let terminal = context.output.is_terminal();
-    context.print(&timers, |timers| all(timers, terminal))?;
+    let paper = context.output.paper();
+    context.print(&timers, |timers| all(timers, paper))?;
     Ok(exit::OK)
 }
 
@@ -314,7 +314,7 @@ fn said(timer: &TimerView) -> String {
     harmless(&format!("timer {}: {}, {next}", timer.timer, when(timer)))
 }
 
-fn all(timers: &[TimerView], terminal: bool) -> String {
+fn all(timers: &[TimerView], paper: Paper) -> String {
     let headings = [
         "timer", "account", "suite", "when", "next run", "last run", ">runs", ">skipped",
         ">missed", ">refused",
@@ -335,7 +335,7 @@ fn all(timers: &[TimerView], terminal: bool) -> String {
             timer.refused_runs.to_string(),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 fn one(timer: &TimerView) -> String {
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_timer_is_a_row() {
         assert_eq!(
-            all(&[timer()], false),
+            all(&[timer()], Paper::PIPE),
             "timer    account  suite  when             next run                  last run  runs  skipped  missed  refused\n\
              nightly  ann      sleep  0 2 * * * (UTC)  2026-11-23T02:00:00+0000  7            3        0       0        0"
         );

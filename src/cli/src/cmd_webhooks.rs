@@ -6,7 +6,7 @@ use crate::{
     clock,
     context::Context,
     exit::{self, Failure},
-    table::{Grid, harmless, or_dash},
+    table::{Grid, Paper, harmless, or_dash},
 };
 
 /// The actions on webhooks.
@@ -41,8 +41,8 @@ pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Resul
     match args.what.as_ref().unwrap_or(&What::List) {
         What::List => {
             let list = client.webhooks().await.map_err(Failure::from)?;
-            let (terminal, now_ms) = (context.output.is_terminal(), clock::now_ms());
-            context.print(&list, |list| table(list, now_ms, terminal))?;
+            let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+            context.print(&list, |list| table(list, now_ms, paper))?;
         }
         What::Redeliver { id } => {
             client.redeliver_webhook(id).await.map_err(Failure::from)?;
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: &WebhooksArgs, context: &Context) -> anyhow::Resul
     Ok(exit::OK)
 }
 
-fn table(list: &[WebhookView], now_ms: u64, terminal: bool) -> String {
+fn table(list: &[WebhookView], now_ms: u64, paper: Paper) -> String {
     let mut grid = Grid::new(&[
         "webhook", "account", "standing", ">tries", ">age", "problem",
     ]);
@@ -78,5 +78,5 @@ fn table(list: &[WebhookView], now_ms: u64, terminal: bool) -> String {
             or_dash(&harmless(&webhook.problem)),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }

@@ -35,6 +35,8 @@ pub(crate) struct Tracked {
     pub(crate) on_shutdown: OnShutdown,
     /// Whether it joined a group: lists show it only if they are asked for shards.
     pub(crate) is_shard: bool,
+    /// Whether it belongs to no submit, as the parent of a group: no list of a submit has it.
+    pub(crate) is_loose: bool,
     /// As last seen.
     pub(crate) seen: Option<JobSummary>,
     ended: Option<Instant>,
@@ -55,6 +57,7 @@ impl Tracked {
             result_root: result_root.to_owned(),
             on_shutdown: OnShutdown::default(),
             is_shard: false,
+            is_loose: false,
             seen: None,
             ended: None,
             done: false,
@@ -162,6 +165,10 @@ impl Follower {
 
     /// Asks for news. May be dropped half-way and called again.
     pub(crate) async fn look(&mut self, client: &Client) -> Result<(), ClientError> {
+        self.look_at_loose(client).await?;
+        if self.submit_ids.is_empty() {
+            return Ok(());
+        }
         let has_shards = self.jobs.iter().any(|job| job.is_shard);
         let mut query = JobQuery {
             parts: has_shards.then(|| "all".to_owned()),
@@ -198,6 +205,22 @@ impl Follower {
         if all_done_so_far && !self.done() {
             // The list has shown its end, and some jobs were in no page yet: begin anew.
             self.from = None;
+        }
+        Ok(())
+    }
+
+    /// Asks for jobs that no list of a submit has, one by one.
+    async fn look_at_loose(&mut self, client: &Client) -> Result<(), ClientError> {
+        for job in &mut self.jobs {
+            if !job.is_loose || job.done {
+                continue;
+            }
+            let mut seen = client.job(&job.job_id).await?;
+            // In a list it is how far they are, here how many were asked for.
+            seen.shift_remove("shards");
+            if let Ok(seen) = serde_json::from_value(serde_json::Value::Object(seen)) {
+                job.see(seen, clock::monotonic());
+            }
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 mod amounts;
 mod answers;
+mod attached;
 mod clock;
 mod cmd_account;
 mod cmd_backup;
@@ -40,6 +41,7 @@ mod output;
 mod printable;
 mod progress;
 mod results;
+mod selecting;
 mod settings;
 mod signals;
 mod small_file;
@@ -62,7 +64,8 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let output = Output::standard();
+    let env = Environment::of_process();
+    let output = Output::standard(&env);
     let line = CommandLine::try_parse().unwrap_or_else(|error| {
         let is_for_programs = std::env::args_os().any(|word| word == "--json");
         if !error.use_stderr() || !is_for_programs {
@@ -73,7 +76,7 @@ fn main() -> ExitCode {
     });
     let context = Context {
         output,
-        env: Environment::of_process(),
+        env,
         flags: line.flags,
         json: line.json,
     };

@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use crate::{
     exit::{self, Failure},
-    printable::{acts, lines},
+    printable::{acts, lines, paint},
+    settings::Environment,
+    table::Paper,
 };
 
 /// Where a command's results and its remarks go.
@@ -16,6 +18,8 @@ pub(crate) struct Output {
     streams: Mutex<Streams>,
     terminal: bool,
     remarks_terminal: bool,
+    /// Whether a terminal may be coloured.
+    colours: bool,
 }
 
 struct Streams {
@@ -27,10 +31,11 @@ struct Streams {
 
 impl Output {
     /// The process's own stdout and stderr.
-    pub(crate) fn standard() -> Self {
+    pub(crate) fn standard(env: &Environment) -> Self {
         let (out, err) = (io::stdout(), io::stderr());
         Self {
             terminal: out.is_terminal(),
+            colours: env.get("NO_COLOR").is_none() && env.get("TERM") != Some("dumb"),
             remarks_terminal: err.is_terminal(),
             streams: Mutex::new(Streams {
                 out: Box::new(out),
@@ -50,6 +55,17 @@ impl Output {
         self.terminal
     }
 
+    /// What tables are printed on. A terminal that does not know its width has 80 columns.
+    pub(crate) fn paper(&self) -> Paper {
+        let width = || {
+            let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+            Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+        };
+        Paper {
+            width: self.terminal.then(|| width().unwrap_or(80)),
+        }
+    }
+
     /// Whether remarks and progress go to a person's terminal.
     pub(crate) fn remarks_are_seen(&self) -> bool {
         self.remarks_terminal
@@ -58,9 +74,9 @@ impl Output {
     /// A line, or lines, of the result. On a terminal nothing in it acts, whoever wrote the words.
     pub(crate) fn line(&self, text: &str) {
         let text = if self.terminal {
-            lines(text)
+            paint(&lines(text), self.colours)
         } else {
-            text.to_owned()
+            paint(text, false)
         };
         self.bytes(format!("{text}\n").as_bytes());
     }
@@ -96,6 +112,12 @@ impl Output {
         }
         self.line(&safe);
         Ok(())
+    }
+
+    /// A question for people, on stderr, without the end of the line.
+    pub(crate) fn ask(&self, text: &str) {
+        let mut streams = self.lock();
+        let _ = write!(streams.err, "{}", lines(text)).and_then(|()| streams.err.flush());
     }
 
     /// A remark for people, on stderr. Nobody reading it is no error.
@@ -180,6 +202,7 @@ pub(crate) mod tests {
             problem: None,
         };
         Output {
+            colours: false,
             streams: Mutex::new(streams),
             terminal: false,
             remarks_terminal: false,

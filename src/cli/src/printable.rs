@@ -13,6 +13,59 @@ pub(crate) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// How a word looks on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hue {
+    /// It went well.
+    Good,
+    /// It did not.
+    Bad,
+    /// It goes on.
+    Busy,
+}
+
+/// Ends what a mark began. Marks are private letters that no text of others keeps.
+const END: char = '\u{e000}';
+
+impl Hue {
+    const ALL: [(Self, char, &'static str); 3] = [
+        (Self::Good, '\u{e001}', "\u{1b}[32m"),
+        (Self::Bad, '\u{e002}', "\u{1b}[31m"),
+        (Self::Busy, '\u{e003}', "\u{1b}[36m"),
+    ];
+}
+
+/// Whether a letter marks a colour.
+pub(crate) fn is_mark(c: char) -> bool {
+    ('\u{e000}'..='\u{e003}').contains(&c)
+}
+
+/// `text` between the marks of a colour.
+pub(crate) fn hued(hue: Hue, text: &str) -> String {
+    let mark = Hue::ALL.iter().find(|(one, ..)| *one == hue);
+    mark.map_or_else(
+        || text.to_owned(),
+        |(_, mark, _)| format!("{mark}{text}{END}"),
+    )
+}
+
+/// Turns marks into colours, or leaves them out.
+pub(crate) fn paint(text: &str, with_colours: bool) -> String {
+    let mut painted = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            END if with_colours => painted.push_str("\u{1b}[0m"),
+            c if !is_mark(c) => painted.push(c),
+            c if with_colours => {
+                let colour = Hue::ALL.iter().find(|(_, mark, _)| *mark == c);
+                painted.push_str(colour.map_or("", |(.., code)| code));
+            }
+            _ => {}
+        }
+    }
+    painted
+}
+
 /// Lines of one's own, with texts of others in them: tabs and ends of lines stay.
 pub(crate) fn lines(text: &str) -> String {
     text.chars()

@@ -1,18 +1,20 @@
-//! The table at the end of `run` and `submit -m`: one row per job.
+//! The end of `run`, `submit -m` and `wait`: why jobs failed, and the sum of all.
+
+use std::{fmt::Write as _, time::Duration};
 
 use fairlead_job::{Cause, DataReadiness, Health, Stage, units::counted};
 use serde::Serialize;
 
 use crate::{
+    clock::length,
     exit,
     follow::Tracked,
-    table::{Grid, cut, harmless, or_dash},
+    printable::{Hue, hued},
+    table::harmless,
 };
 
-/// Characters of the parameters in the table, on a terminal.
-const PARAMS_CHARS_MAX: usize = 80;
-/// Reasons of failed jobs below the table.
-const REASONS_MAX: usize = 20;
+/// Failed jobs that are shown with all that is known of them.
+const FAILURES_MAX: usize = 20;
 
 /// How one job ended. The field names are part of the CLI's interface for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +32,11 @@ pub(crate) struct Ending {
     pub(crate) reason: String,
     /// The host that had it.
     pub(crate) host: String,
+    /// Which try it was, from 1.
+    pub(crate) attempt: u16,
+    /// The last lines of its output, where it failed and they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tail: Vec<String>,
     /// A folder of this machine, or the place at the scheduler.
     pub(crate) result: String,
     pub(crate) success: bool,
@@ -41,6 +48,11 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
+    /// Whether it ended badly; a cancelled job did not.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.ended && !self.success && self.job_health != "cancel"
+    }
+
     /// `place` turns a result root into what people can open.
     pub(crate) fn of(job: &Tracked, place: impl Fn(&str) -> String) -> Self {
         let seen = job.seen.as_ref();
@@ -65,6 +77,8 @@ impl Ending {
             exit_code: seen.and_then(|seen| seen.exit_code),
             reason: seen.map(|seen| seen.reason.clone()).unwrap_or_default(),
             host: seen.map(|seen| seen.host.clone()).unwrap_or_default(),
+            attempt: seen.map_or(1, |seen| seen.attempt),
+            tail: Vec::new(),
             result: if root.is_empty() {
                 String::new()
             } else {
@@ -87,7 +101,7 @@ fn seconds(ms: u64) -> f64 {
 }
 
 /// What is true of jobs that are no longer followed: how many had ended, and that the others go on.
-pub(crate) fn left(endings: &[Ending]) -> String {
+pub(crate) fn left(endings: &[Ending], again: &str) -> String {
     let ended = endings.iter().filter(|ending| ending.ended).count();
     let good = endings.iter().filter(|ending| ending.success).count();
     let is_open = |ending: &&Ending| !ending.ended;
@@ -115,65 +129,121 @@ pub(crate) fn left(endings: &[Ending]) -> String {
         _ => format!("{on_testboxes} and {waiting}"),
     };
     let go = if runs + waits == 1 { "goes" } else { "go" };
-    format!("{head}; {open}, and {go} on: `fairlead jobs` shows them")
+    format!("{head}; {open}, and {go} on; follow them again: {again}")
 }
 
-/// All endings as a table, and what they add up to.
-pub(crate) fn table(endings: &[Ending], terminal: bool) -> String {
-    let good = endings.iter().filter(|ending| ending.success).count();
-    let all = counted(endings.len(), "job", "jobs");
-    let sum = match endings.len() - good {
-        0 => format!("{good} of {all} succeeded"),
-        bad => format!("{good} of {all} succeeded, {bad} did not"),
-    };
-    format!("{}\n{sum}", rows(endings, terminal))
+/// Where people go from here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ways {
+    /// How long all of it took.
+    pub(crate) took: Duration,
+    /// The folder of all results, or the command that fetches them; empty: it is not said.
+    pub(crate) results: String,
+    /// The command that runs all failed jobs again; empty: there is none.
+    pub(crate) again: String,
 }
 
-/// All endings as a table, and why the bad ones are.
-pub(crate) fn rows(endings: &[Ending], terminal: bool) -> String {
-    // A program or a file takes all.
-    let params_chars_max = if terminal {
-        PARAMS_CHARS_MAX
-    } else {
-        usize::MAX
-    };
-    let mut grid = Grid::new(&["job", "parameters", "health", ">seconds", "result folder"]);
-    for ending in endings {
-        let params: Vec<String> = ending
-            .params
-            .iter()
-            .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
-            .collect();
-        grid.row([
-            ending.job_id.clone(),
-            or_dash(&cut(&params.join(" "), params_chars_max)),
-            health(ending),
-            ending
-                .seconds
-                .map_or_else(|| "-".to_owned(), |s| format!("{s:.1}")),
-            or_dash(&ending.result),
-        ]);
+/// The failed jobs, each with what is known of the failure, and the sum of all.
+pub(crate) fn text(endings: &[Ending], ways: &Ways, again: impl Fn(&Ending) -> String) -> String {
+    let mut lines = Vec::new();
+    let failed: Vec<&Ending> = endings.iter().filter(|one| one.has_failed()).collect();
+    for ending in failed.iter().take(FAILURES_MAX) {
+        lines.extend(failure(ending));
+        lines.push(format!("  again: {}", again(ending)));
+        lines.push(String::new());
     }
-    let mut lines = vec![grid.render(terminal), String::new()];
-    let told = |ending: &&Ending| {
-        let wanting = !ending.success || ending.is_incomplete;
-        ending.ended && wanting && !ending.reason.is_empty() && ending.job_health != "cancel"
-    };
-    for ending in endings.iter().filter(told).take(REASONS_MAX) {
-        lines.push(harmless(&format!(
-            "job {}: {}",
-            ending.job_id, ending.reason
-        )));
+    if failed.len() > FAILURES_MAX {
+        let more = failed.len() - FAILURES_MAX;
+        lines.push(format!(
+            "… and {} more failed",
+            counted(more, "job", "jobs")
+        ));
+        lines.push(String::new());
     }
-    let untold = endings
+    for ending in endings
         .iter()
-        .filter(told)
-        .count()
-        .saturating_sub(REASONS_MAX);
-    if untold > 0 {
-        lines.push(format!("and {untold} more"));
+        .filter(|one| one.success && one.is_incomplete)
+    {
+        let reason = harmless(&ending.reason);
+        lines.push(format!(
+            "job {}: results are missing: {reason}",
+            ending.job_id
+        ));
+    }
+    lines.extend(later(endings));
+    lines.push(sum(endings, ways.took));
+    if !ways.again.is_empty() && failed.len() > 1 {
+        lines.push(format!("run the failed jobs again: {}", ways.again));
+    }
+    if !ways.results.is_empty() {
+        lines.push(format!("results: {}", ways.results));
     }
     lines.join("\n")
+}
+
+/// What is known of a failure.
+fn failure(ending: &Ending) -> Vec<String> {
+    let params: Vec<String> = ending
+        .params
+        .iter()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    let head = format!("job {}  {}", ending.job_id, params.join(" "));
+    let mut said = hued(Hue::Bad, &health(ending));
+    if !ending.host.is_empty() {
+        let _ = write!(said, " on {}", harmless(&ending.host));
+    }
+    if let Some(seconds) = ending.seconds {
+        let _ = write!(said, " after {seconds:.1} s");
+    }
+    if ending.attempt > 1 {
+        let _ = write!(said, ", at try {}", ending.attempt);
+    }
+    if !ending.reason.is_empty() {
+        let _ = write!(said, ": {}", harmless(&ending.reason));
+    }
+    let mut lines = vec![harmless(&head).trim_end().to_owned(), format!("  {said}")];
+    let tail = ending.tail.iter();
+    lines.extend(tail.map(|line| format!("  | {}", harmless(line)).trim_end().to_owned()));
+    lines
+}
+
+/// The jobs that passed only when they were tried again.
+fn later(endings: &[Ending]) -> Option<String> {
+    let late: Vec<&Ending> = endings
+        .iter()
+        .filter(|one| one.success && one.attempt > 1)
+        .collect();
+    let shown = late.iter().take(FAILURES_MAX);
+    let shown: Vec<String> = shown
+        .map(|one| format!("{} at try {}", one.job_id, one.attempt))
+        .collect();
+    let more = late.len().saturating_sub(FAILURES_MAX);
+    let more = if more > 0 {
+        format!(", and {more} more")
+    } else {
+        String::new()
+    };
+    (!late.is_empty()).then(|| format!("passed at a later try: {}{more}", shown.join(", ")))
+}
+
+/// `14 failed, 186 succeeded, 27 s`.
+pub(crate) fn sum(endings: &[Ending], took: Duration) -> String {
+    let count = |is: &dyn Fn(&Ending) -> bool| endings.iter().filter(|one| is(one)).count();
+    let cancelled = count(&|one| one.ended && one.job_health == "cancel");
+    let mut parts = Vec::new();
+    for (many, word, hue) in [
+        (count(&|one| one.has_failed()), "failed", Hue::Bad),
+        (cancelled, "cancelled", Hue::Busy),
+        (count(&|one| !one.ended), "not ended", Hue::Busy),
+        (count(&|one| one.success), "succeeded", Hue::Good),
+    ] {
+        if many > 0 {
+            parts.push(hued(hue, &format!("{many} {word}")));
+        }
+    }
+    parts.push(length(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)));
+    parts.join(", ")
 }
 
 /// The health, with the exit code where it says more.
@@ -207,6 +277,7 @@ pub(crate) fn code(endings: &[Ending]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::printable::paint;
 
     fn ending(id: &str, health: &str) -> Ending {
         Ending {
@@ -223,6 +294,8 @@ mod tests {
                 String::new()
             },
             host: "h".into(),
+            attempt: 1,
+            tail: Vec::new(),
             result: "/data/result/1".into(),
             success: health == "success",
             ended: true,
@@ -241,40 +314,60 @@ mod tests {
         };
         let (good, bad) = (ending("1", "success"), ending("2", "fail"));
         assert_eq!(
-            left(&[
-                good.clone(),
-                bad,
-                open("running"),
-                open("submit"),
-                open("submit")
-            ]),
+            left(
+                &[
+                    good.clone(),
+                    bad,
+                    open("running"),
+                    open("submit"),
+                    open("submit")
+                ],
+                "fairlead wait s"
+            ),
             "stopped following: 2 of 5 jobs had ended (1 succeeded, 1 did not); \
-             1 is on a testbox and 2 wait, and go on: `fairlead jobs` shows them"
+             1 is on a testbox and 2 wait, and go on; follow them again: fairlead wait s"
         );
         assert_eq!(
-            left(&[open("submit")]),
-            "stopped following: 0 of 1 job had ended; 1 waits, and goes on: `fairlead jobs` shows them"
+            left(&[open("submit")], "fairlead wait s"),
+            "stopped following: 0 of 1 job had ended; 1 waits, and goes on; follow them again: fairlead wait s"
         );
         assert_eq!(
-            left(&[good]),
+            left(&[good], "fairlead wait s"),
             "stopped following: 1 of 1 job had ended (1 succeeded)"
         );
-        assert!(!rows(&[open("submit")], false).contains("did not"));
     }
 
     #[test]
-    fn the_table_has_a_row_a_job_and_a_sum() {
-        let endings = [ending("1", "success"), ending("2", "fail")];
+    fn a_failure_says_why_and_how_to_run_it_again() {
+        let (good, mut bad) = (ending("1", "success"), ending("2", "fail"));
+        bad.tail = vec!["boom \u{1b}[2J".into(), String::new()];
+        let late = Ending {
+            attempt: 2,
+            ..ending("3", "success")
+        };
+        let ways = Ways {
+            took: Duration::from_secs(27),
+            results: "/data".into(),
+            again: "fairlead rerun --submit-id s --failed".into(),
+        };
+        let shown = text(&[good.clone(), bad.clone(), late], &ways, |ending| {
+            format!("fairlead rerun {}", ending.job_id)
+        });
         assert_eq!(
-            table(&endings, false),
-            "job  parameters  health    seconds  result folder\n\
-             1    nr=8        success       1.2  /data/result/1\n\
-             2    nr=8        fail (1)      1.2  /data/result/1\n\n\
-             job 2: exit code 1\n1 of 2 jobs succeeded, 1 did not"
+            paint(&shown, false),
+            "job 2  nr=8\n  fail (1) on h after 1.2 s: exit code 1\n  | boom  [2J\n  |\n  again: fairlead rerun 2\n\n\
+             passed at a later try: 3 at try 2\n1 failed, 2 succeeded, 27s\nresults: /data"
         );
-        assert_eq!(code(&endings), exit::JOB_FAILED);
-        let one = table(&endings[..1], false);
-        assert!(one.ends_with("\n1 of 1 job succeeded"), "{one}");
-        assert_eq!(code(&endings[..1]), exit::OK);
+        let all = text(&[good.clone(), good.clone()], &ways, |_| String::new());
+        assert_eq!(paint(&all, false), "2 succeeded, 27s\nresults: /data");
+        let many = vec![bad; 30];
+        let shown = text(&many, &ways, |_| String::new());
+        assert!(shown.contains("and 10 jobs more failed"), "{shown}");
+        assert!(
+            shown.contains("again: fairlead rerun --submit-id s --failed"),
+            "{shown}"
+        );
+        assert_eq!(code(&many), exit::JOB_FAILED);
+        assert_eq!(code(&[good]), exit::OK);
     }
 }

@@ -239,6 +239,7 @@ fn each_its_own(
 pub(crate) struct Teller<'a> {
     context: &'a Context,
     accepted: bool,
+    bare: bool,
     last: Option<(String, String)>,
     more: usize,
     /// What was said of accepted jobs: once is enough.
@@ -246,9 +247,11 @@ pub(crate) struct Teller<'a> {
 }
 
 impl<'a> Teller<'a> {
-    pub(crate) fn new(context: &'a Context) -> Self {
+    /// `bare`: of accepted jobs nothing is printed but their ids.
+    pub(crate) fn new(context: &'a Context, bare: bool) -> Self {
         Self {
             context,
+            bare,
             accepted: !context.json,
             last: None,
             more: 0,
@@ -260,7 +263,7 @@ impl<'a> Teller<'a> {
     pub(crate) fn refusals_only(context: &'a Context) -> Self {
         Self {
             accepted: false,
-            ..Self::new(context)
+            ..Self::new(context, false)
         }
     }
 
@@ -269,8 +272,12 @@ impl<'a> Teller<'a> {
         if report.accepted() {
             self.flush();
             if self.accepted {
-                let line = format!("submit {file}, got job id={}", item.job_id);
-                self.context.output.line(&line);
+                if self.bare {
+                    self.context.output.line(&item.job_id);
+                } else {
+                    let line = format!("submit {file}, got job id={}", item.job_id);
+                    self.context.output.line(&line);
+                }
                 if !item.hint.is_empty() && self.warned.insert(item.hint.clone()) {
                     self.context.output.remark(&format!(
                         "warning: job {}, and others like it: {}",
@@ -348,6 +355,7 @@ mod tests {
             submit_id: String::new(),
             cluster_id: String::new(),
             shard_of: String::new(),
+            rerun_of: String::new(),
         }
     }
 

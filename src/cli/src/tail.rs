@@ -4,12 +4,52 @@ use std::collections::BTreeMap;
 
 use fairlead_api::client::{Client, ClientError};
 
-use crate::progress::Progress;
+use crate::{printable::LogFilter, progress::Progress, results::Ending};
 
 /// Bytes of one job's log that one look reads at most.
 const LOOK_BYTES_MAX: u64 = 256 * 1024;
 /// Bytes of an unfinished line that are kept.
 const LINE_BYTES_MAX: usize = 4096;
+
+/// Lines of the output of a failed job that are shown.
+const LAST_LINES: usize = 20;
+/// Bytes of its end that they are taken from.
+const LAST_BYTES: u64 = 16 * 1024;
+/// Failed jobs whose output is read.
+const READ_MAX: usize = 20;
+
+/// Adds the last lines of their output to jobs that failed. Best effort: what cannot be read is not shown.
+pub(crate) async fn last_lines(endings: &mut [Ending], client: &Client) {
+    let failed = endings.iter_mut().filter(|ending| ending.has_failed());
+    for ending in failed.take(READ_MAX) {
+        if let Ok(lines) = end_of(&ending.job_id, LAST_LINES, client).await {
+            ending.tail = lines;
+        }
+    }
+}
+
+/// The last lines of a job's output, without what acts on a terminal.
+pub(crate) async fn end_of(
+    id: &str,
+    lines: usize,
+    client: &Client,
+) -> Result<Vec<String>, ClientError> {
+    let bytes = LAST_BYTES.max(u64::try_from(lines).unwrap_or(0).saturating_mul(512));
+    let (end, is_part) = client.log_end(id, None, bytes).await?;
+    let mut filter = LogFilter::default();
+    let text = format!("{}{}", filter.next(&end), filter.end());
+    let mut all: Vec<&str> = text.lines().collect();
+    // The first line of a part may have lost its beginning.
+    if is_part && all.len() > 1 {
+        all.remove(0);
+    }
+    let first = all.len().saturating_sub(lines);
+    Ok(all
+        .split_off(first)
+        .into_iter()
+        .map(str::to_owned)
+        .collect())
+}
 
 /// How far each log was read.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ pub mod cron;
 mod fields;
 pub mod file;
 pub mod id;
+mod keywords;
 mod machine;
 mod misspelt;
 mod near;
@@ -43,6 +44,7 @@ pub use file::{
     expand_text, expand_text_within, read_file, read_text,
 };
 pub use id::{IdMaker, JobId, ParseJobIdError};
+pub use keywords::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, keywords};
 pub use machine::{COUNT_MAX, COUNTED, at_least, cpu_model};
 pub use misspelt::{Misspelt, misspelt};
 pub use near::nearest;

@@ -18,7 +18,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 24] = [
+const HIDDEN: [&str; 25] = [
     "script",
     "suite",
     "testcase",
@@ -38,6 +38,7 @@ const HIDDEN: [&str; 24] = [
     "job_token",
     "cluster_id",
     "cluster_jobs",
+    "rerun_of",
     "result_root",
     "pkg_data",
     "timer",
@@ -222,7 +223,7 @@ pub fn varying(specs: &[&Spec]) -> Vec<Vec<(String, String)>> {
 }
 
 /// The scalars of a spec with dotted keys; lists of scalars joined. Null is empty text.
-fn flat(spec: &Spec, shown: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+pub(crate) fn flat(spec: &Spec, shown: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (key, value) in spec.iter().filter(|(key, _)| shown(key) && !is_secret(key)) {
         flatten(key, value, 0, &mut found);

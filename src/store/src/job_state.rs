@@ -77,6 +77,10 @@ pub struct JobState {
     /// Short parameters for tables, `k=v k=v`, at most 200 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub params: String,
+    /// Words `key=value` that searches find it by, at most 64 of 256 bytes each. States of versions that did not know them
+    /// have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kv: Vec<String>,
     /// The testbox asked for.
     pub testbox: String,
     /// Its group.

@@ -175,6 +175,8 @@ pub struct Search {
     pub tbox_groups: Vec<String>,
     /// Any of these fingerprints.
     pub fingerprints: Vec<String>,
+    /// For each list one of its words `key=value`.
+    pub keywords: Vec<Vec<String>>,
     /// This crash signature; with `*` at its end: all that begin so.
     pub crash_signature: Option<String>,
     /// Parents and shards, or not.
@@ -248,6 +250,8 @@ pub struct SearchPage {
     pub jobs: Vec<StoredJob>,
     /// How many there are in all, exact.
     pub total: u64,
+    /// Of a search by words: how many jobs that match all else have none, because an older version stored them.
+    pub wordless: u64,
     /// Whether there are more behind the last one.
     pub more: bool,
 }

@@ -13,7 +13,8 @@ use std::{path::Path, process::Command};
 use conformance::{change, claim, id, job, read_one, state, state_with, submit_all};
 use fairlead_job::Stage;
 use fairlead_store::{
-    DocKind, DocWrite, EmbeddedStore, Expect, ItemError, JobStore, Patch, Pull, PullBy, StoreError,
+    DocKind, DocWrite, EmbeddedStore, Expect, ItemError, JobStore, Patch, Pull, PullBy, Search,
+    StoreError,
 };
 use serde_json::json;
 
@@ -243,11 +244,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 11)
+        .pragma_update(None, "user_version", 12)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 11") && reason.contains("up to 10"),
+        reason.contains("format 12") && reason.contains("up to 11"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");
@@ -289,11 +290,20 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              ALTER TABLE jobs DROP COLUMN shards_n;
              DROP INDEX jobs_crash_signature;
              ALTER TABLE jobs DROP COLUMN crash_signature;
+             DROP TABLE words;
              PRAGMA user_version = 7;",
         )
         .unwrap();
     let store = EmbeddedStore::open(dir.path()).unwrap();
     assert_eq!(store.counts().await.unwrap(), counts);
+    // What is not known of them is said.
+    let search = Search {
+        keywords: vec![vec!["suite=x".into()]],
+        limit: 9,
+        ..Search::default()
+    };
+    let page = store.search(&search).await.unwrap();
+    assert_eq!((page.total, page.wordless), (0, 4));
     let pull = |by| Pull {
         by,
         limit: 9,

@@ -283,6 +283,7 @@ pub(super) fn search(views: &[Arc<View>], search: &Search) -> SearchPage {
         more: limit > 0 && jobs.len() > limit,
         jobs: jobs.iter().take(limit).map(|it| it.stored()).collect(),
         total,
+        wordless: 0,
     }
 }
 
@@ -302,6 +303,7 @@ fn matches(state: &JobState, search: &Search) -> bool {
         sequences,
         tbox_groups,
         fingerprints,
+        keywords,
         crash_signature: _,
         parts,
         shards_of,
@@ -333,6 +335,9 @@ fn matches(state: &JobState, search: &Search) -> bool {
         && texts.into_iter().all(any)
         && parts.finds(state)
         && shards_of.is_none_or(|of| state.shard.is_some_and(|shard| shard.of == of))
+        && keywords
+            .iter()
+            .all(|words| words.iter().any(|word| state.kv.contains(word)))
         && search.finds_crash(&state.crash_signature)
         && since_ms.is_none_or(|since| state.submit_ms >= since)
         && until_ms.is_none_or(|until| state.submit_ms < until)

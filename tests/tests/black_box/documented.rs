@@ -282,6 +282,9 @@ async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     let path = format!("{v1}/jobs/{{id}}/rerun");
     let at = format!("{v1}/jobs/{ended}/rerun");
     let again = busy.post(&path, &at, json!({})).await;
+    let path = format!("{v1}/jobs/rerun");
+    let ids = json!({"job_ids": [ended, parent]});
+    busy.post(&path, &path, ids).await;
     let path = format!("{v1}/jobs/cancel");
     let ids = json!({"job_ids": [again[0]["job_id"], ended]});
     busy.post(&path, &path, ids).await;

@@ -46,6 +46,8 @@ pub(super) struct Call {
     /// How long the server may wait on purpose.
     pub(super) wait: Duration,
     pub(super) repeat: Repeat,
+    /// Only so many bytes of the end of the body.
+    pub(super) last_bytes: Option<u64>,
     /// Whether the body of a good answer is handed on as it comes.
     pub(super) stream: bool,
     /// The token of the job that it is about: sent as a header, so that no log of addresses has it.
@@ -73,6 +75,7 @@ impl Call {
             payload: Payload::None,
             wait: Duration::ZERO,
             repeat: Repeat::Always,
+            last_bytes: None,
             stream: false,
             job_token: None,
         })

@@ -67,6 +67,12 @@ pub struct JobQuery {
     pub group_id: Vec<String>,
     /// Groups of testboxes, any of them.
     pub tbox_group: Vec<String>,
+    /// Sequences, any of them.
+    pub sequence: Vec<String>,
+    /// Words `key=value`: with one key any of the values, with several keys all.
+    pub kv: Vec<String>,
+    /// Whether each job lists its words.
+    pub with_kv: bool,
     /// The crash signature; with `*` at its end: all that begin so.
     pub signature: Option<String>,
     /// `all`, `no_shards`, `no_parents` or `only_shards`; `None`: no shards, but with filters by stage, health
@@ -98,12 +104,15 @@ impl JobQuery {
             ("submit_id", &self.submit_id),
             ("group_id", &self.group_id),
             ("tbox_group", &self.tbox_group),
+            ("sequence", &self.sequence),
         ];
         let mut pairs: Vec<_> = lists
             .into_iter()
             .filter(|(_, values)| !values.is_empty())
             .map(|(name, values)| (name, values.join(",")))
             .collect();
+        pairs.extend(self.kv.iter().map(|word| ("kv", word.clone())));
+        push(&mut pairs, "with_kv", self.with_kv.then_some(true));
         push(&mut pairs, "signature", self.signature.as_ref());
         push(&mut pairs, "parts", self.parts.as_ref());
         push(&mut pairs, "shards_of", self.shards_of.as_ref());

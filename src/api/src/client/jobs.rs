@@ -13,7 +13,8 @@ use super::{
     transport::Client,
 };
 use crate::{
-    CancelItem, CancelRequest, Explanation, JobAnswer, JobList, Route, SubmitItem, TestHistory,
+    CancelItem, CancelRequest, Explanation, JobAnswer, JobList, RerunRequest, Route, SubmitItem,
+    TestHistory,
 };
 
 /// Longest time that the server holds `jobs/wait`.
@@ -93,15 +94,15 @@ impl Client {
         self.run(&call).await?.json()
     }
 
-    /// Submits a job again; with `only_failed` its shards or tests that failed. Each item is a new job.
-    pub async fn rerun(
-        &self,
-        job_id: &str,
-        only_failed: bool,
-    ) -> Result<Vec<SubmitItem>, ClientError> {
-        let body = serde_json::json!({ "failed": only_failed });
-        let call = Call::to(Route::Rerun { id: job_id })?.json(&body)?;
-        self.run(&call).await?.json()
+    /// Submits jobs again as one submit. Each item is a new job, or why one was refused, in the order of the request.
+    /// Sent again only if the request has an idempotency key.
+    pub async fn rerun_many(&self, request: &RerunRequest) -> Result<Vec<SubmitItem>, ClientError> {
+        let call = Call::to(Route::RerunMany)?.json(request)?;
+        let call = match &request.idempotency_key {
+            Some(_) => call,
+            None => call.once(),
+        };
+        items_of(self.run(&call).await?)
     }
 
     /// The history of the tests of a suite, or of one of them, by group of hosts.
@@ -137,6 +138,26 @@ impl Client {
         self.run(&call).await?.stream(pause_max)
     }
 
+    /// The end of a job's output: at most `bytes` of it, and whether there is more before. `attempt` `None` is the
+    /// present one.
+    pub async fn log_end(
+        &self,
+        job_id: &str,
+        attempt: Option<u16>,
+        bytes: u64,
+    ) -> Result<(Bytes, bool), ClientError> {
+        let mut call = Call::to(Route::ReadLog { id: job_id })?;
+        push(&mut call.query, "attempt", attempt);
+        call.last_bytes = Some(bytes);
+        let reply = self.run(&call).await?;
+        // An empty file has no last bytes.
+        if reply.status == 416 {
+            return Ok((Bytes::new(), false));
+        }
+        let is_part = reply.status == 206;
+        Ok((reply.bytes()?, is_part))
+    }
+
     /// Reports about a job. The answer is the server's text (a renewal's new deadline).
     ///
     /// Always sent again: a report that is in already is confirmed. Refusals: 409 `conflict`, another
@@ -161,15 +182,7 @@ impl Client {
             job_ids: job_ids.to_vec(),
             ..CancelRequest::default()
         };
-        self.cancel_all(&request).await
-    }
-
-    /// Cancels what a request names, by ids or filters; one report each.
-    pub async fn cancel_all(
-        &self,
-        request: &CancelRequest,
-    ) -> Result<Vec<CancelItem>, ClientError> {
-        let call = Call::to(Route::CancelMany)?.json(request)?;
+        let call = Call::to(Route::CancelMany)?.json(&request)?;
         self.run(&call).await?.json_list("results")
     }
 

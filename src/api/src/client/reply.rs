@@ -114,6 +114,14 @@ impl Reply {
         shown
     }
 
+    /// The body as it is.
+    pub(super) fn bytes(self) -> Result<Bytes, ClientError> {
+        match self.checked()?.body {
+            ReplyBody::Whole(bytes) => Ok(bytes),
+            ReplyBody::Stream(_) => Ok(Bytes::new()),
+        }
+    }
+
     /// The body as text.
     pub(super) fn text(self) -> Result<String, ClientError> {
         let reply = self.checked()?;

@@ -219,6 +219,9 @@ impl Client {
                 request = request.query(&[("job_token", token)]);
             }
         }
+        if let Some(bytes) = call.last_bytes {
+            request = request.header(header::RANGE, format!("bytes=-{bytes}"));
+        }
         let authorization = self.inner.authorization.read().clone();
         if let Some(authorization) = authorization {
             request = request.header(header::AUTHORIZATION, authorization);

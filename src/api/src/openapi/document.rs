@@ -185,7 +185,7 @@ fn name_means(name: &str) -> &'static str {
 fn query_parameter(parameter: &Parameter) -> Value {
     let text = json!({ "type": "string" });
     let schema = match parameter.kind {
-        ParameterKind::Words => json!({ "type": "array", "items": text }),
+        ParameterKind::Words | ParameterKind::Repeated => json!({ "type": "array", "items": text }),
         ParameterKind::Text => text,
         ParameterKind::Whole { least, most } => {
             let mut schema = json!({ "type": "integer", "minimum": least });

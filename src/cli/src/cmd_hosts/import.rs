@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     context::Context,
     exit::{self, Failure},
-    table::{Grid, or_dash},
+    table::{Grid, Paper, or_dash},
 };
 
 /// Most files of one folder.
@@ -67,8 +67,8 @@ pub(super) async fn run(
             Ok(host) => register(args.dry_run, client, name, host).await?,
         });
     }
-    let terminal = context.output.is_terminal();
-    context.print(&outcomes, |outcomes| table(outcomes, terminal))?;
+    let paper = context.output.paper();
+    context.print(&outcomes, |outcomes| table(outcomes, paper))?;
     let any_refused = outcomes.iter().any(|outcome| outcome.outcome == "refused");
     Ok(if any_refused { exit::REFUSED } else { exit::OK })
 }
@@ -214,7 +214,7 @@ fn files_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Failure> {
     Ok(files)
 }
 
-fn table(outcomes: &[Imported], terminal: bool) -> String {
+fn table(outcomes: &[Imported], paper: Paper) -> String {
     let mut grid = Grid::new(&["host", "outcome", "arch", "memory", "CPUs", "MAC", "reason"]);
     for outcome in outcomes {
         let said = |field: &str| or_dash(&shown(outcome.host.get(field)));
@@ -228,7 +228,7 @@ fn table(outcomes: &[Imported], terminal: bool) -> String {
             or_dash(&outcome.reason.replace('\n', " ")),
         ]);
     }
-    grid.render(terminal)
+    grid.render(paper)
 }
 
 /// A text as it is, a list with commas.

@@ -56,6 +56,13 @@ impl Query {
             .collect()
     }
 
+    /// All values of this name.
+    pub(crate) fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+        self.pairs()
+            .filter(move |(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+
     /// A number within limits, or `default` when not said.
     pub(crate) fn number(
         &self,

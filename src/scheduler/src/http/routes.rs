@@ -30,6 +30,7 @@ use crate::{base::errors::Refusal, core::Core};
 mod admin;
 mod files;
 mod groups;
+mod hosts;
 mod jobs;
 mod parameters;
 mod search;
@@ -165,6 +166,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         } => testboxes::dispatch(core, request, Some((boot_type, parameter, value))).boxed(),
         R::Wait => jobs::wait(core, request).boxed(),
         R::CancelMany => jobs::cancel_many(core, request).boxed(),
+        R::RerunMany => jobs::rerun_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),
         R::SubmitEvents { submit } => submits::events(core, request, submit).boxed(),
@@ -186,15 +188,6 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
-        R::Hosts => admin::hosts(core, request).boxed(),
-        R::UnknownMachines => ready(admin::unknown_machines(&core, &request)).boxed(),
-        R::Host { hostname } => admin::host(core, request, hostname).boxed(),
-        R::RegisterHost { hostname } => admin::register_host(core, request, hostname).boxed(),
-        R::Cordon { hostname } => admin::cordon(core, request, hostname).boxed(),
-        R::Uncordon { hostname } => admin::uncordon(core, request, hostname).boxed(),
-        R::Reserve { hostname } => admin::reserve(core, request, hostname).boxed(),
-        R::Unreserve { hostname } => admin::unreserve(core, request, hostname).boxed(),
-        R::ResetHost { hostname } => admin::reset_host(core, request, hostname).boxed(),
         R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
         R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
         R::Whoami => ready(admin::whoami(&core, &request)).boxed(),
@@ -205,8 +198,9 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::BootFile { path } => files::boot_file(core, request, path).boxed(),
         R::Upload { path } => files::upload(core, request, path).boxed(),
         R::Download { path } => files::download(core, request, path).boxed(),
-        // All others are about timers.
-        _ => timers::handler(core, request, route),
+        // All others are about timers or hosts.
+        _ if route.endpoint().path.contains("timers") => timers::handler(core, request, route),
+        _ => hosts::handler(core, request, route),
     }
 }
 

@@ -50,7 +50,7 @@ impl Core {
                 };
                 let core = Arc::clone(&self);
                 self.tasks.spawn(async move {
-                    core.look_at_due(due).await;
+                    Box::pin(core.look_at_due(due)).await;
                     drop(place);
                 });
             }
@@ -71,7 +71,7 @@ impl Core {
         let id = due.id;
         let looked = match due.fresh {
             Some(parent) => Box::pin(self.begin_shards(*parent)).await,
-            None => self.look_at_parent(id, Some(due.count)).await,
+            None => Box::pin(self.look_at_parent(id, Some(due.count))).await,
         };
         if let Err(refusal) = looked {
             tracing::warn!(job_id = %id, error = %refusal, "the shards of a job could not be checked; they are checked later");
@@ -101,7 +101,7 @@ impl Core {
             })
             .await?;
         if noted.after.state.stop_asked {
-            self.look_at_parent(id, None).await?;
+            Box::pin(self.look_at_parent(id, None)).await?;
         }
         Ok(())
     }

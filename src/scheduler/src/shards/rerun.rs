@@ -16,12 +16,13 @@ use crate::{
 };
 
 /// What a job said of its own submit, and of jobs that ended long ago.
-const OF_THEN: [&str; 13] = [
+const OF_THEN: [&str; 14] = [
     "deadline",
     "idempotency_key",
     "if",
     "name",
     "needs",
+    RERUN_OF,
     "shard",
     "shard_of",
     "start_at",
@@ -31,23 +32,99 @@ const OF_THEN: [&str; 13] = [
     "wait_on",
     "waited",
 ];
+/// The field of a job that names the one that it runs again.
+const RERUN_OF: &str = "rerun_of";
 /// The end of the tests in the script that lists them.
 const END: &str = "END_OF_TESTS";
+
+/// How jobs are to run again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Again {
+    /// Of those with shards only the shards or the tests that failed.
+    pub(crate) only_failed: bool,
+    /// Fields with new values.
+    pub(crate) set: Spec,
+    /// The submit that they belong to; none: one of its own.
+    pub(crate) submit_id: Option<String>,
+    /// Under which idempotency key.
+    pub(crate) key: Option<String>,
+}
+
+/// A job as it runs again.
+enum Prepared {
+    Job(Box<Spec>),
+    /// The parent of a group: its jobs join a new one.
+    Group(Box<JobState>),
+}
 
 impl Core {
     /// Submits a job again. `only_failed`: of one with shards those that failed, or the tests that failed in them.
     pub(crate) async fn rerun(
         self: &Arc<Self>,
         id: JobId,
-        only_failed: bool,
+        again: &Again,
         who: &Who,
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
+        match self.prepare_again(id, again, who).await? {
+            Prepared::Group(state) => self.rerun_group(&state, again, said).await,
+            Prepared::Job(spec) => {
+                let key = again.key.as_deref();
+                let how = SubmitOptions { strict: false, key };
+                let submitted = self.submit(vec![Ok(*spec)], said, how).await?;
+                Ok(submitted.again(&[id]))
+            }
+        }
+    }
+
+    /// The same of several jobs, as one submit. Each has its own outcome, in order; a group has one for the whole.
+    pub(crate) async fn rerun_many(
+        self: &Arc<Self>,
+        ids: &[JobId],
+        again: &Again,
+        who: &Who,
+        said: &Credentials,
+    ) -> Result<Submitted, Refusal> {
+        let (mut items, mut groups) = (Vec::with_capacity(ids.len()), Vec::new());
+        for (n, id) in ids.iter().enumerate() {
+            items.push(match self.prepare_again(*id, again, who).await {
+                Ok(Prepared::Job(spec)) => Ok(*spec),
+                Ok(Prepared::Group(state)) => {
+                    groups.push((n, state));
+                    Err(Refusal::Bug.body())
+                }
+                Err(refusal) => Err(refusal.body()),
+            });
+        }
+        let key = again.key.as_deref();
+        let how = SubmitOptions { strict: false, key };
+        let submitted = self.submit(items, said, how).await?;
+        let mut submitted = submitted.again(ids);
+        for (n, state) in groups {
+            let of_group = self.rerun_group(&state, again, said).await?;
+            let id = state.job_id;
+            let whole = of_group.items.into_iter().next_back();
+            if let (Some(place), Some(whole)) = (submitted.items.get_mut(n), whole) {
+                *place = whole;
+                place.rerun_of = id.to_string();
+                submitted.status = 200;
+            }
+        }
+        Ok(submitted)
+    }
+
+    async fn prepare_again(
+        &self,
+        id: JobId,
+        again: &Again,
+        who: &Who,
+    ) -> Result<Prepared, Refusal> {
+        let only_failed = again.only_failed;
         let state = self.stored_job(id).await?.state;
         may_rerun(&state, only_failed, who)?;
         let sharding = state.shards.as_deref().cloned().unwrap_or_default();
         if sharding.is_group() {
-            return self.rerun_group(&state, only_failed, said).await;
+            return Ok(Prepared::Group(Box::new(state)));
         }
         let mut spec = self.spec_again(&state).await?;
         if only_failed && state.shards.is_some() && !sharding.is_unplanned() {
@@ -58,6 +135,9 @@ impl Core {
                 .map(|job| job.state)
                 .filter(has_failed)
                 .collect();
+            if failed.is_empty() {
+                return Err(JobError::NothingFailed(id).into());
+            }
             if sharding.lister > 0 {
                 let tests = self.failed_tests(id, &failed).await?;
                 let script = format!("cat <<'{END}'\n{}\n{END}\n", tests.join("\n"));
@@ -67,8 +147,8 @@ impl Core {
                 narrow(&mut spec, "only", json!(only));
             }
         }
-        self.submit(vec![Ok(spec)], said, SubmitOptions::default())
-            .await
+        again.apply(&mut spec, id);
+        Ok(Prepared::Job(Box::new(spec)))
     }
 
     /// The body of a job, as it can be submitted again.
@@ -123,16 +203,22 @@ impl Core {
     async fn rerun_group(
         self: &Arc<Self>,
         parent: &JobState,
-        only_failed: bool,
+        how: &Again,
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
         let id = parent.job_id;
         let (_, shards) = self.read_shards(id, 0).await?;
         let joined = shards.into_iter().flatten();
         let joined = joined.filter(|job| job.state.shard.is_some_and(ShardPlace::has_own_body));
-        let again = joined.filter(|job| !only_failed || has_failed(&job.state));
+        let again = joined.filter(|job| !how.only_failed || has_failed(&job.state));
         let again: Vec<StoredJob> = again.collect();
-        let group = format!("rerun-{}", self.next_ids(1));
+        if again.is_empty() {
+            return Err(JobError::NothingFailed(id).into());
+        }
+        let group = match &how.key {
+            Some(key) => format!("rerun-{}", hash_of(&[&id.to_string(), key])),
+            None => format!("rerun-{}", self.next_ids(1)),
+        };
         let whole = self.spec_again(parent).await?;
         let ids: Vec<JobId> = again.iter().map(|job| job.state.job_id).collect();
         let specs = self.specs_again(&ids).await?;
@@ -146,9 +232,15 @@ impl Core {
             }
             spec.insert("group".to_owned(), joins);
             tell_the_same(&mut spec, &whole);
+            how.apply(&mut spec, job.state.job_id);
             items.push(Ok(spec));
         }
-        let mut submitted = self.submit(items, said, SubmitOptions::default()).await?;
+        let key = how.key.as_ref().map(|key| hash_of(&[&group, key]));
+        let options = SubmitOptions {
+            strict: false,
+            key: key.as_deref(),
+        };
+        let mut submitted = self.submit(items, said, options).await?;
         if let Some(new) = self.find_group(&parent.account, &group).await? {
             self.end_joining(new).await?;
             let item = submitted.items.iter().find(|item| item.code.is_empty());
@@ -158,11 +250,44 @@ impl Core {
                 job_id: new.to_string(),
                 shard_of: String::new(),
                 result_root: String::new(),
+                rerun_of: id.to_string(),
                 ..item
             }));
         }
         Ok(submitted)
     }
+}
+
+impl Again {
+    /// Says what is new of a job that runs again.
+    fn apply(&self, spec: &mut Spec, id: JobId) {
+        for (name, value) in &self.set {
+            set(spec, name, value.clone());
+        }
+        spec.insert(RERUN_OF.to_owned(), json!(id.to_string()));
+        if let Some(submit_id) = &self.submit_id {
+            spec.insert("submit_id".to_owned(), json!(submit_id));
+        }
+    }
+}
+
+/// Sets a field, or with a dot in its name one of a section.
+fn set(spec: &mut Spec, name: &str, value: Value) {
+    match name.split_once('.') {
+        Some((section, inner)) if spec.get(section).is_some_and(Value::is_object) => {
+            if let Some(section) = spec.get_mut(section).and_then(Value::as_object_mut) {
+                set(section, inner, value);
+            }
+        }
+        _ => {
+            spec.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// A name for these words together.
+fn hash_of(words: &[&str]) -> String {
+    blake3::hash(json!(words).to_string().as_bytes()).to_hex()[..32].to_owned()
 }
 
 /// Whether this account may run a job again.

@@ -125,7 +125,7 @@ async fn whoever_sees_shards_missing_makes_them() {
         times: 1,
     });
     go_on(&a).await;
-    a.look_at_parent(id, None).await.unwrap();
+    Box::pin(a.look_at_parent(id, None)).await.unwrap();
     assert!(read(&a, id).await.shards.unwrap().made);
 }
 
@@ -142,7 +142,7 @@ async fn a_cancel_stops_all_of_it_and_a_late_shard_never_runs() {
     // Before the shards are made, and after.
     core.change(id, cancel).await.unwrap();
     go_on(&core).await;
-    core.look_at_parent(id, None).await.unwrap();
+    Box::pin(core.look_at_parent(id, None)).await.unwrap();
     let parent = read(&core, id).await;
     assert_eq!(
         (parent.stage, parent.health),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use fairlead_dispatch::labels;
-use fairlead_job::{Cause, Group, JobFields, JobId, Spec, Waits, fingerprint, parameters};
+use fairlead_job::{
+    Cause, Group, JobFields, JobId, Spec, Waits, fingerprint, keywords, parameters,
+};
 use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
 
@@ -138,6 +140,7 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         |sequence| (sequence.key, sequence.same_host),
     );
     JobState {
+        kv: keywords(spec, &fields.suite, &fields.labels),
         ready: waits.is_none() && sequence.is_empty(),
         ready_ms: now_ms,
         priority: fields.priority,
@@ -148,6 +151,7 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         suite: fields.suite,
         category: fields.category,
         params: params_text(&parameters),
+
         fingerprint: fingerprint(spec, &parameters),
         testbox: fields.testbox,
         tbox_group: fields.tbox_group,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, SubmitItem};
-use fairlead_job::{Stage, misspelt};
+use fairlead_job::{JobId, Stage, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
 
 use crate::{
@@ -45,6 +45,14 @@ struct Remarks {
 }
 
 impl Submitted {
+    /// The same of jobs that run others again.
+    pub(crate) fn again(mut self, of: &[JobId]) -> Self {
+        for (item, id) in self.items.iter_mut().zip(of) {
+            item.rerun_of = id.to_string();
+        }
+        self
+    }
+
     fn of(outcomes: Vec<Result<StoredJob, Refusal>>, remarks: Remarks) -> Self {
         let accepted = outcomes.iter().any(Result::is_ok);
         let first_refusal = outcomes
@@ -244,6 +252,7 @@ fn answer(
                 .state
                 .shard
                 .map_or_else(String::new, |place| place.of.to_string()),
+            rerun_of: String::new(),
         },
         Err(refusal) => refused_item(refusal.body()),
     }
@@ -264,6 +273,7 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         submit_id: String::new(),
         cluster_id: String::new(),
         shard_of: String::new(),
+        rerun_of: String::new(),
     }
 }
 

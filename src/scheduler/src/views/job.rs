@@ -62,6 +62,7 @@ pub(crate) fn summary(state: JobState, shards: Option<ShardCounts>) -> JobSummar
         priority: state.priority,
         suite: state.suite,
         params: state.params,
+        kv: Vec::new(),
         testbox: state.testbox,
         tbox_group: state.tbox_group,
         host: state.host,

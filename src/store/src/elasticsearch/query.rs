@@ -308,6 +308,9 @@ fn found_by(search: &Search) -> Vec<Value> {
             json!({"terms": {"queue_label": search.queue_labels}}),
         ]));
     }
+    for words in &search.keywords {
+        filters.push(json!({"terms": {"kv": words}}));
+    }
     if let Some(signature) = &search.crash_signature {
         let field = "crash_signature";
         filters.push(match signature.strip_suffix('*') {
@@ -345,6 +348,16 @@ fn parts(search: &Search) -> impl Iterator<Item = Value> {
 /// How many a search finds. Elasticsearch keeps what it counted where nothing changed since.
 pub(super) fn search_count(search: &Search) -> Value {
     json!({"size": 0, "stats": ["people"], "track_total_hits": true, "query": all_of(&found_by(search))})
+}
+
+/// How many jobs a search by words does not know: those that were stored before words were.
+pub(super) fn search_wordless(search: &Search) -> Value {
+    let mut filters = found_by(&Search {
+        keywords: Vec::new(),
+        ..search.clone()
+    });
+    filters.push(json!({"bool": {"must_not": [{"exists": {"field": "kv"}}]}}));
+    json!({"size": 0, "stats": ["people"], "track_total_hits": true, "query": all_of(&filters)})
 }
 
 /// A page of a search, from the newest on back to the id `from`, if there is one; one more than the limit tells whether

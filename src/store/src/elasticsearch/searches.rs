@@ -39,12 +39,21 @@ pub(super) async fn search_page(
         json!({"index": cluster.indices.all_jobs()}),
         query::search_count(search),
     )];
+    let by_words = !search.keywords.is_empty();
+    if by_words {
+        let all = json!({"index": cluster.indices.all_jobs()});
+        searches.push((all, query::search_wordless(search)));
+    }
     if limit > 0 {
         searches.push(step(cluster, search, limit, back.next()));
     }
     let mut found = cluster.search_each(searches).await?.into_iter();
-    let total = found.next().and_then(|count| count.hits.total);
-    let total = total.map_or(0, |total| total.value);
+    let mut count = || {
+        let total = found.next().and_then(|count| count.hits.total);
+        total.map_or(0, |total| total.value)
+    };
+    let total = count();
+    let wordless = if by_words { count() } else { 0 };
     let mut found = found.next().unwrap_or_default();
     let mut is_all = limit == 0 || search.order == SearchOrder::OldestFirst;
     while !is_all && found.hits.hits.len() <= limit as usize {
@@ -59,7 +68,12 @@ pub(super) async fn search_page(
     }
     reply::aside(move || {
         let (jobs, more) = first_of(&found, limit, read_hit);
-        SearchPage { jobs, total, more }
+        SearchPage {
+            jobs,
+            total,
+            wordless,
+            more,
+        }
     })
     .await
 }

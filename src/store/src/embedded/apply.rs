@@ -160,7 +160,11 @@ impl Batch<'_> {
         match before {
             Some(before) if only_progress(before, after) => self.progress(id, before, after)?,
             Some(_) => put_row(&mut self.statements.replace_row, id, after)?,
-            None => put_row(&mut self.statements.insert_row, id, after)?,
+            None => {
+                put_row(&mut self.statements.insert_row, id, after)?;
+                let insert = &mut self.statements.insert_words;
+                insert.execute(params![id, format!("\n{}\n", after.kv.join("\n"))])?;
+            }
         }
         let (old, new) = (before.and_then(WaitRow::of), WaitRow::of(after));
         if old == new {

@@ -14,7 +14,7 @@ use crate::StoreError;
 const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
 const STEPS: &[&str] = &[
-    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10,
+    STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
 ];
 
 const STEP_1: &str = "
@@ -109,6 +109,11 @@ const STEP_10: &str = "
     ALTER TABLE jobs ADD COLUMN shard_of INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE jobs ADD COLUMN shards_n INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX jobs_shard_of ON jobs (shard_of, job_id) WHERE shard_of > 0;
+";
+
+/// Jobs are found by words, a line each. Such a table is cheap to write, and quick enough to read.
+const STEP_11: &str = "
+    CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
 ";
 
 /// Brings the file to the newest layout, or says why it cannot be used.

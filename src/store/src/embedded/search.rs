@@ -27,6 +27,9 @@ impl Filters {
         filters.any_of("sequence", names(&search.sequences));
         filters.any_of("tbox_group", names(&search.tbox_groups));
         filters.any_of("fingerprint", names(&search.fingerprints));
+        for words in &search.keywords {
+            filters.with_word(words);
+        }
         if let Some(signature) = &search.crash_signature {
             filters.like("crash_signature", signature);
         }
@@ -111,6 +114,16 @@ impl Filters {
         }
     }
 
+    /// With one of these words.
+    fn with_word(&mut self, words: &[String]) {
+        let each = vec!["instr(w.words, ?) > 0"; words.len()].join(" OR ");
+        self.and(&format!(
+            "EXISTS (SELECT 1 FROM words w WHERE w.job_id = jobs.job_id AND ({each}))"
+        ));
+        let lines = words.iter().map(|word| Value::Text(format!("\n{word}\n")));
+        self.values.extend(lines);
+    }
+
     fn compare(&mut self, condition: &str, number: u64) {
         self.and(condition);
         let number = i64::try_from(number).unwrap_or(i64::MAX);
@@ -120,6 +133,22 @@ impl Filters {
 
 fn names(list: &[String]) -> impl ExactSizeIterator<Item = &str> {
     list.iter().map(String::as_str)
+}
+
+/// How many jobs a search by words does not know.
+fn wordless(conn: &Connection, search: &Search) -> rusqlite::Result<u64> {
+    if search.keywords.is_empty() {
+        return Ok(0);
+    }
+    let mut filters = Filters::of(&Search {
+        keywords: Vec::new(),
+        ..search.clone()
+    });
+    filters.and("NOT EXISTS (SELECT 1 FROM words w WHERE w.job_id = jobs.job_id)");
+    let sql = format!("SELECT COUNT(*) FROM jobs{}", filters.sql);
+    conn.query_row(&sql, params_from_iter(&filters.values), |row| {
+        unsigned(row, 0)
+    })
 }
 
 /// Answers one search. Runs inside a read transaction, so that page and total agree.
@@ -133,6 +162,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Sea
     let limit = search.limit.min(1_000);
     let mut page = SearchPage {
         total,
+        wordless: wordless(conn, search)?,
         ..SearchPage::default()
     };
     if limit == 0 {

@@ -20,6 +20,7 @@ pub(super) struct Statements<'t> {
     pub(super) set_state: CachedStatement<'t>,
     pub(super) insert_body: CachedStatement<'t>,
     pub(super) insert_row: CachedStatement<'t>,
+    pub(super) insert_words: CachedStatement<'t>,
     /// For a job whose row is there. Dearer than an insert even where none is.
     pub(super) replace_row: CachedStatement<'t>,
     /// A job that came to a host, left it, or waits or no longer waits.
@@ -42,6 +43,8 @@ impl<'t> Statements<'t> {
             insert_body: conn
                 .prepare_cached("INSERT INTO bodies (job_id, body) VALUES (?1, ?2)")?,
             insert_row: conn.prepare_cached(concat!("INSERT", row!()))?,
+            insert_words: conn
+                .prepare_cached("INSERT INTO words (job_id, words) VALUES (?1, ?2)")?,
             replace_row: conn.prepare_cached(concat!("REPLACE", row!()))?,
             move_row: conn.prepare_cached(
                 "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,

@@ -303,6 +303,55 @@ pub(crate) async fn jobs_are_found_by_their_crash(store: &dyn JobStore) {
     }
 }
 
+pub(crate) async fn jobs_are_found_by_their_words(store: &dyn JobStore) {
+    let with = |n, words: &[&str]| {
+        state_with(n, |s| {
+            s.kv = words.iter().map(|word| (*word).to_owned()).collect();
+        })
+    };
+    let states = vec![
+        with(1, &["suite=x", "kernel=v6.13", "nr_threads=4"]),
+        with(2, &["suite=x", "kernel=v6.13-rc1", "nr_threads=4"]),
+        with(
+            3,
+            &["suite=x", "kernel=v6.12", "nr_threads=8", "note=a=b, c"],
+        ),
+        with(4, &["suite=x"]),
+    ];
+    submit_all(store, states).await;
+    // A job goes on with its words.
+    change(store, id(1), |s| s.stage = Stage::Running)
+        .await
+        .unwrap();
+    store.refresh().await.unwrap();
+    let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+    for (wanted, found) in [
+        (vec![words(&["kernel=v6.13"])], vec![1]),
+        (vec![words(&["kernel=v6.13", "kernel=v6.12"])], vec![1, 3]),
+        (vec![words(&["nr_threads=4"])], vec![1, 2]),
+        (
+            vec![
+                words(&["nr_threads=4", "nr_threads=8"]),
+                words(&["kernel=v6.12"]),
+            ],
+            vec![3],
+        ),
+        (vec![words(&["note=a=b, c"])], vec![3]),
+        (vec![words(&["kernel=v6"])], vec![]),
+        (vec![words(&["kernel=%"])], vec![]),
+    ] {
+        let search = Search {
+            keywords: wanted.clone(),
+            order: SearchOrder::OldestFirst,
+            limit: 10,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        assert_eq!(numbers(&page.jobs), found, "{wanted:?}");
+        assert_eq!((page.total, page.wordless), (found.len() as u64, 0));
+    }
+}
+
 pub(crate) async fn parents_and_shards_are_told_apart(store: &dyn JobStore) {
     let parent = state_with(1, |s| {
         s.ready = false;

@@ -291,7 +291,9 @@ impl Walk {
         match row.path {
             "/scheduler/v1/jobs/submit" | "/submit_job" => body = jobs::dc("alice"),
             "/scheduler/v1/jobs/wait" => body = json!({"wait_on": {&id: {"job_stage": "submit"}}}),
-            "/scheduler/v1/jobs/cancel" => body = json!({"job_ids": [&id]}),
+            "/scheduler/v1/jobs/cancel" | "/scheduler/v1/jobs/rerun" => {
+                body = json!({"job_ids": [&id]});
+            }
             "/scheduler/v1/timers" => {
                 let timer = json!({"timer": name, "every": "1h"});
                 body = jobs::with(jobs::dc("alice"), &timer);

@@ -1,29 +1,27 @@
-//! Handlers of health, queues, hosts and accounts.
+//! Handlers of health, queues and accounts.
 
 use std::sync::{Arc, OnceLock};
 
-use fairlead_api::{
-    AccountChange, HealthView, HostClose, HostReserve, QueueChange, StoreProblem, Version,
-};
+use fairlead_api::{AccountChange, HealthView, QueueChange, StoreProblem, Version};
 use fairlead_store::Condition;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
-    base::{budget::Purse, errors::Refusal, names::check_name},
+    base::{budget::Purse, errors::Refusal},
     core::Core,
     http::request::Request,
-    known::{accounts::Who, cordons::CordonKind},
+    known::accounts::Who,
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
 };
 
 /// Largest body of an admin's request, bytes.
-const BODY_MAX: usize = 1 << 20;
+pub(super) const BODY_MAX: usize = 1 << 20;
 
 /// Who asks, if it is an admin.
-fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
+pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
     let who = core.people.accounts.identify(&request.credentials(None))?;
     who.require_admin()?;
     Ok(who)
@@ -179,114 +177,6 @@ pub(super) async fn delete_queue(
     core.delete_queue(name).await?;
     core.audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
-}
-
-pub(super) async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
-    let views = core.host_views(&request.query.list("tags")).await?;
-    paged(&request, views, |host| host.hostname.clone())
-}
-
-pub(super) fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
-    core.people
-        .accounts
-        .identify(&request.credentials(None))?
-        .require_admin()?;
-    let machines = core.lab.unknown.list(core.clock.now());
-    paged(request, machines, |machine| machine.mac.clone())
-}
-
-pub(super) async fn host(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    core.people.accounts.identify(&request.credentials(None))?;
-    Ok(ok(&core.host_view(name, true).await?))
-}
-
-pub(super) async fn register_host(
-    core: Arc<Core>,
-    mut request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = core.people.accounts.identify(&request.credentials(None))?;
-    who.require_host(name)?;
-    check_name("hostname", name)?;
-    let body = request.read_object(BODY_MAX).await?;
-    core.register_host(name, &body, &who).await?;
-    core.audit(&who.name, "host.register", name, Value::Object(body));
-    Ok(ok(&core.host_view(name, true).await?))
-}
-
-pub(super) async fn cordon(
-    core: Arc<Core>,
-    mut request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    let close: HostClose = request.read_json(BODY_MAX).await?;
-    core.know_host(name).await?;
-    let how = if close.drain {
-        CordonKind::Drain
-    } else {
-        CordonKind::Cordon
-    };
-    core.close_host(name, how, &close.reason, who.shown())
-        .await?;
-    core.audit(&who.name, "host.cordon", name, json!(close));
-    Ok(ok(&core.host_view(name, false).await?))
-}
-
-pub(super) async fn uncordon(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    core.open_host(name).await?;
-    core.audit(&who.name, "host.uncordon", name, Value::Null);
-    Ok(ok(&core.host_view(name, false).await?))
-}
-
-pub(super) async fn reserve(
-    core: Arc<Core>,
-    mut request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    let asked: HostReserve = request.read_json(BODY_MAX).await?;
-    core.know_host(name).await?;
-    core.reserve_host(name, &asked, who.shown()).await?;
-    core.audit(&who.name, "host.reserve", name, json!(asked));
-    Ok(ok(&core.host_view(name, false).await?))
-}
-
-pub(super) async fn unreserve(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    core.unreserve_host(name).await?;
-    core.audit(&who.name, "host.unreserve", name, Value::Null);
-    Ok(ok(&core.host_view(name, false).await?))
-}
-
-pub(super) async fn reset_host(
-    core: Arc<Core>,
-    request: Request,
-    name: &str,
-) -> Result<Response, Refusal> {
-    let who = admin(&core, &request)?;
-    let reset = core.reset_host(name).await?;
-    core.audit(
-        &who.name,
-        "host.reset",
-        name,
-        json!({ "repaired": reset.repaired }),
-    );
-    Ok(ok(&reset))
 }
 
 pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fairlead_api::{CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList, TestHistory};
+use fairlead_api::{
+    CancelItem, CancelRequest, ErrorBody, ErrorCode, JobList, JobSummary, RerunRequest, TestHistory,
+};
 use fairlead_job::{Health, JobId, Stage};
 use fairlead_store::{JobState, Parts, Search, SearchOrder, StoredJob};
 use futures_util::{StreamExt, stream};
@@ -27,6 +29,7 @@ use crate::{
         parent::{is_released, stopping},
         shards::check_whole,
     },
+    shards::rerun::Again,
     submission::{
         idempotency::KEY,
         intake::{Item, is_quick, read_within},
@@ -44,6 +47,8 @@ use crate::{
 
 /// Most jobs in one cancel.
 const CANCEL_MAX: usize = 10_000;
+/// Most jobs that run again in one request.
+const RERUN_MAX: usize = 1_000;
 /// Those that are cancelled side by side.
 const CANCEL_ABREAST: usize = 256;
 
@@ -127,14 +132,20 @@ pub(super) async fn list(core: Arc<Core>, request: Request) -> Result<Response, 
     } else {
         BTreeMap::new()
     };
-    let line = |job: StoredJob| {
+    let with_kv = request.query.switch("with_kv")?;
+    let line = |mut job: StoredJob| {
         let shards = core.shard_counts(&job.state, &running);
-        summary(job.state, shards)
+        let kv = std::mem::take(&mut job.state.kv);
+        JobSummary {
+            kv: if with_kv { kv } else { Vec::new() },
+            ..summary(job.state, shards)
+        }
     };
     let jobs = page.jobs.into_iter().map(line).collect();
     Ok(ok(&JobList {
         jobs,
         total: page.total,
+        unsearched: (page.wordless > 0).then_some(page.wordless),
         next,
     }))
 }
@@ -224,26 +235,48 @@ pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Respon
     Ok(ok(&core.wait_for(&wait).await?))
 }
 
+/// Who runs what again, and how.
+async fn read_again(
+    core: &Core,
+    request: &mut Request,
+) -> Result<(Who, RerunRequest, Again), Refusal> {
+    let (who, body) = read_actor(core, request).await?;
+    let wanted: RerunRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
+        let message = format!("the body cannot be read: {error}");
+        let hint = r#"{"job_ids": ["…"], "failed": true, "set": {"nr_threads": 4}}"#;
+        Refusal::new(ErrorCode::BadField, message, hint)
+    })?;
+    let again = Again {
+        only_failed: wanted.failed,
+        set: wanted.set.clone(),
+        submit_id: wanted.submit_id.clone(),
+        key: wanted.idempotency_key.clone(),
+    };
+    Ok((who, wanted, again))
+}
+
 pub(super) async fn rerun(
     core: Arc<Core>,
     mut request: Request,
     id: &str,
 ) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let (who, body) = read_actor(&core, &mut request).await?;
-    let only_failed = match body.get("failed") {
-        None => false,
-        Some(Value::Bool(failed)) => *failed,
-        Some(other) => {
-            let message = format!(
-                "failed: {} is neither true nor false",
-                excerpt(&other.to_string())
-            );
-            let hint = r#"{"failed": true} runs what failed"#;
-            return Err(Refusal::new(ErrorCode::BadField, message, hint));
-        }
-    };
-    let submitted = core.rerun(job_id(id)?, only_failed, &who, &said).await?;
+    let (who, _, again) = read_again(&core, &mut request).await?;
+    let submitted = core.rerun(job_id(id)?, &again, &who, &said).await?;
+    Ok(json(submitted.status, &submitted.items))
+}
+
+pub(super) async fn rerun_many(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let said = request.credentials(None);
+    let (who, wanted, again) = read_again(&core, &mut request).await?;
+    let many = wanted.job_ids.len();
+    if !(1..=RERUN_MAX).contains(&many) {
+        let message = format!("job_ids: {many} ids; 1 to {RERUN_MAX} can be run again at once");
+        return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
+    }
+    let ids = wanted.job_ids.iter().map(|id| job_id(id));
+    let ids = ids.collect::<Result<Vec<JobId>, _>>()?;
+    let submitted = core.rerun_many(&ids, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
 

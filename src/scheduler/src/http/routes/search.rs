@@ -1,9 +1,9 @@
 //! Reads the filters of a list of jobs.
 
-use std::str::FromStr;
+use std::{collections::BTreeMap, str::FromStr};
 
 use fairlead_api::ErrorCode;
-use fairlead_job::{JobId, stage::UnknownWord};
+use fairlead_job::{Health, JobId, KEYWORDS_MAX, Stage, stage::UnknownWord};
 use fairlead_store::{Parts, Search, SearchOrder};
 
 use crate::{
@@ -36,17 +36,57 @@ fn either(query: &Query, name: &str, other: &str) -> Vec<String> {
     list
 }
 
-fn words<W: FromStr<Err = UnknownWord>>(list: &[String]) -> Result<Vec<W>, Refusal> {
-    let words = list.iter().map(|word| word.parse());
-    words
-        .collect::<Result<_, _>>()
-        .map_err(|error: UnknownWord| {
-            Refusal::new(
-                ErrorCode::BadQuery,
-                error.to_string(),
-                "separate several values by commas",
-            )
-        })
+/// Words of a list; with `!` before each of them all others.
+fn words<W>(list: &[String], all: &[W]) -> Result<Vec<W>, Refusal>
+where
+    W: FromStr<Err = UnknownWord> + PartialEq + Copy,
+{
+    let bad = |message: String| {
+        Refusal::new(
+            ErrorCode::BadQuery,
+            message,
+            "separate several values by commas; '!' before each means all others",
+        )
+    };
+    let negated = list.iter().filter(|word| word.starts_with('!')).count();
+    if negated > 0 && negated < list.len() {
+        return Err(bad(format!(
+            "'{}': only some of the words begin with '!'",
+            excerpt(&list.join(","))
+        )));
+    }
+    let words = list.iter().map(|word| word.trim_start_matches('!').parse());
+    let words: Result<Vec<W>, UnknownWord> = words.collect();
+    let words = words.map_err(|error| bad(error.to_string()))?;
+    if negated == 0 {
+        return Ok(words);
+    }
+    let others = all.iter().filter(|word| !words.contains(word));
+    let others: Vec<W> = others.copied().collect();
+    if others.is_empty() {
+        return Err(bad("no word is left".to_owned()));
+    }
+    Ok(others)
+}
+
+/// The words `key=value` that are wanted: for each key one list of values.
+fn keywords(query: &Query) -> Result<Vec<Vec<String>>, Refusal> {
+    let mut by_key: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for word in query.all("kv") {
+        let Some((key, _)) = word.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            let message = format!("kv: '{}' is no key=value", excerpt(word));
+            let hint = "for example kv=nr_threads=4, once for each parameter";
+            return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
+        };
+        by_key.entry(key).or_default().push(word.to_owned());
+    }
+    let many = by_key.values().map(Vec::len).sum::<usize>();
+    if many > KEYWORDS_MAX {
+        let message = format!("kv: {many} words; at most {KEYWORDS_MAX} are allowed");
+        let hint = "search by fewer parameters";
+        return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
+    }
+    Ok(by_key.into_values().collect())
 }
 
 fn order_of(query: &Query) -> Result<SearchOrder, Refusal> {
@@ -111,8 +151,8 @@ pub(super) fn read_search(query: &Query) -> Result<Search, Refusal> {
         number.transpose()
     };
     let mut search = Search {
-        stages: words(&either(query, "stage", "job_stage"))?,
-        healths: words(&either(query, "health", "job_health"))?,
+        stages: words(&either(query, "stage", "job_stage"), Stage::ALL)?,
+        healths: words(&either(query, "health", "job_health"), Health::ALL)?,
         accounts: either(query, "account", "my_account"),
         hosts: either(query, "host", "host_machine"),
         suites: query.list("suite"),
@@ -120,6 +160,7 @@ pub(super) fn read_search(query: &Query) -> Result<Search, Refusal> {
         sequences: query.list("sequence"),
         group_ids: query.list("group_id"),
         tbox_groups: query.list("tbox_group"),
+        keywords: keywords(query)?,
         crash_signature: signature_of(query)?,
         parts: parts_of(query)?,
         shards_of: id_of(query, "shards_of")?,

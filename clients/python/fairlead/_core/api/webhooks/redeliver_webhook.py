@@ -1,0 +1,198 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.signed import Signed
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    webhook: str,
+    *,
+    body: Signed | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    params: dict[str, Any] = {}
+
+    params["my_account"] = my_account
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/scheduler/v1/webhooks/{webhook}/redeliver".format(
+            webhook=quote(str(webhook), safe=""),
+        ),
+        "params": params,
+    }
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Any | ErrorBody:
+    if response.status_code == 200:
+        response_200 = cast(Any, response.text)
+        return response_200
+
+    response_default = ErrorBody.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Any | ErrorBody]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    webhook: str,
+    *,
+    client: AuthenticatedClient,
+    body: Signed | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[Any | ErrorBody]:
+    """sends a webhook again, under the same id
+
+    Args:
+        webhook (str):
+        my_account (str | Unset):
+        body (Signed | Unset): A body that only says who asks, as compass-ci's clients do; an
+            empty one will do, too.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody]
+    """
+
+    kwargs = _get_kwargs(
+        webhook=webhook,
+        body=body,
+        my_account=my_account,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    webhook: str,
+    *,
+    client: AuthenticatedClient,
+    body: Signed | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Any | ErrorBody | None:
+    """sends a webhook again, under the same id
+
+    Args:
+        webhook (str):
+        my_account (str | Unset):
+        body (Signed | Unset): A body that only says who asks, as compass-ci's clients do; an
+            empty one will do, too.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody
+    """
+
+    return sync_detailed(
+        webhook=webhook,
+        client=client,
+        body=body,
+        my_account=my_account,
+    ).parsed
+
+
+async def asyncio_detailed(
+    webhook: str,
+    *,
+    client: AuthenticatedClient,
+    body: Signed | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[Any | ErrorBody]:
+    """sends a webhook again, under the same id
+
+    Args:
+        webhook (str):
+        my_account (str | Unset):
+        body (Signed | Unset): A body that only says who asks, as compass-ci's clients do; an
+            empty one will do, too.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Any | ErrorBody]
+    """
+
+    kwargs = _get_kwargs(
+        webhook=webhook,
+        body=body,
+        my_account=my_account,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    webhook: str,
+    *,
+    client: AuthenticatedClient,
+    body: Signed | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Any | ErrorBody | None:
+    """sends a webhook again, under the same id
+
+    Args:
+        webhook (str):
+        my_account (str | Unset):
+        body (Signed | Unset): A body that only says who asks, as compass-ci's clients do; an
+            empty one will do, too.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Any | ErrorBody
+    """
+
+    return (
+        await asyncio_detailed(
+            webhook=webhook,
+            client=client,
+            body=body,
+            my_account=my_account,
+        )
+    ).parsed

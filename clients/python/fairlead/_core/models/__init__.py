@@ -1,0 +1,129 @@
+"""Contains all the data models used in inputs/outputs"""
+
+from .account_change import AccountChange
+from .account_view import AccountView
+from .answer_format import AnswerFormat
+from .attempt_view import AttemptView
+from .bounds import Bounds
+from .cancel_item import CancelItem
+from .cancel_report import CancelReport
+from .cancel_request import CancelRequest
+from .cancel_request_filter import CancelRequestFilter
+from .case_totals import CaseTotals
+from .closed_view import ClosedView
+from .conflict_view import ConflictView
+from .error_body import ErrorBody
+from .executor_said import ExecutorSaid
+from .explanation import Explanation
+from .health_view import HealthView
+from .host_close import HostClose
+from .host_reserve import HostReserve
+from .host_reset import HostReset
+from .host_verdict import HostVerdict
+from .host_view import HostView
+from .host_view_facts import HostViewFacts
+from .job_answer import JobAnswer
+from .job_body import JobBody
+from .job_event import JobEvent
+from .job_list import JobList
+from .job_summary import JobSummary
+from .job_view import JobView
+from .job_view_shards_by_health import JobViewShardsByHealth
+from .job_view_waits_type_0 import JobViewWaitsType0
+from .jobs_order import JobsOrder
+from .jobs_parts import JobsParts
+from .limits import Limits
+from .limits_change import LimitsChange
+from .queue_change import QueueChange
+from .queue_users_type_0 import QueueUsersType0
+from .queue_view import QueueView
+from .rerun_request import RerunRequest
+from .rerun_request_set import RerunRequestSet
+from .reserved_view import ReservedView
+from .shard_answer import ShardAnswer
+from .shard_counts import ShardCounts
+from .signed import Signed
+from .store_problem import StoreProblem
+from .submit_item import SubmitItem
+from .terminate_request import TerminateRequest
+from .test_history import TestHistory
+from .timer_list import TimerList
+from .timer_run import TimerRun
+from .timer_view import TimerView
+from .timer_view_job_type_0 import TimerViewJobType0
+from .version import Version
+from .wait_answer import WaitAnswer
+from .wait_answer_waited_jobs import WaitAnswerWaitedJobs
+from .wait_answer_waited_jobs_additional_property import (
+    WaitAnswerWaitedJobsAdditionalProperty,
+)
+from .wait_request import WaitRequest
+from .wait_request_wait_on import WaitRequestWaitOn
+from .wait_request_wait_options import WaitRequestWaitOptions
+from .webhook_test import WebhookTest
+from .webhook_tested import WebhookTested
+from .webhook_view import WebhookView
+
+__all__ = (
+    "AccountChange",
+    "AccountView",
+    "AnswerFormat",
+    "AttemptView",
+    "Bounds",
+    "CancelItem",
+    "CancelReport",
+    "CancelRequest",
+    "CancelRequestFilter",
+    "CaseTotals",
+    "ClosedView",
+    "ConflictView",
+    "ErrorBody",
+    "ExecutorSaid",
+    "Explanation",
+    "HealthView",
+    "HostClose",
+    "HostReserve",
+    "HostReset",
+    "HostVerdict",
+    "HostView",
+    "HostViewFacts",
+    "JobAnswer",
+    "JobBody",
+    "JobEvent",
+    "JobList",
+    "JobSummary",
+    "JobView",
+    "JobViewShardsByHealth",
+    "JobViewWaitsType0",
+    "JobsOrder",
+    "JobsParts",
+    "Limits",
+    "LimitsChange",
+    "QueueChange",
+    "QueueUsersType0",
+    "QueueView",
+    "RerunRequest",
+    "RerunRequestSet",
+    "ReservedView",
+    "ShardAnswer",
+    "ShardCounts",
+    "Signed",
+    "StoreProblem",
+    "SubmitItem",
+    "TerminateRequest",
+    "TestHistory",
+    "TimerList",
+    "TimerRun",
+    "TimerView",
+    "TimerViewJobType0",
+    "Version",
+    "WaitAnswer",
+    "WaitAnswerWaitedJobs",
+    "WaitAnswerWaitedJobsAdditionalProperty",
+    "WaitRequest",
+    "WaitRequestWaitOn",
+    "WaitRequestWaitOptions",
+    "WebhookTest",
+    "WebhookTested",
+    "WebhookView",
+)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.limits import Limits
+
+
+T = TypeVar("T", bound="AccountView")
+
+
+@_attrs_define
+class AccountView:
+    """One account. The token is shown only in the answer that made it.
+
+    Attributes:
+        my_account (str): Its name.
+        role (str): `admin`, `user` or `testbox`; a role of a newer version may do nothing.
+        vip (bool): Whether it may use queue `vip`. Default: False.
+        hosts (list[str] | Unset): Of a testbox: the hosts that it acts for, names and patterns (`rack1-*`, `a6?`).
+        hint (str | Unset): What an admin should do about it; empty: nothing.
+        limits (Limits | Unset): The limits of an account or a queue.
+        my_token (None | str | Unset): A new token, once.
+    """
+
+    my_account: str
+    role: str
+    vip: bool = False
+    hosts: list[str] | Unset = UNSET
+    hint: str | Unset = UNSET
+    limits: Limits | Unset = UNSET
+    my_token: None | str | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        my_account = self.my_account
+
+        role = self.role
+
+        vip = self.vip
+
+        hosts: list[str] | Unset = UNSET
+        if not isinstance(self.hosts, Unset):
+            hosts = self.hosts
+
+        hint = self.hint
+
+        limits: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.limits, Unset):
+            limits = self.limits.to_dict()
+
+        my_token: None | str | Unset
+        if isinstance(self.my_token, Unset):
+            my_token = UNSET
+        else:
+            my_token = self.my_token
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "my_account": my_account,
+                "role": role,
+                "vip": vip,
+            }
+        )
+        if hosts is not UNSET:
+            field_dict["hosts"] = hosts
+        if hint is not UNSET:
+            field_dict["hint"] = hint
+        if limits is not UNSET:
+            field_dict["limits"] = limits
+        if my_token is not UNSET:
+            field_dict["my_token"] = my_token
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.limits import Limits
+
+        d = dict(src_dict)
+        my_account = d.pop("my_account")
+
+        role = d.pop("role")
+
+        vip = d.pop("vip")
+
+        hosts = cast(list[str], d.pop("hosts", UNSET))
+
+        hint = d.pop("hint", UNSET)
+
+        _limits = d.pop("limits", UNSET)
+        limits: Limits | Unset
+        if isinstance(_limits, Unset):
+            limits = UNSET
+        else:
+            limits = Limits.from_dict(_limits)
+
+        def _parse_my_token(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        my_token = _parse_my_token(d.pop("my_token", UNSET))
+
+        account_view = cls(
+            my_account=my_account,
+            role=role,
+            vip=vip,
+            hosts=hosts,
+            hint=hint,
+            limits=limits,
+            my_token=my_token,
+        )
+
+        account_view.additional_properties = d
+        return account_view
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

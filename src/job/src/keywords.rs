@@ -1,0 +1,71 @@
+//! The words that people find a job by.
+
+use std::{collections::BTreeSet, iter};
+
+use crate::{
+    Spec,
+    params::{flat, parameters},
+};
+
+/// Most keywords of a job.
+pub const KEYWORDS_MAX: usize = 64;
+/// The longest of them, bytes: `key=value`.
+pub const KEYWORD_BYTES_MAX: usize = 256;
+
+/// Where and how a job runs, as far as people look for jobs by it.
+const LOOKED_FOR: [&str; 7] = [
+    "docker_image",
+    "os",
+    "os_arch",
+    "os_version",
+    "rerun_of",
+    "testcase",
+    "vm_image",
+];
+
+/// The words `key=value` that a job is found by: its suite, its parameters, its system, the job that it runs again, and its labels as `label=TEXT`.
+/// At most [`KEYWORDS_MAX`], in the job's order; those over [`KEYWORD_BYTES_MAX`] are left out.
+pub fn keywords(spec: &Spec, suite: &str, labels: &[String]) -> Vec<String> {
+    let places = flat(spec, |key| LOOKED_FOR.contains(&key));
+    let parameters = parameters(spec).into_iter().chain(places);
+    let words = parameters.map(|(key, value)| format!("{key}={value}"));
+    let labels = labels.iter().map(|label| format!("label={label}"));
+    let mut seen = BTreeSet::new();
+    iter::once(format!("suite={suite}"))
+        .chain(words)
+        .chain(labels)
+        .filter(|word| word.len() <= KEYWORD_BYTES_MAX && seen.insert(word.clone()))
+        .take(KEYWORDS_MAX)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn spec(value: &Value) -> Spec {
+        value.as_object().expect("a map").clone()
+    }
+
+    #[test]
+    fn a_job_is_found_by_its_parameters_its_system_and_its_labels() {
+        let job = spec(&json!({
+            "suite": "x", "os": "debian", "nr_threads": 8, "mode": "a, b", "long": "y".repeat(300),
+            "prog": {"size": "4k"}, "secrets": {"t": "hush"}, "need_memory": "4g",
+        }));
+        let labels = ["night".to_owned(), "night".to_owned()];
+        let found = keywords(&job, "x", &labels);
+        let meant = [
+            "suite=x",
+            "nr_threads=8",
+            "mode=a, b",
+            "prog.size=4k",
+            "os=debian",
+            "label=night",
+        ];
+        assert_eq!(found, meant);
+        let many: Spec = (0..200).map(|n| (format!("k{n}"), json!(n))).collect();
+        assert_eq!(keywords(&many, "x", &[]).len(), KEYWORDS_MAX);
+    }
+}

@@ -1,0 +1,119 @@
+//! Handlers of hosts.
+
+use std::sync::Arc;
+
+use fairlead_api::{HostClose, HostReserve, Route, Route as R};
+use futures_util::{FutureExt, future::ready};
+use serde_json::{Value, json};
+use warp::reply::Response;
+
+use crate::{
+    base::{errors::Refusal, names::check_name},
+    core::Core,
+    http::{
+        reply::{Answer, ok, paged},
+        request::Request,
+        routes::admin::{BODY_MAX, admin},
+    },
+    known::cordons::CordonKind,
+};
+
+/// Who answers a request about hosts.
+pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
+    match route {
+        R::Hosts => hosts(core, request).boxed(),
+        R::UnknownMachines => ready(unknown_machines(&core, &request)).boxed(),
+        R::Host { hostname } => host(core, request, hostname).boxed(),
+        R::RegisterHost { hostname } => register_host(core, request, hostname).boxed(),
+        R::Cordon { hostname } => cordon(core, request, hostname).boxed(),
+        R::Uncordon { hostname } => uncordon(core, request, hostname).boxed(),
+        R::Reserve { hostname } => reserve(core, request, hostname).boxed(),
+        R::Unreserve { hostname } => unreserve(core, request, hostname).boxed(),
+        R::ResetHost { hostname } => reset_host(core, request, hostname).boxed(),
+        _ => ready(Err(Refusal::Bug)).boxed(),
+    }
+}
+
+async fn hosts(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.people.accounts.identify(&request.credentials(None))?;
+    let views = core.host_views(&request.query.list("tags")).await?;
+    paged(&request, views, |host| host.hostname.clone())
+}
+
+fn unknown_machines(core: &Core, request: &Request) -> Result<Response, Refusal> {
+    core.people
+        .accounts
+        .identify(&request.credentials(None))?
+        .require_admin()?;
+    let machines = core.lab.unknown.list(core.clock.now());
+    paged(request, machines, |machine| machine.mac.clone())
+}
+
+async fn host(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    core.people.accounts.identify(&request.credentials(None))?;
+    Ok(ok(&core.host_view(name, true).await?))
+}
+
+async fn register_host(
+    core: Arc<Core>,
+    mut request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = core.people.accounts.identify(&request.credentials(None))?;
+    who.require_host(name)?;
+    check_name("hostname", name)?;
+    let body = request.read_object(BODY_MAX).await?;
+    core.register_host(name, &body, &who).await?;
+    core.audit(&who.name, "host.register", name, Value::Object(body));
+    Ok(ok(&core.host_view(name, true).await?))
+}
+
+async fn cordon(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let close: HostClose = request.read_json(BODY_MAX).await?;
+    core.know_host(name).await?;
+    let how = if close.drain {
+        CordonKind::Drain
+    } else {
+        CordonKind::Cordon
+    };
+    core.close_host(name, how, &close.reason, who.shown())
+        .await?;
+    core.audit(&who.name, "host.cordon", name, json!(close));
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+async fn uncordon(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.open_host(name).await?;
+    core.audit(&who.name, "host.uncordon", name, Value::Null);
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+async fn reserve(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let asked: HostReserve = request.read_json(BODY_MAX).await?;
+    core.know_host(name).await?;
+    core.reserve_host(name, &asked, who.shown()).await?;
+    core.audit(&who.name, "host.reserve", name, json!(asked));
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+async fn unreserve(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.unreserve_host(name).await?;
+    core.audit(&who.name, "host.unreserve", name, Value::Null);
+    Ok(ok(&core.host_view(name, false).await?))
+}
+
+async fn reset_host(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let reset = core.reset_host(name).await?;
+    core.audit(
+        &who.name,
+        "host.reset",
+        name,
+        json!({ "repaired": reset.repaired }),
+    );
+    Ok(ok(&reset))
+}

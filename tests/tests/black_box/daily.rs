@@ -1,0 +1,343 @@
+//! Tests of what people do all day with the command: find jobs, see why they failed, run them again, stop them.
+
+use std::collections::BTreeSet;
+
+use fairlead_tests::{
+    Agent, Http, Ran, Scheduler, Store, fairlead, on_both_stores, on_terminal, until,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+on_both_stores!(
+    jobs_are_found_by_parameters_and_fields,
+    failed_jobs_run_again_as_one_submit,
+    many_jobs_are_stopped_only_if_somebody_agrees,
+    a_wait_attaches_again_and_says_why_jobs_failed,
+    tables_fit_their_terminal,
+);
+
+/// A matrix of four jobs; those with two threads fail.
+const MATRIX: &str = "\
+suite: matrix
+testbox: dc
+need_memory: 16M
+nr_threads: [1, 2]
+mode: [read, write]
+script: |
+  echo \"threads $nr_threads mode $mode\"
+  test \"$nr_threads\" = 1
+";
+
+/// Somebody with a lab.
+struct Person {
+    folder: TempDir,
+    scheduler: Scheduler,
+    http: Http,
+}
+
+impl Person {
+    async fn new(store: Store) -> Self {
+        let folder = TempDir::with_prefix("fairlead-daily-").expect("a folder");
+        let scheduler = Scheduler::start(store).await;
+        let http = scheduler.http();
+        std::fs::write(folder.path().join("matrix.yaml"), MATRIX).expect("a job file");
+        Self {
+            folder,
+            scheduler,
+            http,
+        }
+    }
+
+    fn agent(&self) -> Agent {
+        let more = ["--kind", "dc", "--memory", "1g"];
+        Agent::start(&self.scheduler.url(), "server-1", &more)
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        let url = self.scheduler.url();
+        let variables = [
+            ("FAIRLEAD_SERVER", url.as_str()),
+            ("FAIRLEAD_ACCOUNT", "alice"),
+        ];
+        fairlead(self.folder.path(), &variables, words)
+    }
+
+    fn on_terminal(&self, words: &[&str], columns: u16, typed: &str) -> Ran {
+        let url = self.scheduler.url();
+        let variables = [
+            ("FAIRLEAD_SERVER", url.as_str()),
+            ("FAIRLEAD_ACCOUNT", "alice"),
+        ];
+        on_terminal(self.folder.path(), &variables, words, columns, typed)
+    }
+
+    /// Submits the matrix, and returns the submit and the ids.
+    async fn submit(&self) -> (String, Vec<String>) {
+        let ran = self.run(&["submit", "--parsable", "matrix.yaml"]);
+        let ids: Vec<String> = ran.expect_code(0).lines().map(str::to_owned).collect();
+        assert_eq!(ids.len(), 4, "{}", ran.out);
+        let submit = self.http.field(&ids[0], "submit_id").await;
+        // Searches see it.
+        until("the jobs are listed", 30, async || {
+            let listed = self.ids(&["jobs", "--submit-id", &submit]).len();
+            (listed == 4).then_some(())
+        })
+        .await;
+        (submit, ids)
+    }
+
+    /// The ids that a list has.
+    fn ids(&self, words: &[&str]) -> Vec<String> {
+        let mut all = words.to_vec();
+        all.push("--parsable");
+        let ran = self.run(&all);
+        ran.expect_code(0).lines().map(str::to_owned).collect()
+    }
+
+    async fn parameters(&self, ids: &[String]) -> BTreeSet<(String, String)> {
+        let mut found = BTreeSet::new();
+        for id in ids {
+            let job = self.http.job(id).await;
+            found.insert((job["nr_threads"].to_string(), job["mode"].to_string()));
+        }
+        found
+    }
+}
+
+fn pairs(list: &[(&str, &str)]) -> BTreeSet<(String, String)> {
+    let pair = |(nr, mode): &(&str, &str)| ((*nr).to_owned(), format!("\"{mode}\""));
+    list.iter().map(pair).collect()
+}
+
+async fn jobs_are_found_by_parameters_and_fields(store: Store) {
+    let lab = Person::new(store).await;
+    let _agent = lab.agent();
+    let (submit, _) = lab.submit().await;
+    lab.run(&["wait", "--submit-id", &submit]).expect_code(1);
+    let all_ended = async || lab.ids(&["jobs", "--stage", "!finish"]).is_empty();
+    until("the ends are listed", 30, async || {
+        all_ended().await.then_some(())
+    })
+    .await;
+    for (words, meant) in [
+        (vec!["nr_threads=2"], &[("2", "read"), ("2", "write")][..]),
+        (vec!["nr_threads=2", "mode=read"], &[("2", "read")]),
+        (
+            vec!["mode=read", "mode=write", "nr_threads=1"],
+            &[("1", "read"), ("1", "write")],
+        ),
+        (
+            vec!["--where", "nr_threads>1"],
+            &[("2", "read"), ("2", "write")],
+        ),
+        (
+            vec!["--where", "nr_threads<2", "--where", "mode!=read"],
+            &[("1", "write")],
+        ),
+        (vec!["--failed", "mode=write"], &[("2", "write")]),
+        (
+            vec!["--health", "!success"],
+            &[("2", "read"), ("2", "write")],
+        ),
+        (
+            vec!["--host", "server-1", "--health", "success"],
+            &[("1", "read"), ("1", "write")],
+        ),
+        (vec!["--suite", "other"], &[]),
+        (vec!["nr_threads=3"], &[]),
+    ] {
+        let mut all = vec!["jobs", "--submit-id", &submit];
+        all.extend(&words);
+        let found = lab.ids(&all);
+        assert_eq!(lab.parameters(&found).await, pairs(meant), "{words:?}");
+        assert_eq!(found.len(), meant.len(), "{words:?}");
+    }
+    let ran = lab.run(&["jobs", "--group-by", "nr_threads", "--json"]);
+    let groups: Value = serde_json::from_str(ran.expect_code(0)).expect("JSON");
+    let failed = |value: &str| {
+        let groups = groups.as_array().expect("groups");
+        let group = groups.iter().find(|group| group["value"] == value);
+        group.expect("the group")["failed"].as_u64()
+    };
+    assert_eq!((failed("1"), failed("2")), (Some(0), Some(2)), "{groups}");
+    let refused = lab.run(&["jobs", "--json", "--health", "helthy"]);
+    let error: Value = serde_json::from_str(&refused.err).expect("an object");
+    assert_eq!(
+        (&error["code"], &error["exit_code"]),
+        (&"bad_query".into(), &3.into()),
+        "{error}"
+    );
+    let refused = lab.run(&["jobs", "--where", "nr_threads"]);
+    refused.expect_code(2);
+}
+
+async fn failed_jobs_run_again_as_one_submit(store: Store) {
+    let lab = Person::new(store).await;
+    let _agent = lab.agent();
+    let (submit, ids) = lab.submit().await;
+    lab.run(&["wait", &submit]).expect_code(1);
+    let failed = async || lab.ids(&["jobs", "--failed"]).len() == 2;
+    until("the failures are listed", 30, async || {
+        failed().await.then_some(())
+    })
+    .await;
+    // A script that says nothing else runs what it means.
+    let again = lab.run(&[
+        "rerun",
+        "--submit-id",
+        &submit,
+        "--failed",
+        "--yes",
+        "--json",
+    ]);
+    let again: Value = serde_json::from_str(again.expect_code(0)).expect("JSON");
+    let jobs = again["jobs"].as_array().expect("jobs");
+    assert_eq!(jobs.len(), 2, "{again}");
+    for job in jobs {
+        assert_eq!(job["submit_id"], again["submit_id"], "{job}");
+        let (id, of) = (job["job_id"].as_str(), job["rerun_of"].as_str());
+        let (id, of) = (id.expect("an id"), of.expect("the old one"));
+        assert!(ids.iter().any(|old| old == of), "{job}");
+        let (new, old) = (lab.http.job(id).await, lab.http.job(of).await);
+        assert_eq!((&new["mode"], &new["rerun_of"]), (&old["mode"], &of.into()));
+        let of = format!("rerun_of={of}");
+        let found = async || lab.ids(&["jobs", &of]) == [id];
+        until("it is found by the old one", 30, async || {
+            found().await.then_some(())
+        })
+        .await;
+    }
+    // With a new value they pass, and following tells so.
+    let ran = lab.run(&["rerun", "-m", "-s", "nr_threads=1", &ids[2], &ids[3]]);
+    assert!(ran.expect_code(0).contains("2 succeeded"), "{}", ran.out);
+    // What did not fail has nothing to run again.
+    let ran = lab.run(&["rerun", "--failed", &ids[0], &ids[3]]);
+    ran.expect_code(3);
+    assert!(
+        ran.err.contains(&format!("job {}", ids[0])) && ran.err.contains("succeeded"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+    let ran = lab.run(&["rerun"]);
+    ran.expect_code(2);
+    assert!(ran.err.contains("no job is named"), "{}", ran.err);
+}
+
+async fn many_jobs_are_stopped_only_if_somebody_agrees(store: Store) {
+    let lab = Person::new(store).await;
+    let (submit, ids) = lab.submit().await;
+    let by_submit = ["cancel", "--submit-id", &submit];
+    let refused = lab.run(&by_submit);
+    refused.expect_code(2);
+    assert!(
+        refused.err.contains("4 jobs match") && refused.err.contains("--yes"),
+        "{}",
+        refused.err
+    );
+    let shown = lab.run(&["cancel", "--submit-id", &submit, "mode=read", "--dry-run"]);
+    assert!(shown.expect_code(0).contains(&ids[0]), "{}", shown.out);
+    let denied = lab.on_terminal(&by_submit, 80, "n\r");
+    denied.expect_code(2);
+    assert!(
+        denied.out.contains("cancel 4 jobs? [y/N]"),
+        "{}",
+        denied.out
+    );
+    for id in &ids {
+        assert_eq!(lab.http.field(id, "job_stage").await, "submit");
+    }
+    let agreed = lab.on_terminal(&["cancel", "--submit-id", &submit, "mode=read"], 80, "y\r");
+    agreed.expect_code(0);
+    let cancelled = async || lab.ids(&["jobs", "--stage", "cancel"]).len() == 2;
+    until("the jobs are cancelled", 30, async || {
+        cancelled().await.then_some(())
+    })
+    .await;
+    lab.run(&["cancel", "--mine", "-y"]).expect_code(0);
+    for id in &ids {
+        assert_eq!(lab.http.field(id, "job_stage").await, "cancel");
+    }
+    let none = lab.run(&["terminate", "--submit-id", &submit, "--yes"]);
+    none.expect_code(0);
+    assert!(none.err.contains("0 jobs match"), "{}", none.err);
+    let both = lab.run(&["cancel", "--mine", &ids[0]]);
+    assert!(both.err.contains("ids") && both.code == 2, "{}", both.err);
+}
+
+async fn a_wait_attaches_again_and_says_why_jobs_failed(store: Store) {
+    let lab = Person::new(store).await;
+    let (submit, ids) = lab.submit().await;
+    let late = lab.run(&["wait", &submit, "--timeout", "1s"]);
+    assert!(late.expect_code(7).contains("4 not ended"), "{}", late.out);
+    assert!(
+        late.err.contains(&format!("fairlead wait {}", ids[0])),
+        "{}",
+        late.err
+    );
+    let _agent = lab.agent();
+    let ended = lab.run(&["wait", "--submit-id", &submit]);
+    let text = ended.expect_code(1);
+    for part in [
+        "2 failed, 2 succeeded",
+        "nr_threads=2 mode=read",
+        "fail (1) on server-1",
+        "  | threads 2 mode write",
+        &format!("again: fairlead rerun {}", ids[3]),
+        &format!("run the failed jobs again: fairlead rerun --submit-id {submit} --failed"),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("threads 1"), "{text}");
+    lab.run(&["wait", &ids[0], &ids[1]]).expect_code(0);
+    let logs = lab.run(&["log", "--tail", "1", &ids[0], &ids[3]]);
+    let meant = format!(
+        "==> job {} <==\nthreads 1 mode read\n==> job {} <==\nthreads 2 mode write\n",
+        ids[0], ids[3]
+    );
+    assert_eq!(logs.expect_code(0), meant);
+    let followed = lab.run(&["log", "-f", &ids[3]]);
+    assert_eq!(followed.expect_code(0), "threads 2 mode write\n");
+}
+
+async fn tables_fit_their_terminal(store: Store) {
+    let lab = Person::new(store).await;
+    let (_, ids) = lab.submit().await;
+    let words = ["jobs", "--suite", "matrix"];
+    for (columns, width) in [(80, 80), (200, 200), (0, 80), (30, 30)] {
+        let ran = lab.on_terminal(&words, columns, "");
+        let text = ran.expect_code(0);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert_eq!(lines.len(), 5, "{columns}: {text}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= width),
+            "{columns}: {text}"
+        );
+        for id in &ids {
+            assert!(
+                lines.iter().any(|line| line.starts_with(id.as_str())),
+                "{columns}: {text}"
+            );
+        }
+        assert_eq!(
+            lines[0].contains("testbox"),
+            columns == 200,
+            "{columns}: {text}"
+        );
+    }
+    // Colours are for terminals whose owner likes them.
+    let _agent = lab.agent();
+    lab.run(&["wait", "--suite", "matrix"]).expect_code(1);
+    let coloured = lab.on_terminal(&words, 200, "");
+    assert!(coloured.out.contains("\u{1b}[31m"), "{}", coloured.out);
+    let url = lab.scheduler.url();
+    let plain = [("FAIRLEAD_SERVER", url.as_str()), ("NO_COLOR", "1")];
+    let plain = on_terminal(lab.folder.path(), &plain, &words, 200, "");
+    assert!(!plain.out.contains('\u{1b}'), "{}", plain.out);
+    let piped = lab.run(&words);
+    assert!(
+        !piped.out.contains('\u{1b}') && piped.out.contains("testbox"),
+        "{}",
+        piped.out
+    );
+}
