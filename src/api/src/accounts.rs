@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Limits, LimitsChange};
+use crate::{Limits, LimitsChange, limits::object};
 
 /// One account. The token is shown only in the answer that made it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +42,11 @@ pub struct AccountChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vip: Option<bool>,
     /// Its limits, over all queues.
-    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "LimitsChange::is_none"
+    )]
     pub limits: LimitsChange,
     /// Make a new token even if it has one.
     #[serde(default)]

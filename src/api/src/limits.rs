@@ -1,7 +1,8 @@
 //! Limits of accounts and queues.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 /// A limit: past the soft one jobs go behind others, at the hard one they stop. Each 0 to 1,000,000,000; none: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,16 +52,32 @@ impl Limits {
 #[serde(deny_unknown_fields)]
 pub struct LimitsChange {
     /// Jobs that wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub waiting: Option<Bounds>,
     /// Jobs that testboxes have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub running: Option<Bounds>,
     /// Hours of testboxes within 24 hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub hours: Option<Bounds>,
     /// Shards that have not ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub shards: Option<Bounds>,
 }
 
@@ -69,4 +86,15 @@ impl LimitsChange {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Reads an object, where a derived reader also takes a list of values in the order of the fields.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let map = Option::<Map<String, Value>>::deserialize(deserializer)?;
+    let value = map.map_or(Value::Null, Value::Object);
+    serde_json::from_value(value).map_err(serde::de::Error::custom)
 }

@@ -191,7 +191,12 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "after",
         "The place behind which the page begins: next of the page before. Of an event stream: the id of the last event.",
     ),
-    whole("limit", 1, Some(1000), "Most entries of the page."),
+    whole(
+        "limit",
+        0,
+        Some(1000),
+        "Most entries of the page; 0 counts only.",
+    ),
     switch(
         "strict",
         "Refuses jobs that no known host could ever run. Default false.",

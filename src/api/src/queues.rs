@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::Value;
 
-use crate::{Limits, LimitsChange};
+use crate::{Limits, LimitsChange, limits::object};
 
 /// Who may submit into a queue: `"own"`, `"all"`, or a list of accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,11 @@ pub struct QueueChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_permille: Option<u16>,
     /// Its limits.
-    #[serde(default, skip_serializing_if = "LimitsChange::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "object",
+        skip_serializing_if = "LimitsChange::is_none"
+    )]
     pub limits: LimitsChange,
     /// Who may submit into it. A new queue for which nobody says it is the own one of the account of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -55,8 +55,11 @@ async fn a_list_comes_in_pages(store: Store) {
         .collect();
     assert!(all.len() >= 3, "{all:?}");
     assert_eq!(names, all);
-    let refused = http.get("/scheduler/v1/hosts?limit=0").await.refused(400);
-    assert!(refused.message.contains("1 to 1000"), "{refused:?}");
+    let refused = http
+        .get("/scheduler/v1/hosts?limit=1001")
+        .await
+        .refused(400);
+    assert!(refused.message.contains("0 to 1000"), "{refused:?}");
 }
 
 async fn a_job_is_read_once_by_its_tag(store: Store) {

@@ -83,7 +83,8 @@ fn operation(
     }
     let is_submit = matches!(name, "Submit" | "OldSubmit");
     let refusal = if is_submit {
-        schemas.json::<Vec<SubmitItem>>()
+        // A request that cannot be read at all is refused as everywhere.
+        json!({ "anyOf": [schemas.json::<Vec<SubmitItem>>(), schemas.json::<ErrorBody>()] })
     } else {
         schemas.json::<ErrorBody>()
     };

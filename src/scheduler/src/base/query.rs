@@ -47,10 +47,10 @@ impl Query {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// A comma list; empty when not said.
+    /// A comma list, in one parameter or several; empty when not said.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
-        let text = self.get(name).unwrap_or_default();
-        text.split(',')
+        self.all(name)
+            .flat_map(|text| text.split(','))
             .filter(|item| !item.is_empty())
             .map(str::to_owned)
             .collect()

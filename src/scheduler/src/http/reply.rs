@@ -68,7 +68,7 @@ pub(super) fn paged<T: Serialize>(
     if query.get("limit").is_none() {
         return Ok(ok(&items));
     }
-    let limit = query.number("limit", 1..=PAGE_MAX, PAGE_MAX)?;
+    let limit = query.number("limit", 0..=PAGE_MAX, PAGE_MAX)?;
     let is_more = u64::try_from(items.len()).unwrap_or(u64::MAX) > limit;
     items.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut response = ok(&items);

@@ -204,11 +204,10 @@ fn read_yaml(body: &[u8], limits: &Limits, spend: Spend<'_>) -> Result<Vec<Item>
         return Err(refused);
     }
     let specs = specs.map_err(|error| {
-        ErrorBody::new(
-            ErrorCode::BadJobFile,
-            error.to_string(),
-            "expand includes on the client: fairlead submit FILE",
-        )
+        let text = error.to_string();
+        let usual = "expand includes on the client: fairlead submit FILE";
+        let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, usual));
+        ErrorBody::new(ErrorCode::BadJobFile, message, hint)
     })?;
     if specs.len() > limits.submit_jobs_max {
         return Err(too_many(specs.len(), limits));

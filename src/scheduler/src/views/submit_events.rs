@@ -101,7 +101,7 @@ impl Follower {
     async fn look(&mut self) -> Result<Vec<JobEvent>, Refusal> {
         let mut search = Search {
             submit_ids: vec![self.submit_id.clone()],
-            parts: Parts::NoShards,
+            parts: Parts::All,
             order: SearchOrder::OldestFirst,
             limit: PAGE_JOBS,
             ..Search::default()
@@ -111,6 +111,10 @@ impl Follower {
             let page = self.core.store.search(&search).await?;
             search.after = page.jobs.last().map(|job| job.state.job_id);
             for job in page.jobs {
+                // Shards that somebody submitted by themselves are jobs of a submit, others are parts of one.
+                if job.state.shard.is_some_and(|place| !place.has_own_body()) {
+                    continue;
+                }
                 let state = self.core.as_shown(job.state);
                 let seen = (state.stage, state.health, state.attempt);
                 if self.seen.insert(state.job_id, seen) == Some(seen) {

@@ -70,7 +70,7 @@ async fn submit(core: Arc<Core>, mut request: Request) -> Result<Response, Refus
 
 async fn list(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     let who = actor(&core, &request)?;
-    let limit = request.query.number("limit", 1..=PAGE_MAX, 100)?;
+    let limit = request.query.number("limit", 0..=PAGE_MAX, 100)?;
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let after = request.query.get("after").unwrap_or_default();
     let views = core.timer_views(account(&request, &who), after, limit);

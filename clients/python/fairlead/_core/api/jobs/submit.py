@@ -4,6 +4,7 @@ from typing import Any
 import httpx
 
 from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
 from ...models.job_body import JobBody
 from ...models.submit_item import SubmitItem
 from ...types import UNSET, Response, Unset
@@ -52,7 +53,7 @@ def _get_kwargs(
 
 def _parse_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> list[SubmitItem]:
+) -> ErrorBody | list[SubmitItem]:
     if response.status_code == 200:
         response_200 = []
         _response_200 = response.json()
@@ -63,19 +64,36 @@ def _parse_response(
 
         return response_200
 
-    response_default = []
-    _response_default = response.json()
-    for response_default_item_data in _response_default:
-        response_default_item = SubmitItem.from_dict(response_default_item_data)
+    def _parse_response_default(data: object) -> ErrorBody | list[SubmitItem]:
+        try:
+            if not isinstance(data, list):
+                raise TypeError()
+            response_default_type_0 = []
+            _response_default_type_0 = data
+            for response_default_type_0_item_data in _response_default_type_0:
+                response_default_type_0_item = SubmitItem.from_dict(
+                    response_default_type_0_item_data
+                )
 
-        response_default.append(response_default_item)
+                response_default_type_0.append(response_default_type_0_item)
+
+            return response_default_type_0
+        except (TypeError, ValueError, AttributeError, KeyError):
+            pass
+        if not isinstance(data, dict):
+            raise TypeError()
+        response_default_type_1 = ErrorBody.from_dict(data)
+
+        return response_default_type_1
+
+    response_default = _parse_response_default(response.json())
 
     return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[list[SubmitItem]]:
+) -> Response[ErrorBody | list[SubmitItem]]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -91,7 +109,7 @@ def sync_detailed(
     strict: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
-) -> Response[list[SubmitItem]]:
+) -> Response[ErrorBody | list[SubmitItem]]:
     """submits one job or a list, JSON or YAML
 
     Args:
@@ -105,7 +123,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[list[SubmitItem]]
+        Response[ErrorBody | list[SubmitItem] | list[SubmitItem]]
     """
 
     kwargs = _get_kwargs(
@@ -129,7 +147,7 @@ def sync(
     strict: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
-) -> list[SubmitItem] | None:
+) -> ErrorBody | list[SubmitItem] | None:
     """submits one job or a list, JSON or YAML
 
     Args:
@@ -143,7 +161,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        list[SubmitItem]
+        ErrorBody | list[SubmitItem] | list[SubmitItem]
     """
 
     return sync_detailed(
@@ -162,7 +180,7 @@ async def asyncio_detailed(
     strict: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
-) -> Response[list[SubmitItem]]:
+) -> Response[ErrorBody | list[SubmitItem]]:
     """submits one job or a list, JSON or YAML
 
     Args:
@@ -176,7 +194,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[list[SubmitItem]]
+        Response[ErrorBody | list[SubmitItem] | list[SubmitItem]]
     """
 
     kwargs = _get_kwargs(
@@ -198,7 +216,7 @@ async def asyncio(
     strict: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
-) -> list[SubmitItem] | None:
+) -> ErrorBody | list[SubmitItem] | None:
     """submits one job or a list, JSON or YAML
 
     Args:
@@ -212,7 +230,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        list[SubmitItem]
+        ErrorBody | list[SubmitItem] | list[SubmitItem]
     """
 
     return (
