@@ -1,7 +1,5 @@
 //! The clients of other languages, by their own checks, against a lab.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 use fairlead_tests::{Agent, Scheduler, Store, settings};

@@ -5,12 +5,12 @@
 //! that fits a request is its path, so words come before names.
 
 use crate::{
-    AccountChange, AccountView, CancelReport, CancelRequest, ConsumeAnswer, ConsumeRequest,
-    Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve,
-    HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView,
-    RerunRequest, Signed, SubmitItem, TerminateRequest, TestHistory, TimerList, TimerView,
-    UnknownMachine, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView,
-    Written,
+    AccountChange, AccountView, CancelReport, CancelRequest, ChangeRequest, ConsumeAnswer,
+    ConsumeRequest, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
+    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange,
+    QueueView, RerunRequest, Signed, SubmitItem, TerminateRequest, TestHistory, TimerList,
+    TimerView, UnknownMachine, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested,
+    WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -209,6 +209,10 @@ routes! {
     }
     ["scheduler", "v1", "jobs", "cancel"] => {
         "POST" CancelMany, Account, NONE, json::<CancelRequest>() => json::<CancelReport>(), "cancels waiting jobs by ids or filters, one report each";
+    }
+    ["scheduler", "v1", "jobs", "change"] => {
+        "POST" ChangeJobs, Account, NONE, json::<ChangeRequest>() => json::<CancelReport>(),
+            "holds, releases or edits waiting jobs, one report each";
     }
     ["scheduler", "v1", "jobs", "rerun"] => {
         "POST" RerunMany, Account, NONE, json::<RerunRequest>() => json::<Vec<SubmitItem>>(),

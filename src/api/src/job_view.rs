@@ -79,6 +79,12 @@ pub struct JobView {
     /// The sequence that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
+    /// Who holds it back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// Fields that were changed while it waited, each with `submitted` and `now`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub edits: BTreeMap<String, EditView>,
     /// The job that it runs again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
@@ -209,6 +215,16 @@ pub struct JobTimes {
     /// How long its script ran, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_seconds: Option<u64>,
+}
+
+/// A field that was changed while the job waited.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct EditView {
+    /// Its value as submitted; null: it was not said.
+    pub submitted: Value,
+    /// Its value now.
+    pub now: Value,
 }
 
 /// An earlier try of a job.

@@ -47,6 +47,21 @@ pub struct RerunRequest {
     pub idempotency_key: Option<String>,
 }
 
+/// Changes jobs that wait.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ChangeRequest {
+    /// Which, 1 to 10,000.
+    pub job_ids: Vec<String>,
+    /// Whether they are held back. Default: as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<bool>,
+    /// New values of `queue`, `priority`, `need_memory`, `need_cpus`, `timeout`, `tags` or `deadline`, as job files have
+    /// them.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub set: Map<String, Value>,
+}
+
 /// What a script waits for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitRequest {

@@ -37,7 +37,7 @@ pub(crate) struct RerunArgs {
 }
 
 /// The fields with new values, each read as job files are.
-fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut set = Map::new();
     for word in words {
         let Some((key, value)) = word.split_once('=').filter(|(key, _)| !key.is_empty()) else {

@@ -42,11 +42,17 @@ const DONE: &str = "success";
 /// How many ids go in one request.
 const IDS_MAX: usize = 1000;
 
+/// An act, and the stages of the jobs that it is for.
+pub(crate) struct Act<'a> {
+    pub(crate) word: &'a str,
+    pub(crate) stages: Vec<String>,
+}
+
 /// The ids that are meant, and that a person agrees to. `None`: nothing is to be done.
-async fn agreed(
+pub(crate) async fn agreed(
     selector: &Selector,
     caution: Caution,
-    (stages, act): (Vec<String>, &str),
+    act: &Act<'_>,
     client: &Client,
     context: &Context,
 ) -> anyhow::Result<Option<Vec<String>>> {
@@ -56,7 +62,7 @@ async fn agreed(
     }
     let found = selector.find(context, client, |mut query| {
         if query.stage.is_empty() {
-            query.stage = stages;
+            query.stage.clone_from(&act.stages);
         }
         query
     });
@@ -66,7 +72,7 @@ async fn agreed(
         let (paper, now_ms) = (context.output.paper(), clock::now_ms());
         context.print(&found.jobs, |jobs| cmd_jobs::table(jobs, now_ms, paper))?;
     }
-    if !caution.allows(&found.jobs, act, context)? && caution.dry_run {
+    if !caution.allows(&found.jobs, act.word, context)? && caution.dry_run {
         return Ok(None);
     }
     Ok(Some(found.jobs.into_iter().map(|job| job.job_id).collect()))
@@ -75,9 +81,11 @@ async fn agreed(
 /// Cancels jobs that wait.
 pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
-    let waiting = vec![Stage::Submit.to_string()];
-    let what = (waiting, "cancel");
-    let agreed = agreed(&args.selector, args.caution, what, &client, context).await?;
+    let what = Act {
+        word: "cancel",
+        stages: vec![Stage::Submit.to_string()],
+    };
+    let agreed = agreed(&args.selector, args.caution, &what, &client, context).await?;
     let Some(ids) = agreed else {
         return Ok(exit::OK);
     };
@@ -92,9 +100,11 @@ pub(crate) async fn cancel(args: &CancelArgs, context: &Context) -> anyhow::Resu
 pub(crate) async fn terminate(args: &StopArgs, context: &Context) -> anyhow::Result<u8> {
     let client = context.client()?;
     let held = Stage::ALL.iter().filter(|stage| stage.is_held());
-    let held = held.map(ToString::to_string).collect();
-    let what = (held, "stop");
-    let agreed = agreed(&args.selector, args.caution, what, &client, context).await?;
+    let what = Act {
+        word: "stop",
+        stages: held.map(ToString::to_string).collect(),
+    };
+    let agreed = agreed(&args.selector, args.caution, &what, &client, context).await?;
     let Some(ids) = agreed else {
         return Ok(exit::OK);
     };

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_backup, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts, cmd_job,
-    cmd_jobs, cmd_key, cmd_log, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop,
-    cmd_submit, cmd_tests, cmd_timers, cmd_version, cmd_wait, cmd_webhooks,
+    cmd_account, cmd_backup, cmd_change, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts,
+    cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve,
+    cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_version, cmd_wait, cmd_webhooks,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -56,6 +56,12 @@ pub(crate) enum Command {
     Group(cmd_group::GroupArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
+    /// Hold waiting jobs back, until they are released
+    Hold(cmd_change::HoldArgs),
+    /// Release jobs that were held back
+    Release(cmd_change::HoldArgs),
+    /// Change the queue, the priority, the needs or the limits of waiting jobs
+    Edit(cmd_change::EditArgs),
     /// Cancel waiting jobs
     Cancel(cmd_stop::CancelArgs),
     /// Stop running jobs
@@ -107,6 +113,9 @@ impl Command {
             Self::Rerun(args) => cmd_rerun::run(&args, context).await,
             Self::Group(args) => cmd_group::run(&args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
+            Self::Hold(args) => cmd_change::hold(&args, context).await,
+            Self::Release(args) => cmd_change::release(&args, context).await,
+            Self::Edit(args) => cmd_change::edit(&args, context).await,
             Self::Cancel(args) => cmd_stop::cancel(&args, context).await,
             Self::Terminate(args) => cmd_stop::terminate(&args, context).await,
             Self::Timers(args) => cmd_timers::run(&args, context).await,

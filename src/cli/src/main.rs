@@ -7,6 +7,7 @@ mod attached;
 mod clock;
 mod cmd_account;
 mod cmd_backup;
+mod cmd_change;
 mod cmd_config;
 mod cmd_doctor;
 mod cmd_explain;

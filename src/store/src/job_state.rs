@@ -81,6 +81,12 @@ pub struct JobState {
     /// have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kv: Vec<String>,
+    /// Who holds it back; empty: nobody. A held job is not ready.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub held_by: String,
+    /// New values of fields that were changed while it waited, by their names in job files; none: nobody changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Box<Spec>>,
     /// The testbox asked for.
     pub testbox: String,
     /// Its group.

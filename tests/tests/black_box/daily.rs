@@ -14,6 +14,7 @@ on_both_stores!(
     many_jobs_are_stopped_only_if_somebody_agrees,
     a_wait_attaches_again_and_says_why_jobs_failed,
     tables_fit_their_terminal,
+    waiting_jobs_are_held_released_and_edited,
 );
 
 /// A matrix of four jobs; those with two threads fail.
@@ -340,4 +341,73 @@ async fn tables_fit_their_terminal(store: Store) {
         "{}",
         piped.out
     );
+}
+
+async fn waiting_jobs_are_held_released_and_edited(store: Store) {
+    let lab = Person::new(store).await;
+    let (submit, ids) = lab.submit().await;
+    lab.run(&["hold", &ids[0]]).expect_code(0);
+    lab.run(&["hold", "--submit-id", &submit, "mode=write", "--yes"])
+        .expect_code(0);
+    let why = lab.run(&["explain", &ids[0]]);
+    assert!(
+        why.out.contains(&format!("fairlead release {}", ids[0])),
+        "{}",
+        why.out
+    );
+    // What is new is shown beside what was submitted, and holds.
+    let words = [
+        "-s",
+        "need_memory=32M",
+        "-s",
+        "priority=7",
+        "-s",
+        "timeout=5m",
+        "-s",
+        "tags=[fast]",
+    ];
+    let edited = lab.run(&[&["edit", &ids[0]], &words[..]].concat());
+    assert!(edited.expect_code(0).contains("edited"), "{}", edited.out);
+    assert!(
+        edited.err.contains("warning") && edited.err.contains("no host is known"),
+        "{}",
+        edited.err
+    );
+    let job = lab.http.job(&ids[0]).await;
+    assert_eq!(
+        (&job["memory_mb"], &job["priority"], &job["timeout_seconds"]),
+        (&32.into(), &7.into(), &300.into()),
+        "{job}"
+    );
+    assert!(job["held_by"].is_string(), "{job}");
+    assert_eq!(job["edits"]["need_memory"]["submitted"], "16M", "{job}");
+    assert_eq!(job["edits"]["need_memory"]["now"], "32M", "{job}");
+    lab.run(&["edit", &ids[0], "-s", "tags=[]"]).expect_code(0);
+    let refused = lab.run(&["edit", &ids[0], "-s", "script=true"]);
+    refused.expect_code(3);
+    assert!(
+        refused.err.contains("'script'") && refused.err.contains("need_memory"),
+        "{}",
+        refused.err
+    );
+    let refused = lab.run(&["edit", &ids[0], "-s", "need_memory=lots"]);
+    refused.expect_code(3);
+    // Only the job that nobody holds runs.
+    let _agent = lab.agent();
+    lab.run(&["wait", &ids[2]]).expect_code(1);
+    for id in [&ids[0], &ids[1], &ids[3]] {
+        assert_eq!(lab.http.field(id, "job_stage").await, "submit");
+    }
+    let refused = lab.run(&["hold", &ids[2]]);
+    refused.expect_code(3);
+    assert!(refused.err.contains("only waiting jobs"), "{}", refused.err);
+    lab.run(&["release", "--mine", "--yes"]).expect_code(0);
+    lab.run(&["wait", "--submit-id", &submit]).expect_code(1);
+    let job = lab.http.job(&ids[0]).await;
+    assert_eq!(
+        (&job["job_health"], &job["memory_mb"]),
+        (&"success".into(), &32.into()),
+        "{job}"
+    );
+    assert!(job["held_by"].is_null(), "{job}");
 }

@@ -285,6 +285,12 @@ async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     let path = format!("{v1}/jobs/rerun");
     let ids = json!({"job_ids": [ended, parent]});
     busy.post(&path, &path, ids).await;
+    let path = format!("{v1}/jobs/change");
+    let waiting = busy.http.submit(&json!([jobs::dc("bob")])).await;
+    let change = json!({"job_ids": waiting, "hold": true, "set": {"priority": 4}});
+    busy.post(&path, &path, change).await;
+    let path = format!("{v1}/jobs/{{id}}");
+    busy.get(&path, &format!("{v1}/jobs/{}", waiting[0])).await;
     let path = format!("{v1}/jobs/cancel");
     let ids = json!({"job_ids": [again[0]["job_id"], ended]});
     busy.post(&path, &path, ids).await;

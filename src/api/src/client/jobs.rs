@@ -13,8 +13,8 @@ use super::{
     transport::Client,
 };
 use crate::{
-    CancelItem, CancelRequest, Explanation, JobAnswer, JobList, RerunRequest, Route, SubmitItem,
-    TestHistory,
+    CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest, Route,
+    SubmitItem, TestHistory,
 };
 
 /// Longest time that the server holds `jobs/wait`.
@@ -183,6 +183,12 @@ impl Client {
             ..CancelRequest::default()
         };
         let call = Call::to(Route::CancelMany)?.json(&request)?;
+        self.run(&call).await?.json_list("results")
+    }
+
+    /// Holds, releases or edits waiting jobs; one report each, in their order.
+    pub async fn change(&self, request: &ChangeRequest) -> Result<Vec<CancelItem>, ClientError> {
+        let call = Call::to(Route::ChangeJobs)?.json(request)?;
         self.run(&call).await?.json_list("results")
     }
 

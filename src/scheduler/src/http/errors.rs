@@ -79,6 +79,24 @@ fn of_store(fault: StoreFault) -> Told {
     (code, hint.into())
 }
 
+fn of_edit(error: &JobError) -> (ErrorCode, &'static str) {
+    use JobError as E;
+    match error {
+        E::NotChangeable { stage, .. } if stage.is_held() => (
+            WrongStage,
+            "stop it with terminate, and run it again: fairlead rerun ID -s KEY=VALUE",
+        ),
+        E::NotChangeable { .. } => (WrongStage, "run it again: fairlead rerun ID -s KEY=VALUE"),
+        E::ShardsWait(_) => (WrongStage, "stop it with terminate, and run it again"),
+        E::NotEditable(_) => (
+            BadField,
+            "queue, priority, need_memory, need_cpus, timeout, tags and deadline can",
+        ),
+        E::NoEdit => (BadField, "hold: true or false, or new values in set"),
+        _ => (WrongStage, "it has ended"),
+    }
+}
+
 fn of_job(error: &JobError) -> Told {
     use JobError as E;
     let (code, hint) = match error {
@@ -94,6 +112,9 @@ fn of_job(error: &JobError) -> Told {
         }
         E::NotWaiting { .. } | E::NotRunning { .. } => (WrongStage, "it has ended"),
         E::IsShard { .. } => (WrongStage, "name its parent"),
+        E::NotChangeable { .. } | E::ShardsWait(_) | E::NotEditable(_) | E::NoEdit => {
+            of_edit(error)
+        }
         E::IsNode(_) => (WrongStage, "submit the cluster again"),
         E::NotOver { .. } => (WrongStage, "wait for its end: fairlead wait ID"),
         E::NothingFailed(_) => (WrongStage, "run all of it again: omit failed"),

@@ -28,6 +28,7 @@ use super::{
 use crate::{base::errors::Refusal, core::Core};
 
 mod admin;
+mod changes;
 mod files;
 mod groups;
 mod hosts;
@@ -166,6 +167,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         } => testboxes::dispatch(core, request, Some((boot_type, parameter, value))).boxed(),
         R::Wait => jobs::wait(core, request).boxed(),
         R::CancelMany => jobs::cancel_many(core, request).boxed(),
+        R::ChangeJobs => changes::change(core, request).boxed(),
         R::RerunMany => jobs::rerun_many(core, request).boxed(),
         R::Job { id } => jobs::show(core, request, id).boxed(),
         R::Explain { id } => jobs::explain(core, request, id).boxed(),

@@ -58,6 +58,7 @@ fn optional(state: &JobState) -> Map<String, Value> {
         ("arch", &state.arch),
         ("submit_id", &state.submit_id),
         ("group_id", &state.group_id),
+        ("held_by", &state.held_by),
         ("host", &state.host),
         ("host_machine", &state.host),
         ("reason", &state.reason),

@@ -8,6 +8,7 @@ pub(crate) mod changed;
 pub(crate) mod cluster;
 pub(crate) mod engine_facts;
 pub(crate) mod fields;
+pub(crate) mod hold;
 pub(crate) mod invariants;
 pub(crate) mod packing;
 pub(crate) mod parent;

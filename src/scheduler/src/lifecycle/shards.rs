@@ -80,6 +80,7 @@ pub(crate) fn shard_state(parent: &JobState, n: u16, fields: Option<&JobFields>)
         stop_health: None,
         stop_grace_s: None,
         callback: None,
+        held_by: String::new(),
         ..parent.clone()
     };
     if let Some(fields) = fields {

@@ -5,6 +5,7 @@ pub(crate) mod built_jobs;
 pub(crate) mod cluster_nodes;
 pub(crate) mod create;
 mod devices;
+pub(crate) mod edits;
 pub(crate) mod groups;
 pub(crate) mod idempotency;
 pub(crate) mod intake;

@@ -15,7 +15,7 @@ use crate::{
     },
     core::Core,
     known::clusters::of,
-    lifecycle::{engine_facts::facts, wait_on::waits_for},
+    lifecycle::{engine_facts::facts, hold::why_held, wait_on::waits_for},
     views::explain_shards::shards_of,
     views::explain_times::{from_then_on, given_up},
 };
@@ -121,7 +121,7 @@ async fn where_peer_is(core: &Core, job: &StoredJob, is_detailed: bool) -> Strin
 
 /// What keeps a job from being ready.
 fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<String> = why_held(state).into_iter().collect();
     if state.start_ms > 0 {
         reasons.push(format!("waits until {}", utc_text(state.start_ms)));
     }

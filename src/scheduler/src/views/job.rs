@@ -4,7 +4,7 @@ use fairlead_api::{JobSummary, ShardCounts};
 use fairlead_dispatch::labels;
 use fairlead_job::{Spec, Stage};
 use fairlead_store::JobState;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     base::sealing::Sealer,
@@ -26,7 +26,17 @@ const HIDDEN: [&str; 8] = [
 /// A job as `jobs/:id` answers it: its spec, and over it what the scheduler knows.
 pub(crate) fn flat(state: &JobState, spec: Option<Spec>) -> Map<String, Value> {
     let mut view = shown_spec(spec.unwrap_or_default());
+    let now = state.edits.as_deref().cloned().unwrap_or_default();
+    let edits = now.iter().map(|(name, value)| {
+        let before = view.get(name).cloned().unwrap_or_default();
+        (name.clone(), json!({ "submitted": before, "now": value }))
+    });
+    let edits: Map<String, Value> = edits.collect();
+    view.extend(now);
     view.extend(known(state));
+    if !edits.is_empty() {
+        view.insert("edits".to_owned(), json!(edits));
+    }
     view
 }
 

@@ -291,6 +291,7 @@ impl Walk {
         match row.path {
             "/scheduler/v1/jobs/submit" | "/submit_job" => body = jobs::dc("alice"),
             "/scheduler/v1/jobs/wait" => body = json!({"wait_on": {&id: {"job_stage": "submit"}}}),
+            "/scheduler/v1/jobs/change" => body = json!({"job_ids": [&id], "hold": true}),
             "/scheduler/v1/jobs/cancel" | "/scheduler/v1/jobs/rerun" => {
                 body = json!({"job_ids": [&id]});
             }
@@ -360,7 +361,11 @@ impl Walk {
             .unwrap_or_else(|error| panic!("{}: {error:?}", asked.path));
         let status = answer.status().as_u16();
         let text = answer.text().await.unwrap_or_default();
-        if row.path == "/scheduler/v1/jobs/cancel" && text.contains("\"forbidden\"") {
+        let is_report = matches!(
+            row.path,
+            "/scheduler/v1/jobs/cancel" | "/scheduler/v1/jobs/change"
+        );
+        if is_report && text.contains("\"forbidden\"") {
             return (403, text);
         }
         (status, text)

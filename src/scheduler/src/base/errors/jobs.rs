@@ -22,7 +22,15 @@ pub(crate) enum JobError {
     NotRunning { id: JobId, stage: Stage },
     #[error("job {id} is shard {n} of job {parent} and is only stopped or run again with it")]
     IsShard { id: JobId, n: u16, parent: JobId },
-    #[error("job {0} is a node of a cluster and does not run again alone")]
+    #[error("job {id} is in stage {stage}: only waiting jobs can be held, released and edited")]
+    NotChangeable { id: JobId, stage: Stage },
+    #[error("the shards of job {0} wait by themselves: it cannot be held or edited any more")]
+    ShardsWait(JobId),
+    #[error("'{0}' of a waiting job cannot be changed")]
+    NotEditable(String),
+    #[error("no change was given")]
+    NoEdit,
+    #[error("job {0} is a node of a cluster, and cannot be changed or run again alone")]
     IsNode(JobId),
     #[error("job {id} is in stage {stage}: it has not ended")]
     NotOver { id: JobId, stage: Stage },

@@ -1,0 +1,64 @@
+//! The handler of changes of waiting jobs.
+
+use std::sync::Arc;
+
+use fairlead_api::{CancelItem, CancelReport, ChangeRequest, ErrorCode};
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use warp::reply::Response;
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    http::{
+        reply::ok,
+        request::{Request, job_id},
+        signed::read_actor,
+    },
+    known::accounts::Who,
+    submission::edits::Edit,
+};
+
+/// Most jobs in one request.
+const JOBS_MAX: usize = 10_000;
+/// Those that are changed side by side.
+const ABREAST: usize = 64;
+
+pub(super) async fn change(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let (who, body) = read_actor(&core, &mut request).await?;
+    let wanted: ChangeRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
+        let message = format!("the body cannot be read: {error}");
+        let hint =
+            r#"{"job_ids": ["…"], "hold": true}, or {"job_ids": ["…"], "set": {"priority": 5}}"#;
+        Refusal::new(ErrorCode::BadField, message, hint)
+    })?;
+    let many = wanted.job_ids.len();
+    if !(1..=JOBS_MAX).contains(&many) {
+        let message = format!("job_ids: {many} ids; 1 to {JOBS_MAX} can be changed at once");
+        return Err(Refusal::new(ErrorCode::BadField, message, "split the list"));
+    }
+    let edit = Edit::new(wanted.hold, wanted.set)?;
+    let changing = stream::iter(wanted.job_ids).map(|id| change_one(&core, &who, id, &edit));
+    let results = changing.buffered(ABREAST).collect().await;
+    Ok(ok(&CancelReport { results }))
+}
+
+async fn change_one(core: &Arc<Core>, who: &Who, text: String, edit: &Edit) -> CancelItem {
+    let outcome = match job_id(&text) {
+        Ok(id) => Box::pin(core.edit_job(who, id, edit)).await,
+        Err(refusal) => Err(refusal),
+    };
+    let (result, message) = match outcome {
+        Ok(warning) => ("success", warning),
+        Err(refusal) => {
+            let body = refusal.body();
+            let message = format!("{refusal}; {}", body.hint);
+            (body.code.as_str(), message)
+        }
+    };
+    CancelItem {
+        job_id: text,
+        result: result.to_owned(),
+        message,
+    }
+}
