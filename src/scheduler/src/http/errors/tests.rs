@@ -38,6 +38,10 @@ fn of_jobs() -> Vec<Refusal> {
         },
         E::NotWaiting { id, stage },
         E::IsNode(ID),
+        E::NotChangeable { id, stage },
+        E::ShardsWait(ID),
+        E::NotEditable("script".to_owned()),
+        E::NoEdit,
         E::NotOver {
             id: ID,
             stage: Stage::Running,
