@@ -106,13 +106,12 @@ struct Args {
     #[arg(long, default_value = "auto")]
     job_user: JobUsers,
     /// Token of the testbox account. Other users can see it for a moment, so prefer --token-file.
-    #[arg(
-        long,
-        env = token::VARIABLE,
-        hide_env_values = true,
-        conflicts_with_all = ["token_file", "token_stdin"]
-    )]
+    /// Without one of these options, the variable `FAIRLEAD_TOKEN` has it.
+    #[arg(long, conflicts_with_all = ["token_file", "token_stdin"])]
     token: Option<String>,
+    /// The environment's; the other options are nearer.
+    #[arg(long, env = token::VARIABLE, hide = true, hide_env_values = true)]
+    token_of_environment: Option<String>,
     /// File with the token, read again when the scheduler refuses it (401).
     #[arg(long, conflicts_with = "token_stdin")]
     token_file: Option<PathBuf>,
@@ -163,7 +162,7 @@ impl Args {
         let token = match &self.token_file {
             Some(file) => Some(token::read(file)?),
             None if self.token_stdin => Some(token::from_stdin()?),
-            None => self.token,
+            None => self.token.or(self.token_of_environment),
         };
         let work_dir = self
             .work_dir

@@ -49,6 +49,7 @@ fn show(context: &Context) -> anyhow::Result<()> {
     let token = settings.token.value.as_ref().map(|_| "(hidden)");
     let rows: Vec<(&str, Value, Origin)> = [
         ("config", (json!(path), settings.config_file.origin.clone())),
+        ("lab", optional(&settings.lab)),
         (
             "server",
             (json!(settings.server.value), settings.server.origin.clone()),

@@ -4,8 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts,
-    cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve,
-    cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_version, cmd_wait, cmd_webhooks,
+    cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_queues, cmd_rerun, cmd_results, cmd_run,
+    cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_version, cmd_wait, cmd_webhooks,
+    cmd_whoami,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -82,6 +83,10 @@ pub(crate) enum Command {
     Backup(cmd_backup::BackupArgs),
     /// Create an embedded store from a backup
     Restore(cmd_backup::RestoreArgs),
+    /// Show who you are in the lab, and with which settings
+    Whoami(cmd_whoami::WhoamiArgs),
+    /// Check a token, and keep it for later commands
+    Login(cmd_login::LoginArgs),
     /// Show settings and their origins
     Config(cmd_config::ConfigArgs),
     /// Check this machine and the schedulers for problems, and tell how to repair each
@@ -126,6 +131,8 @@ impl Command {
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Backup(args) => cmd_backup::backup(&args, context),
             Self::Restore(args) => cmd_backup::restore(&args, context),
+            Self::Whoami(args) => cmd_whoami::run(&args, context).await,
+            Self::Login(args) => cmd_login::run(&args, context).await,
             Self::Config(args) => cmd_config::run(&args, context),
             Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {

@@ -1,5 +1,7 @@
 //! The context of every command: its output, and the settings, resolved on first use.
 
+use std::sync::Once;
+
 use fairlead_api::client::Client;
 
 use crate::{
@@ -15,11 +17,19 @@ pub(crate) struct Context {
     pub(crate) flags: Flags,
     /// Whether a program reads the result.
     pub(crate) json: bool,
+    /// Remarks on settings are made once.
+    pub(crate) told: Once,
 }
 
 impl Context {
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        Settings::resolve(&self.flags, &self.env)
+        let settings = Settings::resolve(&self.flags, &self.env)?;
+        self.told.call_once(|| {
+            for remark in &settings.remarks {
+                self.output.remark(&format!("note: {remark}"));
+            }
+        });
+        Ok(settings)
     }
 
     /// A client for the scheduler that the settings name.

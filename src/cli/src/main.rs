@@ -17,6 +17,7 @@ mod cmd_job;
 mod cmd_jobs;
 mod cmd_key;
 mod cmd_log;
+mod cmd_login;
 mod cmd_queues;
 mod cmd_rerun;
 mod cmd_results;
@@ -29,6 +30,7 @@ mod cmd_timers;
 mod cmd_version;
 mod cmd_wait;
 mod cmd_webhooks;
+mod cmd_whoami;
 mod command_line;
 mod context;
 mod doctor;
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         env,
         flags: line.flags,
         json: line.json,
+        told: std::sync::Once::new(),
     };
     let ended = run(line.command, &context);
     let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));

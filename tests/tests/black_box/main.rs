@@ -17,6 +17,7 @@ mod groups;
 mod hosts;
 mod life;
 mod limits;
+mod login;
 mod matching;
 mod network_boot;
 mod promises;

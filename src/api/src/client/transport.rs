@@ -166,8 +166,8 @@ impl Client {
     fn unreachable(&self, cause: String) -> ClientError {
         ClientError::Unreachable {
             tried: self.urls().map(str::to_owned).collect(),
+            hint: hint_of(&cause, self.urls().any(|url| url.starts_with("http://"))).to_owned(),
             cause,
-            hint: "is the scheduler running, and is this its address?".to_owned(),
         }
     }
 
@@ -358,4 +358,16 @@ fn jittered(pause: Duration) -> Duration {
 )]
 async fn rest(pause: Duration) {
     tokio::time::sleep(pause).await;
+}
+
+/// What to look at first when nobody answers.
+fn hint_of(cause: &str, is_plain: bool) -> &'static str {
+    if cause.contains("corrupt message") {
+        return "the address speaks HTTP without TLS: write http:// instead of https://";
+    }
+    let is_odd = ["connection closed before message", "invalid HTTP version"];
+    if is_plain && is_odd.iter().any(|odd| cause.contains(odd)) {
+        return "does the address speak TLS? then write https:// instead of http://";
+    }
+    "is the scheduler running, and is this its address?"
 }

@@ -19,6 +19,10 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
         "server",
         "URL of the scheduler, or a list of the URLs of its replicas",
     ),
+    (
+        "lab",
+        "lab that is used without --lab, of a file in labs/ beside this one",
+    ),
     ("account", "account of jobs that name none"),
     ("token", "token of the account; prefer token_file"),
     ("token_file", "file that contains only the token"),
@@ -67,6 +71,31 @@ impl ConfigFile {
         Ok(Self { values })
     }
 
+    /// The same with what the file of a lab says. Who asks, and whom, is the lab's alone.
+    pub(super) fn with_lab(mut self, folder: &Path, name: &str) -> Result<Self, Failure> {
+        let path = folder.join(format!("{name}.yaml"));
+        if !path.is_file() {
+            let known = labs_in(folder);
+            let known = if known.is_empty() {
+                "no lab is known".to_owned()
+            } else {
+                format!("known: {}", known.join(", "))
+            };
+            return Err(Failure::usage(
+                format!(
+                    "there is no lab '{name}': {} does not exist",
+                    path.display()
+                ),
+                format!("{known}; add it: fairlead login --lab {name} --server URL"),
+            ));
+        }
+        for key in ["server", "account", "token", "token_file"] {
+            self.values.remove(key);
+        }
+        self.values.extend(Self::read(&path, true)?.values);
+        Ok(self)
+    }
+
     /// A text, or nothing when the key is absent, empty or null.
     pub(super) fn text(&self, key: &str) -> Result<Option<Setting<String>>, Failure> {
         let Some(found) = self.values.get(key) else {
@@ -113,6 +142,18 @@ impl ConfigFile {
         }
         Ok((!texts.is_empty()).then(|| Setting::new(texts, found.origin.clone())))
     }
+}
+
+/// The labs that have a file here.
+fn labs_in(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| {
+        let name = file.file_name().into_string().ok()?;
+        name.strip_suffix(".yaml").map(str::to_owned)
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 /// `my_account` and `my_token` of compass-ci's own account file. Whatever else it holds is ignored, and

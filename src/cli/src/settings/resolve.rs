@@ -1,8 +1,6 @@
 //! Merges flags, environment, files and defaults. Pure except for the files that it reads.
 
 use std::{
-    collections::BTreeMap,
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,7 +8,10 @@ use std::{
 use fairlead_api::client::ClientConfig;
 
 use super::{
+    environment::Environment,
     file::{self, ConfigFile, divided},
+    flags::Flags,
+    labs::{checked, lab, labs_folder, remarks},
     origin::{Origin, Setting},
 };
 use crate::exit::Failure;
@@ -21,112 +22,15 @@ const SERVER: &str = "http://127.0.0.1:3000";
 /// How long requests go on trying over all replicas: long enough for a scheduler's restart.
 const RETRY_FOR: Duration = Duration::from_secs(3);
 
-/// The password of a user of Elasticsearch.
-pub(crate) const PASSWORD: &str = "FAIRLEAD_ELASTICSEARCH_PASSWORD";
-/// An API key of Elasticsearch.
-pub(crate) const API_KEY: &str = "FAIRLEAD_ELASTICSEARCH_API_KEY";
-
-/// The variables that are looked at. Nothing else of the environment has an influence on settings.
-const VARIABLES: &[&str] = &[
-    "FAIRLEAD_SERVER",
-    "FAIRLEAD_TOKEN",
-    "FAIRLEAD_TOKEN_FILE",
-    "FAIRLEAD_ACCOUNT",
-    "FAIRLEAD_CONFIG",
-    PASSWORD,
-    API_KEY,
-    "FAIRLEAD_LOG",
-    "FAIRLEAD_LAB",
-    "NO_COLOR",
-    "RUST_LOG",
-    "TERM",
-    "XDG_CONFIG_HOME",
-    "HOME",
-    "USER",
-    "LOGNAME",
-];
-
-/// The environment, read once. An empty variable is as good as none. `Debug` shows names only.
-#[derive(Clone, Default)]
-pub(crate) struct Environment(BTreeMap<&'static str, String>);
-
-impl fmt::Debug for Environment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-impl Environment {
-    /// The process's own.
-    pub(crate) fn of_process() -> Self {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one place that reads the environment"
-        )]
-        let read = |name: &&'static str| std::env::var(name).ok().map(|value| (*name, value));
-        Self::of(VARIABLES.iter().filter_map(read))
-    }
-
-    /// These variables.
-    pub(crate) fn of(variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        Self(
-            variables
-                .into_iter()
-                .filter(|(_, value)| !value.is_empty())
-                .collect(),
-        )
-    }
-
-    pub(crate) fn get(&self, name: &'static str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    fn setting(&self, name: &'static str) -> Option<Setting<String>> {
-        self.get(name)
-            .map(|value| Setting::new(value.to_owned(), Origin::Variable(name)))
-    }
-
-    fn config_home(&self) -> Option<PathBuf> {
-        // The standard says that a relative path here is to be ignored.
-        let xdg = self
-            .get("XDG_CONFIG_HOME")
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute());
-        xdg.or_else(|| self.get("HOME").map(|home| Path::new(home).join(".config")))
-    }
-}
-
-/// The flags that have to do with settings.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Flags {
-    /// URL of the scheduler; separate replicas by commas. Also `FAIRLEAD_SERVER`, or server in the configuration file
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        value_delimiter = ',',
-        help_heading = "Connection"
-    )]
-    pub(crate) server: Vec<String>,
-    /// Token of the account. Other users can see it, so prefer `FAIRLEAD_TOKEN` or a token file
-    #[arg(long, global = true, value_name = "TOKEN", help_heading = "Connection")]
-    pub(crate) token: Option<String>,
-    /// File with the token. Also `FAIRLEAD_TOKEN_FILE`, or `token_file` in the configuration file
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Account of jobs that name none. Also `FAIRLEAD_ACCOUNT`, or account in the configuration file
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Connection")]
-    pub(crate) account: Option<String>,
-    /// Configuration file. Also `FAIRLEAD_CONFIG` [default: `~/.config/fairlead/config.yaml`]
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
-    pub(crate) config: Option<PathBuf>,
-}
-
 /// Every setting with its origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The configuration file that was looked for.
     pub(crate) config_file: Setting<Option<PathBuf>>,
+    /// The lab whose server and token are used; none: those of the configuration file.
+    pub(crate) lab: Setting<Option<String>>,
+    /// Said once: which of two settings wins.
+    pub(crate) remarks: Vec<String>,
     pub(crate) server: Setting<Vec<String>>,
     pub(crate) account: Setting<Option<String>>,
     pub(crate) token: Setting<Option<String>>,
@@ -144,7 +48,16 @@ impl Settings {
             Some(path) => ConfigFile::read(path, config_file.origin != Origin::Default)?,
             None => ConfigFile::default(),
         };
-        let compass = home
+        let lab = lab(flags, env, &config)?;
+        let (env, remarks) = nearer(flags, env, lab.as_ref());
+        let env = &env;
+        let folder = labs_folder(&config_file, home.as_deref());
+        let config = match &lab {
+            Some(lab) => config.with_lab(&folder, &lab.value)?,
+            None => config,
+        };
+        let compass = home.filter(|_| lab.is_none());
+        let compass = compass
             .as_deref()
             .map(|dir| dir.join("compass-ci/defaults/account.yaml"));
         let (compass_account, compass_token) =
@@ -162,9 +75,13 @@ impl Settings {
             .or_else(|| env.setting("USER"))
             .or_else(|| env.setting("LOGNAME"))
             .or_else(|| file::user_of_process().map(|name| Setting::new(name, Origin::Default)));
+        let own = match &lab {
+            Some(lab) => Some(folder.join(format!("{}.token", lab.value))),
+            None => env.config_home().map(|dir| dir.join("fairlead/token")),
+        };
         let token = match flag("--token", &flags.token) {
-            Some(token) => Some(token),
-            None => token(flags, env, &config, home.as_deref())?.or(compass_token),
+            None => token(flags, env, &config, own.as_deref())?.or(compass_token),
+            said => said,
         };
         Ok(Self {
             server: server(flags, env, &config)?,
@@ -173,6 +90,8 @@ impl Settings {
             testbox: optional(config.text("testbox")?),
             arch: optional(config.text("arch")?),
             include_dirs: include_dirs(&config, &config_file)?,
+            lab: optional(lab),
+            remarks,
             config_file,
         })
     }
@@ -222,16 +141,38 @@ fn server(
 ) -> Result<Setting<Vec<String>>, Failure> {
     let given: Vec<String> = flags.server.iter().flat_map(|text| divided(text)).collect();
     if !given.is_empty() {
-        return Ok(Setting::new(given, Origin::Flag("--server")));
+        return checked(Setting::new(given, Origin::Flag("--server")));
     }
     if let Some(found) = env.setting("FAIRLEAD_SERVER") {
         let urls: Vec<String> = divided(&found.value).collect();
         if !urls.is_empty() {
-            return Ok(Setting::new(urls, found.origin));
+            return checked(Setting::new(urls, found.origin));
         }
     }
     let found = config.list("server", true)?;
-    Ok(found.unwrap_or_else(|| Setting::new(vec![SERVER.to_owned()], Origin::Default)))
+    checked(found.unwrap_or_else(|| Setting::new(vec![SERVER.to_owned()], Origin::Default)))
+}
+
+/// The environment as far as the command line does not win over it, and what is to be said of that.
+fn nearer(
+    flags: &Flags,
+    env: &Environment,
+    lab: Option<&Setting<String>>,
+) -> (Environment, Vec<String>) {
+    // A lab that the command line names is nearer than the environment.
+    let Some(lab) = lab.filter(|lab| lab.origin == Origin::Flag("--lab")) else {
+        return (env.clone(), remarks(flags, env));
+    };
+    let (rest, ignored) = env.without_connection();
+    let mut said = remarks(flags, &rest);
+    if !ignored.is_empty() {
+        said.push(format!(
+            "--lab {} wins over {}",
+            lab.value,
+            ignored.join(", ")
+        ));
+    }
+    (rest, said)
 }
 
 /// The token from anywhere but `--token` and compass-ci.
@@ -239,7 +180,7 @@ fn token(
     flags: &Flags,
     env: &Environment,
     config: &ConfigFile,
-    home: Option<&Path>,
+    own: Option<&Path>,
 ) -> Result<Option<Setting<String>>, Failure> {
     if let Some(path) = &flags.token_file {
         return file::token_file(path, true);
@@ -256,9 +197,7 @@ fn token(
     if let Some(path) = config.text("token_file")? {
         return file::token_file(&beside(&path.origin, &path.value), true);
     }
-    home.map_or(Ok(None), |dir| {
-        file::token_file(&dir.join("fairlead/token"), false)
-    })
+    own.map_or(Ok(None), |path| file::token_file(path, false))
 }
 
 fn include_dirs(

@@ -194,6 +194,17 @@ struct Nearest {
     most_cpus: u32,
 }
 
+/// How a host offers the kind that a job needs; empty: it needs a certain host or group.
+fn how(wants: &Wants) -> String {
+    let kind = wants.keys.iter().find_map(|key| {
+        let (kind, _) = key.split_once('.')?;
+        matches!(kind, "dc" | "vm").then_some(kind)
+    });
+    kind.map_or_else(String::new, |kind| {
+        format!("; a host offers {kind} jobs if its agent runs with --kind {kind}")
+    })
+}
+
 impl Nearest {
     fn look(&mut self, wants: &Wants, name: &str, host: &Host) {
         let (keys, nobody) = (host.keys(name), String::new());
@@ -239,11 +250,13 @@ impl Nearest {
         }
         Some(match ORDER.get(self.met)? {
             Requirement::HostKey if self.known == 1 => {
-                format!("the only known host does not offer {keys}")
+                format!("the only known host does not offer {keys}{}", how(wants))
             }
-            Requirement::HostKey => {
-                format!("none of the {} known hosts offers {keys}", self.known)
-            }
+            Requirement::HostKey => format!(
+                "none of the {} known hosts offers {keys}{}",
+                self.known,
+                how(wants)
+            ),
             Requirement::Architecture => {
                 format!("no host that offers {keys} has arch {}", wants.arch)
             }

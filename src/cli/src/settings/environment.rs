@@ -1,0 +1,98 @@
+//! The variables of the environment that have to do with settings.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use super::origin::{Origin, Setting};
+
+/// The password of a user of Elasticsearch.
+pub(crate) const PASSWORD: &str = "FAIRLEAD_ELASTICSEARCH_PASSWORD";
+/// An API key of Elasticsearch.
+pub(crate) const API_KEY: &str = "FAIRLEAD_ELASTICSEARCH_API_KEY";
+
+/// The variables that are looked at. Nothing else of the environment has an influence on settings.
+const VARIABLES: &[&str] = &[
+    "FAIRLEAD_SERVER",
+    "FAIRLEAD_TOKEN",
+    "FAIRLEAD_TOKEN_FILE",
+    "FAIRLEAD_ACCOUNT",
+    "FAIRLEAD_CONFIG",
+    PASSWORD,
+    API_KEY,
+    "FAIRLEAD_LOG",
+    "FAIRLEAD_LAB",
+    "NO_COLOR",
+    "RUST_LOG",
+    "TERM",
+    "XDG_CONFIG_HOME",
+    "HOME",
+    "USER",
+    "LOGNAME",
+];
+
+/// The environment, read once. An empty variable is as good as none. `Debug` shows names only.
+#[derive(Clone, Default)]
+pub(crate) struct Environment(BTreeMap<&'static str, String>);
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Environment {
+    /// The process's own.
+    pub(crate) fn of_process() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place that reads the environment"
+        )]
+        let read = |name: &&'static str| std::env::var(name).ok().map(|value| (*name, value));
+        Self::of(VARIABLES.iter().filter_map(read))
+    }
+
+    /// These variables.
+    pub(crate) fn of(variables: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        Self(
+            variables
+                .into_iter()
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, name: &'static str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(super) fn setting(&self, name: &'static str) -> Option<Setting<String>> {
+        self.get(name)
+            .map(|value| Setting::new(value.to_owned(), Origin::Variable(name)))
+    }
+
+    /// The same without what names a scheduler and who asks, and what that was.
+    pub(super) fn without_connection(&self) -> (Self, Vec<&'static str>) {
+        let ours = [
+            "FAIRLEAD_SERVER",
+            "FAIRLEAD_TOKEN",
+            "FAIRLEAD_TOKEN_FILE",
+            "FAIRLEAD_ACCOUNT",
+        ];
+        let mut rest = self.clone();
+        rest.0.retain(|name, _| !ours.contains(name));
+        let gone = ours.into_iter().filter(|name| self.get(name).is_some());
+        (rest, gone.collect())
+    }
+
+    pub(crate) fn config_home(&self) -> Option<PathBuf> {
+        // The standard says that a relative path here is to be ignored.
+        let xdg = self
+            .get("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        xdg.or_else(|| self.get("HOME").map(|home| Path::new(home).join(".config")))
+    }
+}
