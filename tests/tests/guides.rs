@@ -146,6 +146,16 @@ async fn the_walk_through_the_interface_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_for_those_on_call_works() {
+    the_examples_work("docs/on-call.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_on_installation_works() {
+    the_examples_work("docs/install.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operators_guide_works() {
     the_examples_work("docs/operator-guide.md").await;
 }

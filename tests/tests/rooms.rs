@@ -43,6 +43,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "waiting",
         ],
     ),
+    ("samples", &["base", "storage", "known", "core"]),
     (
         "shards",
         &[
@@ -135,6 +136,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "submission",
             "dispatching",
             "hosts",
+            "samples",
             "shards",
             "timers",
             "webhooks",
@@ -156,6 +158,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "hosts",
             "views",
             "timers",
+            "samples",
             "upkeep",
             "webhooks",
             "shards",

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use fairlead_api::{Client, ClientConfig, ClientError};
+use fairlead_api::{Client, ClientConfig, ClientError, HealthView};
 use serde::Serialize;
 
 use super::{Process, Replica};
@@ -76,16 +76,43 @@ impl ReplicaView {
 }
 
 async fn ask(url: &str) -> (Condition, String) {
-    let (condition, says) = match health(url).await {
-        Ok(text) => (Condition::Up, text),
+    match health(url).await {
+        Ok(health) => said(&health),
         Err(ClientError::Refused { body, .. }) => (Condition::Ill, body.message),
-        Err(error) => (Condition::Silent, error.to_string()),
-    };
-    let says = says.split_whitespace().collect::<Vec<_>>().join(" ");
-    (condition, says)
+        Err(error) => (Condition::Silent, one_line(&error.to_string())),
+    }
 }
 
-async fn health(url: &str) -> Result<String, ClientError> {
+/// How a replica is, and what is wrong with it.
+fn said(health: &HealthView) -> (Condition, String) {
+    let sides = [
+        ("answers no reads", &health.reads),
+        ("takes no writes", &health.writes),
+    ];
+    let bad = sides.into_iter().find_map(|(what, side)| {
+        let side = side.as_ref()?;
+        let problem = one_line(&side.problem);
+        Some(format!(
+            "the store {what}, for {} s: {problem}",
+            side.seconds
+        ))
+    });
+    match bad {
+        Some(bad) => (Condition::Ill, bad),
+        None if health.stopping => (Condition::Ill, "it is stopping".to_owned()),
+        None if !health.well => (Condition::Ill, "it is not well".to_owned()),
+        None => (
+            Condition::Up,
+            format!("{}, store {}", health.replica, health.store),
+        ),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+async fn health(url: &str) -> Result<HealthView, ClientError> {
     let config = ClientConfig {
         connect_timeout: ANSWER_TIME,
         request_timeout: ANSWER_TIME,

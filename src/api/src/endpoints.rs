@@ -9,8 +9,8 @@ use crate::{
     ConsumeRequest, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
     HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange,
     QueueView, RerunRequest, Signed, SubmitItem, TerminateRequest, TestHistory, TimerList,
-    TimerView, UnknownMachine, Version, WaitAnswer, WaitRequest, WebhookTest, WebhookTested,
-    WebhookView, Written,
+    TimerView, UnknownMachine, UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest,
+    WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -294,6 +294,10 @@ routes! {
     }
     ["scheduler", "v1", "webhooks", webhook, "redeliver"] => {
         "POST" RedeliverWebhook { webhook: Word }, Account, NONE, json::<Signed>() => TEXT, "sends a webhook again, under the same id";
+    }
+    ["scheduler", "v1", "usage"] => {
+        "GET" Usage, Account, Known(&["by", "since_ms", "until_ms"]), NOTHING => json::<UsageReport>(),
+            "hours, jobs and waits between two times, by account, queue, host or suite";
     }
     ["scheduler", "v1", "queues"] => {
         "GET" Queues, Account, PAGE, NOTHING => json::<Vec<QueueView>>(), "queues with policy, waiting, running and share";

@@ -16,6 +16,7 @@ mod peers;
 mod queues;
 mod requests;
 pub mod timers;
+mod usage;
 mod webhooks;
 pub mod wire;
 
@@ -35,6 +36,7 @@ pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use requests::*;
 pub use timers::*;
+pub use usage::{UsageReport, UsageRow};
 pub use webhooks::{WebhookTest, WebhookTested, WebhookView};
 pub use wire::*;
 

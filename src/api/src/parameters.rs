@@ -174,13 +174,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         "since_ms",
         0,
         None,
-        "Submitted at this time or later, UTC epoch ms.",
+        "Submitted, or used, at this time or later, UTC epoch ms. Of a report of use by default a week ago.",
     ),
     whole(
         "until_ms",
         0,
         None,
-        "Submitted before this time, UTC epoch ms.",
+        "Submitted, or used, before this time, UTC epoch ms.",
     ),
     one_of(
         "order",
@@ -196,6 +196,11 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         0,
         Some(1000),
         "Most entries of the page; 0 counts only.",
+    ),
+    one_of(
+        "by",
+        &["account", "queue", "host", "suite"],
+        "Names of which kind are counted. Default account.",
     ),
     switch(
         "strict",

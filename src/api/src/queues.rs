@@ -77,6 +77,12 @@ pub struct QueueView {
     pub running: u64,
     /// Its part of the testbox time while busy, in thousandths, among queues of its class with work.
     pub share_permille: u32,
+    /// Its part of the testbox time of the last hour, in thousandths; absent: nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got_1h_permille: Option<u32>,
+    /// The same of the last 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got_24h_permille: Option<u32>,
     /// Whether an admin set its policy.
     pub set: bool,
     /// Its limits.

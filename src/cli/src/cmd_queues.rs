@@ -136,9 +136,21 @@ fn users_of(queue: &QueueView) -> String {
 fn limits_of(queue: &QueueView) -> String {
     let kept = queue.background_permille;
     let kept = (kept > 0).then(|| format!("background {}.{} %", kept / 10, kept % 10));
-    let limits = Some(limits::shown(&queue.limits)).filter(|shown| !shown.is_empty());
+    let used = |what: &str| match what {
+        "waiting" => Some(queue.waiting),
+        "running" => Some(queue.running),
+        _ => None,
+    };
+    let limits = Some(limits::beside(&queue.limits, used)).filter(|shown| !shown.is_empty());
     let both: Vec<String> = kept.into_iter().chain(limits).collect();
     both.join(" ")
+}
+
+fn per_cent(permille: Option<u32>) -> String {
+    permille.map_or_else(
+        || "-".to_owned(),
+        |permille| format!("{}.{} %", permille / 10, permille % 10),
+    )
 }
 
 fn table(queues: &[QueueView], paper: Paper) -> String {
@@ -149,6 +161,8 @@ fn table(queues: &[QueueView], paper: Paper) -> String {
         ">waiting",
         ">running",
         ">share",
+        ">got 1h",
+        ">got 24h",
         "policy",
         "users",
         "limits",
@@ -166,11 +180,9 @@ fn table(queues: &[QueueView], paper: Paper) -> String {
             queue.weight.to_string(),
             queue.waiting.to_string(),
             queue.running.to_string(),
-            format!(
-                "{}.{} %",
-                queue.share_permille / 10,
-                queue.share_permille % 10
-            ),
+            per_cent(Some(queue.share_permille)),
+            per_cent(queue.got_1h_permille),
+            per_cent(queue.got_24h_permille),
             policy.to_owned(),
             or_dash(&users_of(queue)),
             or_dash(&limits_of(queue)),
@@ -196,6 +208,8 @@ mod tests {
             waiting: 12,
             running: 2,
             share_permille: 755,
+            got_1h_permille: Some(600),
+            got_24h_permille: None,
             set: true,
             users: Some(QueueUsers::All),
             warning: String::new(),
@@ -209,8 +223,8 @@ mod tests {
         };
         assert_eq!(
             table(&[queue], Paper::PIPE),
-            "queue  priority  weight  waiting  running   share  policy  users  limits\n\
-             user1         3     100       12        2  75.5 %  set     all    background 5.5 % running soft=5,hard=10"
+            "queue  priority  weight  waiting  running   share  got 1h  got 24h  policy  users  limits\n\
+             user1         3     100       12        2  75.5 %  60.0 %        -  set     all    background 5.5 % running 2 of soft=5,hard=10"
         );
     }
 }

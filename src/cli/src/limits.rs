@@ -56,6 +56,11 @@ fn bounds(text: &str) -> Result<Bounds, String> {
 
 /// Limits for a table.
 pub(crate) fn shown(limits: &Limits) -> String {
+    beside(limits, |_| None)
+}
+
+/// The same, each beside what is used of it, where that is known.
+pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> String {
     let each = [
         ("waiting", limits.waiting),
         ("running", limits.running),
@@ -68,7 +73,8 @@ pub(crate) fn shown(limits: &Limits) -> String {
         let said = both
             .into_iter()
             .filter_map(|(kind, most)| Some(format!("{kind}={}", most?)));
-        format!("{what} {}", said.collect::<Vec<_>>().join(","))
+        let used = used(what).map_or_else(String::new, |used| format!("{used} of "));
+        format!("{what} {used}{}", said.collect::<Vec<_>>().join(","))
     });
     words.collect::<Vec<_>>().join("; ")
 }

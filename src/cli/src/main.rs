@@ -27,6 +27,7 @@ mod cmd_stop;
 mod cmd_submit;
 mod cmd_tests;
 mod cmd_timers;
+mod cmd_usage;
 mod cmd_version;
 mod cmd_wait;
 mod cmd_webhooks;

@@ -63,6 +63,12 @@ impl StoreArgs {
             .map(|url| url.trim().to_owned())
             .filter(|url| !url.is_empty())
             .collect();
+        if urls.is_empty() && !self.elasticsearch.is_empty() {
+            return Err(Failure::usage(
+                "--elasticsearch names no address",
+                "give its URL; for the embedded store, leave the option out",
+            ));
+        }
         if !urls.is_empty() {
             config.store = StoreChoice::Elasticsearch(Box::new(self.elastic(urls, env)?));
         }

@@ -26,9 +26,10 @@ use crate::{
         dependants::Dependants, feasibility::Feasibility, feed::Feed, host_turns::HostTurns,
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
         open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
-        replicas::Replicas, reservations::Reservations, seen_versions::Seen, sequences::Sequences,
-        test_times::PendingTimes, timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
-        vanished_writes::VanishedWrites, webhooks::Webhooks,
+        replicas::Replicas, reservations::Reservations, samples::Samples, seen_versions::Seen,
+        sequences::Sequences, test_times::PendingTimes, timers::Timers,
+        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
+        webhooks::Webhooks,
     },
     storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
@@ -64,6 +65,8 @@ pub(crate) struct Jobs {
     pub(crate) seen: Seen,
     /// What the store seems not to have of those.
     pub(crate) vanished_writes: VanishedWrites,
+    /// What ran lately, and is not written yet.
+    pub(crate) samples: Samples,
 }
 
 /// Jobs that wait for other jobs, a turn, nodes or a time.

@@ -16,6 +16,7 @@ mod peers;
 mod people;
 mod placement;
 mod replica;
+mod samples;
 mod server;
 mod shards;
 mod storage;

@@ -62,13 +62,15 @@ pub enum DocKind {
     TestTimes,
     /// Messages to receivers that jobs name.
     Webhook,
+    /// What ran in each minute and hour.
+    Sample,
     /// Settings that all replicas share, among them the sealing key.
     Setting,
 }
 
 impl DocKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Queue,
         Self::Host,
         Self::Closure,
@@ -83,6 +85,7 @@ impl DocKind {
         Self::Plan,
         Self::TestTimes,
         Self::Webhook,
+        Self::Sample,
         Self::Setting,
     ];
 
@@ -103,6 +106,7 @@ impl DocKind {
             Self::Plan => "plans",
             Self::TestTimes => "test_times",
             Self::Webhook => "webhooks",
+            Self::Sample => "samples",
             Self::Setting => "settings",
         }
     }

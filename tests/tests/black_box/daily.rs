@@ -15,6 +15,7 @@ on_both_stores!(
     a_wait_attaches_again_and_says_why_jobs_failed,
     tables_fit_their_terminal,
     waiting_jobs_are_held_released_and_edited,
+    the_use_of_the_lab_is_summed_up,
 );
 
 /// A matrix of four jobs; those with two threads fail.
@@ -410,4 +411,47 @@ async fn waiting_jobs_are_held_released_and_edited(store: Store) {
         "{job}"
     );
     assert!(job["held_by"].is_null(), "{job}");
+}
+
+async fn the_use_of_the_lab_is_summed_up(store: Store) {
+    let lab = Person::new(store).await;
+    let _agent = lab.agent();
+    let (submit, _) = lab.submit().await;
+    lab.run(&["wait", "--submit-id", &submit]).expect_code(1);
+    let report = |by: &str| -> Value {
+        let ran = lab.run(&["usage", "--since", "1h", "--by", by, "--json"]);
+        serde_json::from_str(ran.expect_code(0)).expect("JSON")
+    };
+    // A sample is of a whole minute.
+    until("the minute is over", 90, async || {
+        let row = &report("account")["rows"][0];
+        (row["ended"] == 4).then_some(())
+    })
+    .await;
+    for (by, name) in [
+        ("account", "alice"),
+        ("queue", "alice"),
+        ("host", "server-1"),
+        ("suite", "matrix"),
+    ] {
+        let report = report(by);
+        let row = &report["rows"][0];
+        assert_eq!(
+            (
+                &row["name"],
+                &row["dispatched"],
+                &row["failed"],
+                &row["share_permille"]
+            ),
+            (&name.into(), &4.into(), &2.into(), &1000.into()),
+            "{report}"
+        );
+        assert!(row["wait_p95_s"].is_u64(), "{report}");
+    }
+    let table = lab.run(&["usage", "--by", "queue"]);
+    assert!(table.expect_code(0).contains("100.0 %"), "{}", table.out);
+    let queues = lab.http.get("/scheduler/v1/queues").await.json();
+    let queues = queues.as_array().expect("queues");
+    let alices = queues.iter().find(|queue| queue["name"] == "alice");
+    assert_eq!(alices.expect("her queue")["got_1h_permille"], 1000);
 }

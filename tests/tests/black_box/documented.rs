@@ -334,6 +334,8 @@ async fn look_at_the_lab(busy: &mut Busy) {
         .await;
     let path = format!("{v1}/queues");
     busy.get(&path, &path).await;
+    let path = format!("{v1}/usage");
+    busy.get(&path, &path).await;
     let host = format!("{v1}/hosts/{{hostname}}");
     let registered =
         json!({"arch": "x86_64", "memory": "64g", "mac": "ec-f4-bb-00-00-01", "tags": "gpu"});

@@ -46,6 +46,8 @@ pub(super) struct Call {
     /// How long the server may wait on purpose.
     pub(super) wait: Duration,
     pub(super) repeat: Repeat,
+    /// Whether JSON is asked for, where text is the usual answer.
+    pub(super) accepts_json: bool,
     /// Only so many bytes of the end of the body.
     pub(super) last_bytes: Option<u64>,
     /// Whether the body of a good answer is handed on as it comes.
@@ -75,6 +77,7 @@ impl Call {
             payload: Payload::None,
             wait: Duration::ZERO,
             repeat: Repeat::Always,
+            accepts_json: false,
             last_bytes: None,
             stream: false,
             job_token: None,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     CancelItem, CancelRequest, ChangeRequest, Explanation, JobAnswer, JobList, RerunRequest, Route,
-    SubmitItem, TestHistory,
+    SubmitItem, TestHistory, UsageReport,
 };
 
 /// Longest time that the server holds `jobs/wait`.
@@ -190,6 +190,21 @@ impl Client {
     pub async fn change(&self, request: &ChangeRequest) -> Result<Vec<CancelItem>, ClientError> {
         let call = Call::to(Route::ChangeJobs)?.json(request)?;
         self.run(&call).await?.json_list("results")
+    }
+
+    /// Who used the lab between two times, UTC epoch ms, by `account`, `queue`, `host` or `suite`.
+    pub async fn usage(
+        &self,
+        by: &str,
+        since_ms: u64,
+        until_ms: u64,
+    ) -> Result<UsageReport, ClientError> {
+        let call = Call::to(Route::Usage)?.query(vec![
+            ("by", by.to_owned()),
+            ("since_ms", since_ms.to_string()),
+            ("until_ms", until_ms.to_string()),
+        ]);
+        self.run(&call).await?.json()
     }
 
     /// Stops a job that a testbox has. Its script has `grace_s` seconds, 0 to 3600, after the polite signal;

@@ -134,6 +134,11 @@ impl Reply {
         serde_json::from_slice(reply.whole()).map_err(|error| reply.bad(&error.to_string()))
     }
 
+    /// The same, whether the answer is good or not.
+    pub(super) fn json_of_any_status<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+        serde_json::from_slice(self.whole()).map_err(|error| self.bad(&error.to_string()))
+    }
+
     /// The body as a list of `T`, bare or as field `name` of an object.
     pub(super) fn json_list<T: DeserializeOwned>(self, name: &str) -> Result<Vec<T>, ClientError> {
         let reply = self.checked()?;

@@ -4,19 +4,21 @@ use serde_json::{Map, Value};
 
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
-    AccountChange, AccountView, HostClose, HostReserve, HostReset, HostView, QueueChange,
-    QueueView, Route, UnknownMachine, Version,
+    AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
+    QueueChange, QueueView, Route, UnknownMachine, Version,
 };
 
 impl Client {
-    /// Whether a replica is alive, and how its store is, in the server's words.
-    pub async fn health(&self) -> Result<String, ClientError> {
-        self.run(&Call::to(Route::Health)?).await?.text()
-    }
-
     /// Version and capabilities of a replica.
     pub async fn version(&self) -> Result<Version, ClientError> {
         self.run(&Call::to(Route::Version)?).await?.json()
+    }
+
+    /// How the scheduler is; also when it is not well.
+    pub async fn health(&self) -> Result<HealthView, ClientError> {
+        let mut call = Call::to(Route::Health)?;
+        call.accepts_json = true;
+        self.run(&call).await?.json_of_any_status()
     }
 
     /// All queues with work or a policy of their own.

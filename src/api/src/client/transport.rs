@@ -219,6 +219,9 @@ impl Client {
                 request = request.query(&[("job_token", token)]);
             }
         }
+        if call.accepts_json {
+            request = request.header(header::ACCEPT, "application/json");
+        }
         if let Some(bytes) = call.last_bytes {
             request = request.header(header::RANGE, format!("bytes=-{bytes}"));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairlead_api::{
-    Version,
+    HealthView, Version,
     client::{Client, ClientError},
 };
 use serde::Serialize;
@@ -13,6 +13,7 @@ use super::check::{Check, FILES_MIN, some};
 use crate::{clock, exit::Failure, settings::Settings};
 
 const SCHEDULER: &str = "scheduler";
+const HEALTH: &str = "health";
 const CLOCK: &str = "clocks";
 const FILES: &str = "open files of the scheduler";
 const TESTBOXES: &str = "testbox accounts";
@@ -60,6 +61,7 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
         config.urls = vec![url.clone()];
         let client = Client::new(config)?;
         let before_ms = clock::now_ms();
+        checks.push(healthy(url, client.health().await));
         match client.version().await {
             Ok(version) => {
                 checks.push(Check::ok(
@@ -92,6 +94,43 @@ pub(crate) async fn of_scheduler(settings: &Settings) -> Result<Vec<Check>, Fail
     let judge = |list: &[Value]| agents(list, tells);
     checks.push(made(AGENTS, client.hosts(&[]).await, judge));
     Ok(checks)
+}
+
+/// Whether a scheduler takes requests, and its store reads and writes.
+fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
+    let health = match health {
+        Ok(health) => health,
+        Err(error) => {
+            let failure = Failure::from(error);
+            return Check::not_made(HEALTH, failure.message, failure.hint);
+        }
+    };
+    let sides = [
+        ("answers no reads", &health.reads),
+        ("takes no writes", &health.writes),
+    ];
+    let bad = sides.into_iter().find_map(|(what, side)| {
+        let side = side.as_ref()?;
+        Some(format!(
+            "the store of {url} {what}, for {} s: {}",
+            side.seconds, side.problem
+        ))
+    });
+    if let Some(bad) = bad {
+        return Check::problem(
+            HEALTH,
+            bad,
+            "see docs/on-call.md, the store takes no writes",
+        );
+    }
+    if !health.well {
+        let todo = "wait for its successor, or ask another replica";
+        return Check::problem(HEALTH, format!("{url} is stopping"), todo);
+    }
+    Check::ok(
+        HEALTH,
+        format!("{url} takes requests, and its store reads and writes"),
+    )
 }
 
 fn not_answering(url: &str, error: ClientError) -> Check {

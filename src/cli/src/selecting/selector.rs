@@ -217,6 +217,13 @@ impl Selector {
             next: None,
         };
         let mut asked = 0;
+        // Conditions leave jobs out: of those that meet them as many are wanted.
+        let wanted = most;
+        let most = if self.conditions.is_empty() {
+            most
+        } else {
+            most.max(MATCHES_MAX)
+        };
         loop {
             let left = u32::try_from(most.saturating_sub(asked)).unwrap_or(u32::MAX);
             query.limit = Some(left.min(PAGE_JOBS));
@@ -228,7 +235,8 @@ impl Selector {
             let is_last = page.next.is_none() || page.jobs.is_empty() || asked >= most;
             let met = |job: &JobSummary| self.conditions.iter().all(|one| one.is_met(job));
             found.jobs.extend(page.jobs.into_iter().filter(met));
-            if is_last {
+            if is_last || found.jobs.len() >= wanted {
+                found.jobs.truncate(wanted);
                 return Ok(found);
             }
             query.after = page.next;

@@ -187,6 +187,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Webhooks => webhooks::list(core, request).boxed(),
         R::TestWebhook => webhooks::test(core, request).boxed(),
         R::RedeliverWebhook { webhook: id } => webhooks::redeliver(core, request, id).boxed(),
+        R::Usage => admin::usage(core, request).boxed(),
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),

@@ -142,6 +142,13 @@ impl Core {
         news.tell(&self.engine);
         self.jobs.changes.announce(after.job_id);
         if let Some(health) = attempt_ended(before, after) {
+            let last_ms = after.attempts.last().map_or(0, |attempt| attempt.end_ms);
+            let end_ms = if after.end_ms > 0 {
+                after.end_ms
+            } else {
+                last_ms
+            };
+            self.jobs.samples.ended(before, health, end_ms);
             self.metrics.attempt_ended(health.cause());
         }
         if after.stage.is_terminal() && !before.stage.is_terminal() {
@@ -199,6 +206,7 @@ impl Core {
         let (state, version) = (&job.state, job.version);
         let id = state.job_id;
         self.count_violation(state, broken_by_claim(state));
+        self.jobs.samples.dispatched(state);
         let is_news = self.apply(job, &Source::Claimed, &mut EngineNews::default());
         if !is_news && self.newest(id) == Some(version) {
             // It was read before this answer came, perhaps at this very moment. The request must find it held.

@@ -154,6 +154,8 @@ impl Core {
                 waiting: waiting.get(&name).copied().unwrap_or(0),
                 running: 0,
                 share_permille: 0,
+                got_1h_permille: None,
+                got_24h_permille: None,
                 set: set.contains_key(&name),
                 limits: set_of.limits,
                 users: set_of.users,

@@ -9,7 +9,9 @@ use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use dashmap::DashMap;
 use fairlead_api::ErrorCode;
-use fairlead_store::{Doc, DocKind, DocWrite, Expect, ItemError, JobStore, StoreError, Version};
+use fairlead_store::{
+    Doc, DocFind, DocKind, DocWrite, Expect, ItemError, JobStore, StoreError, Version,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -196,6 +198,15 @@ impl SmallDocs {
     pub(crate) async fn list<T: SmallDoc>(&self) -> Result<Vec<(String, Stored<T>)>, StoreError> {
         let docs = self.store.list_docs(T::KIND).await?;
         Ok(self.decode_all(docs))
+    }
+
+    /// Reads a part of a kind, as [`SmallDocs::list`] reads all.
+    pub(crate) async fn page<T: SmallDoc>(
+        &self,
+        find: &DocFind,
+    ) -> Result<Vec<(String, Stored<T>)>, StoreError> {
+        let page = self.store.page_docs(T::KIND, find).await?;
+        Ok(self.decode_all(page.docs))
     }
 
     /// Reads some in real time. Those that are not there or cannot be read are treated like those of a list.

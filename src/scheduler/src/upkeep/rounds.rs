@@ -58,6 +58,10 @@ enum Chore {
     Parents,
     /// Writes how long tests took.
     TestTimes,
+    /// Writes what ran in minutes that are over.
+    Samples,
+    /// Sums up hours that are over.
+    OldSamples,
     /// Reads the webhooks of the next seconds.
     Webhooks,
     /// Forgets webhooks that are over.
@@ -90,6 +94,8 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Clusters, "clusters", 10, 0),
     (Chore::Parents, "parents", 10, 0),
     (Chore::TestTimes, "test_times", 5, 0),
+    (Chore::Samples, "samples", 5, 0),
+    (Chore::OldSamples, "old_samples", 600, 0),
     (Chore::Webhooks, "webhooks", 2, 0),
     (Chore::OldWebhooks, "old_webhooks", 3_600, 0),
     (Chore::OldKeys, "old_keys", 3_600, 0),
@@ -205,6 +211,11 @@ impl Rounds {
             Chore::TestTimes => {
                 let written = core.write_test_times().await;
                 written.map_err(ChoreError::Refused)?;
+            }
+            Chore::Samples => core.write_samples().await.map_err(ChoreError::Refused)?,
+            Chore::OldSamples => {
+                let summed = Box::pin(core.sum_up_samples()).await;
+                summed.map_err(ChoreError::Refused)?;
             }
             Chore::Webhooks => core.read_webhooks().await?,
             Chore::OldWebhooks => {

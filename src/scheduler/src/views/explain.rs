@@ -139,6 +139,7 @@ fn not_ready(state: &JobState, no_turn: Option<String>) -> Explanation {
         reasons.push(format!("waits for job {}: {what}", condition.job));
     }
     let summary = match (state.start_ms > 0, state.waits.is_some(), no_turn.is_some()) {
+        _ if !state.held_by.is_empty() => "somebody holds it back",
         (true, false, false) => "it waits for its time",
         (true, ..) => "it waits for its time and for other jobs",
         (false, false, true) => "it waits for its turn in its sequence",

@@ -72,6 +72,7 @@ fn is_everybodys(row: &Endpoint) -> bool {
                 | "/r/:id"
                 | "/scheduler/v1/tests"
                 | "/scheduler/v1/webhooks"
+                | "/scheduler/v1/usage"
                 | "/scheduler/v1/submits/:submit/events"
         ) | (
             "POST",

@@ -2,23 +2,29 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fairlead_api::{AccountChange, HealthView, QueueChange, StoreProblem, Version};
+use fairlead_api::{AccountChange, ErrorCode, HealthView, QueueChange, StoreProblem, Version};
 use fairlead_store::Condition;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use crate::http::reply::{done, json, ok, paged, text, typed};
 use crate::{
-    base::{budget::Purse, errors::Refusal},
+    base::{
+        budget::Purse,
+        errors::{Refusal, excerpt},
+    },
     core::Core,
     http::request::Request,
-    known::accounts::Who,
+    known::{accounts::Who, samples::By},
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
 };
 
 /// Largest body of an admin's request, bytes.
 pub(super) const BODY_MAX: usize = 1 << 20;
+
+/// A week, ms.
+const WEEK_MS: u64 = 7 * 24 * 3_600_000;
 
 /// Who asks, if it is an admin.
 pub(super) fn admin(core: &Core, request: &Request) -> Result<Who, Refusal> {
@@ -151,9 +157,29 @@ pub(super) async fn hints(core: Arc<Core>, mut request: Request) -> Result<Respo
 
 pub(super) async fn queues(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
     core.people.accounts.identify(&request.credentials(None))?;
-    paged(&request, core.queue_views().await?, |queue| {
-        queue.name.clone()
-    })
+    let views = core.with_shares_got(core.queue_views().await?).await;
+    paged(&request, views, |queue| queue.name.clone())
+}
+
+/// Who used the lab: an account sees all, as in lists of jobs.
+pub(super) async fn usage(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    core.people.accounts.identify(&request.credentials(None))?;
+    let by = match request.query.get("by") {
+        None | Some("" | "account") => By::Account,
+        Some("queue") => By::Queue,
+        Some("host") => By::Host,
+        Some("suite") => By::Suite,
+        Some(other) => {
+            let message = format!("by: '{}' is none", excerpt(other));
+            let hint = "account, queue, host or suite";
+            return Err(Refusal::new(ErrorCode::BadQuery, message, hint));
+        }
+    };
+    let now_ms = core.clock.wall_ms();
+    let usual = now_ms.saturating_sub(WEEK_MS);
+    let since_ms = request.query.number("since_ms", 0..=u64::MAX, usual)?;
+    let until_ms = request.query.number("until_ms", 0..=u64::MAX, now_ms)?;
+    Ok(ok(&core.usage(by, since_ms, until_ms.min(now_ms)).await?))
 }
 
 pub(super) async fn set_queue(
@@ -201,7 +227,7 @@ pub(super) async fn set_account(
     let body = request.read_object(BODY_MAX).await?;
     let change: AccountChange = serde_json::from_value(Value::Object(body)).map_err(|error| {
         Refusal::new(
-            fairlead_api::ErrorCode::BadField,
+            ErrorCode::BadField,
             format!("the body cannot be read: {error}"),
             "role, hosts, vip, limits, new_token",
         )
