@@ -317,6 +317,7 @@ routes! {
         "GET" Host { hostname: Host }, Account, Known(&["report_metrics"]), NOTHING => json::<HostView>(), "one host, and why it is idle";
         "POST" RegisterHost { hostname: Host }, Testbox, Known(&["report_metrics"]), json::<HostRegistration>() => json::<HostView>(),
             "registers a host or updates what is known of it";
+        "DELETE" ForgetHost { hostname: Host }, Admin, NONE, NOTHING => TEXT, "forgets a host that is gone";
     }
     ["scheduler", "v1", "hosts", hostname, "cordon"] => {
         "POST" Cordon { hostname: Host }, Admin, NONE, json::<HostClose>() => json::<HostView>(), "gives a host no new job; with drain: true to empty it";
@@ -347,6 +348,7 @@ routes! {
     }
     ["scheduler", "v1", "accounts", my_account] => {
         "POST" SetAccount { my_account: Account }, Admin, NONE, json::<AccountChange>() => json::<AccountView>(), "creates or changes an account, answers its token once";
+        "DELETE" DeleteAccount { my_account: Account }, Admin, NONE, NOTHING => TEXT, "deletes an account; its jobs go on";
     }
     ["scheduler", "v1", "peers", "hints"] => {
         "POST" Hints, Replica, NONE, BYTES => TEXT, "what another replica of the lab just wrote";

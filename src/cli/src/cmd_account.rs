@@ -24,6 +24,11 @@ enum What {
     Add(Box<AddArgs>),
     /// List accounts, without tokens
     List,
+    /// Delete an account; its token becomes invalid, and its jobs go on
+    Delete {
+        /// Name of the account
+        name: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -101,6 +106,12 @@ pub(crate) async fn run(args: AccountArgs, context: &Context) -> anyhow::Result<
                 )
                 .into());
             }
+        }
+        What::Delete { name } => {
+            let client = context.client()?;
+            client.delete_account(&name).await.map_err(Failure::from)?;
+            let deleted = serde_json::json!({ "deleted": name });
+            context.print(&deleted, |_| format!("account {name}: deleted"))?;
         }
         What::List => {
             let accounts = context.client()?.accounts().await.map_err(Failure::from)?;

@@ -1,15 +1,24 @@
 //! `fairlead hosts [NAME]`.
 
-use fairlead_api::{ExecutorSaid, HostClose, HostReserve, HostReset, HostView, UnknownMachine};
+use std::time::Duration;
+
+use fairlead_api::{
+    ExecutorSaid, HostClose, HostReserve, HostReset, HostView, UnknownMachine,
+    client::{Client, ClientError},
+};
 
 mod import;
 
 use crate::{
+    amounts::length_ms,
     clock,
     context::Context,
     exit::{self, Failure},
     table::{Grid, Paper, harmless, or_dash},
 };
+
+/// How often hosts are looked at that are to be empty.
+const DRAIN_LOOK: Duration = Duration::from_secs(1);
 
 /// Which hosts.
 #[derive(Debug, clap::Args)]
@@ -38,8 +47,8 @@ enum Change {
     Import(import::ImportArgs),
     /// Give a host no new jobs; running jobs go on
     Cordon(CloseArgs),
-    /// Give a host no new jobs; `hosts NAME` shows `drained` when it is empty
-    Drain(CloseArgs),
+    /// Give hosts no new jobs; `hosts NAME` shows `drained` when one is empty
+    Drain(DrainArgs),
     /// Open a closed or suspect host
     Uncordon {
         /// The host
@@ -51,6 +60,12 @@ enum Change {
     Unreserve {
         /// The host
         name: String,
+    },
+    /// Forget hosts that are gone for good
+    Forget {
+        /// The hosts
+        #[arg(required = true)]
+        names: Vec<String>,
     },
     /// Repair malformed session, lease and registration documents of a host
     Reset {
@@ -66,6 +81,22 @@ struct CloseArgs {
     /// The reason, shown to everybody
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct DrainArgs {
+    /// The hosts
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// The reason, shown to everybody
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Wait until all of them are empty
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: give up after this time; the hosts stay closed [default: never]
+    #[arg(long, value_name = "TIME", value_parser = length_ms, requires = "wait")]
+    timeout: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,8 +125,9 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
     if let Some(change) = &args.change {
         let changed = match change {
             Change::Import(args) => return import::run(args, context, &client).await,
-            Change::Cordon(args) => client.cordon(&args.name, &args.close(false)).await,
-            Change::Drain(args) => client.cordon(&args.name, &args.close(true)).await,
+            Change::Cordon(args) => client.cordon(&args.name, &args.close()).await,
+            Change::Drain(args) => return drain(args, context, &client).await,
+            Change::Forget { names } => return forget(names, context, &client).await,
             Change::Uncordon { name } => client.uncordon(name).await,
             Change::Reserve(args) => client.reserve(&args.name, &args.asked()).await,
             Change::Unreserve { name } => client.unreserve(name).await,
@@ -122,11 +154,71 @@ pub(crate) async fn run(args: &HostsArgs, context: &Context) -> anyhow::Result<u
     Ok(exit::OK)
 }
 
+/// Closes hosts, and waits until they are empty if that is wanted. One that is refused does not keep the others open.
+async fn drain(args: &DrainArgs, context: &Context, client: &Client) -> anyhow::Result<u8> {
+    let close = HostClose {
+        reason: args.reason.clone(),
+        drain: true,
+    };
+    let (mut hosts, mut code) = (Vec::new(), exit::OK);
+    for name in &args.names {
+        match client.cordon(name, &close).await {
+            Ok(host) => hosts.push(host),
+            Err(error) => code = refused(name, error, context)?,
+        }
+    }
+    let began = clock::monotonic();
+    let limit = args.timeout.map(Duration::from_millis);
+    let is_open = |host: &HostView| host.state != "drained";
+    while args.wait && hosts.iter().any(is_open) {
+        if limit.is_some_and(|limit| clock::monotonic().duration_since(began) >= limit) {
+            let open: Vec<&str> = hosts
+                .iter()
+                .filter(|host| is_open(host))
+                .map(|host| host.hostname.as_str())
+                .collect();
+            let message = format!("{} still have jobs", open.join(", "));
+            let hint = "they stay closed; see which: fairlead jobs --host NAME --stage running";
+            return Err(Failure::new(exit::TOO_LATE, message, hint).into());
+        }
+        clock::pause(DRAIN_LOOK).await;
+        for host in &mut hosts {
+            *host = client.host(&host.hostname).await.map_err(Failure::from)?;
+        }
+    }
+    let (paper, now_ms) = (context.output.paper(), clock::now_ms());
+    context.print(&hosts, |hosts| all(hosts, now_ms, paper))?;
+    Ok(code)
+}
+
+/// Forgets hosts, each with its own outcome.
+async fn forget(names: &[String], context: &Context, client: &Client) -> anyhow::Result<u8> {
+    let mut code = exit::OK;
+    for name in names {
+        match client.forget_host(name).await {
+            Ok(()) if context.json => {}
+            Ok(()) => context.output.line(&format!("host {name}: forgotten")),
+            Err(error) => code = refused(name, error, context)?,
+        }
+    }
+    Ok(code)
+}
+
+/// Tells why one of several hosts was refused; other errors end the command.
+fn refused(name: &str, error: ClientError, context: &Context) -> Result<u8, Failure> {
+    if error.code().is_none() {
+        return Err(error.into());
+    }
+    let failure = Failure::from(error);
+    context.output.remark(&format!("host {name}: {failure}"));
+    Ok(exit::REFUSED)
+}
+
 impl CloseArgs {
-    fn close(&self, drain: bool) -> HostClose {
+    fn close(&self) -> HostClose {
         HostClose {
             reason: self.reason.clone(),
-            drain,
+            drain: false,
         }
     }
 }

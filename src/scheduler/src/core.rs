@@ -259,6 +259,15 @@ impl Core {
         OfferKey(self.requests.offers.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Reads the hosts that are stored.
+    pub(crate) async fn load_hosts(&self) -> Result<(), fairlead_store::StoreError> {
+        let gone_ms = self
+            .clock
+            .wall_ms()
+            .saturating_sub(crate::known::hosts::GONE_MS);
+        self.lab.hosts.load(&self.docs, gone_ms).await
+    }
+
     /// A place among the waiting requests; a refusal when all are taken.
     pub(crate) fn wait_place(self: &Arc<Self>) -> Result<WaitPlace, RequestError> {
         let taken = self.requests.places.fetch_add(1, Ordering::Relaxed);

@@ -16,6 +16,7 @@ on_both_stores!(
     tables_fit_their_terminal,
     waiting_jobs_are_held_released_and_edited,
     the_use_of_the_lab_is_summed_up,
+    several_hosts_are_drained_and_waited_for,
 );
 
 /// A matrix of four jobs; those with two threads fail.
@@ -454,4 +455,42 @@ async fn the_use_of_the_lab_is_summed_up(store: Store) {
     let queues = queues.as_array().expect("queues");
     let alices = queues.iter().find(|queue| queue["name"] == "alice");
     assert_eq!(alices.expect("her queue")["got_1h_permille"], 1000);
+}
+
+async fn several_hosts_are_drained_and_waited_for(store: Store) {
+    let lab = Person::new(store).await;
+    let _agent = lab.agent();
+    let registered = serde_json::json!({"arch": "x86_64", "memory": "4g"});
+    lab.http
+        .post("/scheduler/v1/hosts/old-1", &registered)
+        .await;
+    let held = "suite: held\ntestbox: dc\nneed_memory: 16M\nscript: sleep 600\n";
+    std::fs::write(lab.folder.path().join("held.yaml"), held).expect("a job file");
+    let ran = lab.run(&["submit", "--parsable", "held.yaml"]);
+    let id = ran.expect_code(0).trim().to_owned();
+    until("the job runs", 30, async || {
+        (lab.http.field(&id, "job_stage").await == "running").then_some(())
+    })
+    .await;
+    let words = ["hosts", "drain", "server-1", "old-1", "nobody", "--wait"];
+    let late = lab.run(&[&words[..], &["--timeout", "1s"]].concat());
+    late.expect_code(7);
+    assert!(
+        late.err.contains("host nobody") && late.err.contains("server-1 still have jobs"),
+        "{}",
+        late.err
+    );
+    lab.run(&["terminate", &id]).expect_code(0);
+    let ran = lab.run(&words);
+    // One of the three is unknown.
+    let text = ran.expect_code(3);
+    assert_eq!(text.matches("drained").count(), 2, "{text}");
+    let forgotten = lab.run(&["hosts", "forget", "old-1"]);
+    assert!(
+        forgotten.expect_code(0).contains("old-1"),
+        "{}",
+        forgotten.out
+    );
+    let deleted = lab.run(&["account", "delete", "nobody"]);
+    deleted.expect_code(3);
 }

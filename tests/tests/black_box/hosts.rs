@@ -1,6 +1,7 @@
 //! Tests of admins' actions on hosts, and of failing hosts.
 
 use fairlead_tests::{Http, Scheduler, Store, Testbox, jobs, on_both_stores, until};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 on_both_stores!(
@@ -8,9 +9,48 @@ on_both_stores!(
     a_host_that_waits_is_closed_at_once_and_opened_again,
     a_reserved_host_gets_the_jobs_of_its_accounts_alone,
     a_host_that_nobody_knows_is_neither_closed_nor_reserved,
+    a_host_that_is_gone_is_forgotten_and_one_with_jobs_is_not,
     a_host_that_fails_again_and_again_is_put_aside,
     a_suspect_host_that_passes_a_health_check_gets_jobs_again,
 );
+
+async fn a_host_that_is_gone_is_forgotten_and_one_with_jobs_is_not(store: Store) {
+    let mut scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let forget = async |host: &str| {
+        let path = format!("/scheduler/v1/hosts/{host}");
+        http.send(Method::DELETE, &path, "", Vec::new()).await
+    };
+    let old = json!({"arch": "x86_64", "memory": "4g", "mac": "ec-f4-bb-00-00-07"});
+    let made = http.post("/scheduler/v1/hosts/old-1", &old).await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    post(&http, "old-1", "cordon", &json!({"reason": "scrapped"})).await;
+    http.submit(&json!([jobs::dc("alice")])).await;
+    let mut testbox = Testbox::dc(&http, "busy-1", 8 << 10);
+    let grant = testbox.ask(10).await.remove(0);
+    let refused = forget("busy-1").await.refused(409);
+    assert!(refused.message.contains("is not gone"), "{refused:?}");
+    assert_eq!(forget("old-1").await.status, 200);
+    http.get("/scheduler/v1/hosts/old-1").await.refused(404);
+    forget("old-1").await.refused(404);
+    // Its address is free, and nothing of it is left after a restart.
+    let made = http.post("/scheduler/v1/hosts/new-1", &old).await;
+    assert_eq!(made.status, 200, "{}", made.text);
+    testbox.finish(&grant).await;
+    scheduler.kill();
+    scheduler.restart().await;
+    let http = scheduler.http();
+    let hosts = http.get("/scheduler/v1/hosts").await;
+    assert!(
+        hosts.text.contains("new-1") && !hosts.text.contains("old-1"),
+        "{}",
+        hosts.text
+    );
+    let again = http
+        .post("/scheduler/v1/hosts/old-1", &json!({"arch": "x86_64"}))
+        .await;
+    assert_eq!(again.json()["closed"], Value::Null, "{}", again.text);
+}
 
 async fn state(http: &Http, host: &str) -> Value {
     http.get(&format!("/scheduler/v1/hosts/{host}"))

@@ -98,6 +98,18 @@ impl Client {
         self.run(&call).await?.json()
     }
 
+    /// Forgets a host that is gone.
+    pub async fn forget_host(&self, host: &str) -> Result<(), ClientError> {
+        let call = Call::to(Route::ForgetHost { hostname: host })?;
+        self.run(&call).await?.checked().map(drop)
+    }
+
+    /// Deletes an account. Its jobs go on.
+    pub async fn delete_account(&self, name: &str) -> Result<(), ClientError> {
+        let call = Call::to(Route::DeleteAccount { my_account: name })?;
+        self.run(&call).await?.checked().map(drop)
+    }
+
     /// Repairs malformed documents of a host.
     pub async fn reset_host(&self, hostname: &str) -> Result<HostReset, ClientError> {
         let call = Call::to(Route::ResetHost { hostname })?;

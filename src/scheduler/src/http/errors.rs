@@ -307,6 +307,8 @@ fn of_people(error: &PeopleError) -> Told {
         ),
         E::DefaultPolicy(_) => (NotFound, "only queues with a policy can be deleted"),
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
+        E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
+        E::OwnAccount(_) => (Conflict, "another admin can delete it"),
         other => (BadField, of_setting(other)),
     };
     (code, hint.into())
@@ -347,7 +349,11 @@ fn of_host(error: &HostError) -> Told {
             NotFound,
             "list them with GET hosts; one that never asked for work is registered with POST hosts/:hostname",
         ),
-        E::TooMany(_) => (TooMany, "start another lab, or delete old hosts"),
+        E::TooMany(_) => (
+            TooMany,
+            "forget hosts that are gone: fairlead hosts forget NAME",
+        ),
+        E::NotGone { .. } => (WrongStage, "drain it, and stop its agent first"),
         E::MacTaken(_) => (
             Forbidden,
             "an admin can register it, or take it away from the other host",

@@ -196,6 +196,7 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Whoami => ready(admin::whoami(&core, &request)).boxed(),
         R::Accounts => admin::accounts(core, request).boxed(),
         R::SetAccount { my_account } => admin::set_account(core, request, my_account).boxed(),
+        R::DeleteAccount { my_account } => admin::delete_account(core, request, my_account).boxed(),
         R::Hints => admin::hints(core, request).boxed(),
         R::JobInitrd { id } => files::job_initrd(core, request, id).boxed(),
         R::BootFile { path } => files::boot_file(core, request, path).boxed(),

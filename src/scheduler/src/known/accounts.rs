@@ -262,6 +262,11 @@ impl Accounts {
         self.update(|all| all.wrote(name, version, Some(doc)));
     }
 
+    /// The same of an account that this replica deleted.
+    pub(crate) fn deleted(&self, name: &str, version: Version) {
+        self.update(|all| all.wrote(name, version, None));
+    }
+
     fn update<R>(&self, work: impl FnOnce(&mut DocCache<AccountDoc>) -> R) {
         let mut known = self.known.lock();
         work(&mut known);

@@ -18,6 +18,8 @@ use crate::{
     storage::small_doc::{SmallDoc, SmallDocs},
 };
 
+/// A host that was heard of so lately is not gone, ms. Jobs of one that is gone are lost sooner.
+pub(crate) const GONE_MS: u64 = 120_000;
 /// Most hosts a replica keeps in mind.
 const HOSTS_MAX: usize = 50_000;
 
@@ -178,8 +180,17 @@ impl Hosts {
     }
 
     /// Reads what is registered; what a host said here itself is newer.
-    pub(crate) async fn load(&self, docs: &SmallDocs) -> Result<(), StoreError> {
-        for (name, stored) in docs.list::<Host>().await? {
+    ///
+    /// A host that another replica forgot is forgotten here, too: none that was heard of after `gone_ms`, UTC epoch ms,
+    /// for a list lags behind.
+    pub(crate) async fn load(&self, docs: &SmallDocs, gone_ms: u64) -> Result<(), StoreError> {
+        let listed = docs.list::<Host>().await?;
+        let names: BTreeSet<&String> = listed.iter().map(|(name, _)| name).collect();
+        let stays = |name: &String, host: &Host| {
+            !host.stored || host.seen_ms >= gone_ms || host.waiting > 0 || names.contains(name)
+        };
+        self.0.retain(|name, host| stays(name, host));
+        for (name, stored) in listed {
             let heard_here = |known: &Host| known.seen_ms >= stored.doc.seen_ms;
             if !self.0.get(&name).is_some_and(|known| heard_here(&known)) {
                 self.update_known(&name, stored.doc);

@@ -15,7 +15,10 @@ use crate::{
         sealing::{new_token, token_hash},
     },
     core::Core,
-    known::{accounts::AccountDoc, limits::changed},
+    known::{
+        accounts::{AccountDoc, Who},
+        limits::changed,
+    },
     storage::small_doc::{SmallDocs, Stored},
 };
 
@@ -95,6 +98,21 @@ impl Core {
         self.people.accounts.wrote(name, stored.version, stored.doc);
         self.tell_policy();
         Ok(view)
+    }
+}
+
+impl Core {
+    /// Deletes an account: its token is good for nothing from then on, and its jobs go on. Nobody deletes the own one.
+    pub(crate) async fn delete_account(&self, name: &str, who: &Who) -> Result<(), Refusal> {
+        if who.name == name {
+            return Err(PeopleError::OwnAccount(name.to_owned()).into());
+        }
+        let Some(version) = self.docs.delete::<AccountDoc>(name).await? else {
+            return Err(PeopleError::UnknownAccount(name.to_owned()).into());
+        };
+        self.people.accounts.deleted(name, version);
+        self.tell_policy();
+        Ok(())
     }
 }
 

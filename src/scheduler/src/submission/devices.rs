@@ -25,7 +25,7 @@ impl Core {
             return Ok(());
         }
         // Another replica may have heard of the host a moment ago.
-        self.lab.hosts.load(&self.docs).await?;
+        self.load_hosts().await?;
         self.leave_missing(&mut missing);
         for outcome in made.iter_mut() {
             let Ok(job) = outcome else { continue };

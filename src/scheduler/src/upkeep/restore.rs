@@ -25,7 +25,7 @@ impl Core {
         self.jobs.feed.begin(&self.store.change_mark().await?);
         self.reload_queues().await?;
         self.people.accounts.reload(&self.docs).await?;
-        self.lab.hosts.load(&self.docs).await?;
+        self.load_hosts().await?;
         self.reload_closures().await?;
         self.reload_reservations().await?;
         for job in self.search_all(held_jobs()).await? {

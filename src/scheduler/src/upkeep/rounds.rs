@@ -201,7 +201,7 @@ impl Rounds {
             Chore::HealthChecks => core.check_suspects().await?,
             Chore::Reservations => core.reload_reservations().await?,
             Chore::Hours => core.sum_up_hours().await?,
-            Chore::Hosts => core.lab.hosts.load(&core.docs).await?,
+            Chore::Hosts => core.load_hosts().await?,
             Chore::Keys => core.sealer.reload(store).await?,
             Chore::Held => core.compare_held().await?,
             Chore::Dependants => core.sweep_dependants().await,

@@ -21,6 +21,9 @@ pub(crate) enum HostError {
     #[error("kinds: empty")]
     NoKinds,
 
+    #[error("host '{name}' is not gone: it was heard of within two minutes, or has jobs ({jobs})")]
+    NotGone { name: String, jobs: usize },
+
     // Cordons and reservations.
     #[error("host '{0}' is not closed")]
     NotClosed(String),

@@ -65,4 +65,8 @@ pub(crate) enum PeopleError {
     DefaultPolicy(String),
     #[error("unknown queue '{0}'")]
     UnknownQueue(String),
+    #[error("no account '{0}'")]
+    UnknownAccount(String),
+    #[error("account '{0}' is your own")]
+    OwnAccount(String),
 }

@@ -260,6 +260,8 @@ fn of_people() -> Vec<Refusal> {
         E::TooManyUsers { given: 9, max: 5 },
         E::DefaultPolicy(word()),
         E::UnknownQueue(word()),
+        E::UnknownAccount(word()),
+        E::OwnAccount(word()),
     ];
     all.map(Refusal::from).into()
 }
@@ -270,6 +272,10 @@ fn of_hosts() -> Vec<Refusal> {
     let hosts = [
         E::Unknown(word()),
         E::TooMany(5),
+        E::NotGone {
+            name: "h".to_owned(),
+            jobs: 2,
+        },
         E::MacTaken(word()),
         E::BadRegistration {
             field: word(),

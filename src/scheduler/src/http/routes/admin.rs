@@ -241,3 +241,14 @@ pub(super) async fn set_account(
     );
     Ok(ok(&view))
 }
+
+pub(super) async fn delete_account(
+    core: Arc<Core>,
+    request: Request,
+    name: &str,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.delete_account(name, &who).await?;
+    core.audit(&who.name, "account.delete", name, Value::Null);
+    Ok(done())
+}

@@ -11,7 +11,7 @@ use crate::{
     base::{errors::Refusal, names::check_name},
     core::Core,
     http::{
-        reply::{Answer, ok, paged},
+        reply::{Answer, done, ok, paged},
         request::Request,
         routes::admin::{BODY_MAX, admin},
     },
@@ -25,6 +25,7 @@ pub(super) fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> An
         R::UnknownMachines => ready(unknown_machines(&core, &request)).boxed(),
         R::Host { hostname } => host(core, request, hostname).boxed(),
         R::RegisterHost { hostname } => register_host(core, request, hostname).boxed(),
+        R::ForgetHost { hostname } => forget(core, request, hostname).boxed(),
         R::Cordon { hostname } => cordon(core, request, hostname).boxed(),
         R::Uncordon { hostname } => uncordon(core, request, hostname).boxed(),
         R::Reserve { hostname } => reserve(core, request, hostname).boxed(),
@@ -66,6 +67,13 @@ async fn register_host(
     core.register_host(name, &body, &who).await?;
     core.audit(&who.name, "host.register", name, Value::Object(body));
     Ok(ok(&core.host_view(name, true).await?))
+}
+
+async fn forget(core: Arc<Core>, request: Request, name: &str) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    core.forget_host(name).await?;
+    core.audit(&who.name, "host.forget", name, Value::Null);
+    Ok(done())
 }
 
 async fn cordon(core: Arc<Core>, mut request: Request, name: &str) -> Result<Response, Refusal> {

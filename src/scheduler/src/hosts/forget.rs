@@ -1,0 +1,36 @@
+//! Forgets hosts that are gone for good.
+
+use crate::{
+    base::errors::{HostError, Refusal},
+    core::Core,
+    known::{
+        cordons::Cordon,
+        hosts::{GONE_MS, Host},
+        reservations::Reservation,
+    },
+};
+
+impl Core {
+    /// Forgets a host: what is registered of it, what closes it, and for whom it is kept. One that asks again later is new.
+    pub(crate) async fn forget_host(&self, name: &str) -> Result<(), Refusal> {
+        self.know_host(name).await?;
+        let known = self.lab.hosts.get(name).unwrap_or_default();
+        let silent_ms = self.clock.wall_ms().saturating_sub(known.seen_ms);
+        let is_heard = known.waiting > 0 || (known.registered.is_none() && silent_ms < GONE_MS);
+        let jobs = self.jobs.live.of_host(name).len();
+        if is_heard || jobs > 0 {
+            let name = name.to_owned();
+            return Err(HostError::NotGone { name, jobs }.into());
+        }
+        // What keeps jobs off it goes last: a host that is half forgotten gets no job by that.
+        self.docs.delete::<Host>(name).await?;
+        if self.docs.delete::<Reservation>(name).await?.is_some() {
+            self.reload_reservations().await?;
+        }
+        if self.docs.delete::<Cordon>(name).await?.is_some() {
+            self.reload_closures().await?;
+        }
+        self.lab.hosts.0.remove(name);
+        Ok(())
+    }
+}
