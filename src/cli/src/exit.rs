@@ -164,6 +164,11 @@ pub(crate) fn object(error: &anyhow::Error) -> Value {
         ),
         None => (name_of(exit_code), format!("{error:#}"), ""),
     };
+    // The text of a job file's fault has its hint behind it.
+    let (message, hint) = match message.split_once("\nhint: ") {
+        Some((message, own)) if hint.is_empty() => (message.to_owned(), own.to_owned()),
+        _ => (message, hint.to_owned()),
+    };
     json!({ "code": code, "message": message, "hint": hint, "exit_code": exit_code })
 }
 

@@ -156,10 +156,11 @@ fn a_bad_file_is_told_with_its_place_and_nothing_is_printed() {
         let ran = lab
             .run(&["submit", "--dry-run", "--json", "good.yaml", "bad.yaml"])
             .exits(2);
+        let error: serde_json::Value = serde_json::from_str(&ran.err).expect("an object");
+        let message = error["message"].as_str().expect("a text");
         assert!(
-            ran.err.starts_with("error: ") && ran.err.contains(place),
-            "{text:?}: {}",
-            ran.err
+            message.contains(place) && !message.contains("hint: "),
+            "{text:?}: {error}"
         );
         assert_eq!(ran.out, "", "{text:?}");
     }
