@@ -29,7 +29,8 @@ fn a_run_ends_with_0_and_says_where_the_results_are() {
     let jobs = lab.run(&["run", "--json", "a.yaml"]).exits(0).json();
     for n in 1..=3 {
         let mut jobs = jobs["jobs"].as_array().expect("jobs").iter();
-        let job = jobs.find(|job| job["params"]["n"] == n.to_string());
+        let number = n.to_string();
+        let job = jobs.find(|job| job["params"]["n"] == number);
         let job = job.expect("the job");
         assert!(
             job["success"] == true && job["params"].get("same").is_none(),
