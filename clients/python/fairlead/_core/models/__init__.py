@@ -10,8 +10,11 @@ from .cancel_report import CancelReport
 from .cancel_request import CancelRequest
 from .cancel_request_filter import CancelRequestFilter
 from .case_totals import CaseTotals
+from .change_request import ChangeRequest
+from .change_request_set import ChangeRequestSet
 from .closed_view import ClosedView
 from .conflict_view import ConflictView
+from .edit_view import EditView
 from .error_body import ErrorBody
 from .executor_said import ExecutorSaid
 from .explanation import Explanation
@@ -28,6 +31,7 @@ from .job_event import JobEvent
 from .job_list import JobList
 from .job_summary import JobSummary
 from .job_view import JobView
+from .job_view_edits import JobViewEdits
 from .job_view_shards_by_health import JobViewShardsByHealth
 from .job_view_waits_type_0 import JobViewWaitsType0
 from .jobs_order import JobsOrder
@@ -51,6 +55,9 @@ from .timer_list import TimerList
 from .timer_run import TimerRun
 from .timer_view import TimerView
 from .timer_view_job_type_0 import TimerViewJobType0
+from .usage_by import UsageBy
+from .usage_report import UsageReport
+from .usage_row import UsageRow
 from .version import Version
 from .wait_answer import WaitAnswer
 from .wait_answer_waited_jobs import WaitAnswerWaitedJobs
@@ -75,8 +82,11 @@ __all__ = (
     "CancelRequest",
     "CancelRequestFilter",
     "CaseTotals",
+    "ChangeRequest",
+    "ChangeRequestSet",
     "ClosedView",
     "ConflictView",
+    "EditView",
     "ErrorBody",
     "ExecutorSaid",
     "Explanation",
@@ -93,6 +103,7 @@ __all__ = (
     "JobList",
     "JobSummary",
     "JobView",
+    "JobViewEdits",
     "JobViewShardsByHealth",
     "JobViewWaitsType0",
     "JobsOrder",
@@ -116,6 +127,9 @@ __all__ = (
     "TimerRun",
     "TimerView",
     "TimerViewJobType0",
+    "UsageBy",
+    "UsageReport",
+    "UsageRow",
     "Version",
     "WaitAnswer",
     "WaitAnswerWaitedJobs",

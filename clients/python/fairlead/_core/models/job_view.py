@@ -11,6 +11,7 @@ from ..types import UNSET, Unset
 if TYPE_CHECKING:
     from ..models.attempt_view import AttemptView
     from ..models.case_totals import CaseTotals
+    from ..models.job_view_edits import JobViewEdits
     from ..models.job_view_shards_by_health import JobViewShardsByHealth
     from ..models.job_view_waits_type_0 import JobViewWaitsType0
 
@@ -56,6 +57,8 @@ class JobView:
         submit_id (None | str | Unset): The submit that it belongs to.
         group_id (None | str | Unset): The group that it belongs to.
         sequence (None | str | Unset): The sequence that it belongs to.
+        held_by (None | str | Unset): Who holds it back.
+        edits (JobViewEdits | Unset): Fields that were changed while it waited, each with `submitted` and `now`.
         rerun_of (None | str | Unset): The job that it runs again.
         host (None | str | Unset): The host that has or had it.
         host_machine (None | str | Unset): compass-ci's name of `host`.
@@ -127,6 +130,8 @@ class JobView:
     submit_id: None | str | Unset = UNSET
     group_id: None | str | Unset = UNSET
     sequence: None | str | Unset = UNSET
+    held_by: None | str | Unset = UNSET
+    edits: JobViewEdits | Unset = UNSET
     rerun_of: None | str | Unset = UNSET
     host: None | str | Unset = UNSET
     host_machine: None | str | Unset = UNSET
@@ -265,6 +270,16 @@ class JobView:
             sequence = UNSET
         else:
             sequence = self.sequence
+
+        held_by: None | str | Unset
+        if isinstance(self.held_by, Unset):
+            held_by = UNSET
+        else:
+            held_by = self.held_by
+
+        edits: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.edits, Unset):
+            edits = self.edits.to_dict()
 
         rerun_of: None | str | Unset
         if isinstance(self.rerun_of, Unset):
@@ -535,6 +550,10 @@ class JobView:
             field_dict["group_id"] = group_id
         if sequence is not UNSET:
             field_dict["sequence"] = sequence
+        if held_by is not UNSET:
+            field_dict["held_by"] = held_by
+        if edits is not UNSET:
+            field_dict["edits"] = edits
         if rerun_of is not UNSET:
             field_dict["rerun_of"] = rerun_of
         if host is not UNSET:
@@ -618,6 +637,7 @@ class JobView:
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
         from ..models.attempt_view import AttemptView
         from ..models.case_totals import CaseTotals
+        from ..models.job_view_edits import JobViewEdits
         from ..models.job_view_shards_by_health import JobViewShardsByHealth
         from ..models.job_view_waits_type_0 import JobViewWaitsType0
 
@@ -739,6 +759,22 @@ class JobView:
             return cast(None | str | Unset, data)
 
         sequence = _parse_sequence(d.pop("sequence", UNSET))
+
+        def _parse_held_by(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        held_by = _parse_held_by(d.pop("held_by", UNSET))
+
+        _edits = d.pop("edits", UNSET)
+        edits: JobViewEdits | Unset
+        if isinstance(_edits, Unset):
+            edits = UNSET
+        else:
+            edits = JobViewEdits.from_dict(_edits)
 
         def _parse_rerun_of(data: object) -> None | str | Unset:
             if data is None:
@@ -1109,6 +1145,8 @@ class JobView:
             submit_id=submit_id,
             group_id=group_id,
             sequence=sequence,
+            held_by=held_by,
+            edits=edits,
             rerun_of=rerun_of,
             host=host,
             host_machine=host_machine,

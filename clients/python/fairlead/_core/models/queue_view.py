@@ -32,6 +32,9 @@ class QueueView:
         set_ (bool): Whether an admin set its policy.
         background_permille (int | Unset): Dispatches that are kept for it whatever waits in higher classes, in
             thousandths.
+        got_1h_permille (int | None | Unset): Its part of the testbox time of the last hour, in thousandths; absent:
+            nothing ran.
+        got_24h_permille (int | None | Unset): The same of the last 24 hours.
         limits (Limits | Unset): The limits of an account or a queue.
         users (list[str] | None | QueueUsersType0 | Unset): Who may submit into it, as an admin said. Absent: nobody
             said so.
@@ -47,6 +50,8 @@ class QueueView:
     share_permille: int
     set_: bool
     background_permille: int | Unset = UNSET
+    got_1h_permille: int | None | Unset = UNSET
+    got_24h_permille: int | None | Unset = UNSET
     limits: Limits | Unset = UNSET
     users: list[str] | None | QueueUsersType0 | Unset = UNSET
     warning: str | Unset = UNSET
@@ -70,6 +75,18 @@ class QueueView:
         set_ = self.set_
 
         background_permille = self.background_permille
+
+        got_1h_permille: int | None | Unset
+        if isinstance(self.got_1h_permille, Unset):
+            got_1h_permille = UNSET
+        else:
+            got_1h_permille = self.got_1h_permille
+
+        got_24h_permille: int | None | Unset
+        if isinstance(self.got_24h_permille, Unset):
+            got_24h_permille = UNSET
+        else:
+            got_24h_permille = self.got_24h_permille
 
         limits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.limits, Unset):
@@ -102,6 +119,10 @@ class QueueView:
         )
         if background_permille is not UNSET:
             field_dict["background_permille"] = background_permille
+        if got_1h_permille is not UNSET:
+            field_dict["got_1h_permille"] = got_1h_permille
+        if got_24h_permille is not UNSET:
+            field_dict["got_24h_permille"] = got_24h_permille
         if limits is not UNSET:
             field_dict["limits"] = limits
         if users is not UNSET:
@@ -133,6 +154,24 @@ class QueueView:
         set_ = d.pop("set")
 
         background_permille = d.pop("background_permille", UNSET)
+
+        def _parse_got_1h_permille(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        got_1h_permille = _parse_got_1h_permille(d.pop("got_1h_permille", UNSET))
+
+        def _parse_got_24h_permille(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        got_24h_permille = _parse_got_24h_permille(d.pop("got_24h_permille", UNSET))
 
         _limits = d.pop("limits", UNSET)
         limits: Limits | Unset
@@ -178,6 +217,8 @@ class QueueView:
             share_permille=share_permille,
             set_=set_,
             background_permille=background_permille,
+            got_1h_permille=got_1h_permille,
+            got_24h_permille=got_24h_permille,
             limits=limits,
             users=users,
             warning=warning,

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="EditView")
+
+
+@_attrs_define
+class EditView:
+    """A field that was changed while the job waited.
+
+    Attributes:
+        submitted (Any): Its value as submitted; null: it was not said.
+        now (Any): Its value now.
+    """
+
+    submitted: Any
+    now: Any
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        submitted = self.submitted
+
+        now = self.now
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "submitted": submitted,
+                "now": now,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        d = dict(src_dict)
+        submitted = d.pop("submitted")
+
+        now = d.pop("now")
+
+        edit_view = cls(
+            submitted=submitted,
+            now=now,
+        )
+
+        edit_view.additional_properties = d
+        return edit_view
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties
