@@ -121,14 +121,20 @@ fn list(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Whether an `If-None-Match` names this tag.
+pub(crate) fn names_tag(known: &str, tag: &str) -> bool {
+    let mut tags = known.split(',').map(str::trim);
+    tags.any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+}
+
 fn begin(file: File, wanted: &Wanted) -> io::Result<OpenFile> {
     let meta = file.metadata()?;
     let size = meta.len();
     let tag = format!("\"{:x}.{:x}-{size:x}\"", meta.mtime(), meta.mtime_nsec());
-    let is_known = wanted.unless.as_ref().is_some_and(|known| {
-        let mut tags = known.split(',').map(str::trim);
-        tags.any(|known| known == "*" || known.trim_start_matches("W/") == tag)
-    });
+    let is_known = wanted
+        .unless
+        .as_ref()
+        .is_some_and(|known| names_tag(known, &tag));
     let is_other = wanted.only_of.as_ref().is_some_and(|of| *of != tag);
     let part = if is_other { Part::All } else { wanted.part }.of(size);
     let first = match &part {

@@ -3,11 +3,7 @@
 use crate::{
     base::errors::{HostError, Refusal},
     core::Core,
-    known::{
-        cordons::Cordon,
-        hosts::{GONE_MS, Host},
-        reservations::Reservation,
-    },
+    known::hosts::{GONE_MS, Host},
 };
 
 impl Core {
@@ -24,13 +20,17 @@ impl Core {
         }
         // What keeps jobs off it goes last: a host that is half forgotten gets no job by that.
         self.docs.delete::<Host>(name).await?;
-        if self.docs.delete::<Reservation>(name).await?.is_some() {
-            self.reload_reservations().await?;
-        }
-        if self.docs.delete::<Cordon>(name).await?.is_some() {
-            self.reload_closures().await?;
-        }
+        unless_none(self.unreserve_host(name).await)?;
+        unless_none(self.open_host(name).await)?;
         self.lab.hosts.0.remove(name);
         Ok(())
+    }
+}
+
+/// Nothing to open or to give back is as good.
+fn unless_none(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
+    match outcome {
+        Err(Refusal::Host(HostError::NotClosed(_) | HostError::NotReserved(_))) => Ok(()),
+        outcome => outcome,
     }
 }

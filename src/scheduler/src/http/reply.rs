@@ -9,7 +9,7 @@ use warp::{
 };
 
 use super::request::Request;
-use crate::base::errors::Refusal;
+use crate::{base::errors::Refusal, files::read::names_tag};
 
 /// Characters of a tag.
 const TAG_CHARS: usize = 32;
@@ -39,11 +39,7 @@ pub(super) fn tagged<T: Serialize>(request: &Request, body: &T) -> Response {
     let hash = blake3::hash(&bytes).to_hex();
     let tag = format!("\"{}\"", &hash[..TAG_CHARS]);
     let known = request.header("if-none-match").unwrap_or_default();
-    let is_known = known
-        .split(',')
-        .map(|known| known.trim().trim_start_matches("W/"))
-        .any(|known| known == "*" || known == tag);
-    let mut response = if is_known {
+    let mut response = if names_tag(known, &tag) {
         typed(304, "application/json", Vec::new())
     } else {
         typed(200, "application/json", bytes)

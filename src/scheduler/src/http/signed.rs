@@ -9,7 +9,9 @@ use bytes::Bytes;
 use fairlead_api::ErrorCode;
 use serde::{
     Deserialize,
-    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{
+        DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    },
 };
 use serde_json::{Map, Value};
 
@@ -55,6 +57,27 @@ pub(super) async fn read_signed(
     request.identified();
     request.belongs_to(Purse::Known);
     Ok(body)
+}
+
+/// The sender, and the body as a `T`. `hint`: what such a body looks like.
+pub(super) async fn read_actor_as<T: DeserializeOwned>(
+    core: &Core,
+    request: &mut Request,
+    hint: &'static str,
+) -> Result<(Who, T), Refusal> {
+    let (who, body) = read_actor(core, request).await?;
+    Ok((who, parsed(body, hint)?))
+}
+
+/// An object as a `T`. `hint`: what such an object looks like.
+pub(super) fn parsed<T: DeserializeOwned>(
+    object: Map<String, Value>,
+    hint: &'static str,
+) -> Result<T, Refusal> {
+    serde_json::from_value(Value::Object(object)).map_err(|error| {
+        let message = format!("the body cannot be read: {error}");
+        Refusal::new(ErrorCode::BadField, message, hint)
+    })
 }
 
 /// The sender, and the body as an object.

@@ -106,9 +106,6 @@ impl SmallDoc for Sample {
 impl Sample {
     fn row(&mut self, by: By, name: &str) -> &mut Row {
         let rows = self.rows.entry(by).or_default();
-        if !rows.contains_key(name) {
-            rows.insert(name.to_owned(), Row::default());
-        }
         rows.entry(name.to_owned()).or_default()
     }
 
@@ -124,7 +121,7 @@ impl Sample {
         }
     }
 
-    /// Adds another one, and sums up the names that are too many.
+    /// Adds another one.
     pub(crate) fn add(&mut self, other: &Self) {
         for (by, rows) in &other.rows {
             for (name, row) in rows {

@@ -161,8 +161,7 @@ impl Core {
 }
 
 /// The state with the fields that have new values, and nothing else of what was worked out.
-fn with(state: &JobState, worked_out: &JobState, set: &Spec) -> JobState {
-    let from = worked_out.clone();
+fn with(state: &JobState, from: &JobState, set: &Spec) -> JobState {
     let mut next = state.clone();
     for (name, value) in set {
         match name.as_str() {

@@ -14,7 +14,7 @@ use crate::{
         errors::{Refusal, excerpt},
     },
     core::Core,
-    http::request::Request,
+    http::{request::Request, signed::parsed},
     known::{accounts::Who, samples::By},
     peers::hints::BODY_MAX as HINTS_MAX,
     people::accounts::list_accounts,
@@ -225,13 +225,7 @@ pub(super) async fn set_account(
 ) -> Result<Response, Refusal> {
     let who = admin(&core, &request)?;
     let body = request.read_object(BODY_MAX).await?;
-    let change: AccountChange = serde_json::from_value(Value::Object(body)).map_err(|error| {
-        Refusal::new(
-            ErrorCode::BadField,
-            format!("the body cannot be read: {error}"),
-            "role, hosts, vip, limits, new_token",
-        )
-    })?;
+    let change: AccountChange = parsed(body, "role, hosts, vip, limits, new_token")?;
     let view = core.set_account(name, &change).await?;
     core.audit(
         &who.name,

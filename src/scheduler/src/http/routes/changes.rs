@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use fairlead_api::{CancelItem, CancelReport, ChangeRequest, ErrorCode};
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
 use warp::reply::Response;
 
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
     http::{
         reply::ok,
         request::{Request, job_id},
-        signed::read_actor,
+        signed::read_actor_as,
     },
     known::accounts::Who,
     submission::edits::Edit,
@@ -25,13 +24,8 @@ const JOBS_MAX: usize = 10_000;
 const ABREAST: usize = 64;
 
 pub(super) async fn change(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let (who, body) = read_actor(&core, &mut request).await?;
-    let wanted: ChangeRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
-        let message = format!("the body cannot be read: {error}");
-        let hint =
-            r#"{"job_ids": ["…"], "hold": true}, or {"job_ids": ["…"], "set": {"priority": 5}}"#;
-        Refusal::new(ErrorCode::BadField, message, hint)
-    })?;
+    let hint = r#"{"job_ids": ["…"], "hold": true}, or {"job_ids": ["…"], "set": {"priority": 5}}"#;
+    let (who, wanted): (_, ChangeRequest) = read_actor_as(&core, &mut request, hint).await?;
     let many = wanted.job_ids.len();
     if !(1..=JOBS_MAX).contains(&many) {
         let message = format!("job_ids: {many} ids; 1 to {JOBS_MAX} can be changed at once");

@@ -21,7 +21,7 @@ use crate::{
         reply::{done, html, json, ok, paged, say_when, tagged},
         request::{Request, job_id},
         routes::search::read_search,
-        signed::{read_actor, read_signed},
+        signed::{read_actor, read_actor_as, read_signed},
     },
     known::accounts::Who,
     lifecycle::{
@@ -235,24 +235,17 @@ pub(super) async fn wait(core: Arc<Core>, mut request: Request) -> Result<Respon
     Ok(ok(&core.wait_for(&wait).await?))
 }
 
-/// Who runs what again, and how.
-async fn read_again(
-    core: &Core,
-    request: &mut Request,
-) -> Result<(Who, RerunRequest, Again), Refusal> {
-    let (who, body) = read_actor(core, request).await?;
-    let wanted: RerunRequest = serde_json::from_value(Value::Object(body)).map_err(|error| {
-        let message = format!("the body cannot be read: {error}");
-        let hint = r#"{"job_ids": ["…"], "failed": true, "set": {"nr_threads": 4}}"#;
-        Refusal::new(ErrorCode::BadField, message, hint)
-    })?;
-    let again = Again {
+/// A body of a request to run jobs again.
+const AGAIN: &str = r#"{"job_ids": ["…"], "failed": true, "set": {"nr_threads": 4}}"#;
+
+/// How jobs run again, as a request says it.
+fn again_of(wanted: RerunRequest) -> Again {
+    Again {
         only_failed: wanted.failed,
-        set: wanted.set.clone(),
-        submit_id: wanted.submit_id.clone(),
-        key: wanted.idempotency_key.clone(),
-    };
-    Ok((who, wanted, again))
+        set: wanted.set,
+        submit_id: wanted.submit_id,
+        key: wanted.idempotency_key,
+    }
 }
 
 pub(super) async fn rerun(
@@ -261,14 +254,15 @@ pub(super) async fn rerun(
     id: &str,
 ) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let (who, _, again) = read_again(&core, &mut request).await?;
+    let (who, wanted) = read_actor_as(&core, &mut request, AGAIN).await?;
+    let again = again_of(wanted);
     let submitted = core.rerun(job_id(id)?, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
 
 pub(super) async fn rerun_many(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
     let said = request.credentials(None);
-    let (who, wanted, again) = read_again(&core, &mut request).await?;
+    let (who, wanted): (_, RerunRequest) = read_actor_as(&core, &mut request, AGAIN).await?;
     let many = wanted.job_ids.len();
     if !(1..=RERUN_MAX).contains(&many) {
         let message = format!("job_ids: {many} ids; 1 to {RERUN_MAX} can be run again at once");
@@ -276,6 +270,7 @@ pub(super) async fn rerun_many(core: Arc<Core>, mut request: Request) -> Result<
     }
     let ids = wanted.job_ids.iter().map(|id| job_id(id));
     let ids = ids.collect::<Result<Vec<JobId>, _>>()?;
+    let again = again_of(wanted);
     let submitted = core.rerun_many(&ids, &again, &who, &said).await?;
     Ok(json(submitted.status, &submitted.items))
 }
@@ -317,15 +312,8 @@ pub(super) async fn cancel_many(
     core: Arc<Core>,
     mut request: Request,
 ) -> Result<Response, Refusal> {
-    let (who, body) = read_actor(&core, &mut request).await?;
-    let mut wanted: CancelRequest =
-        serde_json::from_value(Value::Object(body)).map_err(|error| {
-            Refusal::new(
-                ErrorCode::BadField,
-                format!("the body cannot be read: {error}"),
-                "{\"job_ids\": [\"…\"]}, or {\"filter\": {\"submit_id\": \"…\"}}",
-            )
-        })?;
+    let hint = r#"{"job_ids": ["…"]}, or {"filter": {"submit_id": "…"}}"#;
+    let (who, mut wanted): (_, CancelRequest) = read_actor_as(&core, &mut request, hint).await?;
     if !wanted.filter.is_empty() {
         let search = read_filter(&wanted.filter, &who)?;
         wanted.job_ids = waiting_jobs(&core, search, wanted.job_ids).await?;

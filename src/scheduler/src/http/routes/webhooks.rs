@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use fairlead_api::{ErrorCode, WebhookTest, WebhookView};
-use serde_json::Value;
+use fairlead_api::{WebhookTest, WebhookView};
 use warp::reply::Response;
 
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     http::{
         reply::{done, ok, paged},
         request::Request,
-        signed::read_actor,
+        signed::{read_actor, read_actor_as},
     },
 };
 
@@ -37,11 +36,7 @@ pub(super) async fn redeliver(
 }
 
 pub(super) async fn test(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let (who, body) = read_actor(&core, &mut request).await?;
-    let test: WebhookTest = serde_json::from_value(Value::Object(body)).map_err(|error| {
-        let message = format!("the body cannot be read: {error}");
-        let hint = r#"{"url": "https://ci.example.com/hook", "secret": "whsec_…"}"#;
-        Refusal::new(ErrorCode::BadField, message, hint)
-    })?;
+    let hint = r#"{"url": "https://ci.example.com/hook", "secret": "whsec_…"}"#;
+    let (who, test): (_, WebhookTest) = read_actor_as(&core, &mut request, hint).await?;
     Ok(ok(&core.test_webhook(&who, &test).await?))
 }
