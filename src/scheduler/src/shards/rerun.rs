@@ -12,7 +12,7 @@ use crate::{
     core::Core,
     known::accounts::{Credentials, Who},
     lifecycle::shards::{check_whole, has_failed},
-    submission::submit::{SubmitOptions, Submitted},
+    submission::submit::{SubmitOptions, Submitted, refused_item},
 };
 
 /// What a job said of its own submit, and of jobs that ended long ago.
@@ -101,13 +101,16 @@ impl Core {
         let submitted = self.submit(items, said, how).await?;
         let mut submitted = submitted.again(ids);
         for (n, state) in groups {
-            let of_group = self.rerun_group(&state, again, said).await?;
-            let id = state.job_id;
-            let whole = of_group.items.into_iter().next_back();
+            let (status, whole) = match self.rerun_group(&state, again, said).await {
+                Ok(of_group) => (of_group.status, of_group.items.into_iter().next_back()),
+                Err(refusal) => (refusal.status(), Some(refused_item(refusal.body()))),
+            };
             if let (Some(place), Some(whole)) = (submitted.items.get_mut(n), whole) {
                 *place = whole;
-                place.rerun_of = id.to_string();
-                submitted.status = 200;
+                place.rerun_of = state.job_id.to_string();
+                if submitted.status != 200 {
+                    submitted.status = status;
+                }
             }
         }
         Ok(submitted)

@@ -3,9 +3,12 @@
 use fairlead_api::SubmitItem;
 
 use super::*;
-use crate::lifecycle::{
-    parent::closed,
-    shards::{Next, next},
+use crate::{
+    lifecycle::{
+        parent::closed,
+        shards::{Next, next},
+    },
+    shards::rerun::Again,
 };
 
 /// Submits a job into the group; what came of it.
@@ -194,4 +197,42 @@ async fn one_submit_joins_no_more_than_ten_groups() {
     let codes: Vec<&str> = items.iter().map(|item| item.code.as_str()).collect();
     assert_eq!(codes[..10], [""; 10]);
     assert_eq!(codes[10..], ["too_large"; 2]);
+}
+
+#[tokio::test]
+async fn a_group_that_cannot_run_again_hides_no_job_that_does() {
+    let (_data, core) = core().await;
+    let job = submit_job(&core, &json!({})).await;
+    join(&core, &json!("g")).await;
+    // A group that ended before a job joined it: nothing of it can run again.
+    let joined = read(&core, parent_of(&core, "g").await).await;
+    let id = core.next_ids(1);
+    let empty = JobState {
+        job_id: id,
+        ..ended(&closed(&joined, 5), Stage::Finish, Health::Fail, 9, "")
+    };
+    let body = core.specs(&[&joined]).await.unwrap().remove(0).unwrap();
+    let body = Arc::new(body);
+    let empty = fairlead_store::NewJob { state: empty, body };
+    core.store.submit(vec![empty]).await.remove(0).unwrap();
+    let said = Credentials {
+        account: Some("user1".to_owned()),
+        ..Credentials::default()
+    };
+    let who = core.people.accounts.identify(&said).unwrap();
+    let again = Again::default();
+    let ran = core.rerun_many(&[job, id], &again, &who, &said).await;
+    let ran = ran.unwrap_or_else(|refusal| panic!("{:?}", refusal.body()));
+    assert_eq!(ran.status, 200);
+    let new = read(&core, id_of(&ran.items[0])).await;
+    assert_eq!((new.stage, new.account.as_str()), (Stage::Submit, "user1"));
+    assert_eq!(ran.items[1].code, "wrong_stage", "{:?}", ran.items[1]);
+    assert_eq!(ran.items[1].rerun_of, id.to_string());
+    // Alone, its own refusal has the status.
+    let ran = core.rerun_many(&[id], &again, &who, &said).await;
+    let ran = ran.unwrap_or_else(|refusal| panic!("{:?}", refusal.body()));
+    assert_eq!(
+        (ran.status, ran.items[0].code.as_str()),
+        (409, "wrong_stage")
+    );
 }
