@@ -47,17 +47,8 @@ pub(crate) struct LogArgs {
 }
 
 pub(crate) async fn run(args: &LogArgs, context: &Context) -> anyhow::Result<u8> {
-    args.selector.check()?;
     let client = context.client()?;
-    let ids = if args.selector.is_plain() && !args.selector.failed {
-        args.selector.ids()
-    } else {
-        let found = args.selector.find(context, &client, |query| query).await?;
-        context
-            .output
-            .remark(&format!("{} jobs match", found.jobs.len()));
-        found.jobs.into_iter().map(|job| job.job_id).collect()
-    };
+    let ids = args.selector.named(context, &client).await?;
     let is_filtered = context.output.is_terminal() && !args.raw;
     for id in &ids {
         if ids.len() > 1 {

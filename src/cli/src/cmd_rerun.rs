@@ -1,11 +1,11 @@
 //! `fairlead rerun`: submits jobs again as one submit, or what failed of them.
 
-use fairlead_api::{JobSummary, RerunRequest, SubmitItem, client::Client};
+use fairlead_api::{RerunRequest, SubmitItem};
 use serde_json::{Map, Value, json};
 
 use crate::{
     attached::{self, Attached, Left},
-    clock, cmd_jobs,
+    cmd_stop::{Act, agreed},
     context::Context,
     exit::{self, Failure},
     follow::Tracked,
@@ -59,10 +59,13 @@ pub(crate) fn settings(words: &[String]) -> Result<Map<String, Value>, Failure> 
 }
 
 pub(crate) async fn run(args: &RerunArgs, context: &Context) -> anyhow::Result<u8> {
-    args.selector.check()?;
     let set = settings(&args.set)?;
     let client = context.client()?;
-    let Some(ids) = ids(args, &client, context).await? else {
+    let what = Act {
+        word: "run again",
+        stages: Vec::new(),
+    };
+    let Some(ids) = agreed(&args.selector, args.caution, &what, &client, context).await? else {
         return Ok(exit::OK);
     };
     let submit_id = uuid::Uuid::new_v4().to_string();
@@ -134,28 +137,6 @@ fn tell(items: &[SubmitItem], submit_id: &str, context: &Context) {
             .output
             .remark(&format!("{accepted} jobs run again, submit_id={submit_id}"));
     }
-}
-
-/// The jobs that are meant. `None`: nothing is to be done.
-async fn ids(
-    args: &RerunArgs,
-    client: &Client,
-    context: &Context,
-) -> anyhow::Result<Option<Vec<String>>> {
-    if args.selector.is_plain() && !args.caution.dry_run {
-        return Ok(Some(args.selector.ids()));
-    }
-    let found = args.selector.find(context, client, |query| query).await?;
-    cmd_jobs::remark_on(&found, context);
-    if args.caution.dry_run {
-        let (paper, now_ms) = (context.output.paper(), clock::now_ms());
-        context.print(&found.jobs, |jobs| cmd_jobs::table(jobs, now_ms, paper))?;
-    }
-    if !args.caution.allows(&found.jobs, "run again", context)? && args.caution.dry_run {
-        return Ok(None);
-    }
-    let ids = |jobs: Vec<JobSummary>| jobs.into_iter().map(|job| job.job_id).collect();
-    Ok(Some(ids(found.jobs)))
 }
 
 fn tracked(item: &SubmitItem) -> Tracked {

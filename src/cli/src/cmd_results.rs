@@ -53,17 +53,8 @@ struct Root {
 }
 
 pub(crate) async fn run(args: &ResultsArgs, context: &Context) -> anyhow::Result<u8> {
-    args.selector.check()?;
     let client = context.client()?;
-    let ids = if args.selector.is_plain() {
-        args.selector.ids()
-    } else {
-        let found = args.selector.find(context, &client, |query| query).await?;
-        context
-            .output
-            .remark(&format!("{} jobs match", found.jobs.len()));
-        found.jobs.into_iter().map(|job| job.job_id).collect()
-    };
+    let ids = args.selector.named(context, &client).await?;
     let mut files = Vec::new();
     for id in &ids {
         for root in roots(id, &client).await? {

@@ -42,7 +42,7 @@ const DONE: &str = "success";
 /// How many ids go in one request.
 const IDS_MAX: usize = 1000;
 
-/// An act, and the stages of the jobs that it is for.
+/// An act, and the stages of the jobs that it is for. None: those of all stages.
 pub(crate) struct Act<'a> {
     pub(crate) word: &'a str,
     pub(crate) stages: Vec<String>,

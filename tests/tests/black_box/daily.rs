@@ -299,6 +299,9 @@ async fn a_wait_attaches_again_and_says_why_jobs_failed(store: Store) {
         ids[0], ids[3]
     );
     assert_eq!(logs.expect_code(0), meant);
+    // Ids are taken as they are.
+    let logs = lab.run(&["log", "--failed", &ids[3]]);
+    assert_eq!(logs.expect_code(0), "threads 2 mode write\n");
     let followed = lab.run(&["log", "-f", &ids[3]]);
     assert_eq!(followed.expect_code(0), "threads 2 mode write\n");
 }

@@ -177,6 +177,23 @@ impl Selector {
         })
     }
 
+    /// The ids that are given, or those of the jobs that the filters find.
+    pub(crate) async fn named(
+        &self,
+        context: &Context,
+        client: &Client,
+    ) -> Result<Vec<String>, Failure> {
+        self.check()?;
+        if self.is_plain() {
+            return Ok(self.ids());
+        }
+        let found = self.find(context, client, |query| query).await?;
+        context
+            .output
+            .remark(&format!("{} jobs match", found.jobs.len()));
+        Ok(found.jobs.into_iter().map(|job| job.job_id).collect())
+    }
+
     /// All jobs that the filters find, oldest first. More than [`MATCHES_MAX`] are refused.
     pub(crate) async fn find(
         &self,
