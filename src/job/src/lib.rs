@@ -32,7 +32,7 @@ pub use fields::{
     needs::{Member, Needs, link},
     read::check_name,
     retry::{Backoff, Cause, Retry},
-    sequence::Sequence,
+    sequence::{CONCURRENCY_MAX, PER_MINUTE_MAX, Replace, Sequence},
     shards::{SHARDS_MAX, ShardIndex, Shards},
     shutdown::OnShutdown,
     submit::{NodePlace, ParsedJob, Submitted, dry_run},

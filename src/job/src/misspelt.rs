@@ -13,13 +13,14 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 67] = [
+const FIELDS: [&str; 68] = [
     "boot_params",
     "cache_dirs",
     "callback",
     "category",
     "cluster",
     "cluster_wait",
+    "concurrency",
     "deadline",
     "docker_image",
     "else",

@@ -50,7 +50,7 @@ const HIDDEN: [&str; 25] = [
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 63] = [
+const INFRASTRUCTURE: [&str; 64] = [
     "any_of",
     "arch",
     "boot_params",
@@ -59,6 +59,7 @@ const INFRASTRUCTURE: [&str; 63] = [
     "cluster",
     "cluster_spec",
     "cluster_wait",
+    "concurrency",
     "crash",
     "docker_image",
     "else",

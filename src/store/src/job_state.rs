@@ -3,13 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fairlead_job::{
-    Alternative, Backoff, Cause, DataReadiness, Health, JobId, Spec, Stage, TboxType, Waits,
+    Alternative, Backoff, Cause, DataReadiness, Health, JobId, Replace, Spec, Stage, TboxType,
+    Waits,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     CallbackEvents, CaseCounts, ShardPlace, Sharding, alternatives,
-    left_out::{is_false, is_one, is_unknown, is_zero, one},
+    left_out::{is_false, is_no_number, is_one, is_unknown, is_zero, one},
 };
 
 /// Which state of a document is meant. Later states are greater.
@@ -271,12 +272,21 @@ pub struct JobState {
     /// What it waits for; none: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// The sequence that it belongs to, 0 to 256 bytes: jobs of one account and sequence run one at a time.
+    /// The sequence that it belongs to, 0 to 256 bytes: of the jobs of one account and sequence a limited number runs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sequence: String,
     /// Whether it runs on the host of the one before it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_same_host: bool,
+    /// It gets its turn only while fewer than so many others of its sequence have theirs, up to 500; 0: one.
+    #[serde(default, skip_serializing_if = "is_no_number")]
+    pub sequence_limit: u16,
+    /// It gets its turn only if fewer than so many others began within a minute, 1 to 1,000; 0: whenever.
+    #[serde(default, skip_serializing_if = "is_no_number")]
+    pub sequence_per_minute: u16,
+    /// Which older jobs of its sequence it replaces; none: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence_replace: Option<Replace>,
     /// Whether it has its turn in its sequence.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_turn: bool,

@@ -23,6 +23,6 @@ pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-pub(crate) fn is_no_place(place: &u16) -> bool {
-    *place == 0
+pub(crate) fn is_no_number(number: &u16) -> bool {
+    *number == 0
 }

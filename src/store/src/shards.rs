@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairlead_job::{Health, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::left_out::{is_false, is_no_place, is_unknown, is_zero};
+use crate::left_out::{is_false, is_no_number, is_unknown, is_zero};
 
 /// The shards of a job that runs in parts. Such a job, a *parent*, is never dispatched. It stays in stage submit and is
 /// not ready until all of its shards are over.
@@ -29,7 +29,7 @@ pub struct Sharding {
     #[serde(default, skip_serializing_if = "is_false")]
     pub made: bool,
     /// How far behind the parent's id the job is that lists its tests; 0: its shards need no list.
-    #[serde(default, skip_serializing_if = "is_no_place")]
+    #[serde(default, skip_serializing_if = "is_no_number")]
     pub lister: u16,
     /// The digest of the plan: which tests each shard runs. Empty: there is none yet, or none is needed.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -34,4 +34,4 @@ pub use chance::Chance;
 pub use check::Counts;
 pub use cli::{SimulateArgs, replay};
 pub use run::{Options, Outcome, simulate};
-pub use scenario::{WITH_GROUPS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM};
+pub use scenario::{WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM};

@@ -227,6 +227,8 @@ pub(super) struct Scenario {
     pub(super) has_shards: bool,
     /// Whether jobs join groups.
     pub(super) has_groups: bool,
+    /// Whether two jobs of a sequence run beside each other.
+    pub(super) has_pairs: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
 }
@@ -239,6 +241,9 @@ pub const WITH_SHARDS_FROM: u64 = 40_001;
 
 /// Seeds from here on also draw jobs that join groups.
 pub const WITH_GROUPS_FROM: u64 = 60_001;
+
+/// In seeds from here on two jobs of a sequence run beside each other.
+pub const WITH_PAIRS_FROM: u64 = 80_001;
 
 impl Scenario {
     pub(super) fn draw(seed: u64, replicas_max: usize) -> Self {
@@ -279,6 +284,7 @@ impl Scenario {
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
             has_groups: seed >= WITH_GROUPS_FROM,
+            has_pairs: seed >= WITH_PAIRS_FROM,
             is_younger: seed >= YOUNGER_FROM,
             older: (seed >= YOUNGER_FROM && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),

@@ -224,7 +224,11 @@ impl World {
                 // Chosen without the dice: so the courses of known seeds change where this matters only.
                 let which = number + what.bytes().map(u64::from).sum::<u64>();
                 if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
-                    job["sequence"] = (*name).into();
+                    if self.scenario.has_pairs {
+                        job["concurrency"] = json!({"group": name, "limit": 2});
+                    } else {
+                        job["sequence"] = (*name).into();
+                    }
                 } else if which % 16 == CLUSTER && has_room_for_two(&self.scenario, &job) {
                     make_cluster(&mut job);
                 }

@@ -10,7 +10,8 @@ use std::{
 };
 
 use fairlead_simulation::{
-    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM, simulate,
+    Counts, Options, Outcome, WITH_GROUPS_FROM, WITH_PAIRS_FROM, WITH_SHARDS_FROM, YOUNGER_FROM,
+    simulate,
 };
 
 /// Seeds of one run.
@@ -51,7 +52,8 @@ fn no_seed_breaks_a_promise() {
     let in_parts = WITH_SHARDS_FROM..WITH_SHARDS_FROM + many / 5;
     let seeds = (1..=many).chain(BROKEN_ONCE).chain(younger);
     let in_groups = WITH_GROUPS_FROM..WITH_GROUPS_FROM + many / 10;
-    let left = Mutex::new(seeds.chain(in_parts).chain(in_groups));
+    let in_pairs = WITH_PAIRS_FROM..WITH_PAIRS_FROM + many / 10;
+    let left = Mutex::new(seeds.chain(in_parts).chain(in_groups).chain(in_pairs));
     let counts = Mutex::new(Counts::default());
     let (judged, broken) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     let workers = thread::available_parallelism().map_or(1, usize::from);

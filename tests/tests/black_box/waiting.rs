@@ -9,6 +9,7 @@ on_both_stores!(
     row_11_two_jobs_wait_for_the_same_job,
     jobs_of_one_submit_wait_for_those_they_need,
     jobs_of_a_sequence_run_one_at_a_time,
+    as_many_jobs_run_as_their_concurrency_says,
     a_cluster_begins_and_fails_as_a_whole_through_restarts,
     who_waits_too_long_for_peers_goes_back_without_a_try,
     row_12_anything_can_be_waited_for,
@@ -217,6 +218,71 @@ async fn jobs_of_a_sequence_run_one_at_a_time(store: Store) {
     testbox.finish(&second[0]).await;
     assert!(other.ask(1).await.is_empty());
     assert_eq!(testbox.run_all(1).await, [ids[2].clone()]);
+}
+
+async fn as_many_jobs_run_as_their_concurrency_says(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let member = |n: u32, more: &serde_json::Value| {
+        let mut concurrency = json!({"group": "push", "limit": 2});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            concurrency[name] = value.clone();
+        }
+        let fields = json!({"submit_id": format!("push-{n}"), "concurrency": concurrency});
+        jobs::with(jobs::dc("alice"), &fields)
+    };
+    let plain = json!({});
+    let ids = http
+        .submit(&json!([
+            member(1, &plain),
+            member(2, &plain),
+            member(3, &plain)
+        ]))
+        .await;
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let mut held = Vec::new();
+    while held.len() < 2 {
+        held.extend(testbox.ask(10).await);
+    }
+    let begun: BTreeSet<_> = held.iter().map(|grant| &grant.job_id).collect();
+    assert_eq!(begun, BTreeSet::from([&ids[0], &ids[1]]));
+    let told = http
+        .get(&format!("/scheduler/v1/jobs/{}/explain", ids[2]))
+        .await
+        .text;
+    assert!(told.contains("at most 2 run"), "{told}");
+    // The newest takes the place of the one that waits, and the two that run go on.
+    let newest = http
+        .submit(&json!([member(4, &json!({"replace": "waiting"}))]))
+        .await;
+    let is_cancelled = async |id: &str| {
+        let stage = http.field(id, "job_stage").await;
+        (stage == "cancel").then_some(())
+    };
+    until("the one that waits is cancelled", 60, async || {
+        is_cancelled(&ids[2]).await
+    })
+    .await;
+    let reason = http.field(&ids[2], "reason").await;
+    assert_eq!(reason, format!("replaced by job {} of 'push'", newest[0]));
+    assert_eq!(http.field(&ids[0], "job_stage").await, "dispatch");
+    // The last one stops those that run, too.
+    let last = http
+        .submit(&json!([member(5, &json!({"replace": true, "limit": 1}))]))
+        .await;
+    until("the newest is cancelled", 60, async || {
+        is_cancelled(&newest[0]).await
+    })
+    .await;
+    until("a running one is told", 60, async || {
+        let reason = http.field(&ids[0], "reason").await;
+        reason.contains(&last[0]).then_some(())
+    })
+    .await;
+    for grant in &held {
+        testbox.finish(grant).await;
+    }
+    assert_eq!(testbox.run_all(1).await, [last[0].clone()]);
 }
 
 async fn row_12_anything_can_be_waited_for(store: Store) {

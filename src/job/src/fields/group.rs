@@ -29,7 +29,8 @@ const APART: [&str; 8] = [
     "timer",
 ];
 /// What one job of a group says of itself alone.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
+    "concurrency",
     "script",
     "sequence",
     "sequence_host",

@@ -20,9 +20,10 @@ const FIELD: &str = "shards";
 const EXAMPLE: &str = "shards: 20, or shards: {count: 20, within: 1h, fail_fast: true}";
 
 /// What all shards of a job have in common, because it says who submits, or when.
-const COMMON: [&str; 18] = [
+const COMMON: [&str; 19] = [
     "callback",
     "cluster",
+    "concurrency",
     "deadline",
     "group_id",
     "idempotency_key",

@@ -84,8 +84,13 @@ fn parse_nodes(
     site: &SiteDefaults,
 ) -> Result<Vec<ParsedJob>, FieldError> {
     if Sequence::of(whole)?.is_some() {
+        let field = if whole.contains_key("sequence") {
+            "sequence"
+        } else {
+            "concurrency"
+        };
         return refuse(
-            "sequence",
+            field,
             "the nodes of a cluster run at the same time".to_owned(),
             "omit the sequence, or put a job that needs the cluster into it",
         );

@@ -1,6 +1,6 @@
 //! Sequences whose jobs wait for their turn, by key.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{DocKind, JobState};
@@ -11,16 +11,31 @@ use tokio::sync::Notify;
 
 use crate::storage::small_doc::SmallDoc;
 
-/// Who has the turn.
+/// Who has a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SequenceTurn {
     pub(crate) holder: JobId,
+    /// Those that have one beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<JobId>,
+    /// When jobs began that are named no more, UTC epoch ms; those of the last minute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) begun_ms: Vec<u64>,
     /// Where the last of its jobs ran; empty: none did.
     #[serde(default)]
     pub(crate) host: String,
     /// Since when, UTC epoch ms.
     #[serde(default)]
     pub(crate) at_ms: u64,
+}
+
+impl SequenceTurn {
+    /// All that have a turn.
+    pub(crate) fn holders(&self) -> Vec<JobId> {
+        let mut holders = vec![self.holder];
+        holders.extend(&self.others);
+        holders
+    }
 }
 
 impl SmallDoc for SequenceTurn {
@@ -67,6 +82,28 @@ pub(crate) struct Sequences {
 pub(crate) struct Known {
     pub(crate) waiting: BTreeSet<Key>,
     pub(crate) due: BTreeSet<Key>,
+    /// Those that are due at a time, UTC epoch ms.
+    pub(crate) later: BTreeMap<Key, u64>,
+}
+
+impl Known {
+    /// The sequences that are due at `now_ms`.
+    pub(crate) fn take_due(&mut self, now_ms: u64) -> BTreeSet<Key> {
+        let mut due = std::mem::take(&mut self.due);
+        self.later.retain(|key, at_ms| {
+            let waits = *at_ms > now_ms;
+            if !waits {
+                due.insert(key.clone());
+            }
+            waits
+        });
+        due
+    }
+
+    /// When the first of the others is due, UTC epoch ms.
+    pub(crate) fn next_ms(&self) -> Option<u64> {
+        self.later.values().min().copied()
+    }
 }
 
 impl Sequences {
@@ -82,6 +119,12 @@ impl Sequences {
         {
             self.with(|known| known.waiting.insert(key));
         }
+    }
+
+    /// The turn may pass on at this time, UTC epoch ms.
+    pub(crate) fn due_at(&self, key: &Key, at_ms: u64) {
+        self.with(|known| known.later.insert(key.clone(), at_ms));
+        self.due.notify_one();
     }
 
     /// A member was stored or ended by this replica: the turn may pass on now.

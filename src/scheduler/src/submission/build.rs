@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fairlead_dispatch::labels;
 use fairlead_job::{
-    Cause, Group, JobFields, JobId, Spec, Waits, fingerprint, keywords, parameters,
+    Cause, Group, JobFields, JobId, Sequence, Spec, Waits, fingerprint, keywords, parameters,
 };
 use fairlead_store::{CallbackEvents, JobState, NewJob, Otherwise, ShardPlace, Sharding};
 use serde_json::{Value, json};
@@ -135,13 +135,10 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
     let count = |list: &[String]| u16::try_from(list.len()).unwrap_or(u16::MAX);
     let parameters = parameters(spec);
     let waits = fields.waits.map(Waits::Jobs);
-    let (sequence, sequence_same_host) = fields.sequence.map_or_else(
-        || (String::new(), false),
-        |sequence| (sequence.key, sequence.same_host),
-    );
+    let state = in_sequence(JobState::blank(id, fields.tbox_type), fields.sequence);
     JobState {
         kv: keywords(spec, &fields.suite, &fields.labels),
-        ready: waits.is_none() && sequence.is_empty(),
+        ready: waits.is_none() && state.sequence.is_empty(),
         ready_ms: now_ms,
         priority: fields.priority,
         submit_ms: now_ms,
@@ -183,12 +180,28 @@ fn new_state(id: JobId, fields: JobFields, spec: &Spec, now_ms: u64) -> JobState
         retry_elsewhere: fields.retry.elsewhere,
         stop_when_cut_off: fields.stop_when_cut_off,
         waits,
-        sequence,
-        sequence_same_host,
         lab: fields.lab,
         project: fields.project,
         labels: fields.labels,
-        ..JobState::blank(id, fields.tbox_type)
+        ..state
+    }
+}
+
+fn in_sequence(state: JobState, sequence: Option<Sequence>) -> JobState {
+    let Some(sequence) = sequence else {
+        return state;
+    };
+    JobState {
+        sequence: sequence.key,
+        sequence_same_host: sequence.same_host,
+        sequence_limit: if sequence.limit > 1 {
+            sequence.limit
+        } else {
+            0
+        },
+        sequence_per_minute: sequence.per_minute,
+        sequence_replace: sequence.replace,
+        ..state
     }
 }
 

@@ -1,11 +1,16 @@
-//! Sequences: jobs of one account with the same `sequence` run one at a time, in the order of their submits (ids).
+//! Sequences: of the jobs of one account with the same `sequence` one runs at a time, with the same `concurrency` as many
+//! as its limits say, in the order of their submits (ids).
 //!
 //! A member waits like a job that waits for others, until it has its turn. A small document by account and key names
-//! the job with the turn. When that job has certainly ended, a compare-and-set passes the turn to the oldest member
-//! that has not ended. So one member runs at a time, however many replicas check. A replica that stores or ends a
+//! the jobs with a turn. When one of them has certainly ended, a compare-and-set passes its turn to the oldest member
+//! that has not ended. So no more run than may, however many replicas check. A replica that stores or ends a
 //! member checks at once. One replica also checks each sequence periodically, for whatever was missed.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{
@@ -16,7 +21,10 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::sequences::{Key, SequenceTurn},
-    lifecycle::{sequence::with_turn, stages::HELD},
+    lifecycle::{
+        sequence::{Open, is_recent, replaced_by, with_turn},
+        stages::HELD,
+    },
     storage::small_doc::{DocError, Stored},
 };
 
@@ -24,20 +32,48 @@ use crate::{
 const TRIES_MAX: usize = 8;
 /// How long the document of a sequence is kept when nothing happens in it, ms: a day.
 const KEPT_MS: u64 = 86_400_000;
+/// The longest sleep until the clock is looked at again, which may step, ms.
+const LATER_MAX_MS: u64 = 10_000;
+/// Members of one sequence that are looked at: the oldest ones. Those behind them are looked at later.
+const MEMBERS_MAX: u32 = 1_000;
+
+/// What a look at a sequence found.
+enum Looked {
+    /// Something changed meanwhile, or by this look: another look is needed.
+    Changed,
+    /// As many have a turn as may.
+    Settled,
+    /// All members have ended.
+    Over,
+}
+
+/// The jobs that a document names.
+#[derive(Debug, Default)]
+struct Holders {
+    ids: Vec<JobId>,
+    /// Those that have not ended.
+    open: Vec<StoredJob>,
+    /// Where the last one ran that has ended; empty: none did.
+    host: String,
+    /// When those began that are named no more, UTC epoch ms.
+    begun_ms: Vec<u64>,
+}
 
 impl Core {
     /// Passes turns on as this replica hears of it, until it stops.
     pub(crate) async fn watch_sequences(self: Arc<Self>) {
         loop {
+            let next_ms = self.waiting.sequences.with(|known| known.next_ms());
+            let left_ms = next_ms.map(|ms| ms.saturating_sub(self.clock.wall_ms()));
+            let left = Duration::from_millis(left_ms.unwrap_or(LATER_MAX_MS).min(LATER_MAX_MS));
             tokio::select! {
                 biased;
                 () = self.draining.cancelled() => return,
                 () = self.waiting.sequences.due.notified() => {}
+                () = self.clock.sleep(left) => {}
             }
-            let due = self
-                .waiting
-                .sequences
-                .with(|known| std::mem::take(&mut known.due));
+            let now_ms = self.clock.wall_ms();
+            let due = self.waiting.sequences.with(|known| known.take_due(now_ms));
             for key in due {
                 self.look_at_sequence(&key).await;
             }
@@ -74,86 +110,186 @@ impl Core {
         }
     }
 
-    /// Sees to it that one member has the turn; `false`: all have ended.
+    /// Sees to it that as many members have a turn as may; `false`: all have ended.
     async fn pass_on(self: &Arc<Self>, key: &Key) -> Result<bool, Refusal> {
         for _ in 0..TRIES_MAX {
-            let known = self.read_sequence(key).await?;
-            let mut host = String::new();
-            if let Some(known) = &known {
-                host.clone_from(&known.doc.host);
-                let holder = self.store.get(&[known.doc.holder]).await?;
-                let holder = holder.into_iter().next().flatten();
-                match holder {
-                    Some(holder) if !holder.state.stage.is_terminal() => {
-                        if Box::pin(self.made_sure(key, known, holder)).await? {
-                            return Ok(true);
-                        }
-                        continue;
-                    }
-                    // What is read may vanish, and with it the end.
-                    Some(holder) => match Box::pin(self.confirm(holder)).await? {
-                        (holder, true) if !holder.state.host.is_empty() => host = holder.state.host,
-                        (_, true) => {}
-                        (_, false) => continue,
-                    },
-                    None => {}
-                }
-            }
-            let Some(next) = self.oldest_member(key).await? else {
-                return Ok(false);
-            };
-            let turn = SequenceTurn {
-                holder: next.state.job_id,
-                host,
-                at_ms: self.clock.wall_ms(),
-            };
-            if self.name_holder(key, known.as_ref(), &turn, next).await? {
-                return Ok(true);
+            match Box::pin(self.pass_on_once(key)).await? {
+                Looked::Changed => {}
+                Looked::Settled => return Ok(true),
+                Looked::Over => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    /// The document names this member, which has not ended: it has its turn, or gets it. `false`: the document
-    /// changed.
-    async fn made_sure(
-        self: &Arc<Self>,
-        key: &Key,
-        known: &Stored<SequenceTurn>,
-        holder: StoredJob,
-    ) -> Result<bool, Refusal> {
-        if holder.state.sequence_turn {
-            return Ok(true);
+    async fn pass_on_once(self: &Arc<Self>, key: &Key) -> Result<Looked, Refusal> {
+        let known = self.read_sequence(key).await?;
+        let Some(named) = Box::pin(self.look_at_holders(known.as_ref())).await? else {
+            return Ok(Looked::Changed);
+        };
+        self.store.refresh().await?;
+        let members = self.members(key).await?;
+        let mut states: BTreeMap<JobId, StoredJob> = BTreeMap::new();
+        for job in members.into_iter().chain(named.open) {
+            states.insert(job.state.job_id, job);
         }
-        // Who named it did not come to telling it; or the document that was read will vanish.
-        self.name_holder(key, Some(known), &known.doc, holder).await
+        let is_named = |id: &JobId| named.ids.contains(id);
+        let mut open = Open {
+            begun_ms: named.begun_ms.clone(),
+            ..Open::default()
+        };
+        for (id, job) in &states {
+            // One that begins somewhere although nobody is named counts, too.
+            if is_named(id) || job.state.sequence_turn || job.state.stage != Stage::Submit {
+                open.with_turn.insert(*id, &job.state);
+            } else {
+                open.waiting.push(&job.state);
+            }
+        }
+        if open.with_turn.is_empty() && open.waiting.is_empty() {
+            return Ok(Looked::Over);
+        }
+        if Box::pin(self.replace(&open, &states)).await? {
+            return Ok(Looked::Changed);
+        }
+        let now_ms = self.clock.wall_ms();
+        let turns = open.turns(now_ms);
+        if let Some(again_ms) = turns.again_ms {
+            self.waiting.sequences.due_at(key, again_ms);
+        }
+        let untold = open.with_turn.values().filter(|it| !it.sequence_turn);
+        let untold: Vec<JobId> = untold.map(|state| state.job_id).collect();
+        let mut holders: Vec<JobId> = open.with_turn.keys().copied().collect();
+        holders.extend(&turns.next);
+        let raised: Vec<(JobId, i16)> = open
+            .with_turn
+            .iter()
+            .filter_map(|(id, state)| Some((*id, open.raised(state)?)))
+            .collect();
+        let has_ended = named.ids.iter().any(|id| !states.contains_key(id));
+        if !turns.next.is_empty() || !untold.is_empty() || has_ended {
+            let Some((holder, others)) = holders.split_last() else {
+                return Ok(Looked::Settled);
+            };
+            let begun = named.begun_ms.iter().copied();
+            let turn = SequenceTurn {
+                holder: *holder,
+                others: others.to_vec(),
+                begun_ms: begun.filter(|ms| is_recent(*ms, now_ms)).collect(),
+                host: named.host.clone(),
+                at_ms: match &known {
+                    Some(known) if turns.next.is_empty() => known.doc.at_ms,
+                    _ => now_ms,
+                },
+            };
+            if !self.name_holders(key, known.as_ref(), &turn).await? {
+                return Ok(Looked::Changed);
+            }
+        }
+        let mut is_settled = turns.next.is_empty();
+        for id in untold.iter().chain(&turns.next) {
+            if let Some(member) = states.remove(id) {
+                is_settled &= self.give_turn(member, &named.host).await?;
+            }
+        }
+        for (id, priority) in raised {
+            if let Some(member) = states.remove(&id) {
+                self.raise(member, priority).await?;
+            }
+        }
+        Ok(if is_settled {
+            Looked::Settled
+        } else {
+            Looked::Changed
+        })
     }
 
-    /// Writes down whose turn it is, and gives it to that member. `false`: the document changed, or it has ended.
-    async fn name_holder(
+    /// The jobs that a document names. `None`: one that had ended has not, for what was read vanished.
+    async fn look_at_holders(
         self: &Arc<Self>,
+        known: Option<&Stored<SequenceTurn>>,
+    ) -> Result<Option<Holders>, Refusal> {
+        let mut named = Holders::default();
+        let Some(turn) = known.map(|known| &known.doc) else {
+            return Ok(Some(named));
+        };
+        named.host.clone_from(&turn.host);
+        named.begun_ms.clone_from(&turn.begun_ms);
+        named.ids = turn.holders();
+        for holder in self.store.get(&named.ids).await?.into_iter().flatten() {
+            if !holder.state.stage.is_terminal() {
+                named.open.push(holder);
+                continue;
+            }
+            // What is read may vanish, and with it the end.
+            let (holder, is_sure) = Box::pin(self.confirm(holder)).await?;
+            if !is_sure {
+                return Ok(None);
+            }
+            if holder.state.dispatch_ms > 0 {
+                named.begun_ms.push(holder.state.dispatch_ms);
+            }
+            if !holder.state.host.is_empty() {
+                named.host = holder.state.host;
+            }
+        }
+        Ok(Some(named))
+    }
+
+    /// Takes out the members that a newer one replaces; `true`: some were.
+    async fn replace(
+        self: &Arc<Self>,
+        open: &Open<'_>,
+        states: &BTreeMap<JobId, StoredJob>,
+    ) -> Result<bool, Refusal> {
+        let Some((newest, replaced)) = open.replaced() else {
+            return Ok(false);
+        };
+        let Some(newest) = states.get(&newest).map(|job| job.state.clone()) else {
+            return Ok(false);
+        };
+        let now_ms = self.clock.wall_ms();
+        let mut is_change = false;
+        for member in replaced.iter().filter_map(|id| states.get(id)) {
+            let over = |state: &JobState| Ok(replaced_by(state, &newest, now_ms));
+            let changed = self.change_known(member.clone(), over).await?;
+            is_change |= changed.is_change();
+        }
+        Ok(is_change)
+    }
+
+    /// A member that has its turn and waits for a host stands in the queue by the best job behind it.
+    async fn raise(self: &Arc<Self>, member: StoredJob, priority: i16) -> Result<(), Refusal> {
+        self.change_known(member, |state| {
+            let is_raised = state.stage == Stage::Submit && state.priority < priority;
+            Ok(is_raised.then(|| JobState {
+                priority,
+                ..state.clone()
+            }))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Writes down whose turn it is. `false`: the document changed, or the store did not say.
+    async fn name_holders(
+        &self,
         key: &Key,
         over: Option<&Stored<SequenceTurn>>,
         turn: &SequenceTurn,
-        member: StoredJob,
     ) -> Result<bool, Refusal> {
         match self.docs.put(&key.id(), over, Some(turn)).await {
-            Ok(_) => self.give_turn(member, turn).await,
-            // Somebody else was faster, or the store did not say.
+            Ok(_) => Ok(true),
             Err(ItemError::Conflict { .. } | ItemError::Unknown { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
     /// `false`: it has ended meanwhile.
-    async fn give_turn(
-        self: &Arc<Self>,
-        member: StoredJob,
-        turn: &SequenceTurn,
-    ) -> Result<bool, Refusal> {
+    async fn give_turn(self: &Arc<Self>, member: StoredJob, host: &str) -> Result<bool, Refusal> {
         let now_ms = self.clock.wall_ms();
         let given = self
-            .change_known(member, |state| Ok(with_turn(state, &turn.host, now_ms)))
+            .change_known(member, |state| Ok(with_turn(state, host, now_ms)))
             .await?;
         Ok(!given.after.state.stage.is_terminal())
     }
@@ -162,31 +298,44 @@ impl Core {
         self.docs.read(&key.id()).await
     }
 
-    /// The first member that has not ended.
-    async fn oldest_member(&self, key: &Key) -> Result<Option<StoredJob>, Refusal> {
-        self.store.refresh().await?;
+    /// The first members that have not ended, and the newest of all.
+    async fn members(&self, key: &Key) -> Result<Vec<StoredJob>, Refusal> {
         let search = Search {
             accounts: vec![key.account.clone()],
             sequences: vec![key.key.clone()],
             stages: std::iter::once(Stage::Submit).chain(HELD).collect(),
             order: SearchOrder::OldestFirst,
-            limit: 1,
+            limit: MEMBERS_MAX,
             ..Search::default()
         };
-        Ok(self.store.search(&search).await?.jobs.pop())
+        let mut page = self.store.search(&search).await?;
+        if page.more {
+            let newest = Search {
+                order: SearchOrder::NewestFirst,
+                limit: 1,
+                ..search
+            };
+            page.jobs.extend(self.store.search(&newest).await?.jobs);
+        }
+        Ok(page.jobs)
     }
 
     /// What a member waits for.
     pub(crate) async fn why_no_turn(&self, state: &JobState) -> Option<String> {
         let key = Key::of(state).filter(|_| !state.sequence_turn)?;
         let turn = self.read_sequence(&key).await.ok().flatten();
-        let who = match turn {
-            Some(turn) if turn.doc.holder != state.job_id => {
-                format!(": job {} has it", turn.doc.holder)
-            }
-            _ => String::new(),
+        let holders = turn.map(|turn| turn.doc.holders()).unwrap_or_default();
+        let who = match holders.as_slice() {
+            [] => String::new(),
+            [one] if *one == state.job_id => String::new(),
+            [one] => format!(": job {one} has it"),
+            [first, ..] => format!(": {} jobs have one, job {first} among them", holders.len()),
         };
-        Some(format!("waits for its turn in sequence '{}'{who}", key.key))
+        let limits = limits_text(state);
+        Some(format!(
+            "waits for its turn in sequence '{}'{limits}{who}",
+            key.key
+        ))
     }
 
     /// Forgets sequences in which nothing happened for a day.
@@ -194,14 +343,17 @@ impl Core {
         let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
         let mut old = self.docs.list::<SequenceTurn>().await?;
         old.retain(|(_, turn)| turn.doc.at_ms < before_ms);
-        let holders: Vec<JobId> = old.iter().map(|(_, turn)| turn.doc.holder).collect();
-        let found = self.store.get(&holders).await?;
-        let over = old.into_iter().zip(found).filter(|(_, holder)| {
-            holder
-                .as_ref()
-                .is_none_or(|job| job.state.stage.is_terminal())
-        });
-        let deletes = over.map(|((id, turn), _)| DocWrite {
+        let holders: Vec<JobId> = old
+            .iter()
+            .flat_map(|(_, turn)| turn.doc.holders())
+            .collect();
+        let found = self.store.get(&holders).await?.into_iter().flatten();
+        let open: BTreeSet<JobId> = found
+            .filter(|job| !job.state.stage.is_terminal())
+            .map(|job| job.state.job_id)
+            .collect();
+        old.retain(|(_, turn)| turn.doc.holders().iter().all(|id| !open.contains(id)));
+        let deletes = old.into_iter().map(|(id, turn)| DocWrite {
             id,
             expect: Expect::Version(turn.version),
             body: None,
@@ -215,9 +367,28 @@ impl Core {
     }
 }
 
+/// The limits of a job in a sequence, in words; empty: one at a time.
+fn limits_text(state: &JobState) -> String {
+    let mut limits = Vec::new();
+    if state.sequence_limit > 1 {
+        limits.push(format!("at most {} run", state.sequence_limit));
+    }
+    if state.sequence_per_minute > 0 {
+        limits.push(format!(
+            "at most {} begin in a minute",
+            state.sequence_per_minute
+        ));
+    }
+    if limits.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", limits.join(", "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use fairlead_job::Health;
+    use fairlead_job::{Health, Replace};
 
     use super::*;
     use crate::{
@@ -297,6 +468,8 @@ mod tests {
         store_job(&a, member(1)).await;
         let turn = SequenceTurn {
             holder: JobId::new(1),
+            others: Vec::new(),
+            begun_ms: Vec::new(),
             host: String::new(),
             at_ms: 1,
         };
@@ -349,5 +522,104 @@ mod tests {
         assert_eq!(kept(&["hw.x86_64", "hw@group"]), ["hw@h"]);
         assert_eq!(kept(&["vm.x86_64@h", "vm.x86_64@other"]), ["vm.x86_64@h"]);
         assert_eq!(kept(&["vm.x86_64@other"]), ["vm.x86_64@other"]);
+    }
+
+    #[tokio::test]
+    async fn as_many_run_as_the_limit_says_whoever_looks() {
+        let (_data, a) = core().await;
+        let b = core_beside(&a);
+        let of_two = |n| JobState {
+            sequence_limit: 2,
+            ..member(n)
+        };
+        for n in 1..=4 {
+            store_job(&a, of_two(n)).await;
+        }
+        let same = key();
+        let (left, right) = tokio::join!(a.pass_on(&same), b.pass_on(&same));
+        assert_eq!((left, right), (Ok(true), Ok(true)));
+        assert_eq!(ready(&a, &[1, 2, 3, 4]).await, [true, true, false, false]);
+        let why = a.why_no_turn(&of_two(3)).await.unwrap();
+        assert!(
+            why.contains("at most 2 run") && why.contains("2 jobs"),
+            "{why}"
+        );
+        end(&a, 1).await;
+        b.pass_on(&key()).await.unwrap();
+        assert_eq!(ready(&a, &[2, 3, 4]).await, [true, true, false]);
+        let turn = a.read_sequence(&key()).await.unwrap().unwrap().doc;
+        assert_eq!(turn.holders().len(), 2, "{turn:?}");
+    }
+
+    #[tokio::test]
+    async fn the_rate_is_kept_and_the_next_look_has_a_time() {
+        let (_data, core) = core().await;
+        let rated = |n| JobState {
+            sequence_limit: 10,
+            sequence_per_minute: 1,
+            ..member(n)
+        };
+        for n in [1, 2] {
+            store_job(&core, rated(n)).await;
+        }
+        core.pass_on(&key()).await.unwrap();
+        assert_eq!(ready(&core, &[1, 2]).await, [true, false]);
+        let began_ms = core.clock.wall_ms();
+        let ran = |state: &JobState| {
+            Ok(Some(JobState {
+                dispatch_ms: began_ms,
+                ..ended(state, Stage::Finish, Health::Success, began_ms + 1, "")
+            }))
+        };
+        core.change(JobId::new(1), ran).await.unwrap();
+        core.pass_on(&key()).await.unwrap();
+        assert_eq!(ready(&core, &[2]).await, [false]);
+        let next_ms = core.waiting.sequences.with(|known| known.next_ms());
+        assert_eq!(next_ms, Some(began_ms + 60_000));
+        let due = core
+            .waiting
+            .sequences
+            .with(|known| known.take_due(began_ms + 60_000));
+        assert!(due.contains(&key()));
+    }
+
+    #[tokio::test]
+    async fn the_newest_cancels_older_ones_and_lends_its_priority() {
+        let (_data, core) = core().await;
+        for n in [1, 2] {
+            let plain = JobState {
+                submit_id: n.to_string(),
+                ..member(n)
+            };
+            store_job(&core, plain).await;
+        }
+        let urgent = JobState {
+            priority: 9,
+            submit_id: "3".to_owned(),
+            ..member(3)
+        };
+        store_job(&core, urgent.clone()).await;
+        core.pass_on(&key()).await.unwrap();
+        let first = core.stored_job(JobId::new(1)).await.unwrap().state;
+        assert_eq!((first.ready, first.priority), (true, 9));
+        let newest = JobState {
+            sequence_replace: Some(Replace::Waiting),
+            submit_id: "4".to_owned(),
+            ..urgent
+        };
+        store_job(
+            &core,
+            JobState {
+                job_id: JobId::new(4),
+                ..newest
+            },
+        )
+        .await;
+        core.pass_on(&key()).await.unwrap();
+        for n in [1, 2, 3] {
+            let state = core.stored_job(JobId::new(n)).await.unwrap().state;
+            assert_eq!(state.stage, Stage::Cancel, "{n}");
+        }
+        assert_eq!(ready(&core, &[4]).await, [true]);
     }
 }

@@ -190,24 +190,34 @@ impl Check {
         self.claimed(after, asked_ms, now_ms)
     }
 
-    /// Jobs of one sequence run one at a time, the tries of one before the next one.
+    /// Of the jobs of one sequence as many run as their limits say, the tries of one before the next one.
     fn alone_in_its_sequence(&self, after: &JobState) -> Result<(), Violation> {
         let beside = |state: &&Arc<JobState>| {
             state.job_id != after.job_id
                 && (&state.account, &state.sequence) == (&after.account, &after.sequence)
                 && (state.stage.is_held() || (state.sequence_turn && !state.stage.is_terminal()))
         };
-        let mut states = self.history.jobs.values().map(|track| &track.state);
-        match states.find(beside).filter(|_| !after.sequence.is_empty()) {
-            Some(other) => broken(
-                "I3",
-                format!(
-                    "job {} of sequence '{}' begins beside job {}",
-                    after.job_id, after.sequence, other.job_id
-                ),
-            ),
-            None => Ok(()),
+        if after.sequence.is_empty() {
+            return Ok(());
         }
+        let states = self.history.jobs.values().map(|track| &track.state);
+        let others: Vec<&Arc<JobState>> = states.filter(beside).collect();
+        // One with a lower limit got its turn first.
+        let limits = others.iter().map(|state| state.sequence_limit);
+        let limit = limits.chain([after.sequence_limit, 1]).max().unwrap_or(1);
+        if others.len() < usize::from(limit) {
+            return Ok(());
+        }
+        let others: Vec<String> = others.iter().map(|it| it.job_id.to_string()).collect();
+        broken(
+            "I3",
+            format!(
+                "job {} of sequence '{}' begins beside job {}, although {limit} may run",
+                after.job_id,
+                after.sequence,
+                others.join(", ")
+            ),
+        )
     }
 
     /// A claim: its host can run it, and its request is not over-filled.
