@@ -30,6 +30,7 @@ mod cmd_timers;
 mod cmd_usage;
 mod cmd_version;
 mod cmd_wait;
+mod cmd_watch;
 mod cmd_webhooks;
 mod cmd_whoami;
 mod command_line;
@@ -53,6 +54,7 @@ mod store_args;
 mod submission;
 mod table;
 mod tail;
+mod watching;
 mod words;
 mod yaml_text;
 

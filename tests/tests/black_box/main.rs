@@ -24,4 +24,5 @@ mod promises;
 mod reads;
 mod shards;
 mod waiting;
+mod watch;
 mod webhooks;
