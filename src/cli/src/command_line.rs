@@ -6,7 +6,7 @@ use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts,
     cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_queues, cmd_rerun, cmd_results, cmd_run,
     cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait,
-    cmd_watch, cmd_webhooks, cmd_whoami,
+    cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Config(cmd_config::ConfigArgs),
     /// Check this machine and the schedulers for problems, and tell how to repair each
     Doctor(cmd_doctor::DoctorArgs),
-    /// Print a completion script for a shell
+    /// Print the script that completes words of the command line, also names of the lab
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -142,10 +142,7 @@ impl Command {
             Self::Config(args) => cmd_config::run(&args, context),
             Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {
-                let mut script = Vec::new();
-                let mut command = <CommandLine as clap::CommandFactory>::command();
-                clap_complete::generate(shell, &mut command, "fairlead", &mut script);
-                context.output.bytes(&script);
+                completing::print_script(shell, context)?;
                 Ok(exit::OK)
             }
             Self::Version(args) => cmd_version::run(&args, context).await,

@@ -34,6 +34,7 @@ mod cmd_watch;
 mod cmd_webhooks;
 mod cmd_whoami;
 mod command_line;
+mod completing;
 mod context;
 mod doctor;
 mod exit;
@@ -70,6 +71,9 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    if completing::completed() {
+        return ExitCode::SUCCESS;
+    }
     let env = Environment::of_process();
     let output = Output::standard(&env);
     let line = CommandLine::try_parse().unwrap_or_else(|error| {

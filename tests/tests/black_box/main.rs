@@ -8,6 +8,7 @@ mod access;
 mod agents;
 mod api;
 mod bad_input;
+mod completing;
 mod daily;
 mod documented;
 mod facts;
