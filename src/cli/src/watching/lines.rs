@@ -1,4 +1,4 @@
-//! What is watched as plain lines, where there is no terminal: one line for each change.
+//! The watched jobs as plain lines, where there is no terminal: one line for each change.
 
 use serde_json::{Value, json};
 

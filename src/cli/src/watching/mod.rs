@@ -1,4 +1,4 @@
-//! What `fairlead watch` is made of: looks at the jobs of a lab, pages of text, and a terminal that is always given back.
+//! The parts of `fairlead watch`: looks at the jobs of a lab, pages of text, and a terminal that is always given back.
 
 mod lines;
 mod look;
