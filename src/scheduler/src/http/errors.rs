@@ -117,7 +117,10 @@ fn of_job(error: &JobError) -> Told {
         }
         E::IsNode(_) => (WrongStage, "submit the cluster again"),
         E::NotOver { .. } => (WrongStage, "wait for its end: fairlead wait ID"),
-        E::NothingFailed(_) => (WrongStage, "run all of it again: omit failed"),
+        E::NothingFailed(_) | E::NoShardFailed(_) | E::NoneOfGroupFailed(_) => {
+            (WrongStage, "run all of it again: omit failed")
+        }
+        E::EmptyGroup(_) => (WrongStage, "submit its jobs into a new group"),
         E::NoPlan(_) => (NotFound, "run all of it again: omit failed"),
         E::NoToken => (
             Unauthorized,

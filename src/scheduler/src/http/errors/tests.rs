@@ -47,6 +47,9 @@ fn of_jobs() -> Vec<Refusal> {
             stage: Stage::Running,
         },
         E::NothingFailed(ID),
+        E::NoShardFailed(ID),
+        E::NoneOfGroupFailed(ID),
+        E::EmptyGroup(ID),
         E::NoPlan(ID),
         E::IsShard {
             id,
