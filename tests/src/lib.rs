@@ -39,7 +39,7 @@ pub use cluster::Replicas;
 pub use command::{Ran, fairlead};
 pub use gate::Gate;
 pub use guarded::Guarded;
-pub use http::{Http, Reply};
+pub use http::{Http, Reply, header};
 pub use lab::Lab;
 pub use metrics::Metrics;
 pub use person::Person;
