@@ -182,13 +182,7 @@ async fn asked(kind: Kind, client: &Client) -> Result<Vec<Named>, ClientError> {
                 .iter()
                 .map(|job| job.suite.as_str()),
         ),
-        Kind::Accounts => {
-            // Only admins see the list of all, and an open lab has none.
-            let accounts = client.accounts().await.unwrap_or_default();
-            let jobs = recent(Vec::new()).await?;
-            let known = accounts.iter().map(|account| account.my_account.as_str());
-            once(known.chain(jobs.iter().map(|job| job.my_account.as_str())))
-        }
+        Kind::Accounts => accounts(client, &recent(Vec::new()).await?).await,
         Kind::Queues => {
             let queues = client.queues().await?;
             once(queues.iter().map(|queue| queue.name.as_str()))
@@ -203,6 +197,13 @@ async fn asked(kind: Kind, client: &Client) -> Result<Vec<Named>, ClientError> {
         }
         Kind::Nothing => Vec::new(),
     })
+}
+
+/// Accounts that have recent jobs, and those that an admin sees. An open lab lists none.
+async fn accounts(client: &Client, jobs: &[JobSummary]) -> Vec<Named> {
+    let accounts = client.accounts().await.unwrap_or_default();
+    let known = accounts.iter().map(|account| account.my_account.as_str());
+    once(known.chain(jobs.iter().map(|job| job.my_account.as_str())))
 }
 
 /// A job, its stage and what tells it apart.
