@@ -11,6 +11,7 @@ mod bad_input;
 mod completing;
 mod daily;
 mod documented;
+mod dry_runs;
 mod facts;
 mod fairness;
 mod fuzz;

@@ -41,6 +41,8 @@ impl Refusal {
                 let code = match error.fault {
                     Fault::Value => BadField,
                     Fault::Name => BadName,
+                    Fault::Body => BadBody,
+                    Fault::Size => TooLarge,
                 };
                 (code, error.hint.clone().into())
             }
@@ -228,9 +230,6 @@ fn of_submit(error: &SubmitError) -> Told {
         | E::HoursSpent(_) => (Quota, over_quota(error)),
         E::GroupClosed { .. } => (Conflict, "open another group: use a new name"),
         E::GroupFull { .. } => (Quota, "open another group for the rest"),
-        E::ManyInSubmit { .. } | E::ManyGroups { .. } => {
-            (TooLarge, "submit fewer of these jobs at once")
-        }
     };
     (code, hint.into())
 }

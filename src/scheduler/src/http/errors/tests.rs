@@ -177,11 +177,6 @@ fn of_submits() -> Vec<Refusal> {
             group: word(),
             most: 1_000,
         },
-        E::ManyGroups { most: 10 },
-        E::ManyInSubmit {
-            shards: 20_000,
-            most: 10_000,
-        },
         E::HoursSpent(word()),
     ];
     all.map(Refusal::from).into()
