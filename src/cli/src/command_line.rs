@@ -158,4 +158,11 @@ mod tests {
     fn the_command_line_is_consistent() {
         <CommandLine as clap::CommandFactory>::command().debug_assert();
     }
+
+    #[test]
+    fn completion_knows_words_that_there_are() {
+        let command = <CommandLine as clap::CommandFactory>::command();
+        let missing = completing::missing(command);
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }

@@ -71,7 +71,7 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    if completing::completed() {
+    if completing::completed(<CommandLine as clap::CommandFactory>::command) {
         return ExitCode::SUCCESS;
     }
     let env = Environment::of_process();

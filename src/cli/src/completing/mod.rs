@@ -4,23 +4,26 @@
 mod asked;
 mod places;
 
+#[cfg(test)]
+pub(crate) use places::missing;
+
 use std::ffi::OsString;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::{
     CompleteEnv,
     env::{EnvCompleter, Shells},
 };
 
-use crate::{command_line::CommandLine, context::Context, exit::Failure};
+use crate::{context::Context, exit::Failure};
 
 /// The variable that names the shell which asks for words.
 const VARIABLE: &str = "FAIRLEAD_COMPLETE";
 const PROGRAM: &str = "fairlead";
 
 /// Answers a shell that completes a word. `false`: nobody asked for that.
-pub(crate) fn completed() -> bool {
-    let completing = CompleteEnv::with_factory(|| places::with_sources(CommandLine::command()));
+pub(crate) fn completed(line: impl Fn() -> Command) -> bool {
+    let completing = CompleteEnv::with_factory(|| places::with_sources(line()));
     let completing = completing.var(VARIABLE).bin(PROGRAM);
     let folder = std::env::current_dir().ok();
     let words: Vec<OsString> = std::env::args_os().collect();

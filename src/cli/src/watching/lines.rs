@@ -75,7 +75,8 @@ pub(crate) fn said(counts: &Counts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::look::tests::job, *};
+    use super::*;
+    use crate::watching::look::tests::job;
 
     #[test]
     fn only_what_changed_is_told() {

@@ -228,10 +228,10 @@ impl<'a> Watched<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(in crate::watching) fn job(id: u64, stage: &str, health: &str) -> JobSummary {
+    pub(crate) fn job(id: u64, stage: &str, health: &str) -> JobSummary {
         let job = serde_json::json!({
             "job_id": id.to_string(), "job_stage": stage, "job_health": health, "job_data_readiness": "complete",
             "my_account": "alice", "queue": "alice", "priority": 2, "suite": "unixbench", "testbox": "dc",

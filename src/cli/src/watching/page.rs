@@ -206,8 +206,8 @@ fn paper(columns: usize) -> Paper {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::look::tests::job, *};
-    use crate::printable::paint;
+    use super::*;
+    use crate::{printable::paint, watching::look::tests::job};
 
     fn look(running: u64, failed: u64) -> Look {
         Look {
