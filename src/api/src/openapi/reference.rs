@@ -135,10 +135,8 @@ fn type_of(name: &str, schema: &Value) -> String {
     for (field, schema) in fields.into_iter().flatten() {
         let mark = if is_required(field) { "" } else { "?" };
         let meaning = cell(schema["description"].as_str().unwrap_or_default());
-        text.push_str(&format!(
-            "| `{field}`{mark} | {} | {meaning} |\n",
-            kind(schema)
-        ));
+        let row = format!("| `{field}`{mark} | {} | {meaning} |\n", kind(schema));
+        text.push_str(&row);
     }
     text
 }

@@ -58,25 +58,25 @@ impl Lines {
 
 /// The counts in one line.
 pub(crate) fn said(counts: &Counts) -> String {
-    let mut text = format!(
-        "{}/{} ended: {} waiting, {} on testboxes, {} succeeded, {} failed",
+    let cancelled = match counts.cancelled {
+        0 => String::new(),
+        jobs => format!(", {jobs} cancelled"),
+    };
+    format!(
+        "{}/{} ended: {} waiting, {} on testboxes, {} succeeded, {} failed{cancelled}",
         counts.ended(),
         counts.jobs,
         counts.waiting,
         counts.running,
         counts.succeeded,
         counts.failed
-    );
-    if counts.cancelled > 0 {
-        text.push_str(&format!(", {} cancelled", counts.cancelled));
-    }
-    text
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watching::look::tests::job;
+    use crate::watching::look::sample as job;
 
     #[test]
     fn only_what_changed_is_told() {

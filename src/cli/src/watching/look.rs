@@ -227,19 +227,21 @@ impl<'a> Watched<'a> {
     }
 }
 
+/// A job for tests.
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
+pub(crate) fn sample(id: u64, stage: &str, health: &str) -> JobSummary {
+    let job = serde_json::json!({
+        "job_id": id.to_string(), "job_stage": stage, "job_health": health, "job_data_readiness": "complete",
+        "my_account": "alice", "queue": "alice", "priority": 2, "suite": "unixbench", "testbox": "dc",
+        "tbox_group": "dc", "attempt": 1, "memory_mb": 16, "submit_ms": 1000, "running_ms": 1000 + id,
+        "end_ms": 5000 + id, "host": "server-1", "params": "nr_threads=4 mode=process",
+    });
+    serde_json::from_value(job).unwrap()
+}
 
-    pub(crate) fn job(id: u64, stage: &str, health: &str) -> JobSummary {
-        let job = serde_json::json!({
-            "job_id": id.to_string(), "job_stage": stage, "job_health": health, "job_data_readiness": "complete",
-            "my_account": "alice", "queue": "alice", "priority": 2, "suite": "unixbench", "testbox": "dc",
-            "tbox_group": "dc", "attempt": 1, "memory_mb": 16, "submit_ms": 1000, "running_ms": 1000 + id,
-            "end_ms": 5000 + id, "host": "server-1", "params": "nr_threads=4 mode=process",
-        });
-        serde_json::from_value(job).unwrap()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn every_job_is_of_one_kind() {
@@ -253,7 +255,7 @@ pub(crate) mod tests {
             (6, "finish", "oom"),
             (7, "cancel", "cancel"),
         ] {
-            look.take(job(id, stage, health));
+            look.take(sample(id, stage, health));
         }
         let look = look.sorted();
         let meant = Counts {

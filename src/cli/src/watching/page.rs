@@ -207,7 +207,7 @@ fn paper(columns: usize) -> Paper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{printable::paint, watching::look::tests::job};
+    use crate::{printable::paint, watching::look::sample as job};
 
     fn look(running: u64, failed: u64) -> Look {
         Look {
