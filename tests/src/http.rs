@@ -244,3 +244,16 @@ impl Reply {
             .unwrap_or_else(|| panic!("nothing said: {context}"))
     }
 }
+
+/// A header of an answer that is not read yet; empty when it has none of this name.
+///
+/// # Panics
+/// When it is no text.
+pub fn header(response: &reqwest::Response, name: &str) -> String {
+    let value = response.headers().get(name);
+    value.map_or_else(String::new, |value| {
+        let text = value.to_str();
+        text.unwrap_or_else(|error| panic!("{name}: {error}"))
+            .to_owned()
+    })
+}

@@ -22,6 +22,7 @@ pub mod imports;
 pub mod jobs;
 pub mod lab;
 pub mod metrics;
+pub mod person;
 pub mod receiver;
 pub mod recorded;
 pub mod scheduler;
@@ -38,15 +39,16 @@ pub use cluster::Replicas;
 pub use command::{Ran, fairlead};
 pub use gate::Gate;
 pub use guarded::Guarded;
-pub use http::{Http, Reply};
+pub use http::{Http, Reply, header};
 pub use lab::Lab;
 pub use metrics::Metrics;
+pub use person::Person;
 pub use receiver::Receiver;
 pub use recorded::Recorded;
 pub use scheduler::{Scheduler, Store};
 pub use secured::Secured;
 pub use server::Server;
-pub use terminal::on_terminal;
+pub use terminal::{Terminal, on_terminal};
 pub use testbox::Testbox;
 
 /// Makes two tests of one `async fn name(store: Store)`: `name::embedded` and `name::elasticsearch`.

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use fairlead_api::{Caller, ENDPOINTS, Endpoint, ErrorCode};
+use fairlead_api::ErrorCode;
 use fairlead_tests::{settings::project, sources::sources};
 use serde_json::Value;
 
@@ -343,45 +343,26 @@ fn the_documents_name_files_that_exist() {
     fail_if_any(&problems);
 }
 
-/// With this variable the list of endpoints is written, not only compared.
+/// With this variable pages are written, not only compared.
 const WRITE: &str = "FAIRLEAD_WRITE_DOCS";
-/// The first line of that list, in docs/api.md. It ends with an empty line.
-const LIST_HEAD: &str = "| endpoint | who | what |\n|---|---|---|\n";
 
-fn row_of(endpoint: &Endpoint) -> String {
-    let ways = endpoint.methods.iter();
-    let ways: Vec<String> = ways
-        .map(|method| format!("`{method} {}`", endpoint.path))
-        .collect();
-    let who = match endpoint.caller {
-        Caller::Anybody => "anybody",
-        Caller::Account => "an account",
-        Caller::Testbox => "a testbox",
-        Caller::Admin => "an admin",
-        Caller::JobToken => "the job's token",
-        Caller::Replica => "a replica",
-    };
-    format!("| {} | {who} | {} |\n", ways.join(", "), endpoint.does)
+/// Compares a page of the documentation with what it is made from, or writes it.
+fn check_made(page: &str, made: &str) {
+    let path = project().join("docs").join(page);
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, made).unwrap_or_else(|error| panic!("docs/{page}: {error}"));
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == made,
+        "docs/{page} differs from the table of endpoints; {WRITE}=1 writes it"
+    );
 }
 
 #[test]
-fn every_endpoint_and_error_code_is_documented() {
-    let path = project().join("docs/api.md");
-    let text = fs::read_to_string(&path).expect("docs/api.md");
-    let (before, after) = text.split_once(LIST_HEAD).expect("the head of its list");
-    let (list, after) = after.split_once("\n\n").expect("the end of its list");
-    let rows: String = ENDPOINTS.iter().map(row_of).collect();
+fn every_error_code_is_documented() {
+    let text = fs::read_to_string(project().join("docs/api.md")).expect("docs/api.md");
     let mut problems = Vec::new();
-    if format!("{list}\n") != rows {
-        if std::env::var_os(WRITE).is_some() {
-            let text = format!("{before}{LIST_HEAD}{rows}\n{after}");
-            fs::write(&path, text).expect("docs/api.md can be written");
-        } else {
-            problems.push(format!(
-                "docs/api.md: the endpoints differ from the table; {WRITE}=1 writes them"
-            ));
-        }
-    }
     for code in ErrorCode::ALL {
         let row = format!("| `{}` | {} |", code.as_str(), code.status());
         if !text.contains(&row) {
@@ -393,16 +374,9 @@ fn every_endpoint_and_error_code_is_documented() {
 
 #[test]
 fn the_description_of_the_interface_is_in_the_documentation() {
-    let path = project().join("docs/openapi.json");
     let document = format!("{:#}\n", fairlead_api::openapi::document());
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, &document).expect("docs/openapi.json can be written");
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == document,
-        "docs/openapi.json differs from the table of endpoints; {WRITE}=1 writes it"
-    );
+    check_made("openapi.json", &document);
+    check_made("api-reference.md", &fairlead_api::openapi::reference());
 }
 
 #[test]

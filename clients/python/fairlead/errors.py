@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from .lab import Submit
+
+class Accepted(Protocol):
+    """The accepted jobs of a submit, as `lab.Submit` has them. This module knows no lab."""
+
+    id: str
+    jobs: list[Any]
+    warnings: list[str]
+
+    def wait(self, timeout: float | None = None) -> Iterator[Any]:
+        """Yields each job once, when it has ended."""
 
 
 class Error(Exception):
@@ -39,7 +48,7 @@ class Refused(Error):
         *,
         status: int = 200,
         index: int | None = None,
-        accepted: Submit | None = None,
+        accepted: Accepted | None = None,
     ) -> None:
         super().__init__(message, hint)
         self.code = code

@@ -85,22 +85,8 @@ async fn ask(url: &str) -> (Condition, String) {
 
 /// How a replica is, and what is wrong with it.
 fn said(health: &HealthView) -> (Condition, String) {
-    let sides = [
-        ("answers no reads", &health.reads),
-        ("takes no writes", &health.writes),
-    ];
-    let bad = sides.into_iter().find_map(|(what, side)| {
-        let side = side.as_ref()?;
-        let problem = one_line(&side.problem);
-        Some(format!(
-            "the store {what}, for {} s: {problem}",
-            side.seconds
-        ))
-    });
-    match bad {
-        Some(bad) => (Condition::Ill, bad),
-        None if health.stopping => (Condition::Ill, "it is stopping".to_owned()),
-        None if !health.well => (Condition::Ill, "it is not well".to_owned()),
+    match health.problem() {
+        Some(problem) => (Condition::Ill, problem),
         None => (
             Condition::Up,
             format!("{}, store {}", health.replica, health.store),

@@ -1,4 +1,4 @@
-//! The table of endpoints. The server's router, the client's paths, the rights tests and the list in docs/api.md are made
+//! The table of endpoints. The server's router, the client's paths, the rights tests and docs/api-reference.md are made
 //! from it.
 //!
 //! A path is a slice pattern: a word stands for itself, a name is one segment, `name @ ..` is the rest. The first pattern

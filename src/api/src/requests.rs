@@ -165,6 +165,28 @@ pub struct HealthView {
     pub stopping: bool,
 }
 
+impl HealthView {
+    /// What is wrong with the replica, in one line; `None`: it takes requests, and its store reads and writes.
+    pub fn problem(&self) -> Option<String> {
+        let sides = [
+            ("answers no reads", &self.reads),
+            ("takes no writes", &self.writes),
+        ];
+        let of_store = sides.into_iter().find_map(|(what, side)| {
+            let side = side.as_ref()?;
+            let problem: Vec<&str> = side.problem.split_whitespace().collect();
+            let problem = problem.join(" ");
+            Some(format!(
+                "the store {what}, for {} s: {problem}",
+                side.seconds
+            ))
+        });
+        let stops = self.stopping.then(|| "it is stopping".to_owned());
+        let is_ill = (!self.well).then(|| "it is not well".to_owned());
+        of_store.or(stops).or(is_ill)
+    }
+}
+
 /// What is wrong with one side of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreProblem {
@@ -172,4 +194,50 @@ pub struct StoreProblem {
     pub problem: String,
     /// For how long, seconds.
     pub seconds: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_says_its_first_problem_in_one_line() {
+        let well = HealthView {
+            well: true,
+            replica: "r1".to_owned(),
+            version: "0.1.0".to_owned(),
+            time_ms: 1,
+            store: "embedded".to_owned(),
+            reads: None,
+            writes: None,
+            peers: Vec::new(),
+            stopping: false,
+        };
+        assert_eq!(well.problem(), None);
+        let problem = |seconds| StoreProblem {
+            problem: "disk\n full".to_owned(),
+            seconds,
+        };
+        let ill = HealthView {
+            well: false,
+            ..well.clone()
+        };
+        assert_eq!(ill.problem().as_deref(), Some("it is not well"));
+        let stopping = HealthView {
+            stopping: true,
+            ..ill.clone()
+        };
+        assert_eq!(stopping.problem().as_deref(), Some("it is stopping"));
+        let full = HealthView {
+            writes: Some(problem(7)),
+            ..stopping
+        };
+        let text = "the store takes no writes, for 7 s: disk full";
+        assert_eq!(full.problem().as_deref(), Some(text));
+        let silent = HealthView {
+            reads: Some(problem(9)),
+            ..full
+        };
+        assert!(silent.problem().unwrap().contains("answers no reads"));
+    }
 }

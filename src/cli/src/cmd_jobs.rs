@@ -15,7 +15,7 @@ use crate::{
     exit::{self, Failure},
     printable::Hue,
     results::blamed,
-    selecting::{Found, MATCHES_MAX, Selector, value_of},
+    selecting::{Found, MATCHES_MAX, Selector, held_stages, value_of},
     table::{Grid, Paper, or_dash},
 };
 
@@ -101,12 +101,6 @@ impl JobsArgs {
         }
         Ok(found)
     }
-}
-
-/// The stages of jobs that a testbox has.
-fn held_stages() -> Vec<String> {
-    let held = Stage::ALL.iter().filter(|stage| stage.is_held());
-    held.map(ToString::to_string).collect()
 }
 
 pub(crate) async fn run(args: &JobsArgs, context: &Context) -> anyhow::Result<u8> {

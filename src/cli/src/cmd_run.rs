@@ -22,6 +22,7 @@ use crate::{
     signals::Signals,
     submission::{self, Entry, Teller},
     tail::{Tails, last_lines},
+    words::quoted,
 };
 
 /// How long jobs may take to end after Ctrl-C, before they are killed.
@@ -156,16 +157,6 @@ fn again(ending: &Ending) -> String {
         words.push(quoted(&format!("{key}={value}")));
     }
     words.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=_-./:,+@%".contains(c);
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// The outcome of the run.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use fairlead_api::client::Client;
-use fairlead_job::{SiteDefaults, dry_run};
+use fairlead_job::{SiteDefaults, SubmitLimits, dry_run};
 use serde_json::json;
 
 use crate::{
@@ -141,10 +141,11 @@ fn places(files: &[FileJobs]) -> Vec<String> {
 /// Says on stderr what any scheduler would refuse; the jobs are shown all the same. The code says whether a
 /// value was at fault: a job without a suite may be meant to be completed.
 fn judge(places: &[String], entries: &[Entry], context: &Context) -> u8 {
-    let (site, now_ms) = (SiteDefaults::default(), clock::now_ms());
+    let (site, limits) = (SiteDefaults::default(), SubmitLimits::default());
+    let now_ms = clock::now_ms();
     let outcomes = submission::chunks(entries).flat_map(|chunk| {
         let specs = chunk.iter().map(|entry| entry.spec.clone());
-        dry_run(specs, &site, now_ms)
+        dry_run(specs, &site, &limits, now_ms)
     });
     let mut code = exit::OK;
     for (place, outcome) in places.iter().zip(outcomes) {

@@ -6,7 +6,7 @@ use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts,
     cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_queues, cmd_rerun, cmd_results, cmd_run,
     cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait,
-    cmd_webhooks, cmd_whoami,
+    cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Results(cmd_results::ResultsArgs),
     /// Wait until jobs have ended, and show their results
     Wait(cmd_wait::WaitArgs),
+    /// Watch jobs in a table that keeps itself up to date
+    Watch(cmd_watch::WatchArgs),
     /// Submit a job again, or what failed of it
     Rerun(cmd_rerun::RerunArgs),
     /// Show or close a group: jobs that are submitted one by one and have one result
@@ -93,7 +95,7 @@ pub(crate) enum Command {
     Config(cmd_config::ConfigArgs),
     /// Check this machine and the schedulers for problems, and tell how to repair each
     Doctor(cmd_doctor::DoctorArgs),
-    /// Print a completion script for a shell
+    /// Print the script that completes words of the command line, also names of the lab
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -117,6 +119,7 @@ impl Command {
             Self::Tests(args) => cmd_tests::run(&args, context).await,
             Self::Results(args) => cmd_results::run(&args, context).await,
             Self::Wait(args) => cmd_wait::run(&args, context).await,
+            Self::Watch(args) => cmd_watch::run(&args, context).await,
             Self::Rerun(args) => cmd_rerun::run(&args, context).await,
             Self::Group(args) => cmd_group::run(&args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
@@ -139,10 +142,7 @@ impl Command {
             Self::Config(args) => cmd_config::run(&args, context),
             Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {
-                let mut script = Vec::new();
-                let mut command = <CommandLine as clap::CommandFactory>::command();
-                clap_complete::generate(shell, &mut command, "fairlead", &mut script);
-                context.output.bytes(&script);
+                completing::print_script(shell, context)?;
                 Ok(exit::OK)
             }
             Self::Version(args) => cmd_version::run(&args, context).await,
@@ -157,5 +157,12 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn completion_knows_words_that_there_are() {
+        let command = <CommandLine as clap::CommandFactory>::command();
+        let missing = completing::missing(command);
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }

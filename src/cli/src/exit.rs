@@ -50,6 +50,8 @@ pub(crate) struct Failure {
     pub(crate) hint: String,
     /// The scheduler's own words, if it refused something.
     refusal: Option<Box<ErrorBody>>,
+    /// Whether it may pass with time: no scheduler answers, or one that cannot just now.
+    pub(crate) may_pass: bool,
 }
 
 impl Failure {
@@ -59,6 +61,7 @@ impl Failure {
             message: message.into(),
             hint: hint.into(),
             refusal: None,
+            may_pass: false,
         }
     }
 
@@ -94,7 +97,8 @@ impl From<JobFileError> for Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        match error {
+        let may_pass = error.may_pass();
+        let failure = match error {
             ClientError::Refused { status, body } => {
                 let message = format!("{} ({}, {status})", body.message, body.code.as_str());
                 let hint = body.hint.clone();
@@ -122,6 +126,10 @@ impl From<ClientError> for Failure {
                 "`fairlead config show` shows the origin of each setting",
             ),
             error => Self::local(error.to_string(), ""),
+        };
+        Self {
+            may_pass,
+            ..failure
         }
     }
 }

@@ -30,9 +30,11 @@ mod cmd_timers;
 mod cmd_usage;
 mod cmd_version;
 mod cmd_wait;
+mod cmd_watch;
 mod cmd_webhooks;
 mod cmd_whoami;
 mod command_line;
+mod completing;
 mod context;
 mod doctor;
 mod exit;
@@ -53,6 +55,7 @@ mod store_args;
 mod submission;
 mod table;
 mod tail;
+mod watching;
 mod words;
 mod yaml_text;
 
@@ -68,6 +71,9 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    if completing::completed(<CommandLine as clap::CommandFactory>::command) {
+        return ExitCode::SUCCESS;
+    }
     let env = Environment::of_process();
     let output = Output::standard(&env);
     let line = CommandLine::try_parse().unwrap_or_else(|error| {

@@ -81,6 +81,25 @@ impl Output {
         self.bytes(format!("{text}\n").as_bytes());
     }
 
+    /// A page of a terminal, drawn over the one before. Each line is cleared before it is written: after a line that
+    /// fills its row, a terminal would clear the last letter.
+    pub(crate) fn page(&self, rows: &[String]) {
+        let mut text = String::from("\u{1b}[H");
+        for (n, row) in rows.iter().enumerate() {
+            let end = if n == 0 { "" } else { "\r\n" };
+            text.push_str(end);
+            text.push_str("\u{1b}[2K");
+            text.push_str(&paint(&lines(row), self.colours));
+        }
+        self.bytes(text.as_bytes());
+    }
+
+    /// One value in one line, for programs that read while a command goes on.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
+        self.line(&escaped(&serde_json::to_string(value)?));
+        Ok(())
+    }
+
     /// Bytes of the result, as they are, at once.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
         let mut streams = self.lock();
@@ -100,17 +119,7 @@ impl Output {
 
     /// The result for programs. What would act on a terminal is written as an escape, which means the same.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), serde_json::Error> {
-        let text = serde_json::to_string_pretty(value)?;
-        let mut safe = String::with_capacity(text.len());
-        for c in text.chars() {
-            if acts(c) && c != '\n' {
-                let escape = format!("\\u{:04x}", u32::from(c));
-                safe.push_str(&escape);
-            } else {
-                safe.push(c);
-            }
-        }
-        self.line(&safe);
+        self.line(&escaped(&serde_json::to_string_pretty(value)?));
         Ok(())
     }
 
@@ -148,6 +157,20 @@ impl Output {
             )),
         }
     }
+}
+
+/// JSON without what would act on a terminal.
+fn escaped(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        if acts(c) && c != '\n' {
+            let escape = format!("\\u{:04x}", u32::from(c));
+            safe.push_str(&escape);
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
 }
 
 #[cfg(test)]

@@ -15,6 +15,16 @@ const WORDS: &str = "words";
 const INCLUDE: &str = "include";
 const SET: &str = "set";
 
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=_-./:,+@%".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// One word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {

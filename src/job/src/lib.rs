@@ -20,6 +20,10 @@ pub mod units;
 
 pub use fields::{
     alternatives::{ALTERNATIVES_MAX, Alternative, Otherwise},
+    bounds::{
+        JOB_DEPTH_MAX, SUBMIT_GROUPS_MAX, SubmitLimits, Together, check_bytes, check_depth,
+        too_long,
+    },
     callback::{CALLBACK, Callback, CallbackKind},
     cluster::{ClusterNode, NODES_MAX, cluster_nodes},
     crash::Crashes,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fairlead_api::JobEvent;
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
+use fairlead_tests::{Scheduler, Store, Testbox, header, jobs, on_both_stores};
 use reqwest::Response;
 use serde_json::{Value, json};
 
@@ -16,13 +16,6 @@ on_both_stores!(
 async fn parsed<T: serde::de::DeserializeOwned>(response: Response) -> T {
     let text = response.text().await.expect("a body");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-fn header(response: &Response, name: &str) -> String {
-    let value = response.headers().get(name);
-    value.map_or_else(String::new, |value| {
-        value.to_str().expect("text").to_owned()
-    })
 }
 
 async fn a_list_comes_in_pages(store: Store) {

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fairlead_tests::{
-    Agent, Http, Ran, Scheduler, Store, fairlead, on_both_stores, on_terminal, until,
-};
+use fairlead_tests::{Person, Store, on_both_stores, on_terminal, until};
 use serde_json::Value;
-use tempfile::TempDir;
 
 on_both_stores!(
     jobs_are_found_by_parameters_and_fields,
@@ -19,92 +16,13 @@ on_both_stores!(
     several_hosts_are_drained_and_waited_for,
 );
 
-/// A matrix of four jobs; those with two threads fail.
-const MATRIX: &str = "\
-suite: matrix
-testbox: dc
-need_memory: 16M
-nr_threads: [1, 2]
-mode: [read, write]
-script: |
-  echo \"threads $nr_threads mode $mode\"
-  test \"$nr_threads\" = 1
-";
-
-/// Somebody with a lab.
-struct Person {
-    folder: TempDir,
-    scheduler: Scheduler,
-    http: Http,
-}
-
-impl Person {
-    async fn new(store: Store) -> Self {
-        let folder = TempDir::with_prefix("fairlead-daily-").expect("a folder");
-        let scheduler = Scheduler::start(store).await;
-        let http = scheduler.http();
-        std::fs::write(folder.path().join("matrix.yaml"), MATRIX).expect("a job file");
-        Self {
-            folder,
-            scheduler,
-            http,
-        }
+async fn parameters(lab: &Person, ids: &[String]) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for id in ids {
+        let job = lab.http.job(id).await;
+        found.insert((job["nr_threads"].to_string(), job["mode"].to_string()));
     }
-
-    fn agent(&self) -> Agent {
-        let more = ["--kind", "dc", "--memory", "1g"];
-        Agent::start(&self.scheduler.url(), "server-1", &more)
-    }
-
-    fn run(&self, words: &[&str]) -> Ran {
-        let url = self.scheduler.url();
-        let variables = [
-            ("FAIRLEAD_SERVER", url.as_str()),
-            ("FAIRLEAD_ACCOUNT", "alice"),
-        ];
-        fairlead(self.folder.path(), &variables, words)
-    }
-
-    fn on_terminal(&self, words: &[&str], columns: u16, typed: &str) -> Ran {
-        let url = self.scheduler.url();
-        let variables = [
-            ("FAIRLEAD_SERVER", url.as_str()),
-            ("FAIRLEAD_ACCOUNT", "alice"),
-        ];
-        on_terminal(self.folder.path(), &variables, words, columns, typed)
-    }
-
-    /// Submits the matrix, and returns the submit and the ids.
-    async fn submit(&self) -> (String, Vec<String>) {
-        let ran = self.run(&["submit", "--parsable", "matrix.yaml"]);
-        let ids: Vec<String> = ran.expect_code(0).lines().map(str::to_owned).collect();
-        assert_eq!(ids.len(), 4, "{}", ran.out);
-        let submit = self.http.field(&ids[0], "submit_id").await;
-        // Searches see it.
-        until("the jobs are listed", 30, async || {
-            let listed = self.ids(&["jobs", "--submit-id", &submit]).len();
-            (listed == 4).then_some(())
-        })
-        .await;
-        (submit, ids)
-    }
-
-    /// The ids that a list has.
-    fn ids(&self, words: &[&str]) -> Vec<String> {
-        let mut all = words.to_vec();
-        all.push("--parsable");
-        let ran = self.run(&all);
-        ran.expect_code(0).lines().map(str::to_owned).collect()
-    }
-
-    async fn parameters(&self, ids: &[String]) -> BTreeSet<(String, String)> {
-        let mut found = BTreeSet::new();
-        for id in ids {
-            let job = self.http.job(id).await;
-            found.insert((job["nr_threads"].to_string(), job["mode"].to_string()));
-        }
-        found
-    }
+    found
 }
 
 fn pairs(list: &[(&str, &str)]) -> BTreeSet<(String, String)> {
@@ -152,7 +70,7 @@ async fn jobs_are_found_by_parameters_and_fields(store: Store) {
         let mut all = vec!["jobs", "--submit-id", &submit];
         all.extend(&words);
         let found = lab.ids(&all);
-        assert_eq!(lab.parameters(&found).await, pairs(meant), "{words:?}");
+        assert_eq!(parameters(&lab, &found).await, pairs(meant), "{words:?}");
         assert_eq!(found.len(), meant.len(), "{words:?}");
     }
     let ran = lab.run(&["jobs", "--group-by", "nr_threads", "--json"]);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 on_both_stores!(
     a_group_is_posted_job_by_job_and_closed,
     what_failed_runs_again,
+    a_group_that_failed_without_a_failed_job_says_so,
     failed_tests_are_packed_anew,
 );
 
@@ -158,6 +159,31 @@ async fn what_failed_runs_again(store: Store) {
     for grant in take(&mut testbox, 3).await {
         end(&mut testbox, &grant, "success").await;
     }
+}
+
+/// It read "job N succeeded: nothing failed", of a group that was stopped when its only job had succeeded.
+async fn a_group_that_failed_without_a_failed_job_says_so(store: Store) {
+    let scheduler = Scheduler::start(store).await;
+    let http = scheduler.http();
+    let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
+    let fields = json!({"suite": "late", "group": "late"});
+    let first = submit(&http, &fields).await;
+    let whole = first["shard_of"].as_str().expect("a group").to_owned();
+    for grant in take(&mut testbox, 1).await {
+        end(&mut testbox, &grant, "success").await;
+    }
+    let path = format!("/scheduler/v1/jobs/{whole}/terminate");
+    let stopped = http.post(&path, &json!({})).await;
+    assert_eq!(stopped.status, 200, "{}", stopped.text);
+    let answer = over(&http, &whole).await;
+    assert_ne!(answer["job_health"], "success", "{answer}");
+    let path = format!("/scheduler/v1/jobs/{whole}/rerun");
+    let refused = http
+        .post(&path, &json!({"failed": true}))
+        .await
+        .refused(409);
+    let meant = format!("the group of job {whole} has no job that failed");
+    assert_eq!(refused.message, meant);
 }
 
 async fn failed_tests_are_packed_anew(store: Store) {

@@ -1,20 +1,13 @@
 //! Tests of what is read of results and logs: in part, once, and never as a page.
 
-use fairlead_tests::{Scheduler, Store, Testbox, jobs, on_both_stores};
-use reqwest::{Method, Response};
+use fairlead_tests::{Scheduler, Store, Testbox, header, jobs, on_both_stores};
+use reqwest::Method;
 use serde_json::json;
 
 on_both_stores!(
     a_result_is_read_in_part_and_once,
     a_log_is_read_from_where_it_broke,
 );
-
-fn header(response: &Response, name: &str) -> String {
-    let value = response.headers().get(name);
-    value.map_or_else(String::new, |value| {
-        value.to_str().expect("text").to_owned()
-    })
-}
 
 async fn a_result_is_read_in_part_and_once(store: Store) {
     let scheduler = Scheduler::start(store).await;

@@ -56,7 +56,7 @@ pub fn document() -> Value {
 }
 
 /// `/a/:b/*c` as OpenAPI writes it: `/a/{b}/{c}`.
-fn path_of(path: &str) -> String {
+pub(super) fn path_of(path: &str) -> String {
     let parts = path
         .split('/')
         .map(|part| match part.split_once([':', '*']) {

@@ -105,27 +105,13 @@ fn healthy(url: &str, health: Result<HealthView, ClientError>) -> Check {
             return Check::not_made(HEALTH, failure.message, failure.hint);
         }
     };
-    let sides = [
-        ("answers no reads", &health.reads),
-        ("takes no writes", &health.writes),
-    ];
-    let bad = sides.into_iter().find_map(|(what, side)| {
-        let side = side.as_ref()?;
-        Some(format!(
-            "the store of {url} {what}, for {} s: {}",
-            side.seconds, side.problem
-        ))
-    });
-    if let Some(bad) = bad {
-        return Check::problem(
-            HEALTH,
-            bad,
-            "see docs/on-call.md, the store takes no writes",
-        );
-    }
-    if !health.well {
-        let todo = "wait for its successor, or ask another replica";
-        return Check::problem(HEALTH, format!("{url} is stopping"), todo);
+    if let Some(problem) = health.problem() {
+        let todo = if health.reads.is_some() || health.writes.is_some() {
+            "see docs/on-call.md, the store takes no writes"
+        } else {
+            "wait for its successor, or ask another replica"
+        };
+        return Check::problem(HEALTH, format!("{url}: {problem}"), todo);
     }
     Check::ok(
         HEALTH,

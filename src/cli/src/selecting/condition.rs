@@ -1,6 +1,6 @@
 //! Conditions such as `nr_threads>4` on the fields and parameters of a job.
 
-use std::{cmp::Ordering, str::FromStr};
+use std::{cmp::Ordering, fmt, str::FromStr};
 
 use fairlead_api::JobSummary;
 
@@ -68,6 +68,15 @@ impl FromStr for Condition {
             relation: *relation,
             value: value.trim().to_owned(),
         })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut signs = Relation::ALL.iter();
+        let sign = signs.find(|(_, relation)| *relation == self.relation);
+        let sign = sign.map_or("=", |(sign, _)| sign);
+        write!(f, "{}{sign}{}", self.name, self.value)
     }
 }
 

@@ -6,4 +6,4 @@ mod selector;
 
 pub(crate) use caution::Caution;
 pub(crate) use condition::value_of;
-pub(crate) use selector::{Found, MATCHES_MAX, Selector};
+pub(crate) use selector::{Found, MATCHES_MAX, Selector, failures, held_stages};

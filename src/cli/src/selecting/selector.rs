@@ -4,10 +4,10 @@ use fairlead_api::{
     JobSummary,
     client::{Client, JobQuery},
 };
-use fairlead_job::Health;
+use fairlead_job::{Health, Stage};
 
 use super::condition::Condition;
-use crate::{amounts::length_ms, clock, context::Context, exit::Failure};
+use crate::{amounts::length_ms, clock, context::Context, exit::Failure, words::quoted};
 
 /// Most jobs that a command acts on at once.
 pub(crate) const MATCHES_MAX: usize = 10_000;
@@ -122,6 +122,50 @@ impl Selector {
     /// Whether neither ids nor filters are said.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.is_plain()
+    }
+
+    /// The words of a command line that mean the same.
+    pub(crate) fn said(&self) -> String {
+        let lists = [
+            ("--submit-id", &self.submit_id),
+            ("--suite", &self.suite),
+            ("--of", &self.of),
+            ("--queue", &self.queue),
+            ("--host", &self.host),
+            ("--stage", &self.stage),
+            ("--health", &self.health),
+            ("--group-id", &self.group_id),
+            ("--sequence", &self.sequence),
+            ("--tbox-group", &self.tbox_group),
+        ];
+        let mut words: Vec<String> = Vec::new();
+        for (option, values) in lists {
+            if !values.is_empty() {
+                words.extend([option.to_owned(), values.join(",")]);
+            }
+        }
+        for (option, is_said) in [("--mine", self.mine), ("--failed", self.failed)] {
+            words.extend(is_said.then(|| option.to_owned()));
+        }
+        let seconds = |ms: u64| format!("{}s", ms / 1000);
+        let single = [
+            ("--signature", self.signature.clone()),
+            ("--since", self.since.map(seconds)),
+            ("--until", self.until.map(seconds)),
+        ];
+        for (option, value) in single {
+            words.extend(
+                value
+                    .into_iter()
+                    .flat_map(|value| [option.to_owned(), value]),
+            );
+        }
+        for condition in &self.conditions {
+            words.extend(["--where".to_owned(), condition.to_string()]);
+        }
+        words.extend(self.words.iter().cloned());
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
     }
 
     /// Refuses a command line that names no jobs, or ids beside filters.
@@ -262,9 +306,15 @@ impl Selector {
 }
 
 /// All healths of jobs that failed.
-fn failures() -> Vec<String> {
+pub(crate) fn failures() -> Vec<String> {
     let failed = Health::ALL.iter().filter(|health| health.cause().is_some());
     failed.map(ToString::to_string).collect()
+}
+
+/// The stages of jobs that a testbox has.
+pub(crate) fn held_stages() -> Vec<String> {
+    let held = Stage::ALL.iter().filter(|stage| stage.is_held());
+    held.map(ToString::to_string).collect()
 }
 
 #[cfg(test)]
@@ -294,6 +344,48 @@ mod tests {
             ..selector(&[])
         };
         assert!(!failed.is_plain() && failed.check().is_ok());
+    }
+
+    #[test]
+    fn a_selector_is_said_as_it_was_given() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            selector: Selector,
+        }
+        let line = [
+            "--submit-id 0199-a,0199-b --suite unixbench --mine",
+            "--failed --since 7200s --where 'seconds>=60' mode=read",
+            "--signature 'BUG: sleeping*' --health '!success'",
+            "2611280101234500001",
+        ];
+        for said in line {
+            let plain = said.replace('\'', "");
+            let words = match said.split_once(" '") {
+                Some(_) => shell_words(said),
+                None => plain.split(' ').map(str::to_owned).collect(),
+            };
+            let words = std::iter::once("fairlead".to_owned()).chain(words);
+            let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+            let again = line.selector.said();
+            let words = std::iter::once("fairlead".to_owned()).chain(shell_words(&again));
+            let twice = <Line as clap::Parser>::try_parse_from(words).unwrap();
+            assert_eq!(twice.selector.said(), again);
+            assert_eq!(again.split(' ').count(), said.split(' ').count(), "{again}");
+        }
+    }
+
+    /// Words with single quotes around some.
+    fn shell_words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (n, part) in line.split('\'').enumerate() {
+            if n % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        words
     }
 
     #[test]

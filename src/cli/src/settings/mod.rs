@@ -13,4 +13,4 @@ pub(crate) use file::KEYS;
 pub(crate) use flags::Flags;
 pub(crate) use labs::check_lab;
 pub(crate) use origin::{Origin, Setting};
-pub(crate) use resolve::Settings;
+pub(crate) use resolve::{Settings, lab_names};

@@ -121,6 +121,21 @@ fn optional(found: Option<Setting<String>>) -> Setting<Option<String>> {
     }
 }
 
+/// The labs that have a file. What cannot be read is left out.
+pub(crate) fn lab_names(flags: &Flags, env: &Environment) -> Vec<String> {
+    let home = env.config_home();
+    let config_file = config_path(flags, env, home.as_deref());
+    let folder = labs_folder(&config_file, home.as_deref());
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_suffix(".yaml").map(str::to_owned)
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
 fn config_path(flags: &Flags, env: &Environment, home: Option<&Path>) -> Setting<Option<PathBuf>> {
     if let Some(path) = &flags.config {
         return Setting::new(Some(path.clone()), Origin::Flag("--config"));

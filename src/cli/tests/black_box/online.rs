@@ -177,6 +177,8 @@ fn ctrl_c_stops_following_and_not_the_jobs() {
     let left = "stopped following: 0 of 2 jobs had ended; 2 wait, and go on";
     assert!(ran.err.contains(left), "{ran:#?}");
     assert!(!ran.out.contains("did not"), "{ran:#?}");
+    let again = "follow them again: fairlead wait --submit-id ";
+    assert!(ran.err.contains(again), "{ran:#?}");
     assert!(waiting());
 }
 

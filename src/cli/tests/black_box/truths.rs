@@ -29,6 +29,17 @@ fn following_a_log_goes_on_with_the_next_attempt() {
     assert_eq!(first.out, "began\n");
     let said = server.run(&lab, &["explain", &id]).exits(0).out;
     assert!(said.contains("with success\n"), "{said}");
+    // Whoever waits, follows or runs it is told that it was tried again.
+    let late = format!("passed at a later try: {id} at try 2");
+    let waited = server.run(&lab, &["wait", &id]).exits(0);
+    assert!(waited.out.contains(&late), "{waited:#?}");
+    for (n, words) in [&["submit", "-m"][..], &["run"]].into_iter().enumerate() {
+        let mark = format!("mark={}/mark-{n}", lab.path().display());
+        let words = [words, &["a.yaml", &mark]].concat();
+        let ran = server.run(&lab, &words).exits(0);
+        assert!(ran.out.contains("passed at a later try: "), "{ran:#?}");
+        assert!(ran.out.contains(" at try 2"), "{ran:#?}");
+    }
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub enum Fault {
     Value,
     /// The value is not a name.
     Name,
+    /// The job cannot be read, whatever its fields say.
+    Body,
+    /// The job, or all jobs of its submit, are too large.
+    Size,
 }
 
 impl Fault {
@@ -40,6 +44,8 @@ impl Fault {
         match self {
             Self::Value => "bad_field",
             Self::Name => "bad_name",
+            Self::Body => "bad_body",
+            Self::Size => "too_large",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The fields of a job: each is read and checked here, for a submit as for a dry run.
 
 pub(crate) mod alternatives;
+pub(crate) mod bounds;
 pub(crate) mod callback;
 pub(crate) mod cluster;
 pub(crate) mod counted;

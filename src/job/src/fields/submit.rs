@@ -1,8 +1,10 @@
 //! The jobs that a submit makes of its specs, checked as far as one can without knowing the lab.
 
 use crate::{
-    ClusterNode, FieldError, JobFields, Member, Needs, Sequence, SiteDefaults, Spec, cluster_nodes,
+    ClusterNode, FieldError, Group, JobFields, JobId, Member, Needs, Sequence, SiteDefaults, Spec,
+    SubmitLimits, Together, cluster_nodes,
     fields::{
+        bounds::{check_bytes, check_depth},
         limits::limit_s,
         needs::link,
         read::{present, refuse},
@@ -59,6 +61,26 @@ impl Submitted {
         };
         Self { name, count, jobs }
     }
+
+    /// The jobs, if nothing but the lab could refuse them.
+    fn checked(
+        self,
+        site: &SiteDefaults,
+        limits: &SubmitLimits,
+        now_ms: u64,
+        together: &mut Together,
+    ) -> Result<Vec<ParsedJob>, FieldError> {
+        let parsed = self.jobs?;
+        for job in &parsed {
+            job.check_shards(site)?;
+            job.check_group(site)?;
+            job.fields.times(now_ms)?;
+        }
+        for job in &parsed {
+            together.add(&job.fields, limits)?;
+        }
+        Ok(parsed)
+    }
 }
 
 impl ParsedJob {
@@ -75,6 +97,31 @@ impl ParsedJob {
         }
         let fields = JobFields::parse(&spec, site)?;
         Ok(Self { spec, fields, node })
+    }
+
+    /// Checks each way to run a job with shards: one that cannot run would be seen only after the submit.
+    ///
+    /// # Errors
+    /// A field of one of them is wrong.
+    pub fn check_shards(&self, site: &SiteDefaults) -> Result<(), FieldError> {
+        let Some(shards) = self.fields.shards.as_ref().filter(|all| all.is_varied()) else {
+            return Ok(());
+        };
+        for n in (1..=shards.total()).step_by(usize::from(shards.count)) {
+            let spec = shards.spec(&self.spec, JobId::default(), n);
+            JobFields::parse(&spec, site)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what a job that joins a group makes of it: the whole, and its shard.
+    fn check_group(&self, site: &SiteDefaults) -> Result<(), FieldError> {
+        let Some(group) = &self.fields.group else {
+            return Ok(());
+        };
+        JobFields::parse(&group.parent_spec(&self.spec), site)?;
+        JobFields::parse(&Group::shard_spec(self.spec.clone()), site)?;
+        Ok(())
     }
 }
 
@@ -110,24 +157,23 @@ fn parse_nodes(
 pub fn dry_run(
     specs: impl IntoIterator<Item = Spec>,
     site: &SiteDefaults,
+    limits: &SubmitLimits,
     now_ms: u64,
 ) -> Vec<Result<(), FieldError>> {
     let mut outcomes = Vec::new();
     // Of each job: whose spec it is of, what it needs, and how many jobs of other submits it waits for.
     let mut jobs: Vec<(usize, Needs, usize)> = Vec::new();
+    let mut together = Together::default();
     for (at, spec) in specs.into_iter().enumerate() {
-        let Submitted {
-            name,
-            count,
-            jobs: parsed,
-        } = Submitted::of(spec, site);
-        let parsed = parsed.and_then(|parsed| {
-            for job in &parsed {
-                job.fields.times(now_ms)?;
-            }
-            Ok(parsed)
-        });
-        match parsed {
+        if let Err(error) = check_depth(&spec).and_then(|()| check_bytes(&spec, limits)) {
+            // Nobody reads its name, either.
+            jobs.push((at, Needs::default(), 0));
+            outcomes.push(Err(error));
+            continue;
+        }
+        let submitted = Submitted::of(spec, site);
+        let (name, count) = (submitted.name.clone(), submitted.count);
+        match submitted.checked(site, limits, now_ms, &mut together) {
             Ok(parsed) => {
                 jobs.extend(parsed.into_iter().map(|ParsedJob { fields, .. }| {
                     let waits = fields.waits.map_or(0, |waits| waits.conditions.len());

@@ -3,7 +3,9 @@
 use std::fs;
 
 use crate::common;
-use fairlead_job::{ExpandOptions, FsSource, SiteDefaults, dry_run, expand_file, read_file};
+use fairlead_job::{
+    ExpandOptions, FsSource, SiteDefaults, SubmitLimits, dry_run, expand_file, read_file,
+};
 
 /// Why a real file may be refused: it computes with ERB, or names a file that is nowhere.
 const LEGITIMATE: [&str; 2] = ["erb", "include_not_found"];
@@ -41,7 +43,9 @@ fn every_real_file_is_read_or_refused_with_its_line() {
                         let is_job = folder != "hosts";
                         is_job && job.contains_key("suite")
                     });
-                    for outcome in dry_run(jobs, &SiteDefaults::default(), 0) {
+                    for outcome in
+                        dry_run(jobs, &SiteDefaults::default(), &SubmitLimits::default(), 0)
+                    {
                         assert!(outcome.is_ok(), "{}: {outcome:?}", file.display());
                     }
                 }

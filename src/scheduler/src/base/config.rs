@@ -7,7 +7,7 @@ use std::{
 };
 
 use fairlead_dispatch::CACHE_JOBS;
-use fairlead_job::SiteDefaults;
+use fairlead_job::{SiteDefaults, SubmitLimits};
 use fairlead_store::ElasticConfig;
 
 use crate::{HealthCheck, ResultFiles, WebhookTargets};
@@ -59,12 +59,22 @@ pub struct Limits {
     pub stranger_body_bytes_max: usize,
 }
 
+impl Limits {
+    /// Those that a dry run knows, too.
+    pub fn of_submits(&self) -> SubmitLimits {
+        SubmitLimits {
+            job_bytes_max: self.job_bytes_max,
+            jobs_max: self.submit_jobs_max,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes_max: 16 << 20,
-            job_bytes_max: 256 << 10,
-            submit_jobs_max: 10_000,
+            job_bytes_max: SubmitLimits::default().job_bytes_max,
+            submit_jobs_max: SubmitLimits::default().jobs_max,
             waiters_max: 20_000,
             upload_bytes_max: 4 << 30,
             log_bytes_max: 256 << 20,

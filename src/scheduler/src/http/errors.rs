@@ -41,6 +41,8 @@ impl Refusal {
                 let code = match error.fault {
                     Fault::Value => BadField,
                     Fault::Name => BadName,
+                    Fault::Body => BadBody,
+                    Fault::Size => TooLarge,
                 };
                 (code, error.hint.clone().into())
             }
@@ -117,7 +119,10 @@ fn of_job(error: &JobError) -> Told {
         }
         E::IsNode(_) => (WrongStage, "submit the cluster again"),
         E::NotOver { .. } => (WrongStage, "wait for its end: fairlead wait ID"),
-        E::NothingFailed(_) => (WrongStage, "run all of it again: omit failed"),
+        E::NothingFailed(_) | E::NoShardFailed(_) | E::NoneOfGroupFailed(_) => {
+            (WrongStage, "run all of it again: omit failed")
+        }
+        E::EmptyGroup(_) => (WrongStage, "submit its jobs into a new group"),
         E::NoPlan(_) => (NotFound, "run all of it again: omit failed"),
         E::NoToken => (
             Unauthorized,
@@ -225,9 +230,6 @@ fn of_submit(error: &SubmitError) -> Told {
         | E::HoursSpent(_) => (Quota, over_quota(error)),
         E::GroupClosed { .. } => (Conflict, "open another group: use a new name"),
         E::GroupFull { .. } => (Quota, "open another group for the rest"),
-        E::ManyInSubmit { .. } | E::ManyGroups { .. } => {
-            (TooLarge, "submit fewer of these jobs at once")
-        }
     };
     (code, hint.into())
 }

@@ -139,7 +139,7 @@ impl Core {
                 .filter(has_failed)
                 .collect();
             if failed.is_empty() {
-                return Err(JobError::NothingFailed(id).into());
+                return Err(JobError::NoShardFailed(id).into());
             }
             if sharding.lister > 0 {
                 let tests = self.failed_tests(id, &failed).await?;
@@ -202,6 +202,26 @@ impl Core {
         Ok(tests)
     }
 
+    /// The jobs of a group that run again.
+    async fn again_of_group(
+        &self,
+        parent: JobId,
+        only_failed: bool,
+    ) -> Result<Vec<StoredJob>, Refusal> {
+        let (_, shards) = self.read_shards(parent, 0).await?;
+        let joined = shards.into_iter().flatten();
+        let joined = joined.filter(|job| job.state.shard.is_some_and(ShardPlace::has_own_body));
+        let mut again: Vec<StoredJob> = joined.collect();
+        if again.is_empty() {
+            return Err(JobError::EmptyGroup(parent).into());
+        }
+        again.retain(|job| !only_failed || has_failed(&job.state));
+        if again.is_empty() {
+            return Err(JobError::NoneOfGroupFailed(parent).into());
+        }
+        Ok(again)
+    }
+
     /// Submits the jobs of a group again, into a new group that is closed then.
     async fn rerun_group(
         self: &Arc<Self>,
@@ -210,14 +230,7 @@ impl Core {
         said: &Credentials,
     ) -> Result<Submitted, Refusal> {
         let id = parent.job_id;
-        let (_, shards) = self.read_shards(id, 0).await?;
-        let joined = shards.into_iter().flatten();
-        let joined = joined.filter(|job| job.state.shard.is_some_and(ShardPlace::has_own_body));
-        let again = joined.filter(|job| !how.only_failed || has_failed(&job.state));
-        let again: Vec<StoredJob> = again.collect();
-        if again.is_empty() {
-            return Err(JobError::NothingFailed(id).into());
-        }
+        let again = self.again_of_group(id, how.only_failed).await?;
         let group = match &how.key {
             Some(key) => format!("rerun-{}", hash_of(&[&id.to_string(), key])),
             None => format!("rerun-{}", self.next_ids(1)),

@@ -1,11 +1,11 @@
 //! Jobs of a submit that are built, and not stored yet.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::ops::Range;
 
-use fairlead_job::{JobId, Needs};
+use fairlead_job::{JobId, Needs, Together};
 use fairlead_store::NewJob;
 
-use crate::base::errors::{Refusal, SubmitError};
+use crate::base::errors::Refusal;
 
 /// The jobs of a submit.
 #[derive(Debug, Default)]
@@ -94,16 +94,15 @@ impl BuiltJobs {
         }
     }
 
-    /// Refuses the jobs that join another group than the first `most`.
-    pub(super) fn refuse_groups_after(&mut self, most: usize) {
-        let mut groups: BTreeSet<(String, String)> = BTreeSet::new();
+    /// Refuses jobs from the one on with which the groups that they join are too many.
+    pub(super) fn refuse_groups_after_most(&mut self) {
+        let mut together = Together::default();
         for (made, asks) in self.jobs.iter_mut().zip(&self.asks) {
             let Some(joins) = asks.joins.as_ref().filter(|_| made.is_ok()) else {
                 continue;
             };
-            groups.insert((joins.parent.state.account.clone(), joins.group.clone()));
-            if groups.len() > most {
-                *made = Err(SubmitError::ManyGroups { most }.into());
+            if let Err(error) = together.add_group(&joins.parent.state.account, &joins.group) {
+                *made = Err(error.into());
             }
         }
     }

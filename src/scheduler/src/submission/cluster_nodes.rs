@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use fairlead_job::{JobFields, JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
+use fairlead_job::{JobId, ParsedJob, Spec, Stage, Submitted, cluster_nodes};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoredJob};
 use serde_json::json;
 
@@ -93,13 +93,7 @@ impl Core {
         let Some(shards) = &job.fields.shards else {
             return Ok(1);
         };
-        if shards.is_varied() {
-            let firsts = (1..=shards.total()).step_by(usize::from(shards.count));
-            for n in firsts {
-                let spec = shards.spec(&job.spec, JobId::default(), n);
-                JobFields::parse(&spec, &self.config.site)?;
-            }
-        }
+        job.check_shards(&self.config.site)?;
         Ok(shards.id_count())
     }
 

@@ -5,17 +5,20 @@
 use std::fmt;
 
 use fairlead_api::{ErrorBody, ErrorCode};
-use fairlead_job::{ExpandOptions, NoFiles, Spec, expand_text_within};
+use fairlead_job::{
+    ExpandOptions, FieldError, NoFiles, Spec, check_bytes, check_depth, expand_text_within,
+    too_long,
+};
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
     Limits,
-    base::budget::{built_bytes, copies, yaml_bytes},
+    base::{
+        budget::{built_bytes, copies, yaml_bytes},
+        errors::Refusal,
+    },
 };
-
-/// How deep a job may nest. `serde_json` itself stops at 128.
-const DEPTH_MAX: usize = 64;
 
 /// One job of a submit, or why that one is refused.
 pub type Item = Result<Spec, ErrorBody>;
@@ -112,12 +115,8 @@ struct Items<'r> {
 impl Items<'_> {
     fn add(&mut self, text: &str) -> Result<(), ErrorBody> {
         if text.len() > self.limits.job_bytes_max.saturating_mul(SPACED) {
-            let message = format!(
-                "the job has {} bytes; the limit is {}",
-                text.len(),
-                self.limits.job_bytes_max
-            );
-            self.read.push(Err(too_large(message)));
+            let limits = self.limits.of_submits();
+            self.read.push(Err(refused(too_long(text.len(), &limits))));
             return Ok(());
         }
         (self.spend)(built_bytes(text.as_bytes()))?;
@@ -238,34 +237,18 @@ fn check_item(item: Value, is_short: bool, limits: &Limits) -> Item {
 
 /// `is_short`: it is known not to be too long.
 fn check_spec(spec: Spec, is_short: bool, limits: &Limits) -> Item {
-    if depth_over(&spec, DEPTH_MAX) {
-        let message = format!("the job nests deeper than {DEPTH_MAX}");
-        return Err(ErrorBody::new(ErrorCode::BadBody, message, "flatten it"));
-    }
-    if is_short {
-        return Ok(spec);
-    }
-    let bytes = serde_json::to_vec(&spec).map_or(usize::MAX, |text| text.len());
-    if bytes > limits.job_bytes_max {
-        return Err(too_large(format!(
-            "the job has {bytes} bytes; the limit is {}",
-            limits.job_bytes_max
-        )));
-    }
-    Ok(spec)
+    let checked = check_depth(&spec).and_then(|()| {
+        if is_short {
+            Ok(())
+        } else {
+            check_bytes(&spec, &limits.of_submits())
+        }
+    });
+    checked.map(|()| spec).map_err(refused)
 }
 
-fn depth_over(spec: &Spec, max: usize) -> bool {
-    fn over(value: &Value, left: usize) -> bool {
-        match value {
-            Value::Array(items) => left == 0 || items.iter().any(|item| over(item, left - 1)),
-            Value::Object(fields) => {
-                left == 0 || fields.values().any(|field| over(field, left - 1))
-            }
-            _ => false,
-        }
-    }
-    spec.values().any(|value| over(value, max))
+fn refused(error: FieldError) -> ErrorBody {
+    Refusal::from(error).body()
 }
 
 fn too_large(message: String) -> ErrorBody {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, SubmitItem};
-use fairlead_job::{JobId, Stage, misspelt};
+use fairlead_job::{JobId, Stage, Together, misspelt};
 use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
 
 use crate::{
@@ -15,8 +15,6 @@ use crate::{
     submission::{built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs},
 };
 
-/// Most groups that the jobs of one submit may join: each that is new takes a thousand ids.
-const GROUPS_MAX: usize = 10;
 /// After so many jobs of one submit others get a turn.
 const YIELD_EVERY: usize = 16;
 
@@ -121,22 +119,21 @@ impl Core {
         }
         name_submit(&mut made.jobs);
         self.check_many_shards(&mut made.jobs);
-        made.refuse_groups_after(GROUPS_MAX);
+        made.refuse_groups_after_most();
         made
     }
 
     /// Refuses jobs from the one on with which the jobs of a submit and their shards are too many.
     fn check_many_shards(&self, made: &mut [Result<NewJob, Refusal>]) {
-        let most = self.config.limits.submit_jobs_max;
-        let mut all = 0_usize;
+        let limits = self.config.limits.of_submits();
+        let mut together = Together::default();
         for outcome in made {
             let Ok(job) = outcome else { continue };
             let Some(shards) = &job.state.shards else {
                 continue;
             };
-            all = all.saturating_add(usize::from(shards.count));
-            if all > most {
-                *outcome = Err(SubmitError::ManyInSubmit { shards: all, most }.into());
+            if let Err(error) = together.add_shards(shards.count, &limits) {
+                *outcome = Err(error.into());
             }
         }
     }

@@ -3,7 +3,11 @@
 use fairlead_job::{Spec, Submitted, dry_run};
 use serde_json::{Value, json};
 
-use crate::{known::accounts::Credentials, submission::submit::SubmitOptions, testing::core};
+use crate::{
+    known::accounts::Credentials,
+    submission::{intake::read_submit, submit::SubmitOptions},
+    testing::core,
+};
 
 /// Fields that no submit accepts, each in a job that is good without them.
 fn bad_fields() -> Vec<Value> {
@@ -70,6 +74,27 @@ fn bad_fields() -> Vec<Value> {
         two(json!({"sequence": "k"})),
         two(json!({"timeout": 0})),
         two(json!({"needs": "nobody"})),
+        json!({"note": "x".repeat(300 << 10)}),
+        json!({"note": (0..70).fold(json!(1), |value, _| json!([value]))}),
+        json!({"shards": 0}),
+        json!({"shards": {"count": 2, "with": 1}}),
+        json!({"shards": {"count": 1_001}}),
+        json!({"shards": {"count": 2, "within": 0}}),
+        json!({"shards": {"list": ["a"]}}),
+        json!({"shards": {"by": {"arch": ["x86_64", "x86/64"]}}}),
+        json!({"shards": {"by": {"need_memory": ["1G", "lots"]}}}),
+        json!({"shards": 2, "cluster": "cs-s1-c1"}),
+        json!({"group": ["g"]}),
+        json!({"group": "a b/c d"}),
+        json!({"group": {"shard": "x"}}),
+        json!({"group": {"id": "g", "within": "2d"}}),
+        json!({"group": {"id": "g", "fail_fast": 7}}),
+        json!({"group": "g", "needs": ["a"]}),
+        json!({"group": "g", "shards": 2}),
+        json!({"callback": 7}),
+        json!({"crash": "loud"}),
+        json!({"any_of": 7}),
+        json!({"else": {"tags": ["a"]}}),
     ]
 }
 
@@ -86,7 +111,8 @@ async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
         key: Some(key),
         ..SubmitOptions::default()
     };
-    let items = specs.iter().cloned().map(Ok).collect();
+    let body = json!(specs).to_string();
+    let items = read_submit(None, body.as_bytes(), &core.config.limits).unwrap();
     let submitted = core.submit(items, &said, how).await.unwrap();
     let refused = submitted.items.into_iter().map(|item| {
         let words = (item.code, item.message, item.hint);
@@ -99,7 +125,12 @@ async fn submitted(specs: &[Spec], key: &str) -> Vec<Option<Words>> {
 async fn dry(specs: &[Spec]) -> Vec<Option<Words>> {
     let (_data, core) = core().await;
     let site = &core.config.site;
-    let outcomes = dry_run(specs.to_vec(), site, core.clock.wall_ms());
+    let outcomes = dry_run(
+        specs.to_vec(),
+        site,
+        &core.config.limits.of_submits(),
+        core.clock.wall_ms(),
+    );
     let each = specs.iter().zip(outcomes).flat_map(|(spec, outcome)| {
         let words = outcome.err().map(|error| {
             let code = error.fault.code().to_owned();
@@ -126,13 +157,31 @@ async fn refused_alike(specs: &[Value]) -> Vec<Option<Words>> {
 
 #[tokio::test]
 async fn a_dry_run_refuses_what_a_submit_refuses_in_the_same_words() {
+    let mut accepted = Vec::new();
     for fields in bad_fields() {
         let refused = refused_alike(std::slice::from_ref(&fields)).await;
-        assert!(refused.iter().all(Option::is_some), "{fields}: {refused:?}");
+        if refused.iter().any(Option::is_none) {
+            accepted.push(fields.to_string());
+        }
     }
+    assert!(accepted.is_empty(), "{accepted:?}");
     let good =
         json!({"wait_on": null, "sequence": "k", "labels": ["a"], "max_run": 5, "queue": "q"});
     assert_eq!(refused_alike(&[good]).await, [None]);
+}
+
+#[tokio::test]
+async fn what_all_jobs_are_together_is_refused_alike() {
+    let cut = |n: usize| vec![json!({"shards": 1_000}); n];
+    let refused = refused_alike(&cut(12)).await;
+    let is_refused: Vec<bool> = refused.iter().map(Option::is_some).collect();
+    assert_eq!(is_refused, [[false; 10].as_slice(), &[true; 2]].concat());
+    let joins = |n: usize| json!({"group": format!("g{n}"), "my_account": "ann"});
+    let refused = refused_alike(&(0..12).map(joins).collect::<Vec<_>>()).await;
+    let is_refused: Vec<bool> = refused.iter().map(Option::is_some).collect();
+    assert_eq!(is_refused, [[false; 10].as_slice(), &[true; 2]].concat());
+    let codes = refused.into_iter().flatten().map(|(code, ..)| code);
+    assert!(codes.into_iter().all(|code| code == "too_large"));
 }
 
 #[tokio::test]

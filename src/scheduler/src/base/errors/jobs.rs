@@ -36,6 +36,12 @@ pub(crate) enum JobError {
     NotOver { id: JobId, stage: Stage },
     #[error("job {0} succeeded: nothing failed")]
     NothingFailed(JobId),
+    #[error("job {0} did not succeed, but none of its shards failed")]
+    NoShardFailed(JobId),
+    #[error("the group of job {0} has no job that failed")]
+    NoneOfGroupFailed(JobId),
+    #[error("the group of job {0} has no jobs")]
+    EmptyGroup(JobId),
     #[error("the store no longer knows which tests each shard of job {0} ran")]
     NoPlan(JobId),
     #[error("the end of the lease of job {0} could not be recorded")]

@@ -65,10 +65,6 @@ pub(crate) enum SubmitError {
     GroupClosed { group: String, parent: JobId },
     #[error("group: '{group}' has {most} jobs, and no more are possible")]
     GroupFull { group: String, most: u16 },
-    #[error("group: the jobs of one submit name more than {most} groups")]
-    ManyGroups { most: usize },
-    #[error("shards: the jobs of one submit have {shards}; the limit is {most}")]
-    ManyInSubmit { shards: usize, most: usize },
     /// With its words, which tell the hours.
     #[error("{0}")]
     HoursSpent(String),

@@ -47,6 +47,9 @@ fn of_jobs() -> Vec<Refusal> {
             stage: Stage::Running,
         },
         E::NothingFailed(ID),
+        E::NoShardFailed(ID),
+        E::NoneOfGroupFailed(ID),
+        E::EmptyGroup(ID),
         E::NoPlan(ID),
         E::IsShard {
             id,
@@ -173,11 +176,6 @@ fn of_submits() -> Vec<Refusal> {
         E::GroupFull {
             group: word(),
             most: 1_000,
-        },
-        E::ManyGroups { most: 10 },
-        E::ManyInSubmit {
-            shards: 20_000,
-            most: 10_000,
         },
         E::HoursSpent(word()),
     ];

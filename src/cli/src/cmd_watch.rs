@@ -1,0 +1,360 @@
+//! `fairlead watch`: a live table of jobs. It only looks: whoever leaves it stops nothing.
+
+use std::{
+    future::pending,
+    io::{self, IsTerminal},
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use fairlead_api::client::Client;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::{
+    clock,
+    context::Context,
+    exit::{self, Failure},
+    selecting::Selector,
+    signals::Signals,
+    watching::{Lines, Look, Page, Screen, Watched, said},
+};
+
+/// How often the lab is asked. A look that took many requests is followed by a longer pause.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Requests of a look that cost no longer pause.
+const LOOK_REQUESTS: u32 = 6;
+/// The longest pause, in looks.
+const PAUSES_MAX: u32 = 20;
+/// How long one look may take, before the scheduler counts as away.
+const LOOK_LIMIT: Duration = Duration::from_secs(10);
+/// How long it is said that the scheduler is back.
+const BACK_SHOWN: Duration = Duration::from_secs(10);
+/// How long named jobs may be missing: searches lag behind writes.
+const MISSING_MAX: Duration = Duration::from_secs(5);
+/// Looks in a row that must see that all is over: a job may change between two requests of a look.
+const LOOKS_OVER: u32 = 2;
+/// What leaves the table.
+const LEAVE_KEYS: &[u8] = b"qQ";
+
+/// Which jobs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The table shows how many jobs there are of each kind, which run and where, and which failed last. Without
+selectors it shows all jobs. An id may also be that of a submit. q or Ctrl-C leaves the table; nothing is
+stopped. Jobs of a submit, and jobs that are named by id, are watched until all have ended.
+
+Without a terminal, each change is one line; with --json, one object a line.")]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    selector: Selector,
+}
+
+pub(crate) async fn run(args: &WatchArgs, context: &Context) -> anyhow::Result<u8> {
+    let mut config = context.settings()?.client_config();
+    // A scheduler that is away is said to be away, and asked again by the next look.
+    (config.retry_for, config.request_timeout) = (Duration::ZERO, LOOK_LIMIT);
+    let client = Client::new(config).map_err(Failure::from)?;
+    let watched = Watched::of(&args.selector, context, &client).await?;
+    let is_live = context.output.is_terminal() && io::stdin().is_terminal();
+    let is_live = is_live && !context.json && context.env.get("TERM") != Some("dumb");
+    let mut watch = Watch {
+        context,
+        client,
+        watched,
+        name: format!("fairlead watch {}", args.selector.said())
+            .trim_end()
+            .to_owned(),
+        began: clock::monotonic(),
+        last: None,
+        link: Link::Fresh,
+        over: 0,
+    };
+    let mut signals = Signals::catch()?;
+    let left = if is_live {
+        watch.live(&mut signals).await?
+    } else {
+        watch.plain(&mut signals).await?
+    };
+    watch.end(left);
+    Ok(match left {
+        Left::Over | Left::Key => exit::OK,
+        Left::Signal => exit::INTERRUPTED,
+    })
+}
+
+/// Why the table ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// All jobs that were named have ended.
+    Over,
+    /// Somebody pressed a key.
+    Key,
+    /// Ctrl-C, or another signal.
+    Signal,
+}
+
+/// What is known of the way to the scheduler.
+#[derive(Debug, Clone)]
+enum Link {
+    /// Nothing went wrong.
+    Fresh,
+    /// Since when no scheduler answers, and why.
+    Away(Instant, String),
+    /// Since when one answers again, and how long it was away.
+    Back(Instant, Duration),
+}
+
+struct Watch<'a> {
+    context: &'a Context,
+    client: Client,
+    watched: Watched<'a>,
+    /// The command line that watches the same jobs.
+    name: String,
+    began: Instant,
+    last: Option<Look>,
+    link: Link,
+    /// Looks in a row that saw that all is over.
+    over: u32,
+}
+
+impl Watch<'_> {
+    /// The table, until somebody leaves it or all is over.
+    async fn live(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
+        let (input, output) = (io::stdin(), io::stdout());
+        let screen = Screen::new(input.as_fd(), output.as_fd()).map_err(|error| broken(&error))?;
+        let stop = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
+        let listen = |kind| signal(kind).map_err(|error| broken(&error));
+        let mut events = Events {
+            screen,
+            resized: listen(SignalKind::window_change())?,
+            stopped: listen(stop)?,
+        };
+        loop {
+            events.draw(self)?;
+            let step = async {
+                self.look().await?;
+                Ok::<bool, Failure>(self.is_over())
+            };
+            let is_over = match events.during(step, signals).await {
+                Event::Done(is_over) => is_over?,
+                Event::Left(left) => return Ok(left),
+                Event::Redraw => continue,
+            };
+            events.draw(self)?;
+            if is_over {
+                return Ok(Left::Over);
+            }
+            let pause = self.pause();
+            if let Event::Left(left) = events.during(clock::pause(pause), signals).await {
+                return Ok(left);
+            }
+        }
+    }
+
+    /// A line for each change.
+    async fn plain(&mut self, signals: &mut Signals) -> Result<Left, Failure> {
+        let mut lines = Lines::default();
+        let output = &self.context.output;
+        loop {
+            let was_away = matches!(self.link, Link::Away(..));
+            tokio::select! {
+                () = signals.next() => return Ok(Left::Signal),
+                looked = self.look() => looked?,
+            }
+            match &self.link {
+                Link::Away(_, why) if !was_away => {
+                    output.remark(&format!("{why}; trying again"));
+                }
+                Link::Back(_, away) if was_away => output.remark(&back_again(*away)),
+                _ => {}
+            }
+            if let Some(look) = &self.last {
+                let news = lines.news(look);
+                for value in news.values.iter().filter(|_| self.context.json) {
+                    let written = output.json_line(value);
+                    written.map_err(|error| Failure::local(error.to_string(), ""))?;
+                }
+                for line in news.lines.iter().filter(|_| !self.context.json) {
+                    output.line(line);
+                }
+            }
+            if self.is_over() {
+                return Ok(Left::Over);
+            }
+            if output.closed() {
+                return Ok(Left::Key);
+            }
+            tokio::select! {
+                () = signals.next() => return Ok(Left::Signal),
+                () = clock::pause(self.pause()) => {}
+            }
+        }
+    }
+
+    /// Looks once. A scheduler that is away for a while is waited for.
+    async fn look(&mut self) -> Result<(), Failure> {
+        let looked = tokio::time::timeout(LOOK_LIMIT, self.watched.look(&self.client)).await;
+        let now = clock::monotonic();
+        let why = match looked {
+            Ok(Ok(look)) => {
+                if let Link::Away(since, _) = self.link {
+                    self.link = Link::Back(now, now.duration_since(since));
+                }
+                self.over = if look.is_over() { self.over + 1 } else { 0 };
+                self.last = Some(look);
+                return self.check_missing(now);
+            }
+            // Nobody waits for a scheduler that was never there.
+            Ok(Err(failure)) if failure.may_pass && self.last.is_some() => failure.message,
+            Ok(Err(failure)) => return Err(failure),
+            Err(_) => format!("no answer within {}s", LOOK_LIMIT.as_secs()),
+        };
+        self.over = 0;
+        self.link = match &self.link {
+            Link::Away(since, _) => Link::Away(*since, why),
+            _ => Link::Away(now, why),
+        };
+        Ok(())
+    }
+
+    /// Refuses names that no job has.
+    fn check_missing(&self, now: Instant) -> Result<(), Failure> {
+        let is_empty = self.last.as_ref().is_some_and(|look| look.counts.jobs == 0);
+        let waited = now.duration_since(self.began);
+        if is_empty && self.watched.is_closed() && waited >= MISSING_MAX {
+            return Err(Failure::usage(
+                format!("`{}` names no job", self.name),
+                "see what there is: fairlead jobs",
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.watched.is_closed() && self.over >= LOOKS_OVER
+    }
+
+    fn pause(&self) -> Duration {
+        let requests = self.last.as_ref().map_or(0, |look| look.requests);
+        LOOK_EVERY * requests.div_ceil(LOOK_REQUESTS).clamp(1, PAUSES_MAX)
+    }
+
+    /// What the last line says.
+    fn remark(&self) -> String {
+        let now = clock::monotonic();
+        match &self.link {
+            Link::Away(since, why) => {
+                let away = now.duration_since(*since).as_secs();
+                format!("away for {away}s, trying again: {why}")
+            }
+            Link::Back(since, away) if now.duration_since(*since) < BACK_SHOWN => back_again(*away),
+            _ => "q leaves; the jobs go on".to_owned(),
+        }
+    }
+
+    /// What stays on the terminal.
+    fn end(&self, left: Left) {
+        let output = &self.context.output;
+        if let Some(look) = &self.last
+            && output.is_terminal()
+            && !self.context.json
+        {
+            output.line(&said(&look.counts));
+        }
+        if left == Left::Over {
+            output.remark(&format!(
+                "all have ended; how: {}",
+                self.name.replacen("watch", "wait", 1)
+            ));
+        } else {
+            output.remark(&format!(
+                "stopped watching; the jobs go on; watch them again: {}",
+                self.name
+            ));
+        }
+    }
+}
+
+fn back_again(away: Duration) -> String {
+    format!("connected again after {}s", away.as_secs())
+}
+
+fn broken(error: &io::Error) -> Failure {
+    Failure::local(
+        format!("cannot use the terminal: {error}"),
+        "without a terminal, each change is one line: fairlead watch | cat",
+    )
+}
+
+/// What happened while something went on.
+enum Event<T> {
+    /// It is done.
+    Done(T),
+    /// Somebody leaves.
+    Left(Left),
+    /// The page is to be drawn anew.
+    Redraw,
+}
+
+/// Keys and signals of a live table.
+struct Events {
+    screen: Screen,
+    resized: Signal,
+    stopped: Signal,
+}
+
+impl Events {
+    /// Draws the page, if the terminal is this command's.
+    fn draw(&self, watch: &Watch<'_>) -> Result<(), Failure> {
+        if !self.screen.enter().map_err(|error| broken(&error))? {
+            return Ok(());
+        }
+        let remark = watch.remark();
+        let page = Page {
+            title: &watch.name,
+            size: self.screen.size(),
+            now_ms: clock::now_ms(),
+            remark: &remark,
+        };
+        let nothing = Look::default();
+        let look = watch.last.as_ref().unwrap_or(&nothing);
+        watch.context.output.page(&page.lines(look));
+        Ok(())
+    }
+
+    /// Waits for the end of `step`, for a key that leaves, or for a signal.
+    async fn during<T>(
+        &mut self,
+        step: impl Future<Output = T>,
+        signals: &mut Signals,
+    ) -> Event<T> {
+        let Self {
+            screen,
+            resized,
+            stopped,
+        } = self;
+        tokio::select! {
+            biased;
+            () = signals.next() => Event::Left(Left::Signal),
+            Some(()) = stopped.recv() => {
+                Screen::stop();
+                Event::Redraw
+            }
+            () = leaving(screen) => Event::Left(Left::Key),
+            Some(()) = resized.recv() => Event::Redraw,
+            done = step => Event::Done(done),
+        }
+    }
+}
+
+/// Waits for a key that leaves.
+async fn leaving(screen: &Screen) {
+    loop {
+        match screen.key().await {
+            Ok(key) if LEAVE_KEYS.contains(&key) => return,
+            Ok(_) => {}
+            // A terminal that is gone hangs up.
+            Err(_) => return pending().await,
+        }
+    }
+}

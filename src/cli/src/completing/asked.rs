@@ -1,0 +1,288 @@
+//! Names that the lab knows. One request or two, within a short time; whatever goes wrong, there are no names.
+
+use std::{collections::BTreeSet, ffi::OsString, time::Duration};
+
+use clap::{FromArgMatches, Parser};
+use clap_complete::CompletionCandidate;
+use fairlead_api::{
+    JobSummary,
+    client::{Client, ClientError, JobQuery},
+};
+use fairlead_job::Stage;
+
+use crate::{
+    selecting::held_stages,
+    settings::{Environment, Flags, Settings, lab_names},
+    table::{cut, harmless},
+};
+
+/// Longest time for all of it: a shell that waits longer feels broken.
+const ASK_LIMIT: Duration = Duration::from_millis(700);
+/// Jobs that are offered at most, the newest ones.
+const JOBS_MAX: u32 = 100;
+/// Columns of what is said beside a word.
+const HELP_WIDTH: usize = 60;
+
+/// What the names are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Recent jobs.
+    Jobs,
+    /// Recent jobs that wait.
+    Waiting,
+    /// Jobs that testboxes have.
+    Running,
+    /// Recent submits.
+    Submits,
+    /// Recent jobs, and before them their submits.
+    JobsAndSubmits,
+    /// `KEY=VALUE` of recent jobs.
+    Parameters,
+    Suites,
+    Accounts,
+    Queues,
+    Hosts,
+    Timers,
+    /// Nothing is offered.
+    Nothing,
+}
+
+/// A word, and what is said beside it.
+type Named = (String, String);
+
+/// The names of one kind, or none.
+pub(super) fn names(kind: Kind) -> Vec<CompletionCandidate> {
+    let Some(client) = client(std::env::args_os()) else {
+        return Vec::new();
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else {
+        return Vec::new();
+    };
+    let asked = runtime.block_on(async {
+        let asked = tokio::time::timeout(ASK_LIMIT, asked(kind, &client)).await;
+        asked.unwrap_or_else(|_| Ok(Vec::new()))
+    });
+    runtime.shutdown_background();
+    candidates(asked.unwrap_or_default())
+}
+
+/// The labs that this machine knows by name.
+pub(super) fn labs() -> Vec<CompletionCandidate> {
+    let names = lab_names(&flags(std::env::args_os()), &Environment::of_process());
+    candidates(
+        names
+            .into_iter()
+            .map(|name| (name, String::new()))
+            .collect(),
+    )
+}
+
+fn candidates(names: Vec<Named>) -> Vec<CompletionCandidate> {
+    // A name with a blank or a sign of the shell would not be one word there.
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_alphanumeric() || "-_.@:+=/,%".contains(c))
+    };
+    let names = names.into_iter().filter(|(name, _)| is_word(name));
+    names
+        .map(|(name, help)| {
+            let help = cut(&harmless(&help), HELP_WIDTH);
+            let help = Some(help).filter(|help| !help.trim().is_empty());
+            CompletionCandidate::new(name).help(help.map(Into::into))
+        })
+        .collect()
+}
+
+/// The flags among the words that stand on the line, as far as they can be understood.
+fn flags(words: impl Iterator<Item = OsString>) -> Flags {
+    #[derive(Debug, Parser)]
+    #[command(ignore_errors = true, disable_help_flag = true)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+    let given: Vec<OsString> = words.skip_while(|word| word != "--").skip(1).collect();
+    // Words of commands would end the reading of flags: only flags and their values are kept.
+    let names = [
+        "--server",
+        "--token",
+        "--token-file",
+        "--account",
+        "--lab",
+        "--config",
+    ];
+    let mut kept = vec![OsString::from("fairlead")];
+    let mut words = given.into_iter().skip(1).peekable();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        if names.contains(&&*text) {
+            kept.push(word);
+            kept.extend(words.next());
+        } else if names
+            .iter()
+            .any(|name| text.starts_with(&format!("{name}=")))
+        {
+            kept.push(word);
+        }
+    }
+    let matches = <Line as clap::CommandFactory>::command().try_get_matches_from(kept);
+    let line = matches.and_then(|matches| Line::from_arg_matches(&matches));
+    line.map(|line| line.flags).unwrap_or_default()
+}
+
+fn client(words: impl Iterator<Item = OsString>) -> Option<Client> {
+    let settings = Settings::resolve(&flags(words), &Environment::of_process()).ok()?;
+    let mut config = settings.client_config();
+    config.retry_for = Duration::ZERO;
+    (config.connect_timeout, config.request_timeout) = (ASK_LIMIT, ASK_LIMIT);
+    Client::new(config).ok()
+}
+
+async fn asked(kind: Kind, client: &Client) -> Result<Vec<Named>, ClientError> {
+    let newest = |stage: Vec<String>| JobQuery {
+        stage,
+        order: Some("newest".to_owned()),
+        parts: Some("no_shards".to_owned()),
+        limit: Some(JOBS_MAX),
+        ..JobQuery::default()
+    };
+    let recent = async |stage: Vec<String>| {
+        let list = client.jobs(&newest(stage)).await?;
+        Ok::<_, ClientError>(list.jobs)
+    };
+    Ok(match kind {
+        Kind::Jobs => recent(Vec::new()).await?.iter().map(said_of_job).collect(),
+        Kind::Waiting => {
+            let waiting = recent(vec![Stage::Submit.to_string()]).await?;
+            waiting.iter().map(said_of_job).collect()
+        }
+        Kind::Running => {
+            let running = recent(held_stages()).await?;
+            running.iter().map(said_of_job).collect()
+        }
+        Kind::Submits => submits(&recent(Vec::new()).await?),
+        Kind::JobsAndSubmits => {
+            let jobs = recent(Vec::new()).await?;
+            let mut names = submits(&jobs);
+            names.extend(jobs.iter().map(said_of_job));
+            names
+        }
+        Kind::Parameters => {
+            let jobs = recent(Vec::new()).await?;
+            once(jobs.iter().flat_map(|job| job.params.split(' ')))
+        }
+        Kind::Suites => once(
+            recent(Vec::new())
+                .await?
+                .iter()
+                .map(|job| job.suite.as_str()),
+        ),
+        Kind::Accounts => accounts(client, &recent(Vec::new()).await?).await,
+        Kind::Queues => {
+            let queues = client.queues().await?;
+            once(queues.iter().map(|queue| queue.name.as_str()))
+        }
+        Kind::Hosts => {
+            let hosts = client.hosts(&[]).await?;
+            once(hosts.iter().map(|host| host.hostname.as_str()))
+        }
+        Kind::Timers => {
+            let list = client.timers(None, None).await?;
+            once(list.timers.iter().map(|timer| timer.timer.as_str()))
+        }
+        Kind::Nothing => Vec::new(),
+    })
+}
+
+/// Accounts that have recent jobs, and those that an admin sees. An open lab lists none.
+async fn accounts(client: &Client, jobs: &[JobSummary]) -> Vec<Named> {
+    let accounts = client.accounts().await.unwrap_or_default();
+    let known = accounts.iter().map(|account| account.my_account.as_str());
+    once(known.chain(jobs.iter().map(|job| job.my_account.as_str())))
+}
+
+/// A job, its stage and what tells it apart.
+fn said_of_job(job: &JobSummary) -> Named {
+    let how = if job.job_health == "unknown" {
+        &job.job_stage
+    } else {
+        &job.job_health
+    };
+    let help = format!("{how} {} {}", job.suite, job.params);
+    (job.job_id.clone(), help)
+}
+
+/// The submits of jobs, the newest first.
+fn submits(jobs: &[JobSummary]) -> Vec<Named> {
+    let mut names: Vec<Named> = Vec::new();
+    for job in jobs.iter().filter(|job| !job.submit_id.is_empty()) {
+        if names.iter().all(|(name, _)| *name != job.submit_id) {
+            names.push((job.submit_id.clone(), format!("submit of {}", job.suite)));
+        }
+    }
+    names
+}
+
+/// Each name once, in order.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Named> {
+    let names: BTreeSet<&str> = names.collect();
+    let names = names
+        .into_iter()
+        .map(|name| (name.to_owned(), String::new()));
+    names.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags_of(line: &str) -> Flags {
+        flags(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn flags_on_the_line_say_which_lab_is_asked() {
+        let found = flags_of(
+            "fairlead -- fairlead jobs --server http://a:1 --stage running --lab=ci --of ",
+        );
+        assert_eq!(found.server, ["http://a:1"]);
+        assert_eq!(found.lab.as_deref(), Some("ci"));
+        let nothing = flags_of("fairlead -- fairlead jobs --server");
+        assert!(nothing.server.is_empty());
+    }
+
+    #[test]
+    fn only_whole_words_are_offered() {
+        let names = ["server-1", "", "a b", "a;b", "$(x)", "nr=4", "\u{1b}[2J"];
+        let names = names.map(|name| (name.to_owned(), "said\u{1b} beside".to_owned()));
+        let offered = candidates(names.to_vec());
+        let words: Vec<_> = offered
+            .iter()
+            .map(|word| word.get_value().to_owned())
+            .collect();
+        assert_eq!(words, ["server-1", "nr=4"]);
+        let help = offered[0].get_help().unwrap().to_string();
+        assert_eq!(help, "said  beside");
+    }
+
+    #[test]
+    fn a_submit_is_offered_once() {
+        let job = serde_json::json!({
+            "job_id": "1", "job_stage": "finish", "job_health": "success", "job_data_readiness": "complete",
+            "my_account": "a", "queue": "q", "priority": 2, "suite": "s", "testbox": "t", "tbox_group": "g",
+            "attempt": 1, "memory_mb": 4096, "submit_ms": 1000, "submit_id": "0199-a", "params": "nr=4",
+        });
+        let job: JobSummary = serde_json::from_value(job).unwrap();
+        assert_eq!(
+            said_of_job(&job),
+            ("1".to_owned(), "success s nr=4".to_owned())
+        );
+        let names = submits(&[job.clone(), job]);
+        assert_eq!(names, [("0199-a".to_owned(), "submit of s".to_owned())]);
+    }
+}

@@ -1,0 +1,285 @@
+//! One look at the jobs that are watched: how many there are of each kind, which run, and which failed last. Owns the
+//! cost of a look; shows nothing.
+
+use fairlead_api::{
+    JobSummary,
+    client::{Client, ClientError, JobQuery},
+};
+use fairlead_job::{Health, Stage};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    context::Context,
+    exit::Failure,
+    selecting::{MATCHES_MAX, Selector, failures, held_stages},
+};
+
+/// Running jobs that one look reads; of more only the number is known.
+const HELD_MAX: u32 = 200;
+/// Failed jobs that one look reads, the newest ones.
+const FAILED_MAX: u32 = 50;
+/// Ids on one command line: each is a request of every look.
+const IDS_MAX: usize = 100;
+
+/// Jobs of each kind. The field names are part of the CLI's interface for programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    pub(crate) jobs: u64,
+    pub(crate) waiting: u64,
+    pub(crate) running: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) failed: u64,
+    pub(crate) cancelled: u64,
+}
+
+impl Counts {
+    pub(crate) fn ended(&self) -> u64 {
+        self.jobs
+            .saturating_sub(self.waiting)
+            .saturating_sub(self.running)
+    }
+
+    fn add(&mut self, job: &JobSummary) {
+        let stage = job.job_stage.parse::<Stage>().unwrap_or(Stage::Submit);
+        self.jobs += 1;
+        if stage.is_held() {
+            self.running += 1;
+        } else if !stage.is_terminal() {
+            self.waiting += 1;
+        } else if job.job_health == Health::Success.as_str() {
+            self.succeeded += 1;
+        } else if has_failed(job) {
+            self.failed += 1;
+        } else {
+            self.cancelled += 1;
+        }
+    }
+}
+
+fn has_failed(job: &JobSummary) -> bool {
+    let health = job.job_health.parse::<Health>();
+    health.is_ok_and(|health| health.cause().is_some())
+}
+
+/// What one look saw.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Look {
+    pub(crate) counts: Counts,
+    /// Jobs that testboxes have, at most [`HELD_MAX`], the longest first.
+    pub(crate) running: Vec<JobSummary>,
+    /// Jobs that failed, the last end first.
+    pub(crate) failed: Vec<JobSummary>,
+    /// Requests that it took.
+    pub(crate) requests: u32,
+}
+
+impl Look {
+    fn sorted(mut self) -> Self {
+        let began = |job: &JobSummary| job.running_ms.or(job.dispatch_ms).unwrap_or(job.submit_ms);
+        self.running
+            .sort_by_key(|job| (began(job), job.job_id.clone()));
+        self.failed
+            .sort_by_key(|job| std::cmp::Reverse((job.end_ms, job.job_id.clone())));
+        self
+    }
+
+    /// Whether there are jobs, and all of them have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.counts.jobs > 0 && self.counts.ended() == self.counts.jobs
+    }
+
+    fn take(&mut self, job: JobSummary) {
+        self.counts.add(&job);
+        if job.job_stage.parse().is_ok_and(Stage::is_held) {
+            self.running.push(job);
+        } else if has_failed(&job) {
+            self.failed.push(job);
+        }
+    }
+}
+
+/// Which jobs are watched.
+pub(crate) struct Watched<'a> {
+    selector: &'a Selector,
+    /// Jobs that are named one by one.
+    ids: Vec<String>,
+    query: Option<JobQuery>,
+    /// Whether the filters can be counted by the scheduler.
+    is_counted: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// What a command line means. Words that are no numbers and no parameters are submits.
+    pub(crate) async fn of(
+        selector: &'a Selector,
+        context: &Context,
+        client: &Client,
+    ) -> Result<Self, Failure> {
+        if !selector.is_empty() {
+            selector.check()?;
+        }
+        let words = selector.ids();
+        let is_job = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
+        let (ids, submits): (Vec<_>, Vec<_>) = words.into_iter().partition(is_job);
+        if ids.len() > IDS_MAX {
+            return Err(Failure::usage(
+                format!("{} ids are given; at most {IDS_MAX} are watched", ids.len()),
+                "name a submit or use filters such as --submit-id",
+            ));
+        }
+        let mut query = selector.query(context, client).await?;
+        if query.account.is_empty() {
+            query.account.extend(context.flags.account.clone());
+        }
+        let has_query = ids.is_empty() || !submits.is_empty();
+        query.submit_id.extend(submits);
+        query.parts = Some("no_shards".to_owned());
+        Ok(Self {
+            selector,
+            ids,
+            is_counted: query.stage.is_empty() && query.health.is_empty() && !query.with_kv,
+            query: has_query.then_some(query),
+        })
+    }
+
+    /// Whether no other jobs can come.
+    pub(crate) fn is_closed(&self) -> bool {
+        let of_submit =
+            |query: &JobQuery| !query.submit_id.is_empty() || !query.group_id.is_empty();
+        self.query.as_ref().is_none_or(of_submit)
+    }
+
+    /// Looks once. May be dropped half-way and called again.
+    pub(crate) async fn look(&self, client: &Client) -> Result<Look, Failure> {
+        let mut look = Look::default();
+        for id in &self.ids {
+            let mut job = client.job(id).await?;
+            // In a list it is how far they are, here how many were asked for.
+            job.shift_remove("shards");
+            look.requests += 1;
+            if let Ok(job) = serde_json::from_value(Value::Object(job)) {
+                look.take(job);
+            }
+        }
+        match &self.query {
+            None => {}
+            Some(query) if self.is_counted => self.count(query, client, &mut look).await?,
+            Some(query) => {
+                let query = JobQuery {
+                    order: Some("newest".to_owned()),
+                    ..query.clone()
+                };
+                let found = self.selector.collect(client, query, MATCHES_MAX).await?;
+                look.requests += u32::try_from(found.jobs.len() / 500 + 1).unwrap_or(1);
+                found.jobs.into_iter().for_each(|job| look.take(job));
+            }
+        }
+        Ok(look.sorted())
+    }
+
+    /// Lets the scheduler count. A job that starts between two requests is in two counts rather than in none.
+    async fn count(
+        &self,
+        query: &JobQuery,
+        client: &Client,
+        look: &mut Look,
+    ) -> Result<(), ClientError> {
+        let with = |stage: Vec<String>, health: Vec<String>, limit: u32| JobQuery {
+            stage,
+            health,
+            order: Some("newest".to_owned()),
+            limit: Some(limit),
+            ..query.clone()
+        };
+        let counts = &mut look.counts;
+        let waiting = vec![Stage::Submit.to_string()];
+        counts.waiting += client.jobs(&with(waiting, Vec::new(), 0)).await?.total;
+        let held = with(held_stages(), Vec::new(), HELD_MAX);
+        let running = client.jobs(&held).await?;
+        counts.running += running.total;
+        let good = vec![Health::Success.to_string()];
+        let good = client.jobs(&with(Vec::new(), good, 0)).await?.total;
+        let failed = with(Vec::new(), failures(), FAILED_MAX);
+        let failed = client.jobs(&failed).await?;
+        let all = client.jobs(&with(Vec::new(), Vec::new(), 0)).await?.total;
+        counts.succeeded += good;
+        counts.failed += failed.total;
+        counts.jobs += all.max(running.total + good + failed.total);
+        counts.cancelled = counts
+            .ended()
+            .saturating_sub(counts.succeeded)
+            .saturating_sub(counts.failed);
+        look.requests += 5;
+        let has_shards = running.jobs.iter().any(|job| job.shards.is_some());
+        look.running.extend(running.jobs);
+        look.failed.extend(failed.jobs);
+        if has_shards {
+            // The hosts are those of the shards.
+            let shards = JobQuery {
+                parts: Some("only_shards".to_owned()),
+                ..held
+            };
+            look.running.extend(client.jobs(&shards).await?.jobs);
+            look.requests += 1;
+        }
+        Ok(())
+    }
+}
+
+/// A job for tests.
+#[cfg(test)]
+pub(crate) fn sample(id: u64, stage: &str, health: &str) -> JobSummary {
+    let job = serde_json::json!({
+        "job_id": id.to_string(), "job_stage": stage, "job_health": health, "job_data_readiness": "complete",
+        "my_account": "alice", "queue": "alice", "priority": 2, "suite": "unixbench", "testbox": "dc",
+        "tbox_group": "dc", "attempt": 1, "memory_mb": 16, "submit_ms": 1000, "running_ms": 1000 + id,
+        "end_ms": 5000 + id, "host": "server-1", "params": "nr_threads=4 mode=process",
+    });
+    serde_json::from_value(job).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_job_is_of_one_kind() {
+        let mut look = Look::default();
+        for (id, stage, health) in [
+            (1, "submit", "unknown"),
+            (2, "running", "unknown"),
+            (3, "boot", "unknown"),
+            (4, "finish", "success"),
+            (5, "finish", "fail"),
+            (6, "finish", "oom"),
+            (7, "cancel", "cancel"),
+        ] {
+            look.take(sample(id, stage, health));
+        }
+        let look = look.sorted();
+        let meant = Counts {
+            jobs: 7,
+            waiting: 1,
+            running: 2,
+            succeeded: 1,
+            failed: 2,
+            cancelled: 1,
+        };
+        assert_eq!(look.counts, meant);
+        assert_eq!(look.counts.ended(), 4);
+        let ids = |jobs: &[JobSummary]| {
+            jobs.iter()
+                .map(|job| job.job_id.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (ids(&look.running), ids(&look.failed)),
+            (
+                vec!["2".to_owned(), "3".to_owned()],
+                vec!["6".to_owned(), "5".to_owned()],
+            )
+        );
+        assert!(!look.is_over() && !Look::default().is_over());
+    }
+}
