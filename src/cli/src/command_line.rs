@@ -133,7 +133,7 @@ impl Command {
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Backup(args) => cmd_backup::backup(&args, context),
-            Self::Restore(args) => cmd_backup::restore(&args, context),
+            Self::Restore(args) => cmd_backup::restore(&args, context).await,
             Self::Whoami(args) => cmd_whoami::run(&args, context).await,
             Self::Login(args) => cmd_login::run(&args, context).await,
             Self::Config(args) => cmd_config::run(&args, context),

@@ -18,7 +18,7 @@ mod state_patch;
 pub mod store;
 
 pub use elasticsearch::{ElasticConfig, ElasticStore};
-pub use embedded::{EmbeddedStore, backup, restore};
+pub use embedded::{EmbeddedStore, RestoreOptions, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, Otherwise, StoredJob, Version};

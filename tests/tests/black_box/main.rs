@@ -7,6 +7,7 @@
 mod access;
 mod agents;
 mod api;
+mod backup;
 mod bad_input;
 mod daily;
 mod documented;

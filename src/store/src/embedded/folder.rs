@@ -8,6 +8,7 @@ use std::{
     io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    time::Duration,
 };
 
 use crate::StoreError;
@@ -16,6 +17,8 @@ use crate::StoreError;
 pub(super) const DB_FILE: &str = "fairlead.db";
 /// The lock, beside it. It holds the pid of its owner, for people.
 const LOCK_FILE: &str = "fairlead.lock";
+/// How long a connection waits for SQLite's own locks (an operator's tool may hold one).
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// With less room than this on its file system a store cannot be opened, bytes.
 const ROOM_MIN: u64 = 1 << 20;
 

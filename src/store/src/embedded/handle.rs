@@ -372,7 +372,7 @@ impl JobStore for EmbeddedStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec;
+    use crate::{codec, embedded::numbers::unsigned};
 
     fn job(n: u64, body_bytes: usize) -> NewJob {
         let text = include_str!("../../tests/golden/state-1.json");
@@ -418,6 +418,48 @@ mod tests {
         assert!(store.submit(vec![job(2, 10)]).await[0].is_ok());
         assert!(store.health().is_well());
     }
+
+    #[tokio::test]
+    async fn a_reader_does_not_let_the_log_grow_beyond_its_limit() {
+        const LIMIT: u64 = 1 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let mut opened = open::open(dir.path()).unwrap();
+        opened.log = opened.log.up_to(LIMIT);
+        let store = EmbeddedStore::start(opened).unwrap();
+        assert!(store.submit(vec![job(1, 10)]).await[0].is_ok());
+        let reader = Connection::open(dir.path().join("fairlead.db")).unwrap();
+        reader.execute_batch("BEGIN").unwrap();
+        let jobs = |conn: &Connection| -> u64 {
+            conn.query_row("SELECT COUNT(*) FROM states", [], |row| unsigned(row, 0))
+                .unwrap()
+        };
+        assert_eq!(jobs(&reader), 1);
+        let mut taken = 1;
+        let refused = loop {
+            match store.submit(vec![job(taken + 1, 60_000)]).await.remove(0) {
+                Ok(_) => taken += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(&refused, ItemError::NotTaken { reason } if reason.contains("limit of 1 MB") && reason.contains("-wal")),
+            "{refused:?}"
+        );
+        let log = std::fs::metadata(dir.path().join("fairlead.db-wal")).unwrap();
+        assert!(
+            (LIMIT..LIMIT + 200_000).contains(&log.len()),
+            "{}",
+            log.len()
+        );
+        assert!(taken > 5 && !store.health().is_well());
+        // The reader still sees what it saw first; when it ends, the lab goes on.
+        assert_eq!(jobs(&reader), 1);
+        reader.execute_batch("COMMIT").unwrap();
+        assert!(store.submit(vec![job(taken + 1, 60_000)]).await[0].is_ok());
+        assert_eq!(jobs(&reader), taken + 1);
+        assert!(store.health().is_well());
+    }
+
     /// Otherwise a job would go to hosts that cannot run it.
     #[tokio::test]
     async fn a_shape_that_a_failed_group_brought_is_brought_again() {

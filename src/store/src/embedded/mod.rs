@@ -10,6 +10,7 @@ mod docs;
 mod find;
 mod folder;
 mod handle;
+mod log;
 mod merge;
 mod months;
 mod numbers;
@@ -22,5 +23,5 @@ mod tally;
 mod waiting;
 mod writer;
 
-pub use copies::{backup, restore};
+pub use copies::{RestoreOptions, backup, restore};
 pub use handle::EmbeddedStore;

@@ -3,21 +3,19 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::{Path, PathBuf},
-    time::Duration,
+    path::Path,
 };
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
     copies,
-    folder::{DB_FILE, take_lock, unusable},
+    folder::{BUSY, DB_FILE, take_lock, unusable},
+    log::Log,
     schema,
 };
 use crate::StoreError;
 
-/// How long a connection waits for SQLite's own locks (an operator's tool may hold one).
-pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// How many connections read at once.
 pub(super) const READERS: usize = 4;
 
@@ -27,8 +25,7 @@ pub(super) struct Opened {
     pub(super) lock: File,
     pub(super) writer: Connection,
     pub(super) readers: Vec<Connection>,
-    /// The write-ahead log.
-    pub(super) log: PathBuf,
+    pub(super) log: Log,
 }
 
 /// Opens or creates the store in `dir`.
@@ -68,13 +65,13 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
         lock,
         writer,
         readers,
-        log: copies::log_of(&path),
+        log: Log::new(copies::log_of(&path)),
     })
 }
 
 /// The file holds hashed tokens and the sealing key: only its owner reads it. SQLite gives the log
 /// beside it the same rights.
-fn create_private(path: &PathBuf) -> Result<(), StoreError> {
+fn create_private(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     options

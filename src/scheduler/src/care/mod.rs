@@ -1,0 +1,4 @@
+//! Care of a store by its operator, without a replica: restores, checks, and files of old jobs.
+
+pub(crate) mod restore;
+mod set_aside;
