@@ -15,6 +15,7 @@ use fairlead_api::Grant;
 use fairlead_tests::{Http, Ran, Scheduler, Store, Testbox, fairlead, jobs, settings, until};
 use reqwest::Method;
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 /// Ids that were acknowledged, and a word about each.
 type Ids = Arc<Mutex<BTreeSet<String>>>;
@@ -107,7 +108,7 @@ struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Ids,
     ran: Arc<AtomicUsize>,
-    tasks: Vec<tokio::task::JoinHandle<()>>,
+    tasks: JoinSet<()>,
 }
 
 impl Load {
@@ -115,26 +116,26 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let acknowledged = Ids::default();
         let ran = Arc::new(AtomicUsize::new(0));
-        let mut tasks = Vec::new();
+        let mut tasks = JoinSet::new();
         for account in ["alice", "bob"] {
             let (http, stop, ids) = (http.clone(), Arc::clone(&stop), Arc::clone(&acknowledged));
-            tasks.push(tokio::spawn(async move {
+            tasks.spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     let new = http.submit(&jobs::times(5, &jobs::dc(account))).await;
                     ids.lock().expect("a lock").extend(new);
                 }
-            }));
+            });
         }
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&ran));
         let mut testbox = Testbox::dc(http, "server-1", 8 << 10);
-        tasks.push(tokio::spawn(async move {
+        tasks.spawn(async move {
             while !stopped.load(Ordering::Relaxed) {
                 for grant in testbox.ask(0).await {
                     testbox.finish(&grant).await;
                     count.fetch_add(1, Ordering::Relaxed);
                 }
             }
-        }));
+        });
         Self {
             stop,
             acknowledged,
@@ -151,10 +152,10 @@ impl Load {
         self.ran.load(Ordering::Relaxed)
     }
 
-    async fn end(self) -> BTreeSet<String> {
+    async fn end(mut self) -> BTreeSet<String> {
         self.stop.store(true, Ordering::Relaxed);
-        for task in self.tasks {
-            task.await.expect("the load goes on to its end");
+        while let Some(task) = self.tasks.join_next().await {
+            task.expect("the load goes on to its end");
         }
         self.acknowledged.lock().expect("a lock").clone()
     }

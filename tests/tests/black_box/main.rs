@@ -9,6 +9,7 @@ mod agents;
 mod api;
 mod backup;
 mod bad_input;
+mod care;
 mod daily;
 mod documented;
 mod facts;

@@ -6,13 +6,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use fairlead_job::Stage;
-use fairlead_store::{JobState, JobStore, Search, SearchOrder};
+use fairlead_store::{DocKind, JobState, JobStore, Search, SearchOrder, StoreError, Version};
 
 use crate::{
-    StartError,
+    Clock, StartError,
     files::places::{folder_in, log_in},
     lifecycle::{result_paths::attempt_root, stages::HELD},
 };
@@ -47,8 +48,39 @@ pub(super) async fn set_aside(store: &dyn JobStore, data: &Path) -> Result<u64, 
     }
 }
 
+/// A replica changes its document more often than this.
+const BEATS: Duration = Duration::from_secs(5);
+
+/// Refuses a lab that a scheduler works on: its files are in use. It is known by its document, which changes.
+pub(super) async fn refuse_running(store: &dyn JobStore) -> Result<(), StartError> {
+    let versions = async || -> Result<Vec<(String, Version)>, StoreError> {
+        let docs = store.list_docs(DocKind::Replica).await?;
+        let ids: Vec<String> = docs.into_iter().map(|doc| doc.id).collect();
+        let now = store.doc_versions(DocKind::Replica, &ids).await?;
+        let known = ids.into_iter().zip(now);
+        Ok(known
+            .filter_map(|(id, version)| Some((id, version?)))
+            .collect())
+    };
+    let before = versions().await?;
+    if before.is_empty() {
+        return Ok(());
+    }
+    Clock::system().sleep(BEATS).await;
+    let after = versions().await?;
+    let running = after.into_iter().find(|one| !before.contains(one));
+    match running {
+        None => Ok(()),
+        Some((replica, _)) => Err(StoreError::Unusable {
+            reason: format!("replica {replica} works on this lab"),
+            hint: "stop all replicas first".to_owned(),
+        }
+        .into()),
+    }
+}
+
 /// The first attempt of a job that has not begun.
-pub(super) fn first_to_come(state: &JobState) -> u16 {
+fn first_to_come(state: &JobState) -> u16 {
     if state.stage == Stage::Submit {
         state.attempt
     } else {

@@ -157,7 +157,6 @@ pub fn restore(
     if is_same(copy, &path) {
         return confirm(&path);
     }
-    let is_lone = !log_of(copy).exists();
     let has_store = path.exists() || log_of(&path).exists();
     if has_store && !options.replace {
         return Err(StoreError::Unusable {
@@ -167,13 +166,8 @@ pub fn restore(
                     .to_owned(),
         });
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let new = if is_lone {
-        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-        copied(&as_uri(copy), flags, copy, &path)?
-    } else {
-        copied(&copy.to_string_lossy(), flags, copy, &path)?
-    };
+    let (from, flags) = to_read(copy);
+    let new = copied(&from, flags, copy, &path)?;
     if !has_store {
         name(new, &path)?;
         return Ok(None);
@@ -218,6 +212,16 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     index.push("-shm");
     let _ = fs::remove_file(index);
     Ok(to)
+}
+
+/// How SQLite opens a file that is only read: its path or URI, and with which flags. Alone it is read without a log.
+pub(super) fn to_read(path: &Path) -> (String, OpenFlags) {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if log_of(path).exists() {
+        (path.to_string_lossy().into_owned(), flags)
+    } else {
+        (as_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
+    }
 }
 
 fn is_same(a: &Path, b: &Path) -> bool {

@@ -5,6 +5,7 @@
 //! jobs are encoded there before they reach the writer, which has the most to do.
 
 mod apply;
+mod check;
 mod copies;
 mod docs;
 mod find;

@@ -69,6 +69,37 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
     })
 }
 
+/// Opens a store, or a copy of one, only to read it, also while a scheduler has it open. `path`: the folder or the file.
+pub(super) fn open_to_read(path: &Path) -> Result<Vec<Connection>, StoreError> {
+    let file = if path.is_dir() {
+        path.join(DB_FILE)
+    } else {
+        path.to_owned()
+    };
+    if !file.exists() {
+        return Err(StoreError::Unusable {
+            reason: format!("there is no store {}", file.display()),
+            hint: "name the --data folder of the scheduler, or a backup".to_owned(),
+        });
+    }
+    copies::refuse_part(&file, path)?;
+    let shown = file.display().to_string();
+    let broken = |error: rusqlite::Error| unusable(path, format!("cannot open {shown}: {error}"));
+    let (from, flags) = copies::to_read(&file);
+    let readers: Vec<Connection> = (0..READERS)
+        .map(|_| {
+            let conn = Connection::open_with_flags(&from, flags)?;
+            conn.busy_timeout(BUSY)?;
+            Ok(conn)
+        })
+        .collect::<Result<_, _>>()
+        .map_err(broken)?;
+    for conn in readers.iter().take(1) {
+        schema::is_newest(conn, &file)?;
+    }
+    Ok(readers)
+}
+
 /// The file holds hashed tokens and the sealing key: only its owner reads it. SQLite gives the log
 /// beside it the same rights.
 fn create_private(path: &Path) -> Result<(), StoreError> {

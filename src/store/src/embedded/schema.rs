@@ -118,14 +118,55 @@ const STEP_11: &str = "
 
 /// Brings the file to the newest layout, or says why it cannot be used.
 pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let broken = |error: rusqlite::Error| broken(path, &error);
+    let missing = missing_steps(conn, path)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let tx = conn.transaction().map_err(broken)?;
+    for step in missing {
+        tx.execute_batch(step).map_err(broken)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(broken)?;
+    tx.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+    )
+    .map_err(broken)?;
+    tx.commit().map_err(broken)
+}
+
+fn broken(path: &Path, error: &rusqlite::Error) -> StoreError {
     let file = path.display();
-    let broken = |error: rusqlite::Error| match error.sqlite_error_code() {
+    match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unusable {
             reason: format!("{file} cannot be read as a store: {error}"),
             hint: "restore a backup, or give another --data folder".to_owned(),
         },
         _ => unusable(path, format!("{file} cannot be opened as a store: {error}")),
-    };
+    }
+}
+
+/// Refuses a file that is not of the newest layout, which only a writer can bring up.
+pub(super) fn is_newest(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    if missing_steps(conn, path)?.is_empty() {
+        return Ok(());
+    }
+    Err(StoreError::Unusable {
+        reason: format!("{} is no store of this version", path.display()),
+        hint: format!(
+            "use the version that wrote it; a start of the scheduler brings it up to format {}",
+            STEPS.len()
+        ),
+    })
+}
+
+/// The steps that lead from the layout of a file to the newest.
+fn missing_steps(conn: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
+    let file = path.display();
+    let broken = |error: rusqlite::Error| broken(path, &error);
     let id: i64 = conn
         .pragma_query_value(None, "application_id", |row| row.get(0))
         .map_err(broken)?;
@@ -148,20 +189,5 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
             hint: "start the newer fairlead that wrote it".to_owned(),
         });
     };
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let tx = conn.transaction().map_err(broken)?;
-    for step in missing {
-        tx.execute_batch(step).map_err(broken)?;
-    }
-    tx.pragma_update(None, "application_id", APPLICATION_ID)
-        .map_err(broken)?;
-    tx.pragma_update(
-        None,
-        "user_version",
-        i64::try_from(newest).unwrap_or(i64::MAX),
-    )
-    .map_err(broken)?;
-    tx.commit().map_err(broken)
+    Ok(missing)
 }

@@ -1,5 +1,7 @@
 //! Copies of a store: backups, restores, and copies that are refused.
 
+mod faults;
+
 use std::path::Path;
 
 use fairlead_store::{EmbeddedStore, JobStore, RestoreOptions, StoreError};
