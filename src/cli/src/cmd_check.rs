@@ -13,7 +13,7 @@ use crate::{
     table::harmless,
 };
 
-/// What to check.
+/// The store, and the files, to check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 check reads a store: the embedded one, a backup of it, or Elasticsearch. A scheduler may run meanwhile.

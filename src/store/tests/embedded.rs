@@ -363,6 +363,8 @@ async fn unknown_fields_stay_and_unknown_formats_are_passed_over() {
 
 #[tokio::test]
 async fn a_long_log_is_emptied_when_nothing_is_written() {
+    /// It says at once which file it continues.
+    const SHORT: u64 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(dir.path()).unwrap();
     let log = dir.path().join("fairlead.db-wal");
@@ -370,12 +372,12 @@ async fn a_long_log_is_emptied_when_nothing_is_written() {
     submit_all(&store, (1..=2_000).map(state).collect()).await;
     assert!(length() > 1 << 20, "{}", length());
     for _ in 0..3_000 {
-        if length() == 0 {
+        if length() < SHORT {
             break;
         }
         // A read goes on meanwhile.
         store.get(&[id(1)]).await.unwrap();
         std::thread::park_timeout(std::time::Duration::from_millis(10));
     }
-    assert_eq!(length(), 0);
+    assert!(length() < SHORT, "{}", length());
 }

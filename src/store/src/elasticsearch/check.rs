@@ -1,4 +1,4 @@
-//! What only Elasticsearch can hold: bodies beside states, without their state.
+//! Finds bodies that are beside no state. Only Elasticsearch can hold such halves.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What only the tables of a file can show: damage, and rows that do not fit together.
+//! Finds damage, and rows that do not fit together. Only the tables of a file show them.
 
 use std::collections::HashMap;
 

@@ -13,7 +13,10 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use tempfile::NamedTempFile;
 
-use super::folder::{DB_FILE, take_lock, unusable};
+use super::{
+    folder::{DB_FILE, as_uri, log_of, take_lock, unusable},
+    pairs,
+};
 use crate::StoreError;
 
 /// The mark, among the numbers of `meta`: not 0 while the store is open.
@@ -21,17 +24,11 @@ const OPEN: &str = "open";
 /// Where SQLite writes which log a file uses: both bytes are 2 with a write-ahead log.
 const LOG_VERSIONS: std::ops::Range<usize> = 18..20;
 
-/// The log beside a database.
-pub(super) fn log_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    PathBuf::from(name)
-}
-
 /// Marks the store as open, in the file itself: the log is written back.
 pub(super) fn mark_open(conn: &Connection) -> rusqlite::Result<()> {
     set_mark(conn, true)?;
-    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    pairs::begin_log(conn)
 }
 
 /// Takes the mark back: what follows is the close, which writes the log back.
@@ -59,6 +56,24 @@ pub(super) fn refuse_part(path: &Path, dir: &Path) -> Result<(), StoreError> {
         hint: format!(
             "copy both files of a stopped scheduler, or take a backup: fairlead backup; to go on without what is missing: \
              fairlead restore --as-it-is {shown} --data {}",
+            dir.display()
+        ),
+    })
+}
+
+/// Refuses a file and a log that were copied one after the other from an open store. Nobody may have it open.
+pub(super) fn refuse_mismatch(path: &Path, dir: &Path) -> Result<(), StoreError> {
+    let Some(what) = pairs::mismatch(path) else {
+        return Ok(());
+    };
+    let shown = path.display();
+    Err(StoreError::Unusable {
+        reason: format!(
+            "{shown} and its log were copied at different moments from an open store: {what}, so jobs and states are missing"
+        ),
+        hint: format!(
+            "copy both files of a stopped scheduler, or take a backup: fairlead backup; to go on without what is missing: \
+             fairlead restore --as-it-is {shown} --data {}, and then: fairlead check",
             dir.display()
         ),
     })
@@ -97,16 +112,6 @@ fn mark_of(path: &Path) -> rusqlite::Result<Option<i64>> {
         row.get(0)
     });
     found.optional()
-}
-
-/// The path as SQLite's URI of a file that nobody changes meanwhile.
-fn as_uri(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let escaped = path
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
-    format!("file:{escaped}?immutable=1")
 }
 
 /// Copies the store in `dir` into one new file, also while a scheduler has it open: all of one moment.
@@ -153,6 +158,7 @@ pub fn restore(
     let path = dir.join(DB_FILE);
     if !options.as_it_is {
         refuse_part(copy, dir)?;
+        refuse_mismatch(copy, dir)?;
     }
     if is_same(copy, &path) {
         return confirm(&path);

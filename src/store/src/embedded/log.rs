@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::folder::BUSY;
+use super::{folder::BUSY, pairs::begin_log};
 
 /// A log up to this length stays as it is while there is nothing to write, bytes.
 const IDLE_MAX: u64 = 1 << 20;
@@ -91,9 +91,12 @@ fn said(path: &Path, bytes_max: u64) -> String {
 
 fn empty(conn: &Connection) -> rusqlite::Result<()> {
     conn.busy_timeout(PATIENCE)?;
-    let emptied = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
     conn.busy_timeout(BUSY)?;
-    emptied
+    if is_busy? {
+        return Ok(());
+    }
+    begin_log(conn)
 }
 
 fn note(emptied: rusqlite::Result<()>) {

@@ -16,6 +16,7 @@ mod merge;
 mod months;
 mod numbers;
 mod open;
+mod pairs;
 mod read;
 mod schema;
 mod search;

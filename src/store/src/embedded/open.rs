@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{
     copies,
-    folder::{BUSY, DB_FILE, take_lock, unusable},
+    folder::{BUSY, DB_FILE, log_of, take_lock, unusable},
     log::Log,
     schema,
 };
@@ -40,6 +40,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
     let lock = take_lock(dir)?;
     let path = dir.join(DB_FILE);
     copies::refuse_part(&path, dir)?;
+    copies::refuse_mismatch(&path, dir)?;
     create_private(&path)?;
     let shown = path.display().to_string();
     let broken = |error: rusqlite::Error| unusable(dir, format!("cannot open {shown}: {error}"));
@@ -65,7 +66,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
         lock,
         writer,
         readers,
-        log: Log::new(copies::log_of(&path)),
+        log: Log::new(log_of(&path)),
     })
 }
 

@@ -19,6 +19,7 @@ use super::{
     copies::mark_closed,
     log::Log,
     numbers::{signed, unsigned},
+    pairs::count,
     statements::Statements,
     tally::{Change, Tally},
 };
@@ -221,9 +222,7 @@ impl Writer {
             request.run(&mut batch).map_err(not_taken)?;
         }
         let (seq, changes) = batch.end();
-        tx.prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'seq'")
-            .and_then(|mut set| set.execute([signed(seq)]))
-            .map_err(not_taken)?;
+        count(&tx, signed(seq)).map_err(not_taken)?;
         // Numbers of a failed commit are not given again: it may be in after all.
         self.seq = seq;
         tx.commit().map_err(|error| of_commit(&error))?;

@@ -1,4 +1,4 @@
-//! What a check finds in a file that was changed behind the back of the store.
+//! Checks of files that were changed behind the back of the store.
 
 use fairlead_job::Stage;
 use fairlead_store::{EmbeddedStore, Findings, JobStore, NewJob, ShardPlace, Sharding, check_jobs};

@@ -1,6 +1,7 @@
 //! Copies of a store: backups, restores, and copies that are refused.
 
 mod faults;
+mod pairs;
 
 use std::path::Path;
 

@@ -89,6 +89,30 @@ async fn a_reader_does_not_let_the_log_grow_beyond_its_limit() {
     assert!(store.health().is_well());
 }
 
+/// Numbers of failed commits are used up, and are in no file.
+#[tokio::test]
+async fn a_crash_after_failed_commits_needs_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path());
+    assert!(store.submit(vec![job(1, 10)]).await[0].is_ok());
+    let conn = Connection::open(dir.path().join("fairlead.db")).unwrap();
+    for n in 2..12 {
+        let large = store.submit(vec![job(100 + n, 1 << 20)]).await;
+        assert!(large[0].is_err(), "{large:?}");
+        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))
+            .unwrap();
+        assert!(store.submit(vec![job(n, 10)]).await[0].is_ok());
+        let killed = tempfile::tempdir().unwrap();
+        for name in ["fairlead.db", "fairlead.db-wal"] {
+            std::fs::copy(dir.path().join(name), killed.path().join(name)).unwrap();
+        }
+        let again = EmbeddedStore::open(killed.path()).unwrap();
+        let ids = [job(1, 0).state.job_id, job(n, 0).state.job_id];
+        let read = again.get(&ids).await.unwrap();
+        assert!(read.iter().all(Option::is_some), "{read:?}");
+    }
+}
+
 /// Otherwise a job would go to hosts that cannot run it.
 #[tokio::test]
 async fn a_shape_that_a_failed_group_brought_is_brought_again() {
