@@ -245,11 +245,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 12)
+        .pragma_update(None, "user_version", 13)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 12") && reason.contains("up to 11"),
+        reason.contains("format 13") && reason.contains("up to 12"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");
@@ -291,7 +291,7 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              ALTER TABLE jobs DROP COLUMN shards_n;
              DROP INDEX jobs_crash_signature;
              ALTER TABLE jobs DROP COLUMN crash_signature;
-             DROP TABLE words;
+             ALTER TABLE jobs DROP COLUMN words;
              PRAGMA user_version = 7;",
         )
         .unwrap();
@@ -321,6 +321,42 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
         .map(|page| conformance::numbers(&page.jobs))
         .collect();
     assert_eq!(pages, [vec![1, 2, 3, 4], vec![1, 3], vec![2, 4]]);
+}
+
+#[tokio::test]
+async fn the_words_of_a_file_of_format_11_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    let word = |n: u64| state_with(n, |s| s.kv = vec![format!("n={n}"), "suite=x".into()]);
+    submit_all(&store, (1..=4).map(word).collect()).await;
+    drop(store);
+    raw(dir.path())
+        .execute_batch(&format!(
+            "CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
+             INSERT INTO words SELECT job_id, words FROM jobs WHERE job_id <> {};
+             ALTER TABLE jobs DROP COLUMN words;
+             PRAGMA user_version = 11;",
+            id(4)
+        ))
+        .unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    // A change that writes the whole row keeps them, and keeps that there are none.
+    for n in [2, 4] {
+        change(&store, id(n), |s| s.priority = 5).await.unwrap();
+    }
+    let found = async |word: &str| {
+        let search = Search {
+            keywords: vec![vec![word.to_owned()]],
+            limit: 9,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        let mut numbers = conformance::numbers(&page.jobs);
+        numbers.sort_unstable();
+        (numbers, page.wordless)
+    };
+    assert_eq!(found("n=2").await, (vec![2], 1));
+    assert_eq!(found("suite=x").await, (vec![1, 2, 3], 1));
 }
 
 #[tokio::test]

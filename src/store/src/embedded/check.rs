@@ -92,7 +92,6 @@ fn tables(conn: &Connection, found: &mut Findings) -> rusqlite::Result<()> {
     for (fault, table) in [
         (&BODY_ALONE, "bodies"),
         (&ROW_ALONE, "jobs"),
-        (&ROW_ALONE, "words"),
         (&ROW_ALONE, "wait_keys"),
     ] {
         let alone = format!(

@@ -89,10 +89,10 @@ async fn each_fault_is_counted_under_its_name() {
         ),
         (
             "row_without_state",
-            3,
+            2,
             vec![
                 format!("{} in jobs", text(2)),
-                format!("{} in words", text(2)),
+                format!("{} in wait_keys", text(2)),
             ],
         ),
         ("state_without_row", 1, vec![text(4)]),
@@ -130,5 +130,5 @@ async fn who_only_reads_writes_nothing_and_needs_a_store_of_this_version() {
         .pragma_update(None, "user_version", 10)
         .unwrap();
     let refused = EmbeddedStore::open_to_read(dir.path()).unwrap_err();
-    assert!(refused.to_string().contains("format 11"), "{refused}");
+    assert!(refused.to_string().contains("format 12"), "{refused}");
 }
