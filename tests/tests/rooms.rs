@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["base", "lifecycle", "known", "core", "people", "placement"],
     ),
     ("files", &["base", "lifecycle", "core", "jobs"]),
+    ("care", &["base", "storage", "lifecycle", "files"]),
     (
         "waiting",
         &["base", "storage", "lifecycle", "known", "core", "jobs"],

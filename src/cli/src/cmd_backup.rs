@@ -1,8 +1,9 @@
 //! `fairlead backup` and `fairlead restore`: copies of the embedded store.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fairlead_scheduler::{backup_store, restore_store};
+use fairlead_job::units::counted;
+use fairlead_scheduler::{RestoreOptions, backup_store, restore_lab};
 use serde_json::json;
 
 use crate::{
@@ -25,27 +26,46 @@ pub(crate) struct BackupArgs {
 pub(crate) struct RestoreArgs {
     /// A backup, or `fairlead.db` beside its `fairlead.db-wal`
     file: PathBuf,
-    /// Data folder of the new store; it must have none yet
+    /// Data folder of the new store
     #[arg(long, value_name = "DIR", default_value = "fairlead-data")]
     data: PathBuf,
     /// Accept a copy that lacks its newest jobs and states
     #[arg(long)]
     as_it_is: bool,
+    /// Replace the store of this folder; it stays beside the new one under another name
+    #[arg(long)]
+    replace: bool,
 }
 
 pub(crate) fn backup(args: &BackupArgs, context: &Context) -> anyhow::Result<u8> {
     backup_store(&args.data, &args.file).map_err(|error| Failure::local(error.to_string(), ""))?;
-    done(&args.file, context)
-}
-
-pub(crate) fn restore(args: &RestoreArgs, context: &Context) -> anyhow::Result<u8> {
-    restore_store(&args.file, &args.data, args.as_it_is)
-        .map_err(|error| Failure::local(error.to_string(), ""))?;
-    done(&args.data, context)
-}
-
-fn done(path: &Path, context: &Context) -> anyhow::Result<u8> {
-    let path = path.display().to_string();
+    let path = args.file.display().to_string();
     context.print(&json!({ "path": path }), |_| format!("done: {path}"))?;
+    Ok(exit::OK)
+}
+
+pub(crate) async fn restore(args: &RestoreArgs, context: &Context) -> anyhow::Result<u8> {
+    let options = RestoreOptions {
+        as_it_is: args.as_it_is,
+        replace: args.replace,
+    };
+    let restored = restore_lab(&args.file, &args.data, options).await;
+    let restored = restored.map_err(|error| Failure::local(error.to_string(), ""))?;
+    let path = args.data.display().to_string();
+    let replaced = restored.replaced.map(|path| path.display().to_string());
+    let value = json!({ "path": path, "replaced": replaced, "set_aside": restored.set_aside });
+    context.print(&value, |_| {
+        let mut lines = vec![format!("done: {path}")];
+        if let Some(replaced) = &replaced {
+            lines.push(format!("the former store is {replaced}"));
+        }
+        if restored.set_aside > 0 {
+            let many = counted(restored.set_aside, "folder or log", "folders and logs");
+            lines.push(format!(
+                "{many} of attempts that have not begun got the ending .before-restore"
+            ));
+        }
+        lines.join("\n")
+    })?;
     Ok(exit::OK)
 }

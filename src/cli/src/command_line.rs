@@ -3,10 +3,10 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_backup, cmd_change, cmd_config, cmd_doctor, cmd_explain, cmd_group, cmd_hosts,
-    cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_queues, cmd_rerun, cmd_results, cmd_run,
-    cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait,
-    cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_doctor, cmd_explain, cmd_group,
+    cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_prune, cmd_queues, cmd_rerun,
+    cmd_results, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage,
+    cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -87,6 +87,10 @@ pub(crate) enum Command {
     Backup(cmd_backup::BackupArgs),
     /// Create an embedded store from a backup
     Restore(cmd_backup::RestoreArgs),
+    /// Remove results and logs of old jobs from the data folders
+    Prune(cmd_prune::PruneArgs),
+    /// Check whether what a store holds fits together: jobs, their parts, and their files
+    Check(cmd_check::CheckArgs),
     /// Show who you are in the lab, and with which settings
     Whoami(cmd_whoami::WhoamiArgs),
     /// Check a token, and keep it for later commands
@@ -136,10 +140,12 @@ impl Command {
             Self::Account(args) => cmd_account::run(args, context).await,
             Self::Key(args) => cmd_key::run(args, context).await,
             Self::Backup(args) => cmd_backup::backup(&args, context),
-            Self::Restore(args) => cmd_backup::restore(&args, context),
+            Self::Restore(args) => cmd_backup::restore(&args, context).await,
             Self::Whoami(args) => cmd_whoami::run(&args, context).await,
             Self::Login(args) => cmd_login::run(&args, context).await,
             Self::Config(args) => cmd_config::run(&args, context),
+            Self::Prune(args) => cmd_prune::run(&args, context).await,
+            Self::Check(args) => cmd_check::run(&args, context).await,
             Self::Doctor(args) => cmd_doctor::run(&args, context).await,
             Self::Completions { shell } => {
                 completing::print_script(shell, context)?;

@@ -19,7 +19,7 @@ pub(crate) const REFUSED: u8 = 3;
 pub(crate) const UNREACHABLE: u8 = 4;
 /// Something on this machine: a folder, a port, a full disk.
 pub(crate) const LOCAL: u8 = 5;
-/// `doctor` found something to mend.
+/// `doctor` or `check` found something to mend.
 pub(crate) const TO_MEND: u8 = 6;
 /// The jobs had not ended when the time was up.
 pub(crate) const TOO_LATE: u8 = 7;
@@ -35,7 +35,7 @@ Exit codes:
   3    the scheduler refused the request, or a part of it
   4    no scheduler answers
   5    a problem of this machine: a folder, a port, a full disk
-  6    doctor found a problem
+  6    doctor or check found a problem
   7    wait: the jobs had not ended when the time was up
   130  stopped by Ctrl-C";
 

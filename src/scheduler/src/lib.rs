@@ -4,6 +4,7 @@
 //! `submission`, `waiting`, `timers`), and `http` knows flows and only translates. `core` is the state that flows share.
 
 mod base;
+mod care;
 mod core;
 mod dispatching;
 mod files;
@@ -35,6 +36,9 @@ pub use crate::base::file_modes::ResultFiles;
 pub use crate::base::health_check::HealthCheck;
 pub use crate::base::peer_link::PeerLink;
 pub use crate::base::webhook_targets::Targets as WebhookTargets;
+pub use crate::care::check::{CheckOptions, Checked, check_lab, set_files_aside};
+pub use crate::care::prune::{PruneOptions, Pruned, prune};
+pub use crate::care::restore::{Restored, restore_lab};
 pub use crate::submission::intake::{Item, read_submit};
 pub use crate::upkeep::key_check::{KeyState, look_at_key};
 pub use crate::upkeep::keys::{KeyView, Keys, import_keys, rotate_key, show_keys};
@@ -44,4 +48,4 @@ pub use crate::{
     server::{Server, add_account},
 };
 pub use fairlead_dispatch::CACHE_JOBS;
-pub use fairlead_store::{ElasticConfig, backup as backup_store, restore as restore_store};
+pub use fairlead_store::{ElasticConfig, Finding, RestoreOptions, backup as backup_store};

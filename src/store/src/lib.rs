@@ -4,6 +4,7 @@
 //! conformance suite. Nothing here decides who gets a job: compare-and-set does.
 
 mod alternatives;
+pub mod check;
 mod clock;
 pub mod codec;
 pub mod elasticsearch;
@@ -17,8 +18,9 @@ mod shards;
 mod state_patch;
 pub mod store;
 
+pub use check::{Fault, Finding, Findings, check_jobs};
 pub use elasticsearch::{ElasticConfig, ElasticStore};
-pub use embedded::{EmbeddedStore, backup, restore};
+pub use embedded::{EmbeddedStore, RestoreOptions, backup, restore};
 pub use error::{ItemError, StoreError};
 pub use health::{Condition, StoreHealth};
 pub use job_state::{Attempt, ClusterPlace, JobState, NewJob, Otherwise, StoredJob, Version};

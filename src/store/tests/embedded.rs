@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+mod copies;
 
 use std::{path::Path, process::Command};
 
@@ -244,11 +245,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 12)
+        .pragma_update(None, "user_version", 13)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 12") && reason.contains("up to 11"),
+        reason.contains("format 13") && reason.contains("up to 12"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");
@@ -290,7 +291,7 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
              ALTER TABLE jobs DROP COLUMN shards_n;
              DROP INDEX jobs_crash_signature;
              ALTER TABLE jobs DROP COLUMN crash_signature;
-             DROP TABLE words;
+             ALTER TABLE jobs DROP COLUMN words;
              PRAGMA user_version = 7;",
         )
         .unwrap();
@@ -320,6 +321,42 @@ async fn a_file_of_format_7_is_brought_up_with_its_jobs() {
         .map(|page| conformance::numbers(&page.jobs))
         .collect();
     assert_eq!(pages, [vec![1, 2, 3, 4], vec![1, 3], vec![2, 4]]);
+}
+
+#[tokio::test]
+async fn the_words_of_a_file_of_format_11_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    let word = |n: u64| state_with(n, |s| s.kv = vec![format!("n={n}"), "suite=x".into()]);
+    submit_all(&store, (1..=4).map(word).collect()).await;
+    drop(store);
+    raw(dir.path())
+        .execute_batch(&format!(
+            "CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
+             INSERT INTO words SELECT job_id, words FROM jobs WHERE job_id <> {};
+             ALTER TABLE jobs DROP COLUMN words;
+             PRAGMA user_version = 11;",
+            id(4)
+        ))
+        .unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    // A change that writes the whole row keeps them, and keeps that there are none.
+    for n in [2, 4] {
+        change(&store, id(n), |s| s.priority = 5).await.unwrap();
+    }
+    let found = async |word: &str| {
+        let search = Search {
+            keywords: vec![vec![word.to_owned()]],
+            limit: 9,
+            ..Search::default()
+        };
+        let page = store.search(&search).await.unwrap();
+        let mut numbers = conformance::numbers(&page.jobs);
+        numbers.sort_unstable();
+        (numbers, page.wordless)
+    };
+    assert_eq!(found("n=2").await, (vec![2], 1));
+    assert_eq!(found("suite=x").await, (vec![1, 2, 3], 1));
 }
 
 #[tokio::test]
@@ -360,85 +397,10 @@ async fn unknown_fields_stay_and_unknown_formats_are_passed_over() {
     assert_eq!(conformance::numbers(&page.jobs), [1, 3]);
 }
 
-/// What lies in this folder now: copies of these files in another one.
-fn copies(from: &Path, names: &[&str]) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    for name in names {
-        std::fs::copy(from.join(name), dir.path().join(name)).unwrap();
-    }
-    dir
-}
-
-async fn has(dir: &Path, n: u64) -> bool {
-    let store = EmbeddedStore::open(dir).unwrap();
-    store.get(&[id(n)]).await.unwrap()[0].is_some()
-}
-
-#[tokio::test]
-async fn a_copy_without_the_log_of_an_open_store_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = EmbeddedStore::open(dir.path()).unwrap();
-    submit_all(&store, vec![state(1)]).await;
-    let part = copies(dir.path(), &["fairlead.db"]);
-    for _ in 0..2 {
-        let (reason, hint) = refusal(part.path());
-        assert!(
-            reason.contains("fairlead.db-wal") && reason.contains("without its log"),
-            "{reason}"
-        );
-        assert!(hint.contains("fairlead backup"), "{hint}");
-        assert!(hint.contains("restore --as-it-is"), "{hint}");
-    }
-    // Both files are what a kill leaves, too.
-    let whole = copies(dir.path(), &["fairlead.db", "fairlead.db-wal"]);
-    assert!(has(whole.path(), 1).await);
-    drop(store);
-    let closed = copies(dir.path(), &["fairlead.db"]);
-    assert!(has(closed.path(), 1).await);
-    // Whoever accepts the loss gets what there is.
-    let path = part.path().join("fairlead.db");
-    assert!(fairlead_store::restore(&path, part.path(), false).is_err());
-    fairlead_store::restore(&path, part.path(), true).unwrap();
-    assert!(!has(part.path(), 1).await);
-}
-
-#[tokio::test]
-async fn a_backup_of_an_open_store_is_whole_and_is_restored() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = EmbeddedStore::open(dir.path()).unwrap();
-    submit_all(&store, vec![state(1)]).await;
-    let backup = dir.path().join("a backup?#%.db");
-    fairlead_store::backup(dir.path(), &backup).unwrap();
-    let again = fairlead_store::backup(dir.path(), &backup).unwrap_err();
-    assert!(again.to_string().contains("already exists"), "{again}");
-    submit_all(&store, vec![state(2)]).await;
-    let busy = fairlead_store::restore(&backup, dir.path(), false).unwrap_err();
-    assert!(busy.to_string().contains("locked by process"), "{busy}");
-    drop(store);
-    let there = fairlead_store::restore(&backup, dir.path(), false).unwrap_err();
-    assert!(there.to_string().contains("already has a store"), "{there}");
-    let other = tempfile::tempdir().unwrap();
-    fairlead_store::restore(&backup, other.path(), false).unwrap();
-    assert!(has(other.path(), 1).await && !has(other.path(), 2).await);
-    // As SQLite's own tool makes one.
-    let third = tempfile::tempdir().unwrap();
-    let vacuumed = third.path().join("fairlead.db");
-    let store = EmbeddedStore::open(dir.path()).unwrap();
-    raw(dir.path())
-        .execute("VACUUM INTO ?1", [vacuumed.to_str().unwrap()])
-        .unwrap();
-    assert!(has(third.path(), 2).await);
-    drop(store);
-    let nothing = tempfile::tempdir().unwrap();
-    std::fs::write(nothing.path().join("x"), "no store ".repeat(100)).unwrap();
-    let empty = tempfile::tempdir().unwrap();
-    let error = fairlead_store::restore(&nothing.path().join("x"), empty.path(), true);
-    assert!(error.unwrap_err().to_string().contains("as a store"));
-    assert!(!empty.path().join("fairlead.db").exists());
-}
-
 #[tokio::test]
 async fn a_long_log_is_emptied_when_nothing_is_written() {
+    /// It says at once which file it continues.
+    const SHORT: u64 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(dir.path()).unwrap();
     let log = dir.path().join("fairlead.db-wal");
@@ -446,12 +408,12 @@ async fn a_long_log_is_emptied_when_nothing_is_written() {
     submit_all(&store, (1..=2_000).map(state).collect()).await;
     assert!(length() > 1 << 20, "{}", length());
     for _ in 0..3_000 {
-        if length() == 0 {
+        if length() < SHORT {
             break;
         }
         // A read goes on meanwhile.
         store.get(&[id(1)]).await.unwrap();
         std::thread::park_timeout(std::time::Duration::from_millis(10));
     }
-    assert_eq!(length(), 0);
+    assert!(length() < SHORT, "{}", length());
 }

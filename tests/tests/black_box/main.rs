@@ -7,7 +7,9 @@
 mod access;
 mod agents;
 mod api;
+mod backup;
 mod bad_input;
+mod care;
 mod completing;
 mod daily;
 mod documented;

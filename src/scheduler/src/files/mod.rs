@@ -2,5 +2,6 @@
 
 pub(crate) mod cases;
 pub(crate) mod parts;
+pub(crate) mod places;
 pub(crate) mod read;
 pub(crate) mod results;

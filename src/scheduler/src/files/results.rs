@@ -1,9 +1,9 @@
 //! Results and logs: files by (job, attempt) below the data folder.
 //!
-//! Only this module names paths below `result` and `logs`. An upload stays inside the job's own folder, appears
+//! `places` names paths below `result` and `logs`. An upload stays inside the job's own folder, appears
 //! complete or not at all, and never replaces a file.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use bytes::{Buf, Bytes};
 use fairlead_job::JobId;
@@ -13,72 +13,35 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::{
     base::{
-        errors::{FileError, PathProblem, Refusal},
+        errors::{FileError, Refusal},
         file_modes::{PRIVATE_FILE, private_folders},
     },
     core::Core,
     files::{
         parts::UploadPart,
+        places::{checked, folder_in, log_in, results_in},
         read::{Found, OpenFile, Part, Wanted, blocking, open},
     },
     lifecycle::{after_report::Speaker, result_paths::attempt_root},
 };
 
-/// Longest name of a file or folder, bytes: what file systems take.
-const NAME_MAX: usize = 255;
 /// What comes later than this after a job's end is not taken, ms: a testbox may have been cut off for hours.
 const LATE_MS: u64 = 24 * 3_600_000;
-/// Longest relative path of a result file, bytes.
-const PATH_MAX: usize = 1024;
 /// Largest append to a log, bytes.
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
 
-/// A path from a client, checked: relative, no `..`, no odd components.
-fn checked(path: &str) -> Result<PathBuf, FileError> {
-    let bad = |problem: PathProblem| {
-        let shown: String = path.chars().take(80).collect();
-        let shown = shown.escape_default().to_string();
-        Err(FileError::BadPath { shown, problem })
-    };
-    if path.len() > PATH_MAX {
-        return bad(PathProblem::TooLong);
-    }
-    if path.contains('\0') || path.contains('\\') {
-        return bad(PathProblem::OddByte);
-    }
-    if path.split('/').any(|name| name.len() > NAME_MAX) {
-        return bad(PathProblem::NameTooLong);
-    }
-    let path = Path::new(path.trim_start_matches('/'));
-    if path
-        .components()
-        .all(|component| matches!(component, Component::Normal(_)))
-        && path.components().next().is_some()
-    {
-        Ok(path.to_owned())
-    } else {
-        bad(PathProblem::Leaves)
-    }
-}
-
 impl Core {
     fn result_folder(&self) -> PathBuf {
-        self.config.data_dir.join("result")
+        results_in(&self.config.data_dir)
     }
 
     fn log_path(&self, id: JobId, attempt: u16) -> PathBuf {
-        self.config
-            .data_dir
-            .join("logs")
-            .join(id.month())
-            .join(format!("{id}.{attempt}.log"))
+        log_in(&self.config.data_dir, id, attempt)
     }
 
     /// Where a job's results lie on this machine.
     fn job_folder(&self, root: &str) -> Result<PathBuf, FileError> {
-        Ok(self
-            .result_folder()
-            .join(checked(root.strip_prefix("/result/").unwrap_or(root))?))
+        folder_in(&self.config.data_dir, root)
     }
 
     /// Whether `path` (below `/result/`) belongs to the attempt that `speaker` speaks for.
@@ -291,23 +254,5 @@ mod tests {
         assert_eq!(attempt_root("/r/7", 1, 2), "/r/7.2");
         assert_eq!(attempt_root("/r/7.2", 2, 3), "/r/7.3");
         assert_eq!(attempt_root("/r/7.3", 3, 1), "/r/7");
-    }
-
-    #[test]
-    fn paths_cannot_leave() {
-        for bad in [
-            "",
-            "/",
-            "..",
-            "a/../b",
-            "a/./../..",
-            "x\0",
-            "a\\b",
-            &format!("a/{}", "x".repeat(256)),
-            &"x".repeat(2000),
-        ] {
-            assert!(checked(bad).is_err(), "{bad:?}");
-        }
-        assert_eq!(checked("/a/b.txt").unwrap(), Path::new("a/b.txt"));
     }
 }

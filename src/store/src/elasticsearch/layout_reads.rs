@@ -15,7 +15,7 @@ use super::{
 use crate::StoreError;
 
 /// Ends the id of a body that is beside its state.
-const ENDING: &str = "-body";
+pub(super) const ENDING: &str = "-body";
 
 impl Cluster {
     /// Where the body of a job is in its month.
@@ -44,6 +44,11 @@ impl Cluster {
         }
         self.read_layouts(&index).await?;
         Ok(self.layouts.is_beside(&index))
+    }
+
+    /// Whether there is any month, as far as it is known.
+    pub(super) fn has_months(&self) -> bool {
+        !self.layouts.is_empty()
     }
 
     /// Whether an older version made this month, as far as it is known.

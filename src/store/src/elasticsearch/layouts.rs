@@ -44,6 +44,11 @@ impl Layouts {
         self.0.lock().get(index).cloned()
     }
 
+    /// Whether no index is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// Whether bodies are beside the states of an index, if it is known.
     pub(super) fn is_beside(&self, index: &str) -> Option<bool> {
         self.0.lock().get(index).map(|word| word == BESIDE)

@@ -12,6 +12,7 @@ mod body_cache;
 mod bulk;
 mod call;
 mod changes;
+mod check;
 mod cluster;
 mod config;
 mod counts;

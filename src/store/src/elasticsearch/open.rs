@@ -26,13 +26,40 @@ impl ElasticStore {
         let version = setup::check_version(&cluster, &config).await?;
         setup::set_up(&cluster, &config).await?;
         cluster.learn_layouts().await?;
-        Ok(Self {
+        Ok(Self::over(cluster, &config, version))
+    }
+
+    /// Opens a lab only to read it: makes and changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`], with what to do: nobody answers, the server refuses the credentials, or there is no
+    /// lab under the prefix.
+    pub async fn open_to_read(config: ElasticConfig) -> Result<Self, StoreError> {
+        config.check()?;
+        let cluster = Cluster::new(&config)?;
+        let version = setup::check_version(&cluster, &config).await?;
+        cluster.learn_layouts().await?;
+        if !cluster.has_months() {
+            return Err(StoreError::Unusable {
+                reason: format!(
+                    "there is no lab under the prefix '{}' at {}",
+                    config.index_prefix,
+                    config.shown_urls()
+                ),
+                hint: "check --index-prefix".to_owned(),
+            });
+        }
+        Ok(Self::over(cluster, &config, version))
+    }
+
+    fn over(cluster: Cluster, config: &ElasticConfig, version: String) -> Self {
+        Self {
             cluster,
             places: Places::default(),
             documents: Arc::new(DocumentCache::new(config.documents_kept as usize)),
             bodies: BodyCache::default(),
             page_names: PAGE_NAMES,
             version,
-        })
+        }
     }
 }

@@ -159,11 +159,11 @@ impl Batch<'_> {
     ) -> rusqlite::Result<()> {
         match before {
             Some(before) if only_progress(before, after) => self.progress(id, before, after)?,
-            Some(_) => put_row(&mut self.statements.replace_row, id, after)?,
+            // Words never change.
+            Some(_) => put_row(&mut self.statements.replace_row, id, after, None)?,
             None => {
-                put_row(&mut self.statements.insert_row, id, after)?;
-                let insert = &mut self.statements.insert_words;
-                insert.execute(params![id, format!("\n{}\n", after.kv.join("\n"))])?;
+                let words = format!("\n{}\n", after.kv.join("\n"));
+                put_row(&mut self.statements.insert_row, id, after, Some(&words))?;
             }
         }
         let (old, new) = (before.and_then(WaitRow::of), WaitRow::of(after));
@@ -254,8 +254,13 @@ impl Batch<'_> {
     }
 }
 
-/// Writes the whole row of a job.
-fn put_row(put: &mut CachedStatement<'_>, id: i64, state: &JobState) -> rusqlite::Result<()> {
+/// Writes the whole row of a job, with its words if it is new.
+fn put_row(
+    put: &mut CachedStatement<'_>,
+    id: i64,
+    state: &JobState,
+    words: Option<&str>,
+) -> rusqlite::Result<()> {
     put.execute(params![
         id,
         waiting::is_waiting(state),
@@ -280,6 +285,7 @@ fn put_row(put: &mut CachedStatement<'_>, id: i64, state: &JobState) -> rusqlite
         state.crash_signature,
         signed(state.shard.map_or(0, |shard| shard.of.get())),
         state.shards.as_ref().map_or(0, |shards| shards.count),
+        words,
     ])?;
     Ok(())
 }

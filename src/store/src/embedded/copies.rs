@@ -5,14 +5,18 @@
 //! confirms.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use tempfile::NamedTempFile;
 
-use super::folder::{DB_FILE, take_lock, unusable};
+use super::{
+    folder::{DB_FILE, as_uri, log_of, take_lock, unusable},
+    pairs,
+};
 use crate::StoreError;
 
 /// The mark, among the numbers of `meta`: not 0 while the store is open.
@@ -20,17 +24,11 @@ const OPEN: &str = "open";
 /// Where SQLite writes which log a file uses: both bytes are 2 with a write-ahead log.
 const LOG_VERSIONS: std::ops::Range<usize> = 18..20;
 
-/// The log beside a database.
-pub(super) fn log_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    PathBuf::from(name)
-}
-
 /// Marks the store as open, in the file itself: the log is written back.
 pub(super) fn mark_open(conn: &Connection) -> rusqlite::Result<()> {
     set_mark(conn, true)?;
-    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    pairs::begin_log(conn)
 }
 
 /// Takes the mark back: what follows is the close, which writes the log back.
@@ -58,6 +56,24 @@ pub(super) fn refuse_part(path: &Path, dir: &Path) -> Result<(), StoreError> {
         hint: format!(
             "copy both files of a stopped scheduler, or take a backup: fairlead backup; to go on without what is missing: \
              fairlead restore --as-it-is {shown} --data {}",
+            dir.display()
+        ),
+    })
+}
+
+/// Refuses a file and a log that were copied one after the other from an open store. Nobody may have it open.
+pub(super) fn refuse_mismatch(path: &Path, dir: &Path) -> Result<(), StoreError> {
+    let Some(what) = pairs::mismatch(path) else {
+        return Ok(());
+    };
+    let shown = path.display();
+    Err(StoreError::Unusable {
+        reason: format!(
+            "{shown} and its log were copied at different moments from an open store: {what}, so jobs and states are missing"
+        ),
+        hint: format!(
+            "copy both files of a stopped scheduler, or take a backup: fairlead backup; to go on without what is missing: \
+             fairlead restore --as-it-is {shown} --data {}, and then: fairlead check",
             dir.display()
         ),
     })
@@ -98,16 +114,6 @@ fn mark_of(path: &Path) -> rusqlite::Result<Option<i64>> {
     found.optional()
 }
 
-/// The path as SQLite's URI of a file that nobody changes meanwhile.
-fn as_uri(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let escaped = path
-        .replace('%', "%25")
-        .replace('?', "%3f")
-        .replace('#', "%23");
-    format!("file:{escaped}?immutable=1")
-}
-
 /// Copies the store in `dir` into one new file, also while a scheduler has it open: all of one moment.
 ///
 /// # Errors
@@ -121,44 +127,106 @@ pub fn backup(dir: &Path, to: &Path) -> Result<(), StoreError> {
         });
     }
     refuse_part(&path, dir)?;
+    if to.exists() {
+        return Err(exists(to));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    copy_into(&path.to_string_lossy(), flags, &path, to)
+    name(copied(&path.to_string_lossy(), flags, &path, to)?, to)
 }
 
-/// Puts a copy in place of a store in `dir`, which must have none. `as_it_is`: also one that lacks its newest states.
+/// How a store is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RestoreOptions {
+    /// Also a copy that lacks its newest states.
+    pub as_it_is: bool,
+    /// Also into a folder with a store, which is kept beside the new one.
+    pub replace: bool,
+}
+
+/// Puts a copy in place of a store in `dir`. Answers where the store lies that was there.
 ///
 /// # Errors
-/// A scheduler uses the folder, it has a store, or the copy is none or lacks its newest states.
-pub fn restore(copy: &Path, dir: &Path, as_it_is: bool) -> Result<(), StoreError> {
+/// A scheduler uses the folder, it has a store that is not to be replaced, or the copy is none or lacks its newest
+/// states.
+pub fn restore(
+    copy: &Path,
+    dir: &Path,
+    options: RestoreOptions,
+) -> Result<Option<PathBuf>, StoreError> {
     fs::create_dir_all(dir).map_err(|error| cannot("make folder", dir, error))?;
     let _lock = take_lock(dir)?;
     let path = dir.join(DB_FILE);
-    if !as_it_is {
+    if !options.as_it_is {
         refuse_part(copy, dir)?;
+        refuse_mismatch(copy, dir)?;
     }
-    let is_lone = !log_of(copy).exists();
-    let broken = |error: rusqlite::Error| cannot("open", copy, error);
     if is_same(copy, &path) {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(&path, flags).map_err(broken)?;
-        return mark_closed(&conn).map_err(broken);
+        return confirm(&path);
     }
-    if path.exists() {
+    let has_store = path.exists() || log_of(&path).exists();
+    if has_store && !options.replace {
         return Err(StoreError::Unusable {
             reason: format!("{} already has a store", dir.display()),
-            hint: "move the store and its log away, or name another --data folder".to_owned(),
+            hint:
+                "name another --data folder; --replace keeps the present store beside the new one"
+                    .to_owned(),
         });
     }
+    let (from, flags) = to_read(copy);
+    let new = copied(&from, flags, copy, &path)?;
+    if !has_store {
+        name(new, &path)?;
+        return Ok(None);
+    }
+    let replaced = set_aside(&path)?;
+    let put = new
+        .persist(&path)
+        .map_err(|error| cannot("write", &path, error))?;
+    drop(put);
+    sync_name(&path)?;
+    Ok(Some(replaced))
+}
+
+/// The store in place goes on as it is, whatever it lacks.
+fn confirm(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let broken = |error: rusqlite::Error| cannot("open", path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(broken)?;
+    mark_closed(&conn).map_err(broken)?;
+    Ok(None)
+}
+
+/// Keeps a store and its log under the first free name of `fairlead.db.replaced-1`, `-2`, … The file has its own name
+/// besides, until another one takes that: a start in between finds a store without its log, and refuses it.
+fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let named = |n: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".replaced-{n}"));
+        PathBuf::from(name)
+    };
+    let is_free = |to: &PathBuf| !to.exists() && !log_of(to).exists();
+    let to = (1..=u32::MAX).map(named).find(is_free).unwrap_or_default();
+    let there = |done: std::io::Result<()>, from: &Path| match done {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("keep", from, error)),
+        _ => Ok(()),
+    };
+    there(fs::hard_link(path, &to), path)?;
+    let log = log_of(path);
+    there(fs::rename(&log, log_of(&to)), &log)?;
+    // The index of a log is made anew from it.
+    let mut index = path.as_os_str().to_owned();
+    index.push("-shm");
+    let _ = fs::remove_file(index);
+    Ok(to)
+}
+
+/// How SQLite opens a file that is only read: its path or URI, and with which flags. Alone it is read without a log.
+pub(super) fn to_read(path: &Path) -> (String, OpenFlags) {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if is_lone {
-        copy_into(
-            &as_uri(copy),
-            flags | OpenFlags::SQLITE_OPEN_URI,
-            copy,
-            &path,
-        )
+    if log_of(path).exists() {
+        (path.to_string_lossy().into_owned(), flags)
     } else {
-        copy_into(&copy.to_string_lossy(), flags, copy, &path)
+        (as_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)
     }
 }
 
@@ -173,42 +241,62 @@ fn cannot(what: &str, path: &Path, error: impl std::fmt::Display) -> StoreError 
     unusable(path, format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// Writes all of a database into a new file, which is a closed store then. What was begun goes if it cannot be ended.
-fn copy_into(from: &str, flags: OpenFlags, shown: &Path, to: &Path) -> Result<(), StoreError> {
+/// Writes all of a database into a new file beside `to`, which is a closed store then. It goes if it cannot be ended,
+/// and has no name until it is whole.
+fn copied(
+    from: &str,
+    flags: OpenFlags,
+    shown: &Path,
+    to: &Path,
+) -> Result<NamedTempFile, StoreError> {
     let conn =
         Connection::open_with_flags(from, flags).map_err(|error| cannot("open", shown, error))?;
     // It must be a store of ours before anything is made of it.
     conn.query_row("SELECT value FROM meta WHERE key = 'seq'", [], |_| Ok(()))
         .map_err(|error| cannot("read as a store", shown, error))?;
-    create_new(to)?;
-    let copied = conn
-        .execute("VACUUM INTO ?1", [to.to_string_lossy()])
-        .and_then(|_| Connection::open(to))
-        .and_then(|copy| mark_closed(&copy))
-        .map_err(|error| cannot("write", to, error))
-        .and_then(|()| {
-            let synced = File::open(to).and_then(|file| file.sync_all());
-            synced.map_err(|error| cannot("write", to, error))
-        });
-    if copied.is_err() {
-        // Half of a copy helps nobody.
-        let _ = fs::remove_file(to);
-    }
-    copied
+    let mut prefix = to.file_name().unwrap_or_default().to_owned();
+    prefix.push(".part-");
+    // Only its owner reads it.
+    let part = tempfile::Builder::new()
+        .prefix(&prefix)
+        .tempfile_in(folder_of(to))
+        .map_err(|error| cannot("write", to, error))?;
+    let broken = |error: rusqlite::Error| cannot("write", to, error);
+    conn.execute("VACUUM INTO ?1", [part.path().to_string_lossy()])
+        .map_err(broken)?;
+    let copy = Connection::open(part.path()).map_err(broken)?;
+    mark_closed(&copy).map_err(broken)?;
+    copy.close().map_err(|(_, error)| broken(error))?;
+    let synced = part.as_file().sync_all();
+    synced.map_err(|error| cannot("write", to, error))?;
+    Ok(part)
 }
 
-/// Makes an empty file that only its owner reads; one that is there is not touched.
-fn create_new(to: &Path) -> Result<(), StoreError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(to) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(StoreError::Unusable {
-            reason: format!("{} already exists", to.display()),
-            hint: "name a new file".to_owned(),
-        }),
-        Err(error) => Err(cannot("write", to, error)),
+/// Gives a whole file its name, which nothing may have.
+fn name(part: NamedTempFile, to: &Path) -> Result<(), StoreError> {
+    part.persist_noclobber(to)
+        .map_err(|error| match error.error.kind() {
+            ErrorKind::AlreadyExists => exists(to),
+            _ => cannot("write", to, error.error),
+        })?;
+    sync_name(to)
+}
+
+/// The name of a file, too, must survive a power cut.
+fn sync_name(to: &Path) -> Result<(), StoreError> {
+    let synced = File::open(folder_of(to)).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| cannot("write", to, error))
+}
+
+fn exists(to: &Path) -> StoreError {
+    StoreError::Unusable {
+        reason: format!("{} already exists", to.display()),
+        hint: "name a new file".to_owned(),
     }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    folder.unwrap_or(Path::new("."))
 }

@@ -7,7 +7,8 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::StoreError;
@@ -16,8 +17,27 @@ use crate::StoreError;
 pub(super) const DB_FILE: &str = "fairlead.db";
 /// The lock, beside it. It holds the pid of its owner, for people.
 const LOCK_FILE: &str = "fairlead.lock";
+/// How long a connection waits for SQLite's own locks (an operator's tool may hold one).
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// With less room than this on its file system a store cannot be opened, bytes.
 const ROOM_MIN: u64 = 1 << 20;
+
+/// The log beside a database.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+/// The path as SQLite's URI of a file that nobody changes meanwhile.
+pub(super) fn as_uri(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let escaped = path
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
+    format!("file:{escaped}?immutable=1")
+}
 
 /// Something at this path cannot be used. A full disk is named, whatever the error says: not all of them do.
 pub(super) fn unusable(path: &Path, reason: String) -> StoreError {

@@ -10,14 +10,15 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{
     apply::{Batch, Shapes, Submit},
-    docs, find, months, open, read, search,
+    check, docs, find, months, open, read, search,
     tally::Tally,
     writer::{CHUNK_ITEMS, Items, QUEUE_REQUESTS, Request, Results, Shared, Writer},
 };
 use crate::{
     ChangeMark, ChangePage, Changes, CountOf, Counts, Created, Doc, DocFind, DocKind, DocPage,
-    DocWrite, DueDoc, EventRecord, Find, ItemError, JobStore, NewJob, OldMonth, Page, Patch, Pull,
-    Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version, health::Watch,
+    DocWrite, DueDoc, EventRecord, Find, Findings, ItemError, JobStore, NewJob, OldMonth, Page,
+    Patch, Pull, Search, SearchPage, StoreError, StoreHealth, StoredJob, Usage, Version,
+    health::Watch,
 };
 
 /// Jobs in one SQLite file, for one process. Dropping it waits for the group being committed.
@@ -27,8 +28,8 @@ pub struct EmbeddedStore {
     writer: Option<JoinHandle<()>>,
     readers: Arc<Readers>,
     shared: Arc<Shared>,
-    /// Held, and last to go: fields drop in order.
-    _lock: File,
+    /// Held, and last to go: fields drop in order. `None`: it is only read.
+    _lock: Option<File>,
 }
 
 /// Connections that read; a permit is a right to take one.
@@ -47,6 +48,37 @@ impl EmbeddedStore {
     /// newer version or not a store, the folder cannot be written.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::start(open::open(dir)?)
+    }
+
+    /// Opens a store only to read it, also while a scheduler has it open. `path`: its folder, or a file such as a backup.
+    ///
+    /// # Errors
+    /// [`StoreError::Unusable`], with what to do: there is no store, it is of another version, or was copied without
+    /// its log.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let readers = open::open_to_read(path)?;
+        let shared = Shared {
+            tally: Mutex::new(None),
+            watch: Watch::new(),
+        };
+        Ok(Self {
+            queue: None,
+            writer: None,
+            readers: Arc::new(Readers {
+                permits: Arc::new(Semaphore::new(readers.len())),
+                idle: Mutex::new(readers),
+            }),
+            shared: Arc::new(shared),
+            _lock: None,
+        })
+    }
+
+    /// Looks for what only the tables can show, and adds it to what was found.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub async fn check_tables(&self, found: Findings) -> Result<Findings, StoreError> {
+        self.read(move |conn| check::check(conn, found)).await
     }
 
     fn start(opened: open::Opened) -> Result<Self, StoreError> {
@@ -79,7 +111,7 @@ impl EmbeddedStore {
                 idle: Mutex::new(opened.readers),
             }),
             shared,
-            _lock: opened.lock,
+            _lock: Some(opened.lock),
         })
     }
 
@@ -370,88 +402,4 @@ impl JobStore for EmbeddedStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec;
-
-    fn job(n: u64, body_bytes: usize) -> NewJob {
-        let text = include_str!("../../tests/golden/state-1.json");
-        let mut state = codec::decode_text(text).unwrap();
-        state.job_id = JobId::new(state.job_id.get() + n);
-        let mut body = Spec::new();
-        body.insert("x".to_owned(), "y".repeat(body_bytes).into());
-        let body = body.into();
-        NewJob { state, body }
-    }
-
-    /// A store with room for little.
-    fn small(dir: &Path) -> EmbeddedStore {
-        let opened = open::open(dir).unwrap();
-        opened
-            .writer
-            .pragma_update(None, "max_page_count", 100)
-            .unwrap();
-        EmbeddedStore::start(opened).unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_full_disk_takes_nothing_and_the_store_goes_on() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = small(dir.path());
-        assert!(store.submit(vec![job(1, 10)]).await[0].is_ok());
-
-        let results = store.submit(vec![job(2, 10), job(3, 1 << 20)]).await;
-        for result in &results {
-            assert!(
-                matches!(result, Err(ItemError::NotTaken { .. })),
-                "{result:?}"
-            );
-        }
-        let health = store.health();
-        assert!(
-            health.reads.is_well() && health.writes.problem.contains("full"),
-            "{health:?}"
-        );
-        let ids = [job(2, 0).state.job_id, job(3, 0).state.job_id];
-        assert_eq!(store.get(&ids).await.unwrap(), [None, None]);
-
-        assert!(store.submit(vec![job(2, 10)]).await[0].is_ok());
-        assert!(store.health().is_well());
-    }
-    /// Otherwise a job would go to hosts that cannot run it.
-    #[tokio::test]
-    async fn a_shape_that_a_failed_group_brought_is_brought_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = small(dir.path());
-        let waiting = |n: u64, body_bytes, memory_mb| {
-            let mut job = job(n, body_bytes);
-            job.state.stage = fairlead_job::Stage::Submit;
-            job.state.memory_mb = memory_mb;
-            job
-        };
-        let failed = store
-            .submit(vec![waiting(1, 10, 8_000), waiting(2, 1 << 20, 8_000)])
-            .await;
-        assert!(failed.iter().all(Result::is_err), "{failed:?}");
-        let jobs = vec![waiting(3, 10, 1_000), waiting(1, 10, 8_000)];
-        let results = store.submit(jobs.clone()).await;
-        assert!(results.iter().all(Result::is_ok), "{results:?}");
-        let state = &jobs[0].state;
-        let offer = Find {
-            host: "h".to_owned(),
-            keys: state.host_keys.clone(),
-            arch: state.arch.clone(),
-            free_memory_mb: 1_000,
-            free_cpus: None,
-            tags: state.tags.clone(),
-            devices: state.devices.clone(),
-            accounts: Vec::new(),
-            limit: 9,
-            pairs_max: 9,
-            after: None,
-        };
-        let found = store.find(&[offer]).await.unwrap().remove(0).jobs;
-        let found: Vec<JobId> = found.iter().map(|job| job.state.job_id).collect();
-        assert_eq!(found, [state.job_id]);
-    }
-}
+mod tests;

@@ -5,15 +5,18 @@
 //! jobs are encoded there before they reach the writer, which has the most to do.
 
 mod apply;
+mod check;
 mod copies;
 mod docs;
 mod find;
 mod folder;
 mod handle;
+mod log;
 mod merge;
 mod months;
 mod numbers;
 mod open;
+mod pairs;
 mod read;
 mod schema;
 mod search;
@@ -22,5 +25,5 @@ mod tally;
 mod waiting;
 mod writer;
 
-pub use copies::{backup, restore};
+pub use copies::{RestoreOptions, backup, restore};
 pub use handle::EmbeddedStore;

@@ -3,21 +3,19 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::{Path, PathBuf},
-    time::Duration,
+    path::Path,
 };
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
     copies,
-    folder::{DB_FILE, take_lock, unusable},
+    folder::{BUSY, DB_FILE, log_of, take_lock, unusable},
+    log::Log,
     schema,
 };
 use crate::StoreError;
 
-/// How long a connection waits for SQLite's own locks (an operator's tool may hold one).
-pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// How many connections read at once.
 pub(super) const READERS: usize = 4;
 
@@ -27,8 +25,7 @@ pub(super) struct Opened {
     pub(super) lock: File,
     pub(super) writer: Connection,
     pub(super) readers: Vec<Connection>,
-    /// The write-ahead log.
-    pub(super) log: PathBuf,
+    pub(super) log: Log,
 }
 
 /// Opens or creates the store in `dir`.
@@ -43,6 +40,7 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
     let lock = take_lock(dir)?;
     let path = dir.join(DB_FILE);
     copies::refuse_part(&path, dir)?;
+    copies::refuse_mismatch(&path, dir)?;
     create_private(&path)?;
     let shown = path.display().to_string();
     let broken = |error: rusqlite::Error| unusable(dir, format!("cannot open {shown}: {error}"));
@@ -68,13 +66,44 @@ pub(super) fn open(dir: &Path) -> Result<Opened, StoreError> {
         lock,
         writer,
         readers,
-        log: copies::log_of(&path),
+        log: Log::new(log_of(&path)),
     })
+}
+
+/// Opens a store, or a copy of one, only to read it, also while a scheduler has it open. `path`: the folder or the file.
+pub(super) fn open_to_read(path: &Path) -> Result<Vec<Connection>, StoreError> {
+    let file = if path.is_dir() {
+        path.join(DB_FILE)
+    } else {
+        path.to_owned()
+    };
+    if !file.exists() {
+        return Err(StoreError::Unusable {
+            reason: format!("there is no store {}", file.display()),
+            hint: "name the --data folder of the scheduler, or a backup".to_owned(),
+        });
+    }
+    copies::refuse_part(&file, path)?;
+    let shown = file.display().to_string();
+    let broken = |error: rusqlite::Error| unusable(path, format!("cannot open {shown}: {error}"));
+    let (from, flags) = copies::to_read(&file);
+    let readers: Vec<Connection> = (0..READERS)
+        .map(|_| {
+            let conn = Connection::open_with_flags(&from, flags)?;
+            conn.busy_timeout(BUSY)?;
+            Ok(conn)
+        })
+        .collect::<Result<_, _>>()
+        .map_err(broken)?;
+    for conn in readers.iter().take(1) {
+        schema::is_newest(conn, &file)?;
+    }
+    Ok(readers)
 }
 
 /// The file holds hashed tokens and the sealing key: only its owner reads it. SQLite gives the log
 /// beside it the same rights.
-fn create_private(path: &PathBuf) -> Result<(), StoreError> {
+fn create_private(path: &Path) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
     options

@@ -15,6 +15,7 @@ const APPLICATION_ID: i64 = 0x464c_5244;
 /// The newest layout, and how to get there: step n leads from version n to n + 1. Never edit a step.
 const STEPS: &[&str] = &[
     STEP_1, STEP_2, STEP_3, STEP_4, STEP_5, STEP_6, STEP_7, STEP_8, STEP_9, STEP_10, STEP_11,
+    STEP_12,
 ];
 
 const STEP_1: &str = "
@@ -116,16 +117,64 @@ const STEP_11: &str = "
     CREATE TABLE words (job_id INTEGER PRIMARY KEY, words TEXT NOT NULL);
 ";
 
+/// The words are in the row that searches read anyway: a submit writes one table less. Jobs of before step 11 have none.
+const STEP_12: &str = "
+    ALTER TABLE jobs ADD COLUMN words TEXT;
+    UPDATE jobs SET words = (SELECT w.words FROM words w WHERE w.job_id = jobs.job_id);
+    DROP TABLE words;
+";
+
 /// Brings the file to the newest layout, or says why it cannot be used.
 pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let broken = |error: rusqlite::Error| broken(path, &error);
+    let missing = missing_steps(conn, path)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let tx = conn.transaction().map_err(broken)?;
+    for step in missing {
+        tx.execute_batch(step).map_err(broken)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(broken)?;
+    tx.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+    )
+    .map_err(broken)?;
+    tx.commit().map_err(broken)
+}
+
+fn broken(path: &Path, error: &rusqlite::Error) -> StoreError {
     let file = path.display();
-    let broken = |error: rusqlite::Error| match error.sqlite_error_code() {
+    match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Unusable {
             reason: format!("{file} cannot be read as a store: {error}"),
             hint: "restore a backup, or give another --data folder".to_owned(),
         },
         _ => unusable(path, format!("{file} cannot be opened as a store: {error}")),
-    };
+    }
+}
+
+/// Refuses a file that is not of the newest layout, which only a writer can bring up.
+pub(super) fn is_newest(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    if missing_steps(conn, path)?.is_empty() {
+        return Ok(());
+    }
+    Err(StoreError::Unusable {
+        reason: format!("{} is no store of this version", path.display()),
+        hint: format!(
+            "use the version that wrote it; a start of the scheduler brings it up to format {}",
+            STEPS.len()
+        ),
+    })
+}
+
+/// The steps that lead from the layout of a file to the newest.
+fn missing_steps(conn: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
+    let file = path.display();
+    let broken = |error: rusqlite::Error| broken(path, &error);
     let id: i64 = conn
         .pragma_query_value(None, "application_id", |row| row.get(0))
         .map_err(broken)?;
@@ -148,20 +197,5 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
             hint: "start the newer fairlead that wrote it".to_owned(),
         });
     };
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let tx = conn.transaction().map_err(broken)?;
-    for step in missing {
-        tx.execute_batch(step).map_err(broken)?;
-    }
-    tx.pragma_update(None, "application_id", APPLICATION_ID)
-        .map_err(broken)?;
-    tx.pragma_update(
-        None,
-        "user_version",
-        i64::try_from(newest).unwrap_or(i64::MAX),
-    )
-    .map_err(broken)?;
-    tx.commit().map_err(broken)
+    Ok(missing)
 }

@@ -116,10 +116,8 @@ impl Filters {
 
     /// With one of these words.
     fn with_word(&mut self, words: &[String]) {
-        let each = vec!["instr(w.words, ?) > 0"; words.len()].join(" OR ");
-        self.and(&format!(
-            "EXISTS (SELECT 1 FROM words w WHERE w.job_id = jobs.job_id AND ({each}))"
-        ));
+        let each = vec!["instr(words, ?) > 0"; words.len()].join(" OR ");
+        self.and(&format!("({each})"));
         let lines = words.iter().map(|word| Value::Text(format!("\n{word}\n")));
         self.values.extend(lines);
     }
@@ -144,7 +142,7 @@ fn wordless(conn: &Connection, search: &Search) -> rusqlite::Result<u64> {
         keywords: Vec::new(),
         ..search.clone()
     });
-    filters.and("NOT EXISTS (SELECT 1 FROM words w WHERE w.job_id = jobs.job_id)");
+    filters.and("words IS NULL");
     let sql = format!("SELECT COUNT(*) FROM jobs{}", filters.sql);
     conn.query_row(&sql, params_from_iter(&filters.values), |row| {
         unsigned(row, 0)

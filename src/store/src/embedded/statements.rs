@@ -2,13 +2,14 @@
 
 use rusqlite::{CachedStatement, Connection};
 
+/// A row with all of its columns; of the last one, how it is made.
 macro_rules! row {
-    () => {
-        " INTO jobs (job_id, waiting, ready, stage, health, host, alarm_ms, used_ms, used_at_ms,
+    ($words:literal) => {
+        concat!(" INTO jobs (job_id, waiting, ready, stage, health, host, alarm_ms, used_ms, used_at_ms,
             rank, account, queue, suite, submit_id, group_id, tbox_group, submit_ms, sequence,
-            fingerprint, queue_label, crash_signature, shard_of, shards_n)
+            fingerprint, queue_label, crash_signature, shard_of, shards_n, words)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-            ?19, ?20, ?21, ?22, ?23)"
+            ?19, ?20, ?21, ?22, ?23, ", $words, ")")
     };
 }
 
@@ -20,7 +21,6 @@ pub(super) struct Statements<'t> {
     pub(super) set_state: CachedStatement<'t>,
     pub(super) insert_body: CachedStatement<'t>,
     pub(super) insert_row: CachedStatement<'t>,
-    pub(super) insert_words: CachedStatement<'t>,
     /// For a job whose row is there. Dearer than an insert even where none is.
     pub(super) replace_row: CachedStatement<'t>,
     /// A job that came to a host, left it, or waits or no longer waits.
@@ -42,10 +42,11 @@ impl<'t> Statements<'t> {
                 .prepare_cached("UPDATE states SET seq = ?2, state = ?3 WHERE job_id = ?1")?,
             insert_body: conn
                 .prepare_cached("INSERT INTO bodies (job_id, body) VALUES (?1, ?2)")?,
-            insert_row: conn.prepare_cached(concat!("INSERT", row!()))?,
-            insert_words: conn
-                .prepare_cached("INSERT INTO words (job_id, words) VALUES (?1, ?2)")?,
-            replace_row: conn.prepare_cached(concat!("REPLACE", row!()))?,
+            insert_row: conn.prepare_cached(concat!("INSERT", row!("?24")))?,
+            replace_row: conn.prepare_cached(concat!(
+                "REPLACE",
+                row!("COALESCE((SELECT words FROM jobs WHERE job_id = ?1), ?24)")
+            ))?,
             move_row: conn.prepare_cached(
                 "UPDATE jobs SET waiting = ?2, ready = ?3, stage = ?4, health = ?5, host = ?6,
                     alarm_ms = ?7, used_ms = ?8, used_at_ms = ?9

@@ -4,8 +4,6 @@
 //! commits the next one collects. The queue is bounded, and its callers wait.
 
 use std::{
-    fs,
-    path::PathBuf,
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
@@ -19,8 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     apply::{Batch, Shapes},
     copies::mark_closed,
+    log::Log,
     numbers::{signed, unsigned},
-    open::BUSY,
+    pairs::count,
     statements::Statements,
     tally::{Change, Tally},
 };
@@ -35,10 +34,6 @@ pub(super) const QUEUE_REQUESTS: usize = 64;
 
 /// Nothing to write for so long: the log may be shortened.
 const IDLE: Duration = Duration::from_secs(1);
-/// A log up to this length stays as it is while there is nothing to write, bytes.
-const LOG_IDLE_MAX: u64 = 1 << 20;
-/// How long readers may delay that.
-const LOG_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Wakes the writer's thread.
 struct Unpark(Thread);
@@ -131,8 +126,7 @@ enum Failure {
 /// The writer. [`Writer::run`] ends when the queue is closed and empty.
 pub(super) struct Writer {
     pub(super) conn: Connection,
-    /// Its write-ahead log.
-    pub(super) log: PathBuf,
+    pub(super) log: Log,
     pub(super) seq: u64,
     pub(super) shared: Arc<Shared>,
     pub(super) queue: mpsc::Receiver<Box<dyn Request>>,
@@ -176,7 +170,7 @@ impl Writer {
             match self.queue.poll_recv(&mut context) {
                 Poll::Ready(next) => return next,
                 Poll::Pending if has_waited => {
-                    self.shorten_log();
+                    self.log.shorten(&self.conn);
                     break;
                 }
                 Poll::Pending => {
@@ -186,25 +180,6 @@ impl Writer {
             }
         }
         self.queue.blocking_recv()
-    }
-
-    /// Writes a long log back into the file, and empties it. Best effort: who reads just now may prevent it.
-    fn shorten_log(&self) {
-        let is_long = fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG_IDLE_MAX);
-        if !is_long {
-            return;
-        }
-        let emptied = self
-            .conn
-            .busy_timeout(LOG_PATIENCE)
-            .and_then(|()| {
-                self.conn
-                    .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            })
-            .and_then(|()| self.conn.busy_timeout(BUSY));
-        if let Err(error) = emptied {
-            tracing::debug!(%error, "the log of the embedded store is emptied later");
-        }
     }
 
     fn commit(&mut self, mut group: Vec<Box<dyn Request>>) {
@@ -230,6 +205,7 @@ impl Writer {
     }
 
     fn write_group(&mut self, group: &mut [Box<dyn Request>]) -> Result<Vec<Change>, Failure> {
+        self.log.make_room(&self.conn).map_err(Failure::NotTaken)?;
         let not_taken = |error: rusqlite::Error| Failure::NotTaken(error.to_string());
         let tx = self
             .conn
@@ -246,9 +222,7 @@ impl Writer {
             request.run(&mut batch).map_err(not_taken)?;
         }
         let (seq, changes) = batch.end();
-        tx.prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'seq'")
-            .and_then(|mut set| set.execute([signed(seq)]))
-            .map_err(not_taken)?;
+        count(&tx, signed(seq)).map_err(not_taken)?;
         // Numbers of a failed commit are not given again: it may be in after all.
         self.seq = seq;
         tx.commit().map_err(|error| of_commit(&error))?;

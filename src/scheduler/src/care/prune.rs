@@ -1,0 +1,259 @@
+//! Removes results and logs of old jobs from data folders.
+//!
+//! Invariant: a dry run and a real one select in the same place ([`select`]). Files of a job that has not ended, or that
+//! this version cannot read, stay.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use fairlead_job::JobId;
+use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
+use tokio::sync::mpsc;
+
+use crate::{
+    Clock, Config, StartError, StoreChoice,
+    files::places::{JobFiles, each_log, each_result},
+};
+
+/// Files whose jobs are read at once.
+const BATCH: usize = 1_000;
+const DAY_S: u64 = 86_400;
+
+/// Which files go.
+#[derive(Debug, Clone)]
+pub struct PruneOptions {
+    /// The data folders.
+    pub files: Vec<PathBuf>,
+    /// Files of jobs that were submitted so many days ago or later stay.
+    pub keep_days: u32,
+    /// Only counts.
+    pub dry_run: bool,
+}
+
+/// What went, or would go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Jobs with any of it.
+    pub jobs: u64,
+    /// Folders of results.
+    pub folders: u64,
+    /// Logs.
+    pub logs: u64,
+    /// Bytes of all their files.
+    pub bytes: u64,
+    /// Old jobs whose files stay, because they have not ended.
+    pub kept: u64,
+}
+
+/// Removes files of old jobs, or counts them. A scheduler may run meanwhile.
+pub async fn prune(config: &Config, options: &PruneOptions) -> Result<Pruned, StartError> {
+    match &config.store {
+        StoreChoice::Embedded => {
+            let store = EmbeddedStore::open_to_read(&config.data_dir)?;
+            in_folders(&store, options).await
+        }
+        StoreChoice::Elasticsearch(elastic) => {
+            let store = ElasticStore::open_to_read(elastic.as_ref().clone()).await?;
+            in_folders(&store, options).await
+        }
+    }
+}
+
+async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Pruned, StartError> {
+    let age_s = u64::from(options.keep_days) * DAY_S;
+    let before = JobId::first_of(Clock::system().wall_s().saturating_sub(age_s));
+    let (mut pruned, mut jobs, mut kept) = (Pruned::default(), BTreeSet::new(), BTreeSet::new());
+    for data in &options.files {
+        let broken = |cause: io::Error| StartError::Data {
+            path: data.display().to_string(),
+            cause,
+        };
+        let (sender, mut receiver) = mpsc::channel(BATCH);
+        let walked = {
+            let data = data.clone();
+            tokio::task::spawn_blocking(move || walk(&data, before, &sender))
+        };
+        let mut batch = Vec::with_capacity(BATCH);
+        while receiver.recv_many(&mut batch, BATCH).await > 0 {
+            let all = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+            let ended = ended(store, &all).await?;
+            let (go, stay): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|files| ended.contains(&files.id));
+            kept.extend(stay.iter().map(|files| files.id));
+            jobs.extend(go.iter().map(|files| files.id));
+            let (top, dry_run) = (data.clone(), options.dry_run);
+            let done = tokio::task::spawn_blocking(move || remove(&top, &go, dry_run)).await;
+            let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let done = done.map_err(broken)?;
+            pruned.folders += done.folders;
+            pruned.logs += done.logs;
+            pruned.bytes += done.bytes;
+        }
+        let walked = walked
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
+        walked.map_err(broken)?;
+    }
+    pruned.jobs = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
+    pruned.kept = u64::try_from(kept.len()).unwrap_or(u64::MAX);
+    Ok(pruned)
+}
+
+fn walk(data: &Path, before: JobId, to: &mpsc::Sender<JobFiles>) -> io::Result<()> {
+    let send = |files: JobFiles| {
+        if files.id < before {
+            // Nobody takes them any more: the prune has failed.
+            to.blocking_send(files).map_err(io::Error::other)?;
+        }
+        Ok(())
+    };
+    each_result(data, send)?;
+    each_log(data, send)
+}
+
+/// Those whose jobs have ended, or are not there any more.
+async fn ended(store: &dyn JobStore, files: &[JobFiles]) -> Result<BTreeSet<JobId>, StoreError> {
+    let ids: BTreeSet<JobId> = files.iter().map(|files| files.id).collect();
+    let ids: Vec<JobId> = ids.into_iter().collect();
+    let readable: BTreeMap<JobId, bool> = store
+        .get_readable(&ids)
+        .await?
+        .into_iter()
+        .map(|job| (job.state.job_id, job.state.stage.is_terminal()))
+        .collect();
+    let mut ended = BTreeSet::new();
+    for id in ids {
+        let goes = match readable.get(&id) {
+            Some(is_terminal) => *is_terminal,
+            // Not there, or not readable: the second may run.
+            None => matches!(store.get(&[id]).await.as_deref(), Ok([None])),
+        };
+        if goes {
+            ended.insert(id);
+        }
+    }
+    Ok(ended)
+}
+
+fn remove(data: &Path, all: &[JobFiles], dry_run: bool) -> io::Result<Pruned> {
+    let mut pruned = Pruned::default();
+    for files in all {
+        let path = &files.path;
+        let about = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            about => about?,
+        };
+        if about.is_dir() {
+            pruned.folders += 1;
+            pruned.bytes += bytes_in(path)?;
+        } else {
+            pruned.logs += 1;
+            pruned.bytes += about.len();
+        }
+        if dry_run {
+            continue;
+        }
+        if about.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else {
+            fs::remove_file(path)?;
+        }
+        // Folders of dates and groups that are empty now. Those of suites stay: new jobs make folders in them.
+        let is_below_suite = |above: &&Path| above.ancestors().nth(2) != Some(data);
+        let above = path.ancestors().skip(1);
+        for folder in above.take_while(is_below_suite) {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+    Ok(pruned)
+}
+
+/// Bytes of all files below a folder.
+fn bytes_in(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let about = fs::symlink_metadata(entry.path())?;
+        bytes += if about.is_dir() {
+            bytes_in(&entry.path())?
+        } else {
+            about.len()
+        };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlead_job::{Spec, Stage};
+    use fairlead_store::NewJob;
+
+    use super::*;
+    use crate::{
+        files::places::{folder_in, log_in},
+        testing::state,
+    };
+
+    fn put(data: &Path, id: JobId) -> PathBuf {
+        let folder = folder_in(data, &format!("/result/s/2024-01-01/dc/{id}")).unwrap();
+        fs::create_dir_all(folder.join("inner")).unwrap();
+        fs::write(folder.join("inner/x"), "12345").unwrap();
+        let log = log_in(data, id, 1);
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        fs::write(log, "123").unwrap();
+        folder
+    }
+
+    #[tokio::test]
+    async fn a_dry_run_counts_what_a_real_one_removes() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().to_owned();
+        let store = EmbeddedStore::open(&data).unwrap();
+        let old = JobId::first_of_month("2401").unwrap();
+        let now = JobId::first_of(Clock::system().wall_s());
+        let mut expected = Vec::new();
+        for (id, stage, stays) in [
+            (old, Some(Stage::Finish), false),
+            (old.behind(1), Some(Stage::Running), true),
+            (old.behind(2), Some(Stage::Submit), true),
+            (old.behind(3), None, false),
+            (now, Some(Stage::Finish), true),
+        ] {
+            expected.push((put(&data, id), stays));
+            let Some(stage) = stage else { continue };
+            let mut job = state(1);
+            (job.job_id, job.stage) = (id, stage);
+            let body = Spec::new().into();
+            assert!(store.submit(vec![NewJob { state: job, body }]).await[0].is_ok());
+        }
+        drop(store);
+        let config = Config::embedded(data.clone());
+        let mut options = PruneOptions {
+            files: vec![data],
+            keep_days: 30,
+            dry_run: true,
+        };
+        let would = prune(&config, &options).await.unwrap();
+        let counts = (
+            would.jobs,
+            would.folders,
+            would.logs,
+            would.bytes,
+            would.kept,
+        );
+        assert_eq!(counts, (2, 2, 2, 16, 2));
+        assert!(expected.iter().all(|(folder, _)| folder.exists()));
+        options.dry_run = false;
+        assert_eq!(prune(&config, &options).await.unwrap(), would);
+        for (folder, stays) in expected {
+            assert_eq!(folder.exists(), stays, "{}", folder.display());
+        }
+        let again = prune(&config, &options).await.unwrap();
+        assert_eq!((again.jobs, again.bytes, again.kept), (0, 0, 2));
+    }
+}
