@@ -28,7 +28,9 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
-pub use hosts::{ClosedView, ConflictView, ExecutorSaid, HostView, ReservedView, UnknownMachine};
+pub use hosts::{
+    ClosedView, ConflictView, ExecutorSaid, HostView, RegisteredView, ReservedView, UnknownMachine,
+};
 pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView};
 pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, Parameters};

@@ -15,6 +15,7 @@ mod fairness;
 mod fuzz;
 mod groups;
 mod hosts;
+mod lab_file;
 mod life;
 mod limits;
 mod login;
