@@ -14,16 +14,18 @@ use fairlead_scheduler::{
     Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server, WebhookTargets,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::{
     amounts,
     context::Context,
     exit::{self, Failure},
     logging::{self, LogFormat},
+    serving::Layers,
     settings::Environment,
     signals::Signals,
     store_args::StoreArgs,
+    table::{Grid, or_dash},
 };
 
 /// Shortest lease: heartbeats must fit in it several times.
@@ -40,6 +42,13 @@ const BEAT_MS_MAX: u64 = 10_000;
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct ServeArgs {
+    /// Settings as TOML: each flag without its `--` is a key. A flag wins over the environment
+    /// (`FAIRLEAD_SERVE_KEEP_MONTHS`), and that over the file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// Check all settings, show each with its origin, and start nothing
+    #[arg(long)]
+    check: bool,
     /// Address and port; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     listen: String,
@@ -194,6 +203,9 @@ fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
 
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
     let config = config(args, &context.env)?;
+    if args.check {
+        return show(context);
+    }
     logging::start("info", args.log_format, &context.env)?;
     raise_open_files();
     // Before the start: a signal during it must not leave a half-made store.
@@ -210,6 +222,31 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
         () = server.stop() => Ok(exit::OK),
         () = signals.next() => Ok(exit::INTERRUPTED),
     }
+}
+
+/// Every setting, and where it comes from.
+fn show(context: &Context) -> anyhow::Result<u8> {
+    let layers = Layers::of(&std::env::args_os().collect::<Vec<_>>(), &context.env)?;
+    let settings = layers.settings();
+    let all: Map<String, Value> = settings
+        .iter()
+        .map(|found| {
+            let value = json!({"value": found.value, "from": found.from});
+            (found.name.clone(), value)
+        })
+        .collect();
+    context.print(&all, |_| {
+        let mut grid = Grid::new(&["setting", "value", "from"]);
+        for found in settings {
+            grid.row([
+                found.name.clone(),
+                or_dash(&found.value),
+                found.from.clone(),
+            ]);
+        }
+        grid.render(context.output.paper())
+    })?;
+    Ok(exit::OK)
 }
 
 /// Lets this process have as many files and connections as it may: each waiting testbox is one.

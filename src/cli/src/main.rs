@@ -48,6 +48,7 @@ mod printable;
 mod progress;
 mod results;
 mod selecting;
+mod serving;
 mod settings;
 mod signals;
 mod small_file;
@@ -58,11 +59,14 @@ mod tail;
 mod words;
 mod yaml_text;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
 
-use crate::{command_line::CommandLine, context::Context, output::Output, settings::Environment};
+use crate::{
+    command_line::CommandLine, context::Context, output::Output, serving::Layers,
+    settings::Environment,
+};
 
 /// A replica after a burst keeps a third of the memory that it keeps with the C library's allocator, which gives each of
 /// many short threads a heap of its own; and it is a fifth faster with the embedded store.
@@ -72,8 +76,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let env = Environment::of_process();
     let output = Output::standard(&env);
-    let line = CommandLine::try_parse().unwrap_or_else(|error| {
-        let is_for_programs = std::env::args_os().any(|word| word == "--json");
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let is_for_programs = words.iter().any(|word| word == "--json");
+    let words = match Layers::of(&words, &env) {
+        Ok(layers) => layers.line(words),
+        Err(failure) => {
+            return ExitCode::from(tell(&failure.into(), is_for_programs, &output));
+        }
+    };
+    let line = CommandLine::try_parse_from(words).unwrap_or_else(|error| {
         if !error.use_stderr() || !is_for_programs {
             error.exit();
         }
@@ -89,15 +100,18 @@ fn main() -> ExitCode {
     };
     let ended = run(line.command, &context);
     let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));
-    ExitCode::from(ended.unwrap_or_else(|error| {
-        let (code, text) = exit::describe(&error);
-        if context.json {
-            context.output.remark(&exit::object(&error).to_string());
-        } else {
-            context.output.remark(&format!("error: {text}"));
-        }
-        code
-    }))
+    ExitCode::from(ended.unwrap_or_else(|error| tell(&error, context.json, &context.output)))
+}
+
+/// Tells why a command ends, and returns its exit code.
+fn tell(error: &anyhow::Error, is_for_programs: bool, output: &Output) -> u8 {
+    let (code, text) = exit::describe(error);
+    if is_for_programs {
+        output.remark(&exit::object(error).to_string());
+    } else {
+        output.remark(&format!("error: {text}"));
+    }
+    code
 }
 
 fn run(command: command_line::Command, context: &Context) -> anyhow::Result<u8> {
