@@ -15,6 +15,7 @@ pub mod parameters;
 mod peers;
 mod queues;
 mod requests;
+mod rules;
 pub mod timers;
 mod usage;
 mod webhooks;
@@ -31,12 +32,13 @@ pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{
     ClosedView, ConflictView, ExecutorSaid, HostView, RegisteredView, ReservedView, UnknownMachine,
 };
-pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView};
+pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use requests::*;
+pub use rules::{SubmitRule, SubmitRules};
 pub use timers::*;
 pub use usage::{UsageReport, UsageRow};
 pub use webhooks::{WebhookTest, WebhookTested, WebhookView};

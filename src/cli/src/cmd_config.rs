@@ -1,8 +1,10 @@
 //! `fairlead config`: the settings and their origins.
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    cmd_serve::ServeArgs,
     context::Context,
     exit, serving,
     settings::{KEYS, Origin, Setting},
@@ -100,7 +102,8 @@ fn shown(value: &Value) -> String {
 }
 
 fn serve_keys(context: &Context) -> anyhow::Result<()> {
-    let keys = serving::keys();
+    let flags = ServeArgs::augment_args(clap::Command::new("serve"));
+    let keys = serving::keys(&flags);
     let all: Vec<Value> = keys
         .iter()
         .map(|key| {

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod origins;
+
 use fairlead_job::{
     LIMITED, SiteDefaults, Stage,
     file::{ExpandOptions, FsSource, expand_file},
@@ -14,18 +16,16 @@ use fairlead_scheduler::{
     Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server, WebhookTargets,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::{
     amounts,
     context::Context,
     exit::{self, Failure},
     logging::{self, LogFormat},
-    serving::Layers,
     settings::Environment,
     signals::Signals,
     store_args::StoreArgs,
-    table::{Grid, or_dash},
 };
 
 /// Shortest lease: heartbeats must fit in it several times.
@@ -204,7 +204,7 @@ fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
     let config = config(args, &context.env)?;
     if args.check {
-        return show(context);
+        return origins::show(context);
     }
     logging::start("info", args.log_format, &context.env)?;
     raise_open_files();
@@ -222,31 +222,6 @@ pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u
         () = server.stop() => Ok(exit::OK),
         () = signals.next() => Ok(exit::INTERRUPTED),
     }
-}
-
-/// Every setting, and where it comes from.
-fn show(context: &Context) -> anyhow::Result<u8> {
-    let layers = Layers::of(&std::env::args_os().collect::<Vec<_>>(), &context.env)?;
-    let settings = layers.settings();
-    let all: Map<String, Value> = settings
-        .iter()
-        .map(|found| {
-            let value = json!({"value": found.value, "from": found.from});
-            (found.name.clone(), value)
-        })
-        .collect();
-    context.print(&all, |_| {
-        let mut grid = Grid::new(&["setting", "value", "from"]);
-        for found in settings {
-            grid.row([
-                found.name.clone(),
-                or_dash(&found.value),
-                found.from.clone(),
-            ]);
-        }
-        grid.render(context.output.paper())
-    })?;
-    Ok(exit::OK)
 }
 
 /// Lets this process have as many files and connections as it may: each waiting testbox is one.

@@ -61,7 +61,7 @@ mod yaml_text;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::{
     command_line::CommandLine, context::Context, output::Output, serving::Layers,
@@ -78,8 +78,9 @@ fn main() -> ExitCode {
     let output = Output::standard(&env);
     let words: Vec<OsString> = std::env::args_os().collect();
     let is_for_programs = words.iter().any(|word| word == "--json");
-    let words = match Layers::of(&words, &env) {
-        Ok(layers) => layers.line(words),
+    let layers = Layers::of(&CommandLine::command(), &words, &env);
+    let (words, serving) = match layers {
+        Ok(layers) => (layers.line(words), layers.into_settings()),
         Err(failure) => {
             return ExitCode::from(tell(&failure.into(), is_for_programs, &output));
         }
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         env,
         flags: line.flags,
         json: line.json,
+        serving,
         told: std::sync::Once::new(),
     };
     let ended = run(line.command, &context);

@@ -131,12 +131,20 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
     accepted.map(track).collect()
 }
 
+/// How jobs are sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct How {
+    pub(crate) strict: bool,
+    /// The scheduler only says what a submit would do.
+    pub(crate) dry_run: bool,
+}
+
 /// Sends all, calling `tell` for each job in order. A request that fails as a whole ends it: what was
 /// told before is in.
 pub(crate) async fn send(
     entries: &[Entry],
     client: &Client,
-    strict: bool,
+    how: How,
     mut tell: impl FnMut(&Report),
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = Vec::with_capacity(entries.len());
@@ -149,7 +157,11 @@ pub(crate) async fn send(
         let jobs = Value::Array(jobs);
         // New for each request: sent again when its answer is lost, it makes nothing twice.
         let key = uuid::Uuid::new_v4().to_string();
-        let submitted = client.submit_once(&jobs, &key, strict).await;
+        let submitted = if how.dry_run {
+            client.try_submit(&jobs, how.strict).await
+        } else {
+            client.submit_once(&jobs, &key, how.strict).await
+        };
         let items = submitted.map_err(|error| {
             let mut failure = Failure::from(error);
             if !reports.is_empty() {
@@ -356,6 +368,7 @@ mod tests {
             cluster_id: String::new(),
             shard_of: String::new(),
             rerun_of: String::new(),
+            rule: None,
         }
     }
 

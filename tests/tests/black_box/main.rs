@@ -23,6 +23,7 @@ mod matching;
 mod network_boot;
 mod promises;
 mod reads;
+mod rules;
 mod serve_config;
 mod shards;
 mod waiting;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, Route, UnknownMachine, Version,
+    QueueChange, QueueView, Route, SubmitRules, UnknownMachine, Version,
 };
 
 impl Client {
@@ -37,6 +37,17 @@ impl Client {
     pub async fn delete_queue(&self, name: &str) -> Result<(), ClientError> {
         let call = Call::to(Route::DeleteQueue { name })?;
         self.run(&call).await?.checked().map(drop)
+    }
+
+    /// The submit rules.
+    pub async fn rules(&self) -> Result<SubmitRules, ClientError> {
+        self.run(&Call::to(Route::Rules)?).await?.json()
+    }
+
+    /// Replaces all submit rules.
+    pub async fn set_rules(&self, rules: &SubmitRules) -> Result<SubmitRules, ClientError> {
+        let call = Call::to(Route::SetRules)?.json(rules)?;
+        self.run(&call).await?.json()
     }
 
     /// Hosts that have all of these tags, also those of their facts; without tags all hosts.

@@ -10,7 +10,8 @@ use std::{
 use fairlead_api::{AccountView, Client};
 
 use super::{
-    plan::{Change, Present, Request},
+    difference::{Change, Request},
+    plan::Present,
     read::Lab,
 };
 use crate::exit::Failure;
@@ -81,6 +82,9 @@ impl Present {
         if lab.has_accounts() {
             present.accounts = client.accounts().await?;
         }
+        if lab.rules.is_some() {
+            present.rules = client.rules().await?.rules;
+        }
         if !lab.hosts.is_empty() {
             present.hosts = client.hosts(&[]).await?;
         }
@@ -106,6 +110,8 @@ pub(crate) async fn carry_out(
         Request::RegisterHost(body) => client.register_host(name, body).await?,
         Request::Cordon(close) => drop(client.cordon(name, close).await?),
         Request::Uncordon => drop(client.uncordon(name).await?),
+        Request::SetRules(Some(rules)) => drop(client.set_rules(rules).await?),
+        Request::SetRules(None) => {}
     }
     Ok(None)
 }

@@ -2,11 +2,13 @@
 
 mod acts;
 mod check;
+mod difference;
 mod plan;
 mod read;
 mod tree;
 
 pub(crate) use acts::{Tokens, carry_out};
 pub(crate) use check::check;
-pub(crate) use plan::{Change, Present, plan};
+pub(crate) use difference::Change;
+pub(crate) use plan::{Present, plan};
 pub(crate) use read::read;

@@ -1,172 +1,15 @@
 //! How the lab differs from its file. Pure: it compares what was read, and asks nobody.
 
 use fairlead_api::{
-    AccountChange, AccountView, Bounds, HostClose, HostView, Limits, LimitsChange, QueueChange,
-    QueueUsers, QueueView,
+    AccountChange, AccountView, HostClose, HostView, QueueChange, QueueUsers, QueueView,
+    SubmitRule, SubmitRules,
 };
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::read::{Account, Entry, Host, Lab};
-use crate::{limits, table::harmless};
-
-/// What becomes of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Act {
-    Add,
-    Change,
-    Remove,
-}
-
-/// A field that gets another value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct FieldChange {
-    field: &'static str,
-    old: Value,
-    new: Value,
-}
-
-/// The request that does it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Request {
-    SetQueue(QueueChange),
-    DeleteQueue,
-    SetAccount(AccountChange),
-    DeleteAccount,
-    RegisterHost(Map<String, Value>),
-    Cordon(HostClose),
-    Uncordon,
-}
-
-/// One difference, and what removes it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Change {
-    pub(super) act: Act,
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    fields: Vec<FieldChange>,
-    #[serde(skip)]
-    pub(super) request: Request,
-}
-
-impl Change {
-    /// One line for people.
-    pub(crate) fn words(&self) -> String {
-        let sign = match self.act {
-            Act::Add => '+',
-            Act::Change => '~',
-            Act::Remove => '-',
-        };
-        let field = |change: &FieldChange| {
-            let (field, old, new) = (change.field, shown(&change.old), shown(&change.new));
-            match self.act {
-                Act::Add => format!("{field} {new}"),
-                Act::Change => format!("{field} {old} -> {new}"),
-                Act::Remove => format!("{field} {old}"),
-            }
-        };
-        let fields: Vec<String> = self.fields.iter().map(field).collect();
-        let colon = if fields.is_empty() { "" } else { ": " };
-        format!(
-            "{sign} {} {}{colon}{}",
-            self.kind,
-            harmless(&self.name),
-            fields.join("; ")
-        )
-    }
-
-    /// Whether it makes an account, which gets a token.
-    pub(crate) fn is_new_account(&self) -> bool {
-        self.act == Act::Add && self.kind == "account"
-    }
-}
-
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) if text.is_empty() => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    };
-    harmless(&text)
-}
-
-/// Collects the fields of an entry that differ.
-#[derive(Default)]
-struct Fields {
-    is_new: bool,
-    found: Vec<FieldChange>,
-}
-
-impl Fields {
-    /// Whether a field is to change. Of a new entry all that is said is shown.
-    fn differs(&mut self, field: &'static str, old: impl Serialize, new: impl Serialize) -> bool {
-        let (old, new) = (json!(old), json!(new));
-        let differs = old != new;
-        if differs || self.is_new {
-            self.found.push(FieldChange { field, old, new });
-        }
-        differs || self.is_new
-    }
-
-    fn option<T: Serialize + Clone>(
-        &mut self,
-        field: &'static str,
-        old: &T,
-        new: Option<&T>,
-    ) -> Option<T> {
-        let new = new?;
-        self.differs(field, old, new).then(|| new.clone())
-    }
-
-    fn limits(&mut self, old: &Limits, new: &LimitsChange) -> LimitsChange {
-        let mut one = |field, old: Bounds, new: Option<Bounds>| {
-            let new = new?;
-            let differs = self.differs(field, limits::words_of(old), limits::words_of(new));
-            differs.then_some(new)
-        };
-        LimitsChange {
-            waiting: one("limits.waiting", old.waiting, new.waiting),
-            running: one("limits.running", old.running, new.running),
-            hours: one("limits.hours", old.hours, new.hours),
-            shards: one("limits.shards", old.shards, new.shards),
-        }
-    }
-
-    fn change(self, kind: &'static str, name: &str, request: Request) -> Option<Change> {
-        let is_needed = self.is_new || !self.found.is_empty();
-        is_needed.then(|| Change {
-            act: if self.is_new { Act::Add } else { Act::Change },
-            kind,
-            name: name.to_owned(),
-            fields: self.found,
-            request,
-        })
-    }
-}
-
-fn removed(
-    kind: &'static str,
-    name: &str,
-    fields: Vec<(&'static str, Value)>,
-    request: Request,
-) -> Change {
-    let gone = |(field, old)| FieldChange {
-        field,
-        old,
-        new: Value::Null,
-    };
-    Change {
-        act: Act::Remove,
-        kind,
-        name: name.to_owned(),
-        fields: fields.into_iter().map(gone).collect(),
-        request,
-    }
-}
+use super::{
+    difference::{Change, Fields, Request, removed},
+    read::{Account, Entry, Host, Lab},
+};
 
 /// A lab as it is.
 #[derive(Debug, Default)]
@@ -174,6 +17,7 @@ pub(crate) struct Present {
     pub(super) queues: Vec<QueueView>,
     pub(super) accounts: Vec<AccountView>,
     pub(super) hosts: Vec<HostView>,
+    pub(super) rules: Vec<SubmitRule>,
 }
 
 /// What is to be done, in this order: accounts first, since queues name them.
@@ -194,6 +38,9 @@ pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
         host(entry, known.find(|host| host.hostname == entry.name))
     });
     let mut changes: Vec<Change> = accounts.chain(queues).chain(hosts).collect();
+    if let Some(wanted) = &lab.rules {
+        changes.extend(rules(wanted, &present.rules));
+    }
     changes.extend(removals(lab, present));
     changes
 }
@@ -232,10 +79,7 @@ fn removals(lab: &Lab, present: &Present) -> Vec<Change> {
 fn account(entry: &Entry<Account>, known: Option<&AccountView>) -> Option<Change> {
     let blank = AccountView::default();
     let (said, old) = (&entry.wanted.change, known.unwrap_or(&blank));
-    let mut fields = Fields {
-        is_new: known.is_none(),
-        ..Fields::default()
-    };
+    let mut fields = Fields::of(known.is_none());
     let sorted = |hosts: &Vec<String>| {
         let mut hosts = hosts.clone();
         hosts.sort_unstable();
@@ -261,10 +105,7 @@ fn users_of(queue: &QueueView) -> Option<QueueUsers> {
 
 fn queue(entry: &Entry<QueueChange>, known: Option<&QueueView>) -> Option<Change> {
     let said = &entry.wanted;
-    let mut fields = Fields {
-        is_new: known.is_none(),
-        ..Fields::default()
-    };
+    let mut fields = Fields::of(known.is_none());
     let old_limits = known.map(|queue| queue.limits).unwrap_or_default();
     let priority = known.map(|queue| queue.priority);
     let weight = known.map(|queue| queue.weight);
@@ -297,10 +138,7 @@ fn queue(entry: &Entry<QueueChange>, known: Option<&QueueView>) -> Option<Change
 
 /// The registration of a host, and whether it is closed: two requests.
 fn host(entry: &Entry<Host>, known: Option<&HostView>) -> Vec<Change> {
-    let mut fields = Fields {
-        is_new: known.is_none(),
-        ..Fields::default()
-    };
+    let mut fields = Fields::of(known.is_none());
     let registered = known
         .and_then(|host| host.registered.clone())
         .unwrap_or_default();
@@ -332,6 +170,46 @@ fn host(entry: &Entry<Host>, known: Option<&HostView>) -> Vec<Change> {
         .as_ref()
         .and_then(|wanted| cordon(&entry.name, wanted.as_deref(), known));
     registers.into_iter().chain(closed).collect()
+}
+
+/// Rules are one ordered list: one request replaces all of them.
+fn rules(wanted: &[SubmitRule], known: &[SubmitRule]) -> Vec<Change> {
+    let place = |rules: &[SubmitRule], name: &str| {
+        let place = rules.iter().position(|rule| rule.name == name);
+        place.map(|place| place + 1)
+    };
+    let mut changes: Vec<Change> = Vec::new();
+    for rule in wanted {
+        let old = known.iter().find(|old| old.name == rule.name);
+        let mut fields = Fields::of(old.is_none());
+        let (at, was) = (place(wanted, &rule.name), place(known, &rule.name));
+        // A rule that only moved up because another one is gone stays behind the same rules.
+        let before = |rules: &[SubmitRule], among: &[SubmitRule]| -> Vec<String> {
+            let names = rules.iter().map(|rule| rule.name.clone());
+            let names = names.take_while(|name| *name != rule.name);
+            names.filter(|name| place(among, name).is_some()).collect()
+        };
+        let has_moved = old.is_some() && before(wanted, known) != before(known, wanted);
+        if old.is_none() || has_moved {
+            fields.differs("place", was, at);
+        }
+        fields.differs("if", old.map(|old| &old.condition), &rule.condition);
+        fields.differs("then", old.map(|old| &old.then), &rule.then);
+        changes.extend(fields.change("rule", &rule.name, Request::SetRules(None)));
+    }
+    let gone = known
+        .iter()
+        .filter(|old| place(wanted, &old.name).is_none());
+    changes.extend(gone.map(|old| {
+        let fields = vec![("if", json!(old.condition)), ("then", json!(old.then))];
+        removed("rule", &old.name, fields, Request::SetRules(None))
+    }));
+    if let Some(first) = changes.first_mut() {
+        first.request = Request::SetRules(Some(SubmitRules {
+            rules: wanted.to_vec(),
+        }));
+    }
+    changes
 }
 
 fn name_of(field: &str) -> &'static str {
@@ -367,124 +245,4 @@ fn cordon(name: &str, wanted: Option<&str>, known: Option<&HostView>) -> Option<
 }
 
 #[cfg(test)]
-mod tests {
-    use fairlead_api::ClosedView;
-
-    use super::*;
-
-    fn queue_view() -> QueueView {
-        let view = json!({
-            "name": "nightly", "priority": 2, "weight": 100, "paused": false, "waiting": 0, "running": 0,
-            "share_permille": 0, "set": true, "users": ["a", "b"], "limits": {"waiting": {"hard": 5}},
-        });
-        serde_json::from_value(view).unwrap()
-    }
-
-    fn entry<T>(name: &str, wanted: T) -> Entry<T> {
-        Entry {
-            name: name.to_owned(),
-            line: 1,
-            wanted,
-        }
-    }
-
-    fn words(lab: &Lab, present: &Present) -> Vec<String> {
-        plan(lab, present).iter().map(Change::words).collect()
-    }
-
-    #[test]
-    fn only_what_differs_is_shown_and_sent() {
-        let change: QueueChange = serde_json::from_value(
-            json!({"priority": 2, "weight": 50, "users": ["a", "b"], "limits": {"waiting": {}}}),
-        )
-        .unwrap();
-        let lab = Lab {
-            queues: vec![
-                entry("nightly", change),
-                entry(
-                    "new",
-                    QueueChange {
-                        weight: Some(3),
-                        ..QueueChange::default()
-                    },
-                ),
-            ],
-            ..Lab::default()
-        };
-        let present = Present {
-            queues: vec![queue_view()],
-            ..Present::default()
-        };
-        assert_eq!(
-            words(&lab, &present),
-            [
-                "~ queue nightly: weight 100 -> 50; limits.waiting hard=5 -> none",
-                "+ queue new: weight 3"
-            ]
-        );
-        let Request::SetQueue(sent) = &plan(&lab, &present)[0].request else {
-            panic!()
-        };
-        assert_eq!(
-            json!(sent),
-            json!({"weight": 50, "limits": {"waiting": {}}})
-        );
-    }
-
-    #[test]
-    fn a_complete_section_removes_what_it_does_not_name() {
-        let present = Present {
-            queues: vec![queue_view()],
-            accounts: vec![AccountView {
-                my_account: "old".to_owned(),
-                role: "user".to_owned(),
-                ..AccountView::default()
-            }],
-            ..Present::default()
-        };
-        assert_eq!(words(&Lab::default(), &present), [""; 0]);
-        let lab = Lab {
-            complete: vec![("queues".to_owned(), 1), ("accounts".to_owned(), 1)],
-            ..Lab::default()
-        };
-        assert_eq!(
-            words(&lab, &present),
-            [
-                "- queue nightly: priority 2; weight 100",
-                "- account old: role user"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_suspect_host_stays_suspect() {
-        let mut view = HostView {
-            hostname: "h".to_owned(),
-            memory_mb: 1024,
-            ..HostView::default()
-        };
-        let open = Host {
-            cordon: Some(None),
-            ..Host::default()
-        };
-        let lab = Lab {
-            hosts: vec![entry("h", open)],
-            ..Lab::default()
-        };
-        for (how, expected) in [
-            ("suspect", vec![]),
-            ("cordon", vec!["~ host h: cordon broken -> none"]),
-        ] {
-            view.closed = Some(ClosedView {
-                how: how.to_owned(),
-                reason: "broken".to_owned(),
-                ..ClosedView::default()
-            });
-            let present = Present {
-                hosts: vec![view.clone()],
-                ..Present::default()
-            };
-            assert_eq!(words(&lab, &present), expected);
-        }
-    }
-}
+mod tests;

@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use fairlead_api::{AccountChange, Bounds, LimitsChange, QueueChange, QueueUsers};
-use fairlead_job::check_name;
+use fairlead_api::{AccountChange, Bounds, LimitsChange, QueueChange, QueueUsers, SubmitRule};
+use fairlead_job::{RULES_MAX, Rule, check_name};
 use serde_json::{Map, Value, json};
 
 use super::tree::{At, Node, Tree};
 use crate::{amounts, exit::Failure, limits, table::harmless};
 
 /// Every section of a lab file, and what it says.
-const SECTIONS: [&str; 4] = ["complete", "queues", "accounts", "hosts"];
+const SECTIONS: [&str; 5] = ["complete", "queues", "accounts", "hosts", "rules"];
 /// Sections that a file may declare complete.
 const COMPLETE: [&str; 2] = ["queues", "accounts"];
 const QUEUE: [&str; 6] = [
@@ -26,6 +26,7 @@ const ROLES: [&str; 3] = ["admin", "user", "testbox"];
 const HOST: [&str; 8] = [
     "arch", "group", "kinds", "memory", "cpus", "tags", "devices", "cordon",
 ];
+const RULE: [&str; 3] = ["name", "if", "then"];
 const LIMITS: [&str; 4] = ["waiting", "running", "hours", "shards"];
 /// Keys that would hold a secret.
 const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
@@ -67,6 +68,8 @@ pub(crate) struct Lab {
     pub(super) queues: Vec<Entry<QueueChange>>,
     pub(super) accounts: Vec<Entry<Account>>,
     pub(super) hosts: Vec<Entry<Host>>,
+    /// All submit rules; `None`: the file does not say.
+    pub(super) rules: Option<Vec<SubmitRule>>,
     /// Sections without entries beside those of the file, each with its line.
     pub(super) complete: Vec<(String, u64)>,
 }
@@ -97,6 +100,7 @@ fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
             "queues" => lab.queues = entries(at, "queues", "queue", node, queue)?,
             "accounts" => lab.accounts = entries(at, "accounts", "my_account", node, account)?,
             "hosts" => lab.hosts = entries(at, "hosts", "hostname", node, host)?,
+            "rules" => lab.rules = Some(rules(at, node)?),
             other => return Err(at.unknown(other, node, &SECTIONS)),
         }
     }
@@ -314,6 +318,62 @@ fn host(at: At<'_>, name: &str, node: &Node) -> Result<Host, Failure> {
     Ok(host)
 }
 
+/// A list, because the order decides: the first rule that a job meets changes it.
+fn rules(at: At<'_>, node: &Node) -> Result<Vec<SubmitRule>, Failure> {
+    let items = match &node.tree {
+        Tree::List(items) => items.as_slice(),
+        Tree::Word(Value::Null) => &[],
+        Tree::Word(_) | Tree::Map(_) => {
+            return Err(at.bad("rules", node, "a list of {name, if, then}"));
+        }
+    };
+    if items.len() > RULES_MAX {
+        let message = format!("{} rules; the limit is {RULES_MAX}", items.len());
+        return Err(at.refuse(node.line, message, "join conditions with or"));
+    }
+    let mut rules: Vec<SubmitRule> = Vec::new();
+    for item in items {
+        let rule = rule(at, item)?;
+        if rules.iter().any(|other| other.name == rule.name) {
+            let message = format!("rule '{}' is there twice", rule.name);
+            return Err(at.refuse(item.line, message, "give each rule a name of its own"));
+        }
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+fn rule(at: At<'_>, node: &Node) -> Result<SubmitRule, Failure> {
+    let mut rule = SubmitRule::default();
+    let mut line = node.line;
+    for (key, value) in at.fields("rules", node)? {
+        match key.as_str() {
+            "name" => rule.name = at.text(key, value, "a name")?,
+            "if" => {
+                line = value.line;
+                rule.condition = at.text(key, value, "an expression in quotes")?;
+            }
+            "then" => match value.value() {
+                Value::Object(then) => rule.then = then,
+                _ => return Err(at.bad(key, value, "a map of fields, such as {queue: nightly}")),
+            },
+            other => return Err(at.unknown(other, value, &RULE)),
+        }
+    }
+    for (key, is_missing) in [
+        ("name", rule.name.is_empty()),
+        ("if", rule.condition.is_empty()),
+    ] {
+        if is_missing {
+            let hint = "write {name: NAME, if: EXPRESSION, then: {queue: QUEUE}}";
+            return Err(at.refuse(node.line, format!("a rule without {key}"), hint));
+        }
+    }
+    Rule::read(&rule.name, &rule.condition, &rule.then)
+        .map_err(|error| at.refuse(line, &error.message, error.hint))?;
+    Ok(rule)
+}
+
 fn sorted(texts: Vec<String>) -> Value {
     let texts: BTreeSet<String> = texts.into_iter().collect();
     json!(texts)
@@ -336,72 +396,4 @@ fn cordon(at: At<'_>, node: &Node) -> Result<Option<String>, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(text: &str) -> Result<Lab, Failure> {
-        let at = At(Path::new("lab.yaml"));
-        lab(at, &at.parse(text)?)
-    }
-
-    #[test]
-    fn sections_are_read() {
-        let lab = parsed(
-            "complete: [queues]\nqueues:\n  nightly:\n    priority: 2\n    users: [b, a]\n    background_share: 2.5%\n    \
-             limits: {waiting: 100, running: {soft: 1, hard: 2}, hours: none, shards: 5}\naccounts:\n  ci: {create: true, role: user}\n\
-             hosts:\n  a66: {memory: 64g, tags: [x], cordon: false}\n",
-        )
-        .unwrap();
-        let queue = &lab.queues[0];
-        assert_eq!((queue.name.as_str(), queue.line), ("nightly", 3));
-        let named = QueueUsers::Named(vec!["a".to_owned(), "b".to_owned()]);
-        assert_eq!(queue.wanted.users, Some(named));
-        assert_eq!(queue.wanted.background_permille, Some(25));
-        assert_eq!(queue.wanted.limits.hours, Some(Bounds::default()));
-        assert!(lab.accounts[0].wanted.create);
-        assert_eq!(lab.hosts[0].wanted.fields["memory_mb"], json!(65536));
-        assert_eq!(lab.hosts[0].wanted.cordon, Some(None));
-        assert_eq!(lab.is_complete("queues"), Some(1));
-        assert_eq!(parsed("# nothing\n").unwrap(), Lab::default());
-    }
-
-    #[test]
-    fn what_is_wrong_is_refused_with_line_value_and_hint() {
-        for (text, line, value, hint) in [
-            ("quues: {}\n", 1, "'quues'", "'queues'"),
-            ("queues:\n  a:\n    wieght: 3\n", 3, "'wieght'", "'weight'"),
-            ("queues:\n  a:\n    weight: 0\n", 3, "0", "1 to 10000"),
-            ("queues:\n  a:\n    weight: many\n", 3, "'many'", "1 to"),
-            ("queues:\n  a:\n    priority: 10\n", 3, "10", "0 to 9"),
-            ("queues:\n  a: {}\n", 2, "'a'", "weight"),
-            ("queues:\n  'a b': {weight: 1}\n", 2, "a b", ""),
-            (
-                "queues:\n  a:\n    background_share: 51%\n",
-                3,
-                "'51%'",
-                "50%",
-            ),
-            ("queues:\n  a:\n    limits: {hours: -1}\n", 3, "-1", "none"),
-            (
-                "queues:\n  a:\n    limits:\n      waiting: {soft: 9, hard: 2}\n",
-                4,
-                "a map",
-                "at most",
-            ),
-            ("accounts:\n  a: {role: root}\n", 2, "'root'", "testbox"),
-            ("accounts:\n  a:\n    token: x\n", 3, "'a'", "--tokens"),
-            ("hosts:\n  a: {cpus: 0}\n", 2, "0", "65536"),
-            ("complete: hosts\n", 1, "'hosts'", "forget"),
-            ("queues: 3\n", 1, "3", "a map"),
-        ] {
-            let failure = parsed(text).unwrap_err();
-            let said = failure.to_string();
-            let place = format!("lab.yaml:{line}: ");
-            assert!(said.starts_with(&place), "{text}: {said}");
-            assert!(failure.message.contains(value), "{text}: {said}");
-            assert!(failure.hint.contains(hint), "{text}: {said}");
-        }
-        let twice = parsed("queues: {}\nqueues: {}\n").unwrap_err();
-        assert!(twice.message.starts_with("lab.yaml: "), "{twice}");
-    }
-}
+mod tests;

@@ -1,8 +1,6 @@
 //! The keys of the configuration of `fairlead serve`, as the command line defines them.
 
-use clap::{Arg, ArgAction, Args, Command};
-
-use crate::cmd_serve::ServeArgs;
+use clap::{Arg, ArgAction, Command};
 
 /// Flags that say where settings are, and are none themselves.
 const NO_KEYS: [&str; 3] = ["config", "check", "help"];
@@ -90,16 +88,10 @@ fn divided(help: &str) -> (String, String) {
     (format!("{text}{rest}"), default.to_owned())
 }
 
-/// The flags of `fairlead serve` alone.
-pub(super) fn flags() -> Command {
-    let mut command = ServeArgs::augment_args(Command::new("serve"));
+/// Every key of these flags, in the order of the help.
+pub(crate) fn keys(flags: &Command) -> Vec<Key> {
+    let mut command = flags.clone();
     command.build();
-    command
-}
-
-/// Every key, in the order of the help.
-pub(crate) fn keys() -> Vec<Key> {
-    let command = flags();
     let all = command.get_arguments();
     let mut keys: Vec<Key> = all.filter_map(|arg| Key::of(&command, arg)).collect();
     let pairs: Vec<(String, String)> = keys

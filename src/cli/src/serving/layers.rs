@@ -6,14 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgMatches, CommandFactory, error::ErrorKind, parser::ValueSource};
+use clap::{ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 
 use super::{
     file::{self, Said},
-    keys::{Key, Kind, flags, keys},
+    keys::{Key, Kind, keys},
 };
 use crate::{
-    command_line::CommandLine,
     exit::Failure,
     settings::{API_KEY, Environment, PASSWORD},
 };
@@ -36,86 +35,62 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Reads all of them for this command line; of another command than `serve` there are none.
-    pub(crate) fn of(words: &[OsString], env: &Environment) -> Result<Self, Failure> {
+    /// Reads all of them for the words of this command line; of another command than `serve` there are none.
+    pub(crate) fn of(
+        line: &Command,
+        words: &[OsString],
+        env: &Environment,
+    ) -> Result<Self, Failure> {
         // What is missing or wrong in these words is told by the whole line.
-        let lenient = CommandLine::command().ignore_errors(true);
-        let Ok(matches) = lenient.try_get_matches_from(words) else {
+        let lenient = line.clone().ignore_errors(true);
+        let flags = line.find_subcommand("serve");
+        let matches = lenient.try_get_matches_from(words).ok();
+        let (Some(matches), Some(flags)) = (matches, flags) else {
             return Ok(Self::default());
         };
         let Some(("serve", matches)) = matches.subcommand() else {
             return Ok(Self::default());
         };
         let path = matches.try_get_one::<PathBuf>("config").ok().flatten();
-        Self::new(matches, path.map(PathBuf::as_path), env)
+        Self::new(flags, matches, path.map(PathBuf::as_path), env)
     }
 
-    fn new(matches: &ArgMatches, path: Option<&Path>, env: &Environment) -> Result<Self, Failure> {
-        let keys = keys();
+    fn new(
+        flags: &Command,
+        matches: &ArgMatches,
+        path: Option<&Path>,
+        env: &Environment,
+    ) -> Result<Self, Failure> {
+        let keys = keys(flags);
         let file = path.map(|path| file::read(path, &keys)).transpose()?;
         let file = file.unwrap_or_default();
-        let on_line = |key: &&Key| {
-            let known = matches.try_contains_id(&key.id).unwrap_or(false);
-            known && matches.value_source(&key.id) == Some(ValueSource::CommandLine)
-        };
-        let said = keys.iter().filter(on_line).map(|key| key.name.as_str());
-        let mut settled: Vec<&str> = said.collect();
-        // A switch that is off excludes nothing.
-        let mut active = settled.clone();
-        let mut found: BTreeMap<&str, Resolved> = BTreeMap::new();
-        for key in keys.iter().filter(on_line) {
-            let values = matches.get_raw(&key.id).into_iter().flatten();
-            let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
-            found.insert(
-                &key.name,
-                resolved(key, values.join(","), format!("flag --{}", key.name)),
-            );
-        }
-        let mut added = Vec::new();
-        for is_env in [true, false] {
-            let (above, above_active) = (settled.clone(), active.clone());
-            for key in &keys {
-                let variable = key.variable();
-                let (values, from) = if is_env {
-                    let Some(text) = env.of_serve(&variable) else {
-                        continue;
-                    };
-                    (divided(key, text), format!("environment {variable}"))
-                } else {
-                    let Some(Said { values, line }) = file.get(&key.name) else {
-                        continue;
-                    };
-                    let path = path.map(Path::display);
-                    let place = path.map(|path| format!("{path}:{line}"));
-                    (
-                        values.clone(),
-                        format!("file {}", place.unwrap_or_default()),
-                    )
-                };
-                let excludes = |other: &String| above_active.contains(&other.as_str());
-                if above.contains(&key.name.as_str()) || key.conflicts.iter().any(excludes) {
-                    continue;
-                }
-                if let Some(variable) = secret_variable(key).filter(|_| !is_env)
-                    && env.get(variable).is_some()
-                {
-                    let from = format!("environment {variable}");
-                    found.insert(&key.name, resolved(key, "(hidden)".to_owned(), from));
-                    continue;
-                }
-                let words = words(key, &values).ok_or_else(|| bad(key, &from, &values))?;
-                check(&words, key, &from)?;
-                if !words.is_empty() {
-                    active.push(&key.name);
-                }
-                added.extend(words.into_iter().map(OsString::from));
-                found.insert(&key.name, resolved(key, values.join(","), from));
-                settled.push(&key.name);
+        let mut settling = Settling::of_line(flags, matches, &keys);
+        settling.layer(&keys, |key| {
+            let variable = key.variable();
+            let text = env.of_serve(&variable)?;
+            Some((divided(key, text), format!("environment {variable}")))
+        })?;
+        for key in &keys {
+            if let Some(variable) = secret_variable(key)
+                && env.get(variable).is_some()
+                && file.contains_key(&key.name)
+            {
+                settling.note(
+                    key,
+                    "(hidden)".to_owned(),
+                    format!("environment {variable}"),
+                );
             }
         }
+        settling.layer(&keys, |key| {
+            let Said { values, line } = file.get(&key.name)?;
+            let path = path.map_or_else(String::new, |path| path.display().to_string());
+            Some((values.clone(), format!("file {path}:{line}")))
+        })?;
+        let Settling { found, added, .. } = settling;
         let all = keys.iter().map(|key| {
             let usual = || resolved(key, key.default.clone(), "default".to_owned());
-            found.get(key.name.as_str()).cloned().unwrap_or_else(usual)
+            found.get(&key.name).cloned().unwrap_or_else(usual)
         });
         Ok(Self {
             settings: all.collect(),
@@ -131,8 +106,71 @@ impl Layers {
     }
 
     /// Every setting, in the order of the help.
-    pub(crate) fn settings(&self) -> &[Resolved] {
-        &self.settings
+    pub(crate) fn into_settings(self) -> Vec<Resolved> {
+        self.settings
+    }
+}
+
+/// Settings of the layers above, to which each layer adds what they do not say.
+struct Settling<'f> {
+    flags: &'f Command,
+    found: BTreeMap<String, Resolved>,
+    /// Those that exclude others: a switch that is off excludes nothing.
+    active: Vec<String>,
+    added: Vec<OsString>,
+}
+
+impl<'f> Settling<'f> {
+    /// What the command line says itself.
+    fn of_line(flags: &'f Command, matches: &ArgMatches, keys: &[Key]) -> Self {
+        let mut settling = Self {
+            flags,
+            found: BTreeMap::new(),
+            active: Vec::new(),
+            added: Vec::new(),
+        };
+        for key in keys {
+            let is_known = matches.try_contains_id(&key.id).unwrap_or(false);
+            if !is_known || matches.value_source(&key.id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let values = matches.get_raw(&key.id).into_iter().flatten();
+            let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
+            settling.note(key, values.join(","), format!("flag --{}", key.name));
+            settling.active.push(key.name.clone());
+        }
+        settling
+    }
+
+    fn note(&mut self, key: &Key, value: String, from: String) {
+        let resolved = resolved(key, value, from);
+        self.found.entry(key.name.clone()).or_insert(resolved);
+    }
+
+    /// Adds what a layer says of keys that no layer above says or excludes.
+    fn layer(
+        &mut self,
+        keys: &[Key],
+        said: impl Fn(&Key) -> Option<(Vec<String>, String)>,
+    ) -> Result<(), Failure> {
+        let above = self.active.clone();
+        for key in keys {
+            let is_settled = self.found.contains_key(&key.name);
+            if is_settled || key.conflicts.iter().any(|other| above.contains(other)) {
+                continue;
+            }
+            let Some((values, from)) = said(key) else {
+                continue;
+            };
+            let words = words(key, &values).ok_or_else(|| bad(key, &from, &values))?;
+            check(self.flags, &words, key, &from)?;
+            if !words.is_empty() {
+                self.active.push(key.name.clone());
+            }
+            self.added.extend(words.into_iter().map(OsString::from));
+            self.note(key, values.join(","), from);
+        }
+        Ok(())
     }
 }
 
@@ -182,9 +220,9 @@ fn bad(key: &Key, from: &str, values: &[String]) -> Failure {
 }
 
 /// Refuses a value that the flag alone would refuse, with its place.
-fn check(words: &[String], key: &Key, from: &str) -> Result<(), Failure> {
+fn check(flags: &Command, words: &[String], key: &Key, from: &str) -> Result<(), Failure> {
     let line = std::iter::once("serve").chain(words.iter().map(String::as_str));
-    let Err(error) = flags().try_get_matches_from(line) else {
+    let Err(error) = flags.clone().try_get_matches_from(line) else {
         return Ok(());
     };
     let is_alone = matches!(
@@ -204,113 +242,4 @@ fn check(words: &[String], key: &Key, from: &str) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use clap::Parser;
-
-    use super::*;
-
-    fn layers(line: &str, variables: &[(&str, &str)], text: &str) -> Result<Layers, Failure> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("serve.toml");
-        fs::write(&path, text).unwrap();
-        let words = format!("fairlead serve --config {} {line}", path.display());
-        let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
-        let env = Environment::of_serving(variables);
-        let layers = Layers::of(&words, &env)?;
-        CommandLine::try_parse_from(layers.line(words))
-            .map(|_| layers)
-            .map_err(|error| Failure::usage(error.to_string(), ""))
-    }
-
-    fn origin(layers: &Layers, name: &str) -> (String, String) {
-        let found = layers.settings().iter().find(|found| found.name == name);
-        let found = found.unwrap();
-        let from = found.from.split('/').next_back().unwrap();
-        (found.value.clone(), from.to_owned())
-    }
-
-    #[test]
-    fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
-        let text = "listen = '127.0.0.1:1'\nlease = '2m'\nkeep-months = 3\nhost-name = ['a', 'b']\nvip-for-all = true\nboot-secrets = false\n";
-        let variables = [
-            ("FAIRLEAD_SERVE_LISTEN", "127.0.0.1:2"),
-            ("FAIRLEAD_SERVE_LEASE", "3m"),
-            ("FAIRLEAD_SERVE_DEVICES_LATER", "true"),
-        ];
-        let layers = layers("--listen 127.0.0.1:3", &variables, text).unwrap();
-        for (name, value, from) in [
-            ("listen", "127.0.0.1:3", "flag --listen"),
-            ("lease", "3m", "environment FAIRLEAD_SERVE_LEASE"),
-            (
-                "devices-later",
-                "true",
-                "environment FAIRLEAD_SERVE_DEVICES_LATER",
-            ),
-            ("keep-months", "3", "serve.toml:3"),
-            ("host-name", "a,b", "serve.toml:4"),
-            ("vip-for-all", "true", "serve.toml:5"),
-            ("boot-secrets", "false", "serve.toml:6"),
-            ("suspect-after", "3", "default"),
-            ("default-testbox", "dc", "default"),
-        ] {
-            assert_eq!(
-                origin(&layers, name),
-                (value.to_owned(), from.to_owned()),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_flag_that_excludes_a_key_wins_and_two_keys_that_exclude_each_other_are_refused() {
-        let wins = layers("--open", &[], "auth = true\n").unwrap();
-        assert_eq!(origin(&wins, "auth").1, "default");
-        layers("", &[], "auth = true\nopen = true\n").unwrap_err();
-        let needs = layers("--index-prefix x", &[], "elasticsearch = 'http://a:1'\n").unwrap();
-        assert_eq!(origin(&needs, "index-prefix").1, "flag --index-prefix");
-    }
-
-    #[test]
-    fn what_is_wrong_names_its_place_and_what_is_expected() {
-        for (text, said, hint) in [
-            (
-                "\nlissten = 'x'\n",
-                "serve.toml:2: unknown key 'lissten'",
-                "'listen'",
-            ),
-            (
-                "keep_months = 3\n",
-                "unknown key 'keep_months'",
-                "'keep-months'",
-            ),
-            (
-                "keep-months = 1001\n",
-                "serve.toml:1: invalid value '1001'",
-                "months",
-            ),
-            ("lease = 'long'\n", "invalid value 'long'", "lease"),
-            (
-                "auth = 'yes'\n",
-                "serve.toml:1: auth: 'yes'",
-                "true or false",
-            ),
-            ("lease = 1.5\n", "serve.toml:1: lease: 1.5", "whole number"),
-            ("[serve]\nlisten = 'x'\n", "unknown key 'serve'", "lists"),
-            (
-                "listen = \n",
-                "serve.toml: TOML parse error at line 1",
-                "TOML",
-            ),
-            ("config = 'x'\n", "unknown key 'config'", ""),
-        ] {
-            let failure = layers("", &[], text).unwrap_err();
-            assert!(failure.message.contains(said), "{text}: {failure}");
-            assert!(failure.hint.contains(hint), "{text}: {failure}");
-        }
-        let variables = [("FAIRLEAD_SERVE_AUTH", "perhaps")];
-        let failure = layers("", &variables, "").unwrap_err();
-        assert!(failure.message.contains("environment FAIRLEAD_SERVE_AUTH"));
-    }
-}
+mod tests;

@@ -8,4 +8,4 @@ mod keys;
 mod layers;
 
 pub(crate) use keys::{Kind, keys};
-pub(crate) use layers::Layers;
+pub(crate) use layers::{Layers, Resolved};

@@ -309,6 +309,7 @@ fn of_people(error: &PeopleError) -> Told {
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
         E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
         E::OwnAccount(_) => (Conflict, "another admin can delete it"),
+        E::BadRule(error) => return (BadField, error.hint.clone().into()),
         other => (BadField, of_setting(other)),
     };
     (code, hint.into())

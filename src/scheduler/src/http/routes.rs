@@ -191,6 +191,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
+        R::Rules => admin::rules(core, request).boxed(),
+        R::SetRules => admin::set_rules(core, request).boxed(),
         R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),
         R::Heartbeat { hostname } => testboxes::heartbeat(core, request, hostname).boxed(),
         R::Whoami => ready(admin::whoami(&core, &request)).boxed(),

@@ -11,6 +11,7 @@ use crate::{
     jobs::time_limits::stage_began_ms,
     known::live_jobs::Sight,
     lifecycle::{engine_facts::running, parent::is_released, stages::HELD},
+    storage::small_doc::DocError,
 };
 
 /// Page of the searches at start.
@@ -24,6 +25,11 @@ impl Core {
         // Before anything is read, so that nothing falls in between.
         self.jobs.feed.begin(&self.store.change_mark().await?);
         self.reload_queues().await?;
+        match self.people.rules.reload(&self.docs).await {
+            // It was told what cannot be read of them; jobs come in all the same.
+            Err(DocError::Store(error)) => return Err(error),
+            _ => {}
+        }
         self.people.accounts.reload(&self.docs).await?;
         self.load_hosts().await?;
         self.reload_closures().await?;
