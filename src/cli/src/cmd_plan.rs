@@ -36,7 +36,7 @@ pub(crate) struct ApplyArgs {
     tokens: Option<PathBuf>,
 }
 
-/// What differs.
+/// The differences between the lab and its file.
 async fn changes(file: &PathBuf, client: &Client) -> Result<Vec<Change>, Failure> {
     let lab = lab_file::read(file)?;
     let own = client.whoami().await?.my_account;

@@ -56,7 +56,7 @@ pub(crate) struct SubmitArgs {
     output: Option<PathBuf>,
 }
 
-/// Who checks jobs that are not submitted.
+/// Judges of jobs that are not submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum DryRun {
     /// This command
@@ -151,7 +151,7 @@ async fn try_in_lab(
     Ok(if refused { exit::REFUSED } else { exit::OK })
 }
 
-/// What would become of a job.
+/// The outlook of a job in one line.
 fn outlook(report: &Report) -> String {
     let item = &report.item;
     let mut words = if report.accepted() {

@@ -10,6 +10,7 @@ on_both_stores!(
     accounts_are_created_only_if_the_file_says_so,
     a_wrong_file_is_refused_before_anything_is_done,
     hosts_are_registered_and_closed_by_a_file,
+    a_file_says_how_long_jobs_are_kept,
 );
 
 /// An admin with a lab file.
@@ -265,4 +266,26 @@ async fn hosts_are_registered_and_closed_by_a_file(store: Store) {
     let host = admin.lab.admin.get("/scheduler/v1/hosts/a66").await.json();
     assert_eq!(host["group"], "taishan");
     assert!(host["closed"].is_null(), "{host}");
+}
+
+async fn a_file_says_how_long_jobs_are_kept(store: Store) {
+    let admin = Admin::new(store).await;
+    let path = "/scheduler/v1/retention";
+    let kept = async || admin.lab.admin.get(path).await.json();
+    assert_eq!(kept().await, json!({"keep_months": null, "in_force": 0}));
+    admin.write("retention: {keep_months: 6}\n");
+    assert_eq!(admin.apply(), "~ retention jobs: keep_months none -> 6\n");
+    assert_eq!(admin.plan(0), "");
+    assert_eq!(kept().await, json!({"keep_months": 6, "in_force": 6}));
+    admin.write("retention: {keep_months: none}\n");
+    assert_eq!(admin.apply(), "~ retention jobs: keep_months 6 -> none\n");
+    let refused = admin
+        .lab
+        .admin
+        .post(path, &json!({"keep_months": 1001}))
+        .await;
+    assert!(refused.refused(400).message.contains("1001 is over 1000"));
+    let ann = admin.lab.user("ann").await;
+    ann.get(path).await.refused(403);
+    assert!(admin.scheduler().log().contains("retention.set"));
 }

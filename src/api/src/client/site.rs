@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, Route, SubmitRules, UnknownMachine, Version,
+    QueueChange, QueueView, RetentionChange, RetentionView, Route, SubmitRules, UnknownMachine,
+    Version,
 };
 
 impl Client {
@@ -37,6 +38,20 @@ impl Client {
     pub async fn delete_queue(&self, name: &str) -> Result<(), ClientError> {
         let call = Call::to(Route::DeleteQueue { name })?;
         self.run(&call).await?.checked().map(drop)
+    }
+
+    /// For how long jobs are kept.
+    pub async fn retention(&self) -> Result<RetentionView, ClientError> {
+        self.run(&Call::to(Route::Retention)?).await?.json()
+    }
+
+    /// Sets for how long jobs are kept.
+    pub async fn set_retention(
+        &self,
+        change: &RetentionChange,
+    ) -> Result<RetentionView, ClientError> {
+        let call = Call::to(Route::SetRetention)?.json(change)?;
+        self.run(&call).await?.json()
     }
 
     /// The submit rules.

@@ -1,4 +1,4 @@
-//! What a lab file says against the lab as it is: refused before anything is done.
+//! Checks a lab file against the lab as it is, before anything is done.
 
 use std::path::Path;
 

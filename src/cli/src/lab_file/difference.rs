@@ -1,7 +1,8 @@
 //! A difference between the lab and its file: its fields, its line for people, and the request that removes it.
 
 use fairlead_api::{
-    AccountChange, Bounds, HostClose, Limits, LimitsChange, QueueChange, SubmitRules,
+    AccountChange, Bounds, HostClose, Limits, LimitsChange, QueueChange, RetentionChange,
+    SubmitRules,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -35,6 +36,7 @@ pub(super) enum Request {
     RegisterHost(Map<String, Value>),
     Cordon(HostClose),
     Uncordon,
+    SetRetention(RetentionChange),
     /// All rules at once, with the first change of one; the others are shown only.
     SetRules(Option<SubmitRules>),
 }

@@ -2,7 +2,7 @@
 
 use fairlead_api::{
     AccountChange, AccountView, HostClose, HostView, QueueChange, QueueUsers, QueueView,
-    SubmitRule, SubmitRules,
+    RetentionChange, SubmitRule, SubmitRules,
 };
 use serde_json::{Map, json};
 
@@ -18,6 +18,7 @@ pub(crate) struct Present {
     pub(super) accounts: Vec<AccountView>,
     pub(super) hosts: Vec<HostView>,
     pub(super) rules: Vec<SubmitRule>,
+    pub(super) keep_months: Option<u32>,
 }
 
 /// What is to be done, in this order: accounts first, since queues name them.
@@ -38,6 +39,12 @@ pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
         host(entry, known.find(|host| host.hostname == entry.name))
     });
     let mut changes: Vec<Change> = accounts.chain(queues).chain(hosts).collect();
+    if let Some(keep_months) = lab.keep_months {
+        let request = Request::SetRetention(RetentionChange { keep_months });
+        let mut fields = Fields::default();
+        fields.differs("keep_months", present.keep_months, keep_months);
+        changes.extend(fields.change("retention", "jobs", request));
+    }
     if let Some(wanted) = &lab.rules {
         changes.extend(rules(wanted, &present.rules));
     }

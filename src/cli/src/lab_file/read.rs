@@ -1,4 +1,4 @@
-//! What a lab file says, checked as far as the file alone allows.
+//! Reads a lab file, and checks it as far as the file alone allows.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -10,7 +10,14 @@ use super::tree::{At, Node, Tree};
 use crate::{amounts, exit::Failure, limits, table::harmless};
 
 /// Every section of a lab file, and what it says.
-const SECTIONS: [&str; 5] = ["complete", "queues", "accounts", "hosts", "rules"];
+const SECTIONS: [&str; 6] = [
+    "complete",
+    "queues",
+    "accounts",
+    "hosts",
+    "retention",
+    "rules",
+];
 /// Sections that a file may declare complete.
 const COMPLETE: [&str; 2] = ["queues", "accounts"];
 const QUEUE: [&str; 6] = [
@@ -33,6 +40,8 @@ const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
 
 /// Most entries of one section.
 const ENTRIES_MAX: usize = 10_000;
+/// Most months for which jobs are kept; the scheduler has the same.
+const KEEP_MONTHS_MAX: u64 = 1_000;
 /// Largest limit; the scheduler has the same.
 const LIMIT_MAX: u64 = 1_000_000_000;
 /// Largest share in the background, thousandths; the scheduler has the same.
@@ -68,6 +77,8 @@ pub(crate) struct Lab {
     pub(super) queues: Vec<Entry<QueueChange>>,
     pub(super) accounts: Vec<Entry<Account>>,
     pub(super) hosts: Vec<Entry<Host>>,
+    /// Months for which jobs are kept; `Some(None)`: each replica has its own.
+    pub(super) keep_months: Option<Option<u32>>,
     /// All submit rules; `None`: the file does not say.
     pub(super) rules: Option<Vec<SubmitRule>>,
     /// Sections without entries beside those of the file, each with its line.
@@ -100,6 +111,7 @@ fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
             "queues" => lab.queues = entries(at, "queues", "queue", node, queue)?,
             "accounts" => lab.accounts = entries(at, "accounts", "my_account", node, account)?,
             "hosts" => lab.hosts = entries(at, "hosts", "hostname", node, host)?,
+            "retention" => lab.keep_months = retention(at, node)?,
             "rules" => lab.rules = Some(rules(at, node)?),
             other => return Err(at.unknown(other, node, &SECTIONS)),
         }
@@ -316,6 +328,18 @@ fn host(at: At<'_>, name: &str, node: &Node) -> Result<Host, Failure> {
         host.fields.insert(field.to_owned(), said);
     }
     Ok(host)
+}
+
+fn retention(at: At<'_>, node: &Node) -> Result<Option<Option<u32>>, Failure> {
+    let mut keep_months = None;
+    for (key, value) in at.fields("retention", node)? {
+        keep_months = match (key.as_str(), value.word().and_then(Value::as_str)) {
+            ("keep_months", Some("none")) => Some(None),
+            ("keep_months", _) => Some(narrow(at.number(key, value, 0..=KEEP_MONTHS_MAX)?)),
+            (other, _) => return Err(at.unknown(other, value, &["keep_months"])),
+        };
+    }
+    Ok(keep_months)
 }
 
 /// A list, because the order decides: the first rule that a job meets changes it.

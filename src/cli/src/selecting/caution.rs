@@ -60,7 +60,7 @@ impl Caution {
     }
 }
 
-/// Asks whether to go on. Whoever cannot answer, or says no, gets a failure.
+/// Asks whether to go on. It fails if nobody can answer, or if the answer is no.
 pub(crate) fn agrees(question: &str, hint: &str, context: &Context) -> Result<(), Failure> {
     ask(question, question, hint, context)
 }

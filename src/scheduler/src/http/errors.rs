@@ -325,6 +325,7 @@ fn of_setting(error: &PeopleError) -> &'static str {
         E::BadHostPattern(_) => {
             "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character"
         }
+        E::TooManyMonths { .. } => "0 keeps jobs for ever; null leaves it to --keep-months",
         E::LimitTooHigh { .. } => "omit it for no limit",
         E::NoSoftLimit { .. } => "set a hard limit: N, or none",
         E::SoftOverHard { .. } => {

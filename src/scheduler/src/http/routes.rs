@@ -191,6 +191,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::Queues => admin::queues(core, request).boxed(),
         R::SetQueue { name } => admin::set_queue(core, request, name).boxed(),
         R::DeleteQueue { name } => admin::delete_queue(core, request, name).boxed(),
+        R::Retention => admin::retention(core, request).boxed(),
+        R::SetRetention => admin::set_retention(core, request).boxed(),
         R::Rules => admin::rules(core, request).boxed(),
         R::SetRules => admin::set_rules(core, request).boxed(),
         R::Consume { hostname } => testboxes::consume(core, request, hostname).boxed(),

@@ -97,6 +97,8 @@ fn what_is_wrong_is_refused_with_line_value_and_hint() {
         ("accounts:\n  a:\n    token: x\n", 3, "'a'", "--tokens"),
         ("hosts:\n  a: {cpus: 0}\n", 2, "0", "65536"),
         ("complete: hosts\n", 1, "'hosts'", "forget"),
+        ("retention: {keep_months: 1001}\n", 1, "1001", "0 to 1000"),
+        ("retention: {keep: 1}\n", 1, "'keep'", "keep_months"),
         ("queues: 3\n", 1, "3", "a map"),
     ] {
         refused(text, line, value, hint);

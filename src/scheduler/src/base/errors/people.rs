@@ -72,6 +72,10 @@ pub(crate) enum PeopleError {
     #[error("account '{0}' is your own")]
     OwnAccount(String),
 
+    // Setting how long jobs are kept.
+    #[error("keep_months: {given} is over {max}")]
+    TooManyMonths { given: u32, max: u32 },
+
     // Setting submit rules.
     #[error("{0}")]
     BadRule(RuleError),

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fairlead_api::{
-    AccountChange, ErrorCode, HealthView, QueueChange, StoreProblem, SubmitRules, Version,
+    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules,
+    Version,
 };
 use fairlead_store::Condition;
 use serde_json::{Value, json};
@@ -206,6 +207,23 @@ pub(super) async fn delete_queue(
     core.delete_queue(name).await?;
     core.audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
+}
+
+pub(super) async fn retention(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    admin(&core, &request)?;
+    Ok(ok(&core.retention().await?))
+}
+
+pub(super) async fn set_retention(
+    core: Arc<Core>,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let body = request.read_object(BODY_MAX).await?;
+    let change: RetentionChange = parsed(body, "keep_months: a number, or null")?;
+    let view = core.set_retention(&change).await?;
+    core.audit(&who.name, "retention.set", "jobs", json!(change));
+    Ok(ok(&view))
 }
 
 pub(super) async fn rules(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
