@@ -1,6 +1,6 @@
 //! `fairlead plan FILE` and `fairlead apply FILE`: the lab as a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fairlead_api::Client;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(crate) struct ApplyArgs {
 }
 
 /// The differences between the lab and its file.
-async fn changes(file: &PathBuf, client: &Client) -> Result<Vec<Change>, Failure> {
+async fn changes(file: &Path, client: &Client) -> Result<Vec<Change>, Failure> {
     let lab = lab_file::read(file)?;
     let own = client.whoami().await?.my_account;
     let present = Present::read(&lab, client).await?;

@@ -177,10 +177,10 @@ fn outlook(report: &Report) -> String {
         };
         words.push_str(&harmless(&format!("; rule {}: {changes}", applied.rule)));
     }
-    if !item.hint.is_empty() {
-        words.push_str(&format!("\n  hint: {}", harmless(&item.hint)));
+    if item.hint.is_empty() {
+        return words;
     }
-    words
+    format!("{words}\n  hint: {}", harmless(&item.hint))
 }
 
 /// Sends the jobs, and tells of each.

@@ -266,7 +266,7 @@ rules:
 async fn a_lab_file_sets_the_rules(store: Store) {
     let mut scheduler = Scheduler::start(store).await;
     let write = |scheduler: &Scheduler, text: &str| {
-        fs::write(scheduler.folder().join("lab.yaml"), text).expect("a lab file")
+        fs::write(scheduler.folder().join("lab.yaml"), text).expect("a lab file");
     };
     write(&scheduler, LAB);
     let done = run(&scheduler, "", &["apply", "lab.yaml", "--yes"]);

@@ -82,7 +82,7 @@ impl Present {
         if lab.has_accounts() {
             present.accounts = client.accounts().await?;
         }
-        if lab.keep_months.is_some() {
+        if lab.retention.is_some() {
             present.keep_months = client.retention().await?.keep_months;
         }
         if lab.rules.is_some() {
@@ -113,7 +113,9 @@ pub(crate) async fn carry_out(
         Request::RegisterHost(body) => client.register_host(name, body).await?,
         Request::Cordon(close) => drop(client.cordon(name, close).await?),
         Request::Uncordon => drop(client.uncordon(name).await?),
-        Request::SetRetention(change) => drop(client.set_retention(change).await?),
+        Request::SetRetention(change) => {
+            client.set_retention(change).await?;
+        }
         Request::SetRules(Some(rules)) => drop(client.set_rules(rules).await?),
         Request::SetRules(None) => {}
     }

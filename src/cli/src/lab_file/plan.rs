@@ -2,13 +2,13 @@
 
 use fairlead_api::{
     AccountChange, AccountView, HostClose, HostView, QueueChange, QueueUsers, QueueView,
-    RetentionChange, SubmitRule, SubmitRules,
+    SubmitRule, SubmitRules,
 };
 use serde_json::{Map, json};
 
 use super::{
     difference::{Change, Fields, Request, removed},
-    read::{Account, Entry, Host, Lab},
+    read::{Account, Cordon, Entry, Host, Lab},
 };
 
 /// A lab as it is.
@@ -39,10 +39,10 @@ pub(crate) fn plan(lab: &Lab, present: &Present) -> Vec<Change> {
         host(entry, known.find(|host| host.hostname == entry.name))
     });
     let mut changes: Vec<Change> = accounts.chain(queues).chain(hosts).collect();
-    if let Some(keep_months) = lab.keep_months {
-        let request = Request::SetRetention(RetentionChange { keep_months });
+    if let Some(wanted) = &lab.retention {
+        let request = Request::SetRetention(wanted.clone());
         let mut fields = Fields::default();
-        fields.differs("keep_months", present.keep_months, keep_months);
+        fields.differs("keep_months", present.keep_months, wanted.keep_months);
         changes.extend(fields.change("retention", "jobs", request));
     }
     if let Some(wanted) = &lab.rules {
@@ -175,7 +175,7 @@ fn host(entry: &Entry<Host>, known: Option<&HostView>) -> Vec<Change> {
         .wanted
         .cordon
         .as_ref()
-        .and_then(|wanted| cordon(&entry.name, wanted.as_deref(), known));
+        .and_then(|wanted| cordon(&entry.name, wanted, known));
     registers.into_iter().chain(closed).collect()
 }
 
@@ -233,7 +233,11 @@ fn name_of(field: &str) -> &'static str {
 }
 
 /// A suspect host is opened by its health check, not by a file.
-fn cordon(name: &str, wanted: Option<&str>, known: Option<&HostView>) -> Option<Change> {
+fn cordon(name: &str, wanted: &Cordon, known: Option<&HostView>) -> Option<Change> {
+    let wanted = match wanted {
+        Cordon::Open => None,
+        Cordon::Closed(reason) => Some(reason.as_str()),
+    };
     let closed = known.and_then(|host| host.closed.as_ref());
     let closed = closed.filter(|closed| closed.how != "suspect");
     let old = closed.map(|closed| closed.reason.as_str());

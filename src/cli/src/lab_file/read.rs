@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use fairlead_api::{AccountChange, Bounds, LimitsChange, QueueChange, QueueUsers, SubmitRule};
+use fairlead_api::{
+    AccountChange, Bounds, LimitsChange, QueueChange, QueueUsers, RetentionChange, SubmitRule,
+};
 use fairlead_job::{RULES_MAX, Rule, check_name};
 use serde_json::{Map, Value, json};
 
@@ -67,8 +69,15 @@ pub(crate) struct Account {
 pub(crate) struct Host {
     /// Fields of its registration, each as the scheduler shows it.
     pub(super) fields: Map<String, Value>,
-    /// Why it is closed; `Some(None)`: it is open.
-    pub(super) cordon: Option<Option<String>>,
+    pub(super) cordon: Option<Cordon>,
+}
+
+/// Whether a host gets new jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cordon {
+    Open,
+    /// Closed, and why.
+    Closed(String),
 }
 
 /// What a lab file says.
@@ -77,8 +86,7 @@ pub(crate) struct Lab {
     pub(super) queues: Vec<Entry<QueueChange>>,
     pub(super) accounts: Vec<Entry<Account>>,
     pub(super) hosts: Vec<Entry<Host>>,
-    /// Months for which jobs are kept; `Some(None)`: each replica has its own.
-    pub(super) keep_months: Option<Option<u32>>,
+    pub(super) retention: Option<RetentionChange>,
     /// All submit rules; `None`: the file does not say.
     pub(super) rules: Option<Vec<SubmitRule>>,
     /// Sections without entries beside those of the file, each with its line.
@@ -111,7 +119,7 @@ fn lab(at: At<'_>, file: &Node) -> Result<Lab, Failure> {
             "queues" => lab.queues = entries(at, "queues", "queue", node, queue)?,
             "accounts" => lab.accounts = entries(at, "accounts", "my_account", node, account)?,
             "hosts" => lab.hosts = entries(at, "hosts", "hostname", node, host)?,
-            "retention" => lab.keep_months = retention(at, node)?,
+            "retention" => lab.retention = retention(at, node)?,
             "rules" => lab.rules = Some(rules(at, node)?),
             other => return Err(at.unknown(other, node, &SECTIONS)),
         }
@@ -330,16 +338,17 @@ fn host(at: At<'_>, name: &str, node: &Node) -> Result<Host, Failure> {
     Ok(host)
 }
 
-fn retention(at: At<'_>, node: &Node) -> Result<Option<Option<u32>>, Failure> {
-    let mut keep_months = None;
+fn retention(at: At<'_>, node: &Node) -> Result<Option<RetentionChange>, Failure> {
+    let mut change = None;
     for (key, value) in at.fields("retention", node)? {
-        keep_months = match (key.as_str(), value.word().and_then(Value::as_str)) {
-            ("keep_months", Some("none")) => Some(None),
-            ("keep_months", _) => Some(narrow(at.number(key, value, 0..=KEEP_MONTHS_MAX)?)),
+        let keep_months = match (key.as_str(), value.word().and_then(Value::as_str)) {
+            ("keep_months", Some("none")) => None,
+            ("keep_months", _) => narrow(at.number(key, value, 0..=KEEP_MONTHS_MAX)?),
             (other, _) => return Err(at.unknown(other, value, &["keep_months"])),
         };
+        change = Some(RetentionChange { keep_months });
     }
-    Ok(keep_months)
+    Ok(change)
 }
 
 /// A list, because the order decides: the first rule that a job meets changes it.
@@ -408,12 +417,12 @@ fn node_memory(node: &Node) -> Option<u32> {
 }
 
 /// A reason, or false.
-fn cordon(at: At<'_>, node: &Node) -> Result<Option<String>, Failure> {
+fn cordon(at: At<'_>, node: &Node) -> Result<Cordon, Failure> {
     let expected = "false, or the reason in at most 300 characters";
     match node.word() {
-        Some(Value::Bool(false)) => Ok(None),
+        Some(Value::Bool(false)) => Ok(Cordon::Open),
         Some(Value::String(reason)) if (1..=REASON_MAX).contains(&reason.chars().count()) => {
-            Ok(Some(reason.clone()))
+            Ok(Cordon::Closed(reason.clone()))
         }
         _ => Err(at.bad("cordon", node, expected)),
     }

@@ -38,7 +38,7 @@ impl Core {
     /// What an admin set, and what acts here.
     pub(crate) async fn retention(&self) -> Result<RetentionView, Refusal> {
         let read = self.docs.read::<Retention>(RETENTION_DOC).await?;
-        Ok(self.retention_view(read.map(|read| read.doc).unwrap_or_default()))
+        Ok(self.retention_view(&read.map(|read| read.doc).unwrap_or_default()))
     }
 
     /// Sets it for all replicas. Each looks for old months once an hour.
@@ -58,10 +58,10 @@ impl Core {
         };
         let next = async |_| -> Result<Retention, Refusal> { Ok(doc.clone()) };
         let stored = self.docs.change(RETENTION_DOC, next).await?;
-        Ok(self.retention_view(stored.doc))
+        Ok(self.retention_view(&stored.doc))
     }
 
-    fn retention_view(&self, set: Retention) -> RetentionView {
+    fn retention_view(&self, set: &Retention) -> RetentionView {
         RetentionView {
             keep_months: set.keep_months,
             in_force: set.keep_months.unwrap_or(self.config.keep_months),

@@ -25,10 +25,9 @@ impl Core {
         // Before anything is read, so that nothing falls in between.
         self.jobs.feed.begin(&self.store.change_mark().await?);
         self.reload_queues().await?;
-        match self.people.rules.reload(&self.docs).await {
-            // It was told what cannot be read of them; jobs come in all the same.
-            Err(DocError::Store(error)) => return Err(error),
-            _ => {}
+        // Of rules that cannot be read the log tells; jobs come in all the same.
+        if let Err(DocError::Store(error)) = self.people.rules.reload(&self.docs).await {
+            return Err(error);
         }
         self.people.accounts.reload(&self.docs).await?;
         self.load_hosts().await?;

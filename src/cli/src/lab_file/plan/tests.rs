@@ -152,7 +152,7 @@ fn a_suspect_host_stays_suspect() {
         ..HostView::default()
     };
     let open = Host {
-        cordon: Some(None),
+        cordon: Some(Cordon::Open),
         ..Host::default()
     };
     let lab = Lab {

@@ -23,7 +23,7 @@ fn sections_are_read() {
     assert_eq!(queue.wanted.limits.hours, Some(Bounds::default()));
     assert!(lab.accounts[0].wanted.create);
     assert_eq!(lab.hosts[0].wanted.fields["memory_mb"], json!(65536));
-    assert_eq!(lab.hosts[0].wanted.cordon, Some(None));
+    assert_eq!(lab.hosts[0].wanted.cordon, Some(Cordon::Open));
     assert_eq!(lab.is_complete("queues"), Some(1));
     assert_eq!(parsed("# nothing\n").unwrap(), Lab::default());
 }
