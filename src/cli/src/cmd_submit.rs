@@ -7,7 +7,7 @@ use std::{
 
 use fairlead_api::client::Client;
 use fairlead_job::{SiteDefaults, dry_run};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     attached::{self, Attached, Left},
@@ -160,22 +160,8 @@ fn outlook(report: &Report) -> String {
         let message = harmless(&item.message);
         format!("would be refused: {message} ({})", item.code)
     };
-    if let Some(applied) = &item.rule {
-        let shown = |value: &Value| match value {
-            Value::Null => "none".to_owned(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let changes = applied.changes.iter().map(|(field, edit)| {
-            format!("{field} {} -> {}", shown(&edit.submitted), shown(&edit.now))
-        });
-        let changes: Vec<String> = changes.collect();
-        let changes = if changes.is_empty() {
-            "changes nothing".to_owned()
-        } else {
-            changes.join(", ")
-        };
-        words.push_str(&harmless(&format!("; rule {}: {changes}", applied.rule)));
+    if let Some(rule) = submission::rule_words(item) {
+        words = format!("{words}; {rule}");
     }
     if item.hint.is_empty() {
         return words;

@@ -247,6 +247,27 @@ fn each_its_own(
     }
 }
 
+/// The submit rule that a job met, and what it changed, for people.
+pub(crate) fn rule_words(item: &SubmitItem) -> Option<String> {
+    let applied = item.rule.as_ref()?;
+    let shown = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let changes = applied
+        .changes
+        .iter()
+        .map(|(field, edit)| format!("{field} {} -> {}", shown(&edit.submitted), shown(&edit.now)));
+    let changes: Vec<String> = changes.collect();
+    let changes = if changes.is_empty() {
+        "changes nothing".to_owned()
+    } else {
+        changes.join(", ")
+    };
+    Some(harmless(&format!("rule {}: {changes}", applied.rule)))
+}
+
 /// Prints accepted jobs as compass-ci does, and refused ones as remarks; equal refusals in a row once.
 pub(crate) struct Teller<'a> {
     context: &'a Context,
@@ -295,6 +316,13 @@ impl<'a> Teller<'a> {
                         "warning: job {}, and others like it: {}",
                         item.job_id,
                         harmless(&item.hint)
+                    ));
+                }
+                let rule = rule_words(item).filter(|words| self.warned.insert(words.clone()));
+                if let Some(words) = rule {
+                    self.context.output.remark(&format!(
+                        "note: job {}, and others like it: {words}",
+                        item.job_id
                     ));
                 }
             }

@@ -191,6 +191,12 @@ async fn a_dry_run_tells_what_the_rules_would_do(store: Store) {
     let told: Value = serde_json::from_str(ran.expect_code(3)).expect("JSON");
     assert_eq!(told["jobs"][0]["rule"]["rule"], "night");
     assert_eq!(told["jobs"][0]["job_id"], "");
+    // A submit says it, too.
+    let words = ["submit", "job.yaml"];
+    let ran = run(&scheduler, "eve", &words);
+    ran.expect_code(3);
+    let said = "and others like it: rule night: priority none -> 7";
+    assert!(ran.err.contains(said), "{}", ran.err);
     // The other kind needs no scheduler, and nothing was stored by any of them.
     let ran = fairlead(
         scheduler.folder(),
@@ -200,7 +206,7 @@ async fn a_dry_run_tells_what_the_rules_would_do(store: Store) {
     ran.expect_code(0);
     let id = http.submit(&jobs::dc("ann")).await.remove(0);
     until("the job is listed", 30, async || {
-        let listed = http.get("/scheduler/v1/jobs").await.json();
+        let listed = http.get("/scheduler/v1/jobs?account=ann").await.json();
         let listed = listed["jobs"].as_array().cloned().unwrap_or_default();
         (listed.len() == 1 && listed[0]["job_id"] == id.as_str()).then_some(())
     })
