@@ -8,9 +8,9 @@ use crate::{
     AccountChange, AccountView, CancelReport, CancelRequest, ChangeRequest, ConsumeAnswer,
     ConsumeRequest, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
     HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange,
-    QueueView, RerunRequest, Signed, SubmitItem, TerminateRequest, TestHistory, TimerList,
-    TimerView, UnknownMachine, UsageReport, Version, WaitAnswer, WaitRequest, WebhookTest,
-    WebhookTested, WebhookView, Written,
+    QueueView, RerunRequest, RetentionChange, RetentionView, Signed, SubmitItem, SubmitRules,
+    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
+    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
@@ -305,6 +305,14 @@ routes! {
     ["scheduler", "v1", "queues", name] => {
         "POST" | "PUT" SetQueue { name: Queue }, Admin, NONE, json::<QueueChange>() => json::<QueueView>(), "sets weight, priority, paused, users";
         "DELETE" DeleteQueue { name: Queue }, Admin, NONE, NOTHING => TEXT, "back to the default policy";
+    }
+    ["scheduler", "v1", "retention"] => {
+        "GET" Retention, Admin, NONE, NOTHING => json::<RetentionView>(), "for how many months jobs are kept";
+        "POST" | "PUT" SetRetention, Admin, NONE, json::<RetentionChange>() => json::<RetentionView>(), "sets for how many months jobs are kept";
+    }
+    ["scheduler", "v1", "rules"] => {
+        "GET" Rules, Admin, NONE, NOTHING => json::<SubmitRules>(), "the submit rules, in their order";
+        "POST" | "PUT" SetRules, Admin, NONE, json::<SubmitRules>() => json::<SubmitRules>(), "replaces all submit rules";
     }
     ["scheduler", "v1", "hosts"] => {
         "GET" Hosts, Account, Known(&["tags", "limit", "after"]), NOTHING => json::<Vec<HostView>>(), "hosts, what they offer and run; with `tags=` those that have all of them";

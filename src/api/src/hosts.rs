@@ -52,6 +52,9 @@ pub struct HostView {
     /// What the machine is, by family, as its agent or its registration said; each value is a tag `family:value`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
+    /// What was registered for it, which counts beside what its agent says. Absent: nobody registered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<RegisteredView>,
     /// Another agent of the same name that is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictView>,
@@ -76,6 +79,17 @@ pub struct ExecutorSaid {
     /// Why it cannot be used, for people, at most 512 bytes. Empty: it can.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
+}
+
+/// What a registration says of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RegisteredView {
+    /// Its tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Its devices.
+    #[serde(default)]
+    pub devices: Vec<String>,
 }
 
 /// A machine that asked what to boot and is not registered.

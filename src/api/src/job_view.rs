@@ -85,6 +85,9 @@ pub struct JobView {
     /// Fields that were changed while it waited, each with `submitted` and `now`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub edits: BTreeMap<String, EditView>,
+    /// The submit rule that it met, and what it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submit_rule: Option<RuleApplied>,
     /// The job that it runs again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
@@ -225,6 +228,17 @@ pub struct EditView {
     pub submitted: Value,
     /// Its value now.
     pub now: Value,
+}
+
+/// The rule that a job met, and what it changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RuleApplied {
+    /// The name of the rule.
+    pub rule: String,
+    /// The fields that it changed; empty: the job had these values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, EditView>,
 }
 
 /// An earlier try of a job.

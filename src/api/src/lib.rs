@@ -15,6 +15,8 @@ pub mod parameters;
 mod peers;
 mod queues;
 mod requests;
+mod retention;
+mod rules;
 pub mod timers;
 mod usage;
 mod webhooks;
@@ -28,13 +30,17 @@ pub use client::{
 };
 pub use codes::{ErrorBody, ErrorCode};
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
-pub use hosts::{ClosedView, ConflictView, ExecutorSaid, HostView, ReservedView, UnknownMachine};
-pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView};
+pub use hosts::{
+    ClosedView, ConflictView, ExecutorSaid, HostView, RegisteredView, ReservedView, UnknownMachine,
+};
+pub use job_view::{AttemptView, EditView, JobEvent, JobTimes, JobView, RuleApplied};
 pub use limits::{Bounds, Limits, LimitsChange};
 pub use parameters::{COMMON, Parameters};
 pub use peers::{Peer, PeersAnswer};
 pub use queues::*;
 pub use requests::*;
+pub use retention::{RetentionChange, RetentionView};
+pub use rules::{SubmitRule, SubmitRules};
 pub use timers::*;
 pub use usage::{UsageReport, UsageRow};
 pub use webhooks::{WebhookTest, WebhookTested, WebhookView};

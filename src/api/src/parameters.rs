@@ -40,7 +40,7 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
 ]);
 /// A page of a list.
 pub(crate) const PAGE: Parameters = Parameters::Known(&["limit", "after"]);
-pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "idempotency_key"]);
+pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "dry_run", "idempotency_key"]);
 pub(crate) const UPLOAD: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
 /// Whose timer is meant.
 pub(crate) const ONE_TIMER: Parameters = Parameters::Known(&["account"]);
@@ -205,6 +205,10 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     switch(
         "strict",
         "Refuses jobs that no known host could ever run. Default false.",
+    ),
+    switch(
+        "dry_run",
+        "Checks the jobs, applies the submit rules, and stores nothing. Default false.",
     ),
     text(
         "idempotency_key",

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ExecutorSaid;
+use crate::{ExecutorSaid, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmitItem {
-    /// The new job's id; `"0"` when it was refused.
+    /// The new job's id; `"0"` when it was refused; empty when a dry run accepts it.
     pub job_id: String,
     /// Empty when accepted; else why not.
     pub message: String,
@@ -49,6 +49,9 @@ pub struct SubmitItem {
     /// The job that it runs again; empty: it is new.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rerun_of: String,
+    /// The submit rule that it met, also if it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleApplied>,
 }
 
 /// A job that an agent says it has.

@@ -1,12 +1,14 @@
 //! `fairlead config`: the settings and their origins.
 
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    cmd_serve::ServeArgs,
     context::Context,
-    exit,
+    exit, serving,
     settings::{KEYS, Origin, Setting},
-    table::Grid,
+    table::{Grid, or_dash},
 };
 
 /// What to show.
@@ -22,12 +24,15 @@ enum What {
     Show,
     /// List the keys of the configuration file
     Keys,
+    /// List the keys of the configuration of `fairlead serve`
+    Serve,
 }
 
 pub(crate) fn run(args: &ConfigArgs, context: &Context) -> anyhow::Result<u8> {
     match args.what {
         What::Show => show(context)?,
         What::Keys => keys(context)?,
+        What::Serve => serve_keys(context)?,
     }
     Ok(exit::OK)
 }
@@ -94,6 +99,32 @@ fn shown(value: &Value) -> String {
         Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
+}
+
+fn serve_keys(context: &Context) -> anyhow::Result<()> {
+    let flags = ServeArgs::augment_args(clap::Command::new("serve"));
+    let keys = serving::keys(&flags);
+    let all: Vec<Value> = keys
+        .iter()
+        .map(|key| {
+            json!({
+                "key": key.name, "value": key.unit, "is_list": key.kind == serving::Kind::Many,
+                "default": key.default, "variable": key.variable(), "meaning": key.help,
+            })
+        })
+        .collect();
+    context.print(&all, |_| {
+        let mut grid = Grid::new(&["key", "value", "default", "meaning"]);
+        for key in &keys {
+            grid.row([
+                key.name.clone(),
+                key.unit.clone(),
+                or_dash(&key.default),
+                key.help.clone(),
+            ]);
+        }
+        grid.render(context.output.paper())
+    })
 }
 
 fn keys(context: &Context) -> anyhow::Result<()> {

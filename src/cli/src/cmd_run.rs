@@ -20,7 +20,7 @@ use crate::{
     progress::Progress,
     results::{self, Ending, Ways},
     signals::Signals,
-    submission::{self, Entry, Teller},
+    submission::{self, Entry, How, Teller},
     tail::{Tails, last_lines},
     words::quoted,
 };
@@ -189,7 +189,7 @@ impl Run<'_> {
     /// Submits all and follows them to their ends, or to Ctrl-C.
     async fn drive(&mut self, entries: &[Entry]) -> Result<Ran, Failure> {
         let mut teller = Teller::refusals_only(self.context);
-        let sent = submission::send(entries, &self.lab.client, false, |report| {
+        let sent = submission::send(entries, &self.lab.client, How::default(), |report| {
             teller.tell(report);
         })
         .await;

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod origins;
+
 use fairlead_job::{
     LIMITED, SiteDefaults, Stage,
     file::{ExpandOptions, FsSource, expand_file},
@@ -40,6 +42,13 @@ const BEAT_MS_MAX: u64 = 10_000;
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct ServeArgs {
+    /// Settings as TOML: each flag without its `--` is a key. A flag wins over the environment
+    /// (`FAIRLEAD_SERVE_KEEP_MONTHS`), and that over the file
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    config: Option<PathBuf>,
+    /// Check all settings, show each with its origin, and start nothing
+    #[arg(long)]
+    check: bool,
     /// Address and port; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
     listen: String,
@@ -194,6 +203,9 @@ fn stage_timeout(text: &str) -> Result<(Stage, u64), String> {
 
 pub(crate) async fn run(args: &ServeArgs, context: &Context) -> anyhow::Result<u8> {
     let config = config(args, &context.env)?;
+    if args.check {
+        return origins::show(context);
+    }
     logging::start("info", args.log_format, &context.env)?;
     raise_open_files();
     // Before the start: a signal during it must not leave a half-made store.

@@ -16,7 +16,8 @@ use crate::{
     exit::{self, Failure},
     expansion::{FileJobs, JobsArgs, mind_keys},
     signals::Signals,
-    submission::{self, Entry, Report, Teller},
+    submission::{self, Entry, How, Report, Teller},
+    table::harmless,
     yaml_text,
 };
 
@@ -39,12 +40,29 @@ pub(crate) struct SubmitArgs {
     strict: bool,
     #[command(flatten)]
     shown: Shown,
-    /// Check and print the expanded jobs and submit nothing; needs no scheduler
-    #[arg(long, conflicts_with_all = ["monitor", "output"])]
-    dry_run: bool,
+    /// Submit nothing. Check and print the expanded jobs, without a scheduler; with `=lab` ask the scheduler
+    /// which jobs it would accept, and what its submit rules would change
+    #[arg(
+        long,
+        value_name = "WHERE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "here",
+        conflicts_with_all = ["monitor", "output"]
+    )]
+    dry_run: Option<DryRun>,
     /// Write each expanded job to a file in this folder, and submit nothing
     #[arg(short, long, value_name = "DIR", conflicts_with = "monitor")]
     output: Option<PathBuf>,
+}
+
+/// Judges of jobs that are not submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DryRun {
+    /// This command
+    Here,
+    /// The scheduler, with its submit rules, queues and limits
+    Lab,
 }
 
 /// How accepted jobs are printed.
@@ -60,7 +78,7 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     let files = args.jobs.expand(&settings.include_dirs.value)?;
     mind_keys(&files, args.strict, context)?;
     let submit_id = uuid::Uuid::new_v4().to_string();
-    if args.dry_run {
+    if args.dry_run == Some(DryRun::Here) {
         show(&files, context)?;
         let places = places(&files);
         let entries = submission::entries(files, &settings, &submit_id);
@@ -72,7 +90,11 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     }
     let client = Client::new(settings.client_config()).map_err(Failure::from)?;
     settings.account.value = context.own_account(&settings, &client).await?;
+    let places = places(&files);
     let entries = submission::entries(files, &settings, &submit_id);
+    if args.dry_run == Some(DryRun::Lab) {
+        return try_in_lab(args.strict, &places, &entries, &client, context).await;
+    }
     if !context.json && !args.shown.parsable {
         context.output.line(&format!("submit_id={submit_id}"));
     }
@@ -104,6 +126,49 @@ pub(crate) async fn run(args: &SubmitArgs, context: &Context) -> anyhow::Result<
     Ok(code)
 }
 
+/// Asks the scheduler what a submit of the jobs would do.
+async fn try_in_lab(
+    strict: bool,
+    places: &[String],
+    entries: &[Entry],
+    client: &Client,
+    context: &Context,
+) -> anyhow::Result<u8> {
+    let how = How {
+        strict,
+        dry_run: true,
+    };
+    let reports = submission::send(entries, client, how, |_| {}).await?;
+    if context.json {
+        let items: Vec<_> = reports.iter().map(Report::value).collect();
+        context.output.json(&json!({ "jobs": items }))?;
+    }
+    for report in reports.iter().filter(|_| !context.json) {
+        let place = places.get(report.entry).map_or("", String::as_str);
+        context.output.line(&format!("{place} {}", outlook(report)));
+    }
+    let refused = reports.iter().any(|report| !report.accepted());
+    Ok(if refused { exit::REFUSED } else { exit::OK })
+}
+
+/// The outlook of a job in one line.
+fn outlook(report: &Report) -> String {
+    let item = &report.item;
+    let mut words = if report.accepted() {
+        "would be accepted".to_owned()
+    } else {
+        let message = harmless(&item.message);
+        format!("would be refused: {message} ({})", item.code)
+    };
+    if let Some(rule) = submission::rule_words(item) {
+        words = format!("{words}; {rule}");
+    }
+    if item.hint.is_empty() {
+        return words;
+    }
+    format!("{words}\n  hint: {}", harmless(&item.hint))
+}
+
 /// Sends the jobs, and tells of each.
 async fn send(
     args: &SubmitArgs,
@@ -113,7 +178,11 @@ async fn send(
     context: &Context,
 ) -> Result<Vec<Report>, Failure> {
     let mut teller = Teller::new(context, args.shown.parsable);
-    let sending = submission::send(entries, client, args.strict, |report| teller.tell(report));
+    let how = How {
+        strict: args.strict,
+        dry_run: false,
+    };
+    let sending = submission::send(entries, client, how, |report| teller.tell(report));
     let sent = match signals {
         None => sending.await,
         Some(signals) => tokio::select! {

@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_doctor, cmd_explain, cmd_group,
-    cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_prune, cmd_queues, cmd_rerun,
-    cmd_results, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers, cmd_usage,
-    cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_plan, cmd_prune, cmd_queues,
+    cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
+    cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -75,6 +75,10 @@ pub(crate) enum Command {
     Webhooks(cmd_webhooks::WebhooksArgs),
     /// Show who used the lab: hours, jobs, failures and waits
     Usage(cmd_usage::UsageArgs),
+    /// Show how the lab differs from a lab file
+    Plan(cmd_plan::PlanArgs),
+    /// Make the lab as a lab file says
+    Apply(cmd_plan::ApplyArgs),
     /// List queues, or change their policy
     Queues(cmd_queues::QueuesArgs),
     /// List hosts, show why one is idle, close, open and reserve them
@@ -135,6 +139,8 @@ impl Command {
             Self::Timers(args) => cmd_timers::run(&args, context).await,
             Self::Webhooks(args) => cmd_webhooks::run(&args, context).await,
             Self::Usage(args) => cmd_usage::run(&args, context).await,
+            Self::Plan(args) => cmd_plan::plan(&args, context).await,
+            Self::Apply(args) => cmd_plan::apply(&args, context).await,
             Self::Queues(args) => cmd_queues::run(args, context).await,
             Self::Hosts(args) => cmd_hosts::run(&args, context).await,
             Self::Account(args) => cmd_account::run(args, context).await,

@@ -7,6 +7,7 @@ use fairlead_api::client::Client;
 use crate::{
     exit::Failure,
     output::Output,
+    serving::Resolved,
     settings::{Environment, Flags, Settings},
 };
 
@@ -17,6 +18,8 @@ pub(crate) struct Context {
     pub(crate) flags: Flags,
     /// Whether a program reads the result.
     pub(crate) json: bool,
+    /// The settings of `fairlead serve`, if that is the command.
+    pub(crate) serving: Vec<Resolved>,
     /// Remarks on settings are made once.
     pub(crate) told: Once,
 }

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 pub(crate) const OK: u8 = 0;
 /// A job did not succeed.
 pub(crate) const JOB_FAILED: u8 = 1;
+/// `plan`: the lab is not as the file says, as `diff` has it.
+pub(crate) const DIFFERS: u8 = 1;
 /// The command line, the configuration or a job file is wrong. Nothing was done.
 pub(crate) const USAGE: u8 = 2;
 /// The scheduler refused the request, or a part of it.
@@ -30,8 +32,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done; with run and submit -m: every job succeeded
-  1    a job failed
-  2    wrong command line, configuration or job file; nothing was done
+  1    a job failed; plan: the lab differs from the file
+  2    wrong command line, configuration, job file or lab file; nothing was done
   3    the scheduler refused the request, or a part of it
   4    no scheduler answers
   5    a problem of this machine: a folder, a port, a full disk

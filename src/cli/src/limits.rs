@@ -31,7 +31,7 @@ impl LimitArgs {
 }
 
 /// `100` is a hard limit, `soft=50` a soft one, `soft=50,hard=100` both, `none` takes both away.
-fn bounds(text: &str) -> Result<Bounds, String> {
+pub(crate) fn bounds(text: &str) -> Result<Bounds, String> {
     let mut bounds = Bounds::default();
     if text == "none" {
         return Ok(bounds);
@@ -69,14 +69,24 @@ pub(crate) fn beside(limits: &Limits, used: impl Fn(&str) -> Option<u64>) -> Str
     ];
     let each = each.into_iter().filter(|(_, bounds)| !bounds.is_none());
     let words = each.map(|(what, bounds)| {
-        let both = [("soft", bounds.soft), ("hard", bounds.hard)];
-        let said = both
-            .into_iter()
-            .filter_map(|(kind, most)| Some(format!("{kind}={}", most?)));
         let used = used(what).map_or_else(String::new, |used| format!("{used} of "));
-        format!("{what} {used}{}", said.collect::<Vec<_>>().join(","))
+        format!("{what} {used}{}", words_of(bounds))
     });
     words.collect::<Vec<_>>().join("; ")
+}
+
+/// One limit, as [`bounds`] reads it.
+pub(crate) fn words_of(bounds: Bounds) -> String {
+    let both = [("soft", bounds.soft), ("hard", bounds.hard)];
+    let said = both
+        .into_iter()
+        .filter_map(|(kind, most)| Some(format!("{kind}={}", most?)));
+    let said = said.collect::<Vec<_>>().join(",");
+    if said.is_empty() {
+        "none".to_owned()
+    } else {
+        said
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod cmd_jobs;
 mod cmd_key;
 mod cmd_log;
 mod cmd_login;
+mod cmd_plan;
 mod cmd_prune;
 mod cmd_queues;
 mod cmd_rerun;
@@ -42,6 +43,7 @@ mod doctor;
 mod exit;
 mod expansion;
 mod follow;
+mod lab_file;
 mod limits;
 mod local;
 mod logging;
@@ -50,6 +52,7 @@ mod printable;
 mod progress;
 mod results;
 mod selecting;
+mod serving;
 mod settings;
 mod signals;
 mod small_file;
@@ -61,11 +64,14 @@ mod watching;
 mod words;
 mod yaml_text;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
-use crate::{command_line::CommandLine, context::Context, output::Output, settings::Environment};
+use crate::{
+    command_line::CommandLine, context::Context, output::Output, serving::Layers,
+    settings::Environment,
+};
 
 /// A replica after a burst keeps a third of the memory that it keeps with the C library's allocator, which gives each of
 /// many short threads a heap of its own; and it is a fifth faster with the embedded store.
@@ -73,13 +79,21 @@ use crate::{command_line::CommandLine, context::Context, output::Output, setting
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    if completing::completed(<CommandLine as clap::CommandFactory>::command) {
+    if completing::completed(<CommandLine as CommandFactory>::command) {
         return ExitCode::SUCCESS;
     }
     let env = Environment::of_process();
     let output = Output::standard(&env);
-    let line = CommandLine::try_parse().unwrap_or_else(|error| {
-        let is_for_programs = std::env::args_os().any(|word| word == "--json");
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let is_for_programs = words.iter().any(|word| word == "--json");
+    let layers = Layers::of(&CommandLine::command(), &words, &env);
+    let (words, serving) = match layers {
+        Ok(layers) => (layers.line(words), layers.into_settings()),
+        Err(failure) => {
+            return ExitCode::from(tell(&failure.into(), is_for_programs, &output));
+        }
+    };
+    let line = CommandLine::try_parse_from(words).unwrap_or_else(|error| {
         if !error.use_stderr() || !is_for_programs {
             error.exit();
         }
@@ -91,19 +105,23 @@ fn main() -> ExitCode {
         env,
         flags: line.flags,
         json: line.json,
+        serving,
         told: std::sync::Once::new(),
     };
     let ended = run(line.command, &context);
     let ended = ended.and_then(|code| Ok(context.output.problem().map(|()| code)?));
-    ExitCode::from(ended.unwrap_or_else(|error| {
-        let (code, text) = exit::describe(&error);
-        if context.json {
-            context.output.remark(&exit::object(&error).to_string());
-        } else {
-            context.output.remark(&format!("error: {text}"));
-        }
-        code
-    }))
+    ExitCode::from(ended.unwrap_or_else(|error| tell(&error, context.json, &context.output)))
+}
+
+/// Tells why a command ends, and returns its exit code.
+fn tell(error: &anyhow::Error, is_for_programs: bool, output: &Output) -> u8 {
+    let (code, text) = exit::describe(error);
+    if is_for_programs {
+        output.remark(&exit::object(error).to_string());
+    } else {
+        output.remark(&format!("error: {text}"));
+    }
+    code
 }
 
 fn run(command: command_line::Command, context: &Context) -> anyhow::Result<u8> {

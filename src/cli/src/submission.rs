@@ -131,12 +131,20 @@ pub(crate) fn tracked(entries: &[Entry], reports: &[Report]) -> Vec<Tracked> {
     accepted.map(track).collect()
 }
 
+/// How jobs are sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct How {
+    pub(crate) strict: bool,
+    /// The scheduler only says what a submit would do.
+    pub(crate) dry_run: bool,
+}
+
 /// Sends all, calling `tell` for each job in order. A request that fails as a whole ends it: what was
 /// told before is in.
 pub(crate) async fn send(
     entries: &[Entry],
     client: &Client,
-    strict: bool,
+    how: How,
     mut tell: impl FnMut(&Report),
 ) -> Result<Vec<Report>, Failure> {
     let mut reports = Vec::with_capacity(entries.len());
@@ -149,7 +157,11 @@ pub(crate) async fn send(
         let jobs = Value::Array(jobs);
         // New for each request: sent again when its answer is lost, it makes nothing twice.
         let key = uuid::Uuid::new_v4().to_string();
-        let submitted = client.submit_once(&jobs, &key, strict).await;
+        let submitted = if how.dry_run {
+            client.try_submit(&jobs, how.strict).await
+        } else {
+            client.submit_once(&jobs, &key, how.strict).await
+        };
         let items = submitted.map_err(|error| {
             let mut failure = Failure::from(error);
             if !reports.is_empty() {
@@ -235,6 +247,27 @@ fn each_its_own(
     }
 }
 
+/// The submit rule that a job met, and what it changed, for people.
+pub(crate) fn rule_words(item: &SubmitItem) -> Option<String> {
+    let applied = item.rule.as_ref()?;
+    let shown = |value: &Value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let changes = applied
+        .changes
+        .iter()
+        .map(|(field, edit)| format!("{field} {} -> {}", shown(&edit.submitted), shown(&edit.now)));
+    let changes: Vec<String> = changes.collect();
+    let changes = if changes.is_empty() {
+        "changes nothing".to_owned()
+    } else {
+        changes.join(", ")
+    };
+    Some(harmless(&format!("rule {}: {changes}", applied.rule)))
+}
+
 /// Prints accepted jobs as compass-ci does, and refused ones as remarks; equal refusals in a row once.
 pub(crate) struct Teller<'a> {
     context: &'a Context,
@@ -283,6 +316,13 @@ impl<'a> Teller<'a> {
                         "warning: job {}, and others like it: {}",
                         item.job_id,
                         harmless(&item.hint)
+                    ));
+                }
+                let rule = rule_words(item).filter(|words| self.warned.insert(words.clone()));
+                if let Some(words) = rule {
+                    self.context.output.remark(&format!(
+                        "note: job {}, and others like it: {words}",
+                        item.job_id
                     ));
                 }
             }
@@ -356,6 +396,7 @@ mod tests {
             cluster_id: String::new(),
             shard_of: String::new(),
             rerun_of: String::new(),
+            rule: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod machine;
 mod misspelt;
 mod near;
 pub mod params;
+mod rules;
 pub mod schedule;
 mod site;
 pub mod stage;
@@ -52,7 +53,13 @@ pub use keywords::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, keywords};
 pub use machine::{COUNT_MAX, COUNTED, at_least, cpu_model};
 pub use misspelt::{Misspelt, misspelt};
 pub use near::nearest;
-pub use params::{IDEMPOTENCY_KEY, environment, fingerprint, parameters, programs, varying};
+pub use params::{
+    IDEMPOTENCY_KEY, SUBMIT_RULE, environment, fingerprint, parameters, programs, varying,
+};
+pub use rules::{
+    DEPTH_MAX, EDITABLE, EXPRESSION_BYTES_MAX, Edited, Expression, ExpressionError, RULES_MAX,
+    Rule, RuleError, Ruled, check_rules, compare_values, set_fields,
+};
 pub use schedule::{Due, Missed, Overlap, Schedule};
 pub use site::SiteDefaults;
 pub use stage::{DataReadiness, Health, Stage};

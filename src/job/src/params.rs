@@ -18,7 +18,7 @@ pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;
 const LEVELS_MAX: usize = 40;
 
 /// Keys that are never parameters: who, ids, texts.
-const HIDDEN: [&str; 25] = [
+const HIDDEN: [&str; 26] = [
     "script",
     "suite",
     "testcase",
@@ -43,8 +43,12 @@ const HIDDEN: [&str; 25] = [
     "pkg_data",
     "timer",
     "timer_due",
+    SUBMIT_RULE,
     IDEMPOTENCY_KEY,
 ];
+
+/// The key of a stored job that says which submit rule changed it.
+pub const SUBMIT_RULE: &str = "submit_rule";
 
 /// Names a submit, so that it may be repeated: it says nothing of what the job does, and no script sees it.
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
@@ -125,7 +129,7 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 30] = [
+const NO_PROGRAMS: [&str; 31] = [
     "boot_params",
     "callback",
     "cluster_spec",
@@ -151,6 +155,7 @@ const NO_PROGRAMS: [&str; 30] = [
     "ss",
     "stage_timeouts",
     "stats",
+    SUBMIT_RULE,
     "upload_fields",
     "vt",
     "wait_on",

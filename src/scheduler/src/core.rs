@@ -26,8 +26,8 @@ use crate::{
         dependants::Dependants, feasibility::Feasibility, feed::Feed, host_turns::HostTurns,
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
         open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
-        replicas::Replicas, reservations::Reservations, samples::Samples, seen_versions::Seen,
-        sequences::Sequences, test_times::PendingTimes, timers::Timers,
+        replicas::Replicas, reservations::Reservations, rules::Rules, samples::Samples,
+        seen_versions::Seen, sequences::Sequences, test_times::PendingTimes, timers::Timers,
         unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
         webhooks::Webhooks,
     },
@@ -94,6 +94,7 @@ pub(crate) struct Waiting {
 pub(crate) struct People {
     pub(crate) accounts: Accounts,
     pub(crate) queues: Queues,
+    pub(crate) rules: Rules,
     /// What those have that limits are set of.
     pub(crate) usage: Usage,
 }
@@ -210,6 +211,7 @@ impl Core {
             people: People {
                 accounts,
                 queues: Queues::default(),
+                rules: Rules::default(),
                 usage: Usage::default(),
             },
             others: Others {

@@ -67,10 +67,8 @@ impl Replica {
             .run("webhooks", Arc::clone(&core).watch_webhooks());
         core.tasks.run("alarms", Arc::clone(&core).watch_alarms());
         core.tasks.run("timers", Arc::clone(&core).watch_timers());
-        if core.config.keep_months > 0 {
-            core.tasks
-                .run("old_months", Arc::clone(&core).drop_old_months());
-        }
+        core.tasks
+            .run("old_months", Arc::clone(&core).drop_old_months());
         let store = core.store.health().name;
         tracing::info!(
             replica = core.config.replica,

@@ -242,6 +242,7 @@ async fn every_field_of_every_answer_is_documented(store: Store) {
     let (parent, ended) = busy.fill().await;
     look_at_jobs(&mut busy, &parent, &ended).await;
     look_at_the_lab(&mut busy).await;
+    set_the_lab(&mut busy).await;
     let described = busy.described;
     assert!(
         described.problems.is_empty(),
@@ -303,6 +304,30 @@ async fn look_at_jobs(busy: &mut Busy, parent: &str, ended: &str) {
     let at = format!("{v1}/groups/matrix/close?account=alice");
     let body = json!({"my_account": "alice"});
     busy.post(&format!("{group}/close"), &at, body).await;
+}
+
+/// Settings of the whole lab, and a job that meets a rule.
+async fn set_the_lab(busy: &mut Busy) {
+    let v1 = "/scheduler/v1";
+    let rule = json!({"name": "r", "if": "suite == 'ruled'", "then": {"priority": 3}});
+    let path = format!("{v1}/rules");
+    for method in ["post", "put"] {
+        let body = json!({ "rules": [rule] });
+        busy.ask(method, &path, &path, Some(body)).await;
+    }
+    busy.get(&path, &path).await;
+    let job = jobs::with(jobs::dc("alice"), &json!({"suite": "ruled"}));
+    let path = format!("{v1}/jobs/submit");
+    let items = busy.post(&path, &path, json!([job])).await;
+    let id = items[0]["job_id"].as_str().expect("an id");
+    let path = format!("{v1}/jobs/{{id}}");
+    busy.get(&path, &format!("{v1}/jobs/{id}")).await;
+    let path = format!("{v1}/retention");
+    for method in ["post", "put"] {
+        let body = json!({ "keep_months": 12 });
+        busy.ask(method, &path, &path, Some(body)).await;
+    }
+    busy.get(&path, &path).await;
 }
 
 /// What is answered of timers, webhooks, queues, hosts, accounts and the replica.

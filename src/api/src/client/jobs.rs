@@ -55,6 +55,20 @@ impl Client {
         items_of(self.run(&call).await?)
     }
 
+    /// What a submit of these jobs would answer: they are checked, meet the submit rules, and are not stored.
+    pub async fn try_submit(
+        &self,
+        jobs: &Value,
+        strict: bool,
+    ) -> Result<Vec<SubmitItem>, ClientError> {
+        let query = vec![
+            ("dry_run", true.to_string()),
+            ("strict", strict.to_string()),
+        ];
+        let call = Call::to(Route::Submit)?.query(query).json(jobs)?;
+        items_of(self.run(&call).await?)
+    }
+
     /// Submits a job file in YAML, which the server expands. Otherwise as [`Client::submit`].
     pub async fn submit_yaml(
         &self,

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::{call::Call, error::ClientError, transport::Client};
 use crate::{
     AccountChange, AccountView, HealthView, HostClose, HostReserve, HostReset, HostView,
-    QueueChange, QueueView, Route, UnknownMachine, Version,
+    QueueChange, QueueView, RetentionChange, RetentionView, Route, SubmitRules, UnknownMachine,
+    Version,
 };
 
 impl Client {
@@ -37,6 +38,31 @@ impl Client {
     pub async fn delete_queue(&self, name: &str) -> Result<(), ClientError> {
         let call = Call::to(Route::DeleteQueue { name })?;
         self.run(&call).await?.checked().map(drop)
+    }
+
+    /// For how long jobs are kept.
+    pub async fn retention(&self) -> Result<RetentionView, ClientError> {
+        self.run(&Call::to(Route::Retention)?).await?.json()
+    }
+
+    /// Sets for how long jobs are kept.
+    pub async fn set_retention(
+        &self,
+        change: &RetentionChange,
+    ) -> Result<RetentionView, ClientError> {
+        let call = Call::to(Route::SetRetention)?.json(change)?;
+        self.run(&call).await?.json()
+    }
+
+    /// The submit rules.
+    pub async fn rules(&self) -> Result<SubmitRules, ClientError> {
+        self.run(&Call::to(Route::Rules)?).await?.json()
+    }
+
+    /// Replaces all submit rules.
+    pub async fn set_rules(&self, rules: &SubmitRules) -> Result<SubmitRules, ClientError> {
+        let call = Call::to(Route::SetRules)?.json(rules)?;
+        self.run(&call).await?.json()
     }
 
     /// Hosts that have all of these tags, also those of their facts; without tags all hosts.

@@ -52,25 +52,35 @@ impl Caution {
         if jobs.len() > SHOWN {
             output.remark(&format!("  … and {} more", jobs.len() - SHOWN));
         }
-        if !io::stdin().is_terminal() {
-            return Err(Failure::usage(
-                format!("{act} of {} was not confirmed", counted(jobs.len())),
-                "repeat the command with --yes, or with --dry-run to see all of them",
-            ));
-        }
-        output.ask(&format!("{act} {}? [y/N] ", counted(jobs.len())));
-        let mut answer = String::new();
-        let read = io::stdin().lock().read_line(&mut answer);
-        let is_yes = matches!(answer.trim(), "y" | "Y" | "yes");
-        if read.is_err() || !is_yes {
-            return Err(Failure::new(
-                exit::USAGE,
-                "nothing was changed",
-                "answer y, or give --yes",
-            ));
-        }
+        let what = format!("{act} of {}", counted(jobs.len()));
+        let question = format!("{act} {}", counted(jobs.len()));
+        let hint = "repeat the command with --yes, or with --dry-run to see all of them";
+        ask(&question, &what, hint, context)?;
         Ok(true)
     }
+}
+
+/// Asks whether to go on. It fails if nobody can answer, or if the answer is no.
+pub(crate) fn agrees(question: &str, hint: &str, context: &Context) -> Result<(), Failure> {
+    ask(question, question, hint, context)
+}
+
+fn ask(question: &str, what: &str, hint: &str, context: &Context) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(format!("{what} was not confirmed"), hint));
+    }
+    context.output.ask(&format!("{question}? [y/N] "));
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    let is_yes = matches!(answer.trim(), "y" | "Y" | "yes");
+    if read.is_err() || !is_yes {
+        return Err(Failure::new(
+            exit::USAGE,
+            "nothing was changed",
+            "answer y, or give --yes",
+        ));
+    }
+    Ok(())
 }
 
 /// `1 job`, `14 jobs`.

@@ -3,6 +3,7 @@
 use std::{cmp::Ordering, fmt, str::FromStr};
 
 use fairlead_api::JobSummary;
+use fairlead_job::compare_values;
 
 /// How two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,16 +87,7 @@ impl Condition {
         let Some(value) = value_of(job, &self.name) else {
             return self.relation == Relation::Unequal;
         };
-        self.relation.holds(compare(&value, &self.value))
-    }
-}
-
-/// As numbers if both are, else as texts.
-fn compare(left: &str, right: &str) -> Ordering {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    match (number(left), number(right)) {
-        (Some(left), Some(right)) => left.total_cmp(&right),
-        _ => left.cmp(right),
+        self.relation.holds(compare_values(&value, &self.value))
     }
 }
 

@@ -4,6 +4,6 @@ mod caution;
 mod condition;
 mod selector;
 
-pub(crate) use caution::Caution;
+pub(crate) use caution::{Caution, agrees};
 pub(crate) use condition::value_of;
 pub(crate) use selector::{Found, MATCHES_MAX, Selector, failures, held_stages};

@@ -13,6 +13,9 @@ pub(crate) const PASSWORD: &str = "FAIRLEAD_ELASTICSEARCH_PASSWORD";
 /// An API key of Elasticsearch.
 pub(crate) const API_KEY: &str = "FAIRLEAD_ELASTICSEARCH_API_KEY";
 
+/// What the variables of the settings of `fairlead serve` begin with.
+const SERVING: &str = "FAIRLEAD_SERVE_";
+
 /// The variables that are looked at. Nothing else of the environment has an influence on settings.
 const VARIABLES: &[&str] = &[
     "FAIRLEAD_SERVER",
@@ -35,7 +38,7 @@ const VARIABLES: &[&str] = &[
 
 /// The environment, read once. An empty variable is as good as none. `Debug` shows names only.
 #[derive(Clone, Default)]
-pub(crate) struct Environment(BTreeMap<&'static str, String>);
+pub(crate) struct Environment(BTreeMap<&'static str, String>, BTreeMap<String, String>);
 
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +54,26 @@ impl Environment {
             reason = "the one place that reads the environment"
         )]
         let read = |name: &&'static str| std::env::var(name).ok().map(|value| (*name, value));
-        Self::of(VARIABLES.iter().filter_map(read))
+        let known = Self::of(VARIABLES.iter().filter_map(read));
+        let all = std::env::vars_os();
+        let texts = all.filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let value = value.into_string().ok().filter(|value| !value.is_empty())?;
+            name.starts_with(SERVING).then_some((name, value))
+        });
+        Self(known.0, texts.collect())
+    }
+
+    /// A setting of `fairlead serve`, by the name of its variable.
+    pub(crate) fn of_serve(&self, variable: &str) -> Option<&str> {
+        self.1.get(variable).map(String::as_str)
+    }
+
+    /// Settings of `fairlead serve`.
+    #[cfg(test)]
+    pub(crate) fn of_serving(variables: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self(BTreeMap::new(), variables.iter().map(owned).collect())
     }
 
     /// These variables.
@@ -61,6 +83,7 @@ impl Environment {
                 .into_iter()
                 .filter(|(_, value)| !value.is_empty())
                 .collect(),
+            BTreeMap::new(),
         )
     }
 

@@ -1,4 +1,4 @@
-//! Splits a `{{ }}` expression into tokens, each with its place.
+//! Splits an expression into tokens, each with its place: those of `{{ }}`, and of submit rules.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(crate) enum Token {
     Pattern(String),
     /// A key, a dotted path or a keyword.
     Word(String),
-    /// `?`, `:`, `,`, `==`, `=~` or `||`.
+    /// One of the signs that are asked for.
     Sign(&'static str),
 }
 
@@ -26,12 +26,25 @@ pub(crate) struct Unknown {
     pub(crate) message: String,
 }
 
-/// Splits `text`, whose first character stands at `at`. Line ends and `;` only separate.
+/// Splits the `text` of a `{{ }}`, whose first character stands at `at`. Line ends and `;` only separate.
 pub(crate) fn tokens(text: &str, at: At) -> Result<Vec<(Token, At)>, Unknown> {
+    let signs = ["==", "=~", "||", "?", ":", ","];
+    tokens_of(text, at, &signs, "a template")
+}
+
+/// Splits `text` with these signs, longer ones first; `what` it is, for messages.
+pub(crate) fn tokens_of(
+    text: &str,
+    at: At,
+    signs: &[&'static str],
+    what: &'static str,
+) -> Result<Vec<(Token, At)>, Unknown> {
     let mut lexer = Lexer {
         chars: text.chars().collect(),
         i: 0,
         at,
+        signs,
+        what,
     };
     let mut found: Vec<(Token, At)> = Vec::new();
     while let Some(c) = lexer.peek(0) {
@@ -51,13 +64,15 @@ fn unknown<T>(at: At, message: String) -> Result<T, Unknown> {
     Err(Unknown { at, message })
 }
 
-struct Lexer {
+struct Lexer<'s> {
     chars: Vec<char>,
     i: usize,
     at: At,
+    signs: &'s [&'static str],
+    what: &'static str,
 }
 
-impl Lexer {
+impl Lexer<'_> {
     fn peek(&self, ahead: usize) -> Option<char> {
         self.chars.get(self.i + ahead).copied()
     }
@@ -186,7 +201,7 @@ impl Lexer {
     fn sign(&mut self) -> Result<Token, Unknown> {
         let start = self.at;
         let rest: String = self.chars.iter().skip(self.i).take(3).collect();
-        for sign in ["==", "=~", "||", "?", ":", ","] {
+        for sign in self.signs {
             if rest.starts_with(sign) && rest != "===" {
                 for _ in 0..sign.len() {
                     self.bump();
@@ -194,13 +209,13 @@ impl Lexer {
                 return Ok(Token::Sign(sign));
             }
         }
-        let wide = ["===", "&&", "!=", "<=", ">=", "!~"]
+        let wide = ["===", "&&", "||", "!=", "<=", ">=", "!~", "=~"]
             .into_iter()
             .find(|w| rest.starts_with(w));
         let shown: String = wide.map_or_else(|| rest.chars().take(1).collect(), str::to_owned);
         unknown(
             start,
-            format!("'{}' is not known in a template", shown.escape_debug()),
+            format!("'{}' is not known in {}", shown.escape_debug(), self.what),
         )
     }
 }

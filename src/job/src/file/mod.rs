@@ -29,11 +29,14 @@ mod template;
 mod tree;
 mod yaml;
 
+pub(crate) use at::At;
 pub use error::JobFileError;
 pub(crate) use error::printable;
 pub use expand::{
     ExpandOptions, Expanded, expand_file, expand_text, expand_text_within, read_file, read_text,
 };
+pub(crate) use lexer::{Token, Unknown, tokens_of};
+pub(crate) use pattern::problem as pattern_problem;
 pub use plain::read_plain;
 pub use setting::Setting;
 pub use source::{FsSource, NoFiles, Source};

@@ -57,7 +57,8 @@ impl Pattern {
     }
 }
 
-fn problem(pattern: &str, error: &Error) -> Problem {
+/// Why a text is no pattern.
+pub(crate) fn problem(pattern: &str, error: &Error) -> Problem {
     let shown = printable(pattern, 60);
     if let Error::CompiledTooBig(limit) = error {
         let message = format!("pattern /{shown}/ takes more than {limit} bytes when compiled");

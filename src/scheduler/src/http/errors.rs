@@ -311,6 +311,7 @@ fn of_people(error: &PeopleError) -> Told {
         E::UnknownQueue(_) => (NotFound, "list them with GET queues"),
         E::UnknownAccount(_) => (NotFound, "list them with GET accounts"),
         E::OwnAccount(_) => (Conflict, "another admin can delete it"),
+        E::BadRule(error) => return (BadField, error.hint.clone().into()),
         other => (BadField, of_setting(other)),
     };
     (code, hint.into())
@@ -326,6 +327,7 @@ fn of_setting(error: &PeopleError) -> &'static str {
         E::BadHostPattern(_) => {
             "1 to 128 bytes of letters, digits and ._-@+~:, with * for any text and ? for one character"
         }
+        E::TooManyMonths { .. } => "0 keeps jobs for ever; null leaves it to --keep-months",
         E::LimitTooHigh { .. } => "omit it for no limit",
         E::NoSoftLimit { .. } => "set a hard limit: N, or none",
         E::SoftOverHard { .. } => {

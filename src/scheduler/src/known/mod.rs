@@ -24,6 +24,7 @@ pub(crate) mod queue_users;
 pub(crate) mod queues;
 pub(crate) mod replicas;
 pub(crate) mod reservations;
+pub(crate) mod rules;
 pub(crate) mod samples;
 pub(crate) mod seen_versions;
 pub(crate) mod sequences;

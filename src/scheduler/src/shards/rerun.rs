@@ -70,7 +70,10 @@ impl Core {
             Prepared::Group(state) => self.rerun_group(&state, again, said).await,
             Prepared::Job(spec) => {
                 let key = again.key.as_deref();
-                let how = SubmitOptions { strict: false, key };
+                let how = SubmitOptions {
+                    key,
+                    ..SubmitOptions::default()
+                };
                 let submitted = self.submit(vec![Ok(*spec)], said, how).await?;
                 Ok(submitted.again(&[id]))
             }
@@ -97,7 +100,10 @@ impl Core {
             });
         }
         let key = again.key.as_deref();
-        let how = SubmitOptions { strict: false, key };
+        let how = SubmitOptions {
+            key,
+            ..SubmitOptions::default()
+        };
         let submitted = self.submit(items, said, how).await?;
         let mut submitted = submitted.again(ids);
         for (n, state) in groups {
@@ -253,8 +259,8 @@ impl Core {
         }
         let key = how.key.as_ref().map(|key| hash_of(&[&group, key]));
         let options = SubmitOptions {
-            strict: false,
             key: key.as_deref(),
+            ..SubmitOptions::default()
         };
         let mut submitted = self.submit(items, said, options).await?;
         if let Some(new) = self.find_group(&parent.account, &group).await? {

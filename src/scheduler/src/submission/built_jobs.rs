@@ -1,11 +1,11 @@
 //! Jobs of a submit that are built, and not stored yet.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
-use fairlead_job::{JobId, Needs, Together};
+use fairlead_job::{JobId, Needs, Ruled, Together};
 use fairlead_store::NewJob;
 
-use crate::base::errors::Refusal;
+use crate::{base::errors::Refusal, submission::rules::say_rule};
 
 /// The jobs of a submit.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(crate) struct Asks {
     pub(crate) max_run: Option<u64>,
     /// The group that it joins.
     pub(crate) joins: Option<Box<Joining>>,
+    /// The submit rule that it met.
+    pub(crate) ruled: Option<Arc<Ruled>>,
 }
 
 /// A job joins a group.
@@ -92,6 +94,22 @@ impl BuiltJobs {
         if self.jobs.len() > first + 1 {
             self.clusters.push(first..self.jobs.len());
         }
+    }
+
+    /// Notes of the jobs from the one at `first` on which rule they met.
+    pub(super) fn met(&mut self, first: usize, ruled: Ruled) {
+        let ruled = Arc::new(ruled);
+        for (job, asks) in self.jobs.iter_mut().zip(&mut self.asks).skip(first) {
+            if let Ok(job) = job {
+                say_rule(job, &ruled);
+            }
+            asks.ruled = Some(Arc::clone(&ruled));
+        }
+    }
+
+    /// Of each job the rule that it met.
+    pub(super) fn ruled(&self) -> Vec<Option<Arc<Ruled>>> {
+        self.asks.iter().map(|asks| asks.ruled.clone()).collect()
     }
 
     /// Refuses jobs from the one on with which the groups that they join are too many.

@@ -29,16 +29,23 @@ pub(crate) fn only_one_node(spec: &Spec, what: &'static str) -> Result<(), Refus
 impl Core {
     /// Makes the jobs of one item of a submit.
     pub(crate) fn make_item(&self, built: &mut BuiltJobs, item: Item, said: &Credentials) {
-        let spec = match item {
+        let mut spec = match item {
             Ok(spec) => spec,
             Err(error) => return built.refuse(1, None, &error.into()),
         };
-        let who = self.submitter(&spec, said);
+        let (first, who) = (built.jobs.len(), self.submitter(&spec, said));
+        let ruled = who
+            .as_ref()
+            .ok()
+            .and_then(|who| self.apply_rules(&mut spec, who));
         let Submitted { name, count, jobs } = Submitted::of(spec, &self.config.site);
         let jobs = who.map_err(Refusal::from).and_then(|_| Ok(jobs?));
         match jobs.and_then(|jobs| self.make_jobs(jobs, said)) {
             Ok(jobs) => built.add(jobs),
             Err(refusal) => built.refuse(count, name.as_deref(), &refusal),
+        }
+        if let Some(ruled) = ruled {
+            built.met(first, ruled);
         }
     }
 
@@ -56,6 +63,7 @@ impl Core {
                 needs: std::mem::take(&mut job.fields.needs),
                 max_run: job.fields.max_run,
                 joins: None,
+                ruled: None,
             };
             let many = self.check_shards(&job)?;
             nodes.extend(job.node);

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use fairlead_dispatch::labels;
-use fairlead_job::{JobFields, JobId, Spec};
+use fairlead_job::{EDITABLE, JobFields, JobId, Spec, set_fields};
 use fairlead_store::JobState;
 use serde_json::{Value, json};
 
@@ -17,17 +17,6 @@ use crate::{
     lifecycle::hold::{check_changeable, held, let_go},
     placement::feasibility::Infeasible,
 };
-
-/// Fields of a waiting job that may get new values, and other names for them.
-pub(crate) const EDITABLE: [(&str, &[&str]); 7] = [
-    ("queue", &[]),
-    ("priority", &[]),
-    ("need_memory", &["memory", "memory_minimum"]),
-    ("need_cpus", &["cpus", "nr_cpu", "need_cpu"]),
-    ("timeout", &["timeout_seconds"]),
-    ("tags", &[]),
-    ("deadline", &[]),
-];
 
 /// A change of a waiting job.
 #[derive(Debug, Clone, Default)]
@@ -64,19 +53,6 @@ impl Edit {
             Some(false) => "job.release",
             None => "job.edit",
         }
-    }
-}
-
-/// Gives fields new values; a field's other names would win over it or say something else.
-fn apply(spec: &mut Spec, set: &Spec) {
-    for (field, others) in EDITABLE {
-        let Some(value) = set.get(field) else {
-            continue;
-        };
-        for other in others {
-            spec.shift_remove(*other);
-        }
-        spec.insert(field.to_owned(), value.clone());
     }
 }
 
@@ -136,9 +112,9 @@ impl Core {
         let body = self.store.get_bodies(&[id]).await?.pop().flatten();
         let mut spec = body.ok_or(JobError::Unknown(id))?;
         if let Some(before) = &known.edits {
-            apply(&mut spec, before);
+            set_fields(&mut spec, before);
         }
-        apply(&mut spec, set);
+        set_fields(&mut spec, set);
         let fields = JobFields::parse(&spec, &self.config.site)?;
         let place = self.place_in_queue(&fields.queue, &known.account, who)?;
         let times = fields.times(self.clock.wall_ms())?;

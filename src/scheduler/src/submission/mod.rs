@@ -14,6 +14,7 @@ pub(crate) mod needs;
 pub(crate) mod queue_use;
 pub(crate) mod quotas;
 mod records;
+pub(crate) mod rules;
 pub(crate) mod submit;
 mod webhooks;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fairlead_api::{ErrorBody, SubmitItem};
-use fairlead_job::{JobId, Stage, Together, misspelt};
-use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob};
+use fairlead_job::{JobId, Ruled, Stage, Together, misspelt};
+use fairlead_store::{ClusterPlace, ItemError, NewJob, StoreError, StoredJob, Version};
 
 use crate::{
     base::errors::{Refusal, SubmitError},
@@ -12,7 +12,13 @@ use crate::{
     known::accounts::Credentials,
     lifecycle::wait_on::waits_for,
     placement::feasibility::Infeasible,
-    submission::{built_jobs::BuiltJobs, idempotency::Keyed, intake::Item, needs::link_jobs},
+    submission::{
+        built_jobs::BuiltJobs,
+        idempotency::Keyed,
+        intake::Item,
+        needs::link_jobs,
+        rules::{rule_applied, rule_words},
+    },
 };
 
 /// After so many jobs of one submit others get a turn.
@@ -23,6 +29,8 @@ const YIELD_EVERY: usize = 16;
 pub(crate) struct SubmitOptions<'a> {
     /// Whether jobs are refused that no known host could ever run, or with keys that are probably misspelt.
     pub(crate) strict: bool,
+    /// Whether jobs are only checked, and nothing is stored.
+    pub(crate) dry_run: bool,
     /// Under which idempotency key; the jobs may name one themselves.
     pub(crate) key: Option<&'a str>,
 }
@@ -40,6 +48,8 @@ struct Remarks {
     hints: Vec<Option<String>>,
     /// Keys that are probably misspelt.
     slips: Vec<Vec<String>>,
+    /// The rules that they met.
+    ruled: Vec<Option<Arc<Ruled>>>,
 }
 
 impl Submitted {
@@ -51,6 +61,29 @@ impl Submitted {
         self
     }
 
+    /// The answer where nothing is stored: no job has an id, and none has begun.
+    fn of_none(jobs: Vec<Result<NewJob, Refusal>>, remarks: Remarks) -> Self {
+        let stored = |job: NewJob| StoredJob {
+            version: Version::default(),
+            state: job.state,
+        };
+        let outcomes = jobs.into_iter().map(|made| made.map(stored));
+        let mut checked = Self::of(outcomes.collect(), remarks);
+        for item in checked.items.iter_mut().filter(|item| item.code.is_empty()) {
+            for text in [
+                &mut item.job_id,
+                &mut item.job_state,
+                &mut item.result_root,
+                &mut item.submit_id,
+                &mut item.cluster_id,
+                &mut item.shard_of,
+            ] {
+                text.clear();
+            }
+        }
+        checked
+    }
+
     fn of(outcomes: Vec<Result<StoredJob, Refusal>>, remarks: Remarks) -> Self {
         let accepted = outcomes.iter().any(Result::is_ok);
         let first_refusal = outcomes
@@ -58,7 +91,19 @@ impl Submitted {
             .find_map(|outcome| outcome.as_ref().err())
             .map_or(400, Refusal::status);
         let items = outcomes.into_iter().zip(remarks.hints).zip(remarks.slips);
-        let items = items.map(|((outcome, hint), slips)| answer(outcome, hint, slips));
+        let items = items
+            .zip(remarks.ruled)
+            .map(|(((outcome, hint), slips), ruled)| {
+                let ruled = ruled.as_deref();
+                let mut item = answer(outcome, hint, slips);
+                item.rule = ruled.map(rule_applied);
+                if item.job_id == "0" {
+                    let words = ruled.and_then(rule_words).into_iter();
+                    let hints = std::iter::once(item.hint).filter(|hint| !hint.is_empty());
+                    item.hint = hints.chain(words).collect::<Vec<_>>().join("; ");
+                }
+                item
+            });
         Self {
             items: items.collect(),
             status: if accepted { 200 } else { first_refusal },
@@ -87,6 +132,9 @@ impl Core {
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);
         built.refuse_together();
+        if how.dry_run {
+            return Ok(Submitted::of_none(built.jobs, remarks));
+        }
         // In a task of its own: a client that hangs up must not leave jobs stored that nobody knows of.
         let core = Arc::clone(self);
         let creating = self
@@ -144,7 +192,12 @@ impl Core {
         self.warn_of_clusters(made, &mut hints, strict);
         self.warn_of_queues(&mut made.jobs, &mut hints, strict);
         let slips = warn_of_keys(&mut made.jobs, strict);
-        Remarks { hints, slips }
+        let ruled = made.ruled();
+        Remarks {
+            hints,
+            slips,
+            ruled,
+        }
     }
 
     /// Refuses jobs over a limit, but not those that were submitted under their key before.
@@ -250,6 +303,7 @@ fn answer(
                 .shard
                 .map_or_else(String::new, |place| place.of.to_string()),
             rerun_of: String::new(),
+            rule: None,
         },
         Err(refusal) => refused_item(refusal.body()),
     }
@@ -271,6 +325,7 @@ pub(crate) fn refused_item(body: ErrorBody) -> SubmitItem {
         cluster_id: String::new(),
         shard_of: String::new(),
         rerun_of: String::new(),
+        rule: None,
     }
 }
 

@@ -23,7 +23,10 @@ use crate::{
     jobs::alarms::AHEAD_MS,
     known::timers::{Known, Run, Stored, Timer, id_of},
     lifecycle::attempt::{cancelled, to_be_stopped},
-    submission::built_jobs::{BuiltJobs, Ids},
+    submission::{
+        built_jobs::{BuiltJobs, Ids},
+        rules::say_rule,
+    },
     waiting::alarms::TICK_MS,
 };
 
@@ -412,7 +415,12 @@ impl Core {
         spec.insert("timer".to_owned(), json!(timer.name));
         spec.insert("timer_due".to_owned(), json!(utc_text(run.due_ms)));
         wait_for_the_last(&mut spec, timer);
-        self.make_job_of(spec, who, run.job_id)
+        let ruled = self.apply_rules(&mut spec, &who);
+        let mut job = self.make_job_of(spec, who, run.job_id)?;
+        if let Some(ruled) = ruled {
+            say_rule(&mut job, &ruled);
+        }
+        Ok(job)
     }
 
     /// Stops the runs that a new one replaces. What cannot be stopped now is waited for all the same.

@@ -119,6 +119,21 @@ async fn end(core: &Arc<Core>, job: &StoredJob) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_meets_the_submit_rules_of_its_time() {
+    let (_data, core) = replica(START_MS);
+    submit(&core, &json!({"every": "10m"})).await;
+    let rule = json!({"name": "r", "if": "account == 'ann'", "then": {"priority": 3}});
+    let rules = serde_json::from_value(json!({ "rules": [rule] })).unwrap();
+    core.set_submit_rules(rules).await.unwrap();
+    step(10 * MIN_MS).await;
+    look(&core).await;
+    let run = jobs(&core).await.remove(0);
+    assert_eq!(run.state.priority, 3);
+    let body = core.store.get_bodies(&[run.state.job_id]).await.unwrap();
+    assert_eq!(body[0].as_ref().unwrap()["submit_rule"]["rule"], "r");
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_due_run_is_made_once_by_two_replicas_beside_each_other() {
     let (_data, a) = replica(START_MS);
     let b = core_beside(&a);

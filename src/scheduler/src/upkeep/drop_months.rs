@@ -1,4 +1,4 @@
-//! Deletes old jobs, one month at a time (`--keep-months`).
+//! Deletes old jobs, one month at a time (`--keep-months`, or what an admin set for the lab).
 //!
 //! Any replica does it, and a repeat does no harm. For a clock that is far ahead, all ended jobs are old. So at most
 //! one month per hour is deleted, and the replica logs it.
@@ -6,10 +6,9 @@
 use std::{sync::Arc, time::Duration};
 
 use fairlead_job::JobId;
-use fairlead_store::StoreError;
 use serde_json::json;
 
-use crate::core::Core;
+use crate::{core::Core, storage::small_doc::DocError};
 
 /// How often a month is looked for.
 const EVERY: Duration = Duration::from_hours(1);
@@ -41,14 +40,18 @@ impl Core {
         }
     }
 
-    async fn drop_an_old_month(&self) -> Result<(), StoreError> {
-        let Some(oldest) = oldest_kept(self.clock.wall_s(), self.config.keep_months) else {
+    async fn drop_an_old_month(&self) -> Result<(), DocError> {
+        let keep_months = self.keep_months().await?;
+        if keep_months == 0 {
+            return Ok(());
+        }
+        let Some(oldest) = oldest_kept(self.clock.wall_s(), keep_months) else {
             return Ok(());
         };
         for old in self.store.drop_oldest(oldest).await? {
             let (month, unfinished) = (&old.month, old.unfinished);
             if unfinished == 0 {
-                let detail = json!({"keep_months": self.config.keep_months});
+                let detail = json!({ "keep_months": keep_months });
                 self.audit(&self.config.replica, "store.drop_month", month, detail);
             } else {
                 tracing::warn!(
@@ -108,6 +111,16 @@ mod tests {
         ] {
             ids.push(store_job(&core, of(month, stage)).await.state.job_id);
         }
+        let keep = async |keep_months| {
+            let change = fairlead_api::RetentionChange { keep_months };
+            core.set_retention(&change).await.unwrap().in_force
+        };
+        // What an admin set wins over the flag of the replica.
+        assert_eq!(keep(Some(0)).await, 0);
+        core.drop_an_old_month().await.unwrap();
+        let found = core.store.get(&ids).await.unwrap();
+        assert!(found.iter().all(Option::is_some));
+        assert_eq!(keep(None).await, 1);
         for left in [vec![0, 2], vec![0], vec![0]] {
             core.drop_an_old_month().await.unwrap();
             let found = core.store.get(&ids).await.unwrap();

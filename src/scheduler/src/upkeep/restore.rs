@@ -11,6 +11,7 @@ use crate::{
     jobs::time_limits::stage_began_ms,
     known::live_jobs::Sight,
     lifecycle::{engine_facts::running, parent::is_released, stages::HELD},
+    storage::small_doc::DocError,
 };
 
 /// Page of the searches at start.
@@ -24,6 +25,10 @@ impl Core {
         // Before anything is read, so that nothing falls in between.
         self.jobs.feed.begin(&self.store.change_mark().await?);
         self.reload_queues().await?;
+        // Of rules that cannot be read the log tells; jobs come in all the same.
+        if let Err(DocError::Store(error)) = self.people.rules.reload(&self.docs).await {
+            return Err(error);
+        }
         self.people.accounts.reload(&self.docs).await?;
         self.load_hosts().await?;
         self.reload_closures().await?;

@@ -32,6 +32,8 @@ enum Chore {
     Counts,
     /// Reads queues.
     Queues,
+    /// Reads the submit rules.
+    Rules,
     /// Reads accounts.
     Accounts,
     /// Reads closed hosts.
@@ -81,6 +83,7 @@ const CHORES: &[(Chore, &str, u64, u64)] = &[
     (Chore::Suspects, "suspects", 1, 0),
     (Chore::Counts, "counts", 1, 0),
     (Chore::Queues, "queues", 1, 0),
+    (Chore::Rules, "rules", 2, 0),
     (Chore::Accounts, "accounts", 2, 0),
     (Chore::Cordons, "cordons", 2, 0),
     (Chore::HealthChecks, "health_checks", 2, 0),
@@ -196,6 +199,10 @@ impl Rounds {
             Chore::Suspects => core.put_suspects_aside().await,
             Chore::Counts => self.count(core, began_wall_ms).await?,
             Chore::Queues => core.reload_queues().await?,
+            Chore::Rules => {
+                let read = core.people.rules.reload(&core.docs).await;
+                read.map_err(|error| ChoreError::Refused(error.into()))?;
+            }
             Chore::Accounts => core.people.accounts.reload(&core.docs).await?,
             Chore::Cordons => core.reload_closures().await?,
             Chore::HealthChecks => core.check_suspects().await?,

@@ -1,6 +1,6 @@
 //! Renders hosts for people: state, jobs, and why a host is idle.
 
-use fairlead_api::HostView;
+use fairlead_api::{HostView, RegisteredView};
 
 use crate::{
     base::errors::{HostError, Refusal},
@@ -29,7 +29,12 @@ impl Core {
             idle = why_idle(self, name).await?;
         }
         let (tags, devices, facts) = (host.given_tags(), host.all_devices(), host.all_facts());
+        let registered = host.registered.as_ref().map(|said| RegisteredView {
+            tags: said.tags.clone(),
+            devices: said.devices.clone(),
+        });
         Ok(HostView {
+            registered,
             hostname: name.to_owned(),
             kinds: host
                 .kinds

@@ -304,6 +304,8 @@ impl Walk {
                 body = json!({"url": "http://127.0.0.1:9/hook", "secret": WEBHOOK_SECRET});
             }
             "/scheduler/v1/timers/:timer" => body = json!({"every": "2h"}),
+            "/scheduler/v1/retention" => body = json!({"keep_months": 0}),
+            "/scheduler/v1/rules" => body = json!({"rules": []}),
             "/scheduler/v1/queues/:name" => body = json!({"weight": 2}),
             "/scheduler/v1/accounts/:my_account" => body = json!({"role": "user"}),
             "/scheduler/v1/hosts/:hostname/reserve" => {

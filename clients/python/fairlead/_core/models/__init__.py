@@ -41,14 +41,22 @@ from .limits_change import LimitsChange
 from .queue_change import QueueChange
 from .queue_users_type_0 import QueueUsersType0
 from .queue_view import QueueView
+from .registered_view import RegisteredView
 from .rerun_request import RerunRequest
 from .rerun_request_set import RerunRequestSet
 from .reserved_view import ReservedView
+from .retention_change import RetentionChange
+from .retention_view import RetentionView
+from .rule_applied import RuleApplied
+from .rule_applied_changes import RuleAppliedChanges
 from .shard_answer import ShardAnswer
 from .shard_counts import ShardCounts
 from .signed import Signed
 from .store_problem import StoreProblem
 from .submit_item import SubmitItem
+from .submit_rule import SubmitRule
+from .submit_rule_then import SubmitRuleThen
+from .submit_rules import SubmitRules
 from .terminate_request import TerminateRequest
 from .test_history import TestHistory
 from .timer_list import TimerList
@@ -113,14 +121,22 @@ __all__ = (
     "QueueChange",
     "QueueUsersType0",
     "QueueView",
+    "RegisteredView",
     "RerunRequest",
     "RerunRequestSet",
     "ReservedView",
+    "RetentionChange",
+    "RetentionView",
+    "RuleApplied",
+    "RuleAppliedChanges",
     "ShardAnswer",
     "ShardCounts",
     "Signed",
     "StoreProblem",
     "SubmitItem",
+    "SubmitRule",
+    "SubmitRuleThen",
+    "SubmitRules",
     "TerminateRequest",
     "TestHistory",
     "TimerList",

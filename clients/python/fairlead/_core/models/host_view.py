@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..models.conflict_view import ConflictView
     from ..models.executor_said import ExecutorSaid
     from ..models.host_view_facts import HostViewFacts
+    from ..models.registered_view import RegisteredView
     from ..models.reserved_view import ReservedView
 
 
@@ -50,6 +51,8 @@ class HostView:
             has not said.
         facts (HostViewFacts | Unset): What the machine is, by family, as its agent or its registration said; each value
             is a tag `family:value`.
+        registered (None | RegisteredView | Unset): What was registered for it, which counts beside what its agent says.
+            Absent: nobody registered it.
         conflict (ConflictView | None | Unset): Another agent of the same name that is refused.
     """
 
@@ -72,12 +75,14 @@ class HostView:
     isolation: str | Unset = UNSET
     executors: list[ExecutorSaid] | Unset = UNSET
     facts: HostViewFacts | Unset = UNSET
+    registered: None | RegisteredView | Unset = UNSET
     conflict: ConflictView | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.closed_view import ClosedView
         from ..models.conflict_view import ConflictView
+        from ..models.registered_view import RegisteredView
         from ..models.reserved_view import ReservedView
 
         hostname = self.hostname
@@ -145,6 +150,14 @@ class HostView:
         if not isinstance(self.facts, Unset):
             facts = self.facts.to_dict()
 
+        registered: dict[str, Any] | None | Unset
+        if isinstance(self.registered, Unset):
+            registered = UNSET
+        elif isinstance(self.registered, RegisteredView):
+            registered = self.registered.to_dict()
+        else:
+            registered = self.registered
+
         conflict: dict[str, Any] | None | Unset
         if isinstance(self.conflict, Unset):
             conflict = UNSET
@@ -185,6 +198,8 @@ class HostView:
             field_dict["executors"] = executors
         if facts is not UNSET:
             field_dict["facts"] = facts
+        if registered is not UNSET:
+            field_dict["registered"] = registered
         if conflict is not UNSET:
             field_dict["conflict"] = conflict
 
@@ -196,6 +211,7 @@ class HostView:
         from ..models.conflict_view import ConflictView
         from ..models.executor_said import ExecutorSaid
         from ..models.host_view_facts import HostViewFacts
+        from ..models.registered_view import RegisteredView
         from ..models.reserved_view import ReservedView
 
         d = dict(src_dict)
@@ -293,6 +309,23 @@ class HostView:
         else:
             facts = HostViewFacts.from_dict(_facts)
 
+        def _parse_registered(data: object) -> None | RegisteredView | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                registered_type_0 = RegisteredView.from_dict(data)
+
+                return registered_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RegisteredView | Unset, data)
+
+        registered = _parse_registered(d.pop("registered", UNSET))
+
         def _parse_conflict(data: object) -> ConflictView | None | Unset:
             if data is None:
                 return data
@@ -330,6 +363,7 @@ class HostView:
             isolation=isolation,
             executors=executors,
             facts=facts,
+            registered=registered,
             conflict=conflict,
         )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..models.job_view_edits import JobViewEdits
     from ..models.job_view_shards_by_health import JobViewShardsByHealth
     from ..models.job_view_waits_type_0 import JobViewWaitsType0
+    from ..models.rule_applied import RuleApplied
 
 
 T = TypeVar("T", bound="JobView")
@@ -59,6 +60,7 @@ class JobView:
         sequence (None | str | Unset): The sequence that it belongs to.
         held_by (None | str | Unset): Who holds it back.
         edits (JobViewEdits | Unset): Fields that were changed while it waited, each with `submitted` and `now`.
+        submit_rule (None | RuleApplied | Unset): The submit rule that it met, and what it changed.
         rerun_of (None | str | Unset): The job that it runs again.
         host (None | str | Unset): The host that has or had it.
         host_machine (None | str | Unset): compass-ci's name of `host`.
@@ -132,6 +134,7 @@ class JobView:
     sequence: None | str | Unset = UNSET
     held_by: None | str | Unset = UNSET
     edits: JobViewEdits | Unset = UNSET
+    submit_rule: None | RuleApplied | Unset = UNSET
     rerun_of: None | str | Unset = UNSET
     host: None | str | Unset = UNSET
     host_machine: None | str | Unset = UNSET
@@ -175,6 +178,7 @@ class JobView:
     def to_dict(self) -> dict[str, Any]:
         from ..models.case_totals import CaseTotals
         from ..models.job_view_waits_type_0 import JobViewWaitsType0
+        from ..models.rule_applied import RuleApplied
 
         job_id = self.job_id
 
@@ -280,6 +284,14 @@ class JobView:
         edits: dict[str, Any] | Unset = UNSET
         if not isinstance(self.edits, Unset):
             edits = self.edits.to_dict()
+
+        submit_rule: dict[str, Any] | None | Unset
+        if isinstance(self.submit_rule, Unset):
+            submit_rule = UNSET
+        elif isinstance(self.submit_rule, RuleApplied):
+            submit_rule = self.submit_rule.to_dict()
+        else:
+            submit_rule = self.submit_rule
 
         rerun_of: None | str | Unset
         if isinstance(self.rerun_of, Unset):
@@ -554,6 +566,8 @@ class JobView:
             field_dict["held_by"] = held_by
         if edits is not UNSET:
             field_dict["edits"] = edits
+        if submit_rule is not UNSET:
+            field_dict["submit_rule"] = submit_rule
         if rerun_of is not UNSET:
             field_dict["rerun_of"] = rerun_of
         if host is not UNSET:
@@ -640,6 +654,7 @@ class JobView:
         from ..models.job_view_edits import JobViewEdits
         from ..models.job_view_shards_by_health import JobViewShardsByHealth
         from ..models.job_view_waits_type_0 import JobViewWaitsType0
+        from ..models.rule_applied import RuleApplied
 
         d = dict(src_dict)
         job_id = d.pop("job_id")
@@ -775,6 +790,23 @@ class JobView:
             edits = UNSET
         else:
             edits = JobViewEdits.from_dict(_edits)
+
+        def _parse_submit_rule(data: object) -> None | RuleApplied | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                submit_rule_type_0 = RuleApplied.from_dict(data)
+
+                return submit_rule_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RuleApplied | Unset, data)
+
+        submit_rule = _parse_submit_rule(d.pop("submit_rule", UNSET))
 
         def _parse_rerun_of(data: object) -> None | str | Unset:
             if data is None:
@@ -1147,6 +1179,7 @@ class JobView:
             sequence=sequence,
             held_by=held_by,
             edits=edits,
+            submit_rule=submit_rule,
             rerun_of=rerun_of,
             host=host,
             host_machine=host_machine,

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.rule_applied import RuleApplied
+
 
 T = TypeVar("T", bound="SubmitItem")
 
@@ -16,7 +20,7 @@ class SubmitItem:
     """One item of the answer to a submit, in the order of the request.
 
     Attributes:
-        job_id (str): The new job's id; `"0"` when it was refused.
+        job_id (str): The new job's id; `"0"` when it was refused; empty when a dry run accepts it.
         message (str): Empty when accepted; else why not.
         errcode (str | Unset): compass-ci's field: empty when accepted, else the code.
         code (str | Unset): The same, in our own name.
@@ -30,6 +34,7 @@ class SubmitItem:
             one job.
         shard_of (str | Unset): The job that has the one result of the group that it joined; empty: it joined none.
         rerun_of (str | Unset): The job that it runs again; empty: it is new.
+        rule (None | RuleApplied | Unset): The submit rule that it met, also if it was refused.
     """
 
     job_id: str
@@ -45,9 +50,12 @@ class SubmitItem:
     cluster_id: str | Unset = UNSET
     shard_of: str | Unset = UNSET
     rerun_of: str | Unset = UNSET
+    rule: None | RuleApplied | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.rule_applied import RuleApplied
+
         job_id = self.job_id
 
         message = self.message
@@ -75,6 +83,14 @@ class SubmitItem:
         shard_of = self.shard_of
 
         rerun_of = self.rerun_of
+
+        rule: dict[str, Any] | None | Unset
+        if isinstance(self.rule, Unset):
+            rule = UNSET
+        elif isinstance(self.rule, RuleApplied):
+            rule = self.rule.to_dict()
+        else:
+            rule = self.rule
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -106,11 +122,15 @@ class SubmitItem:
             field_dict["shard_of"] = shard_of
         if rerun_of is not UNSET:
             field_dict["rerun_of"] = rerun_of
+        if rule is not UNSET:
+            field_dict["rule"] = rule
 
         return field_dict
 
     @classmethod
     def from_dict(cls, src_dict: Mapping[str, Any]) -> Self:
+        from ..models.rule_applied import RuleApplied
+
         d = dict(src_dict)
         job_id = d.pop("job_id")
 
@@ -138,6 +158,23 @@ class SubmitItem:
 
         rerun_of = d.pop("rerun_of", UNSET)
 
+        def _parse_rule(data: object) -> None | RuleApplied | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                rule_type_0 = RuleApplied.from_dict(data)
+
+                return rule_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RuleApplied | Unset, data)
+
+        rule = _parse_rule(d.pop("rule", UNSET))
+
         submit_item = cls(
             job_id=job_id,
             message=message,
@@ -152,6 +189,7 @@ class SubmitItem:
             cluster_id=cluster_id,
             shard_of=shard_of,
             rerun_of=rerun_of,
+            rule=rule,
         )
 
         submit_item.additional_properties = d

@@ -1,5 +1,7 @@
 //! Errors of accounts and queues: missing rights, and values that cannot be set.
 
+use fairlead_job::RuleError;
+
 /// An error of an account or a queue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PeopleError {
@@ -69,4 +71,12 @@ pub(crate) enum PeopleError {
     UnknownAccount(String),
     #[error("account '{0}' is your own")]
     OwnAccount(String),
+
+    // Setting how long jobs are kept.
+    #[error("keep_months: {given} is over {max}")]
+    TooManyMonths { given: u32, max: u32 },
+
+    // Setting submit rules.
+    #[error("{0}")]
+    BadRule(RuleError),
 }

@@ -260,6 +260,14 @@ fn of_people() -> Vec<Refusal> {
         E::UnknownQueue(word()),
         E::UnknownAccount(word()),
         E::OwnAccount(word()),
+        E::TooManyMonths {
+            given: 1_001,
+            max: 1_000,
+        },
+        E::BadRule(fairlead_job::RuleError {
+            message: "rule 'a': then: it sets nothing".to_owned(),
+            hint: "name one of queue".to_owned(),
+        }),
     ];
     all.map(Refusal::from).into()
 }

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fairlead_api::{AccountChange, ErrorCode, HealthView, QueueChange, StoreProblem, Version};
+use fairlead_api::{
+    AccountChange, ErrorCode, HealthView, QueueChange, RetentionChange, StoreProblem, SubmitRules,
+    Version,
+};
 use fairlead_store::Condition;
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -127,6 +130,7 @@ pub(super) fn version(core: &Core) -> Response {
         "retry-elsewhere",
         "limits",
         "max-run",
+        "submit-rules",
     ];
     ok(&Version {
         name: "fairlead".to_owned(),
@@ -203,6 +207,37 @@ pub(super) async fn delete_queue(
     core.delete_queue(name).await?;
     core.audit(&who.name, "queue.delete", name, Value::Null);
     Ok(done())
+}
+
+pub(super) async fn retention(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    admin(&core, &request)?;
+    Ok(ok(&core.retention().await?))
+}
+
+pub(super) async fn set_retention(
+    core: Arc<Core>,
+    mut request: Request,
+) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let body = request.read_object(BODY_MAX).await?;
+    let change: RetentionChange = parsed(body, "keep_months: a number, or null")?;
+    let view = core.set_retention(&change).await?;
+    core.audit(&who.name, "retention.set", "jobs", json!(change));
+    Ok(ok(&view))
+}
+
+pub(super) async fn rules(core: Arc<Core>, request: Request) -> Result<Response, Refusal> {
+    admin(&core, &request)?;
+    Ok(ok(&core.submit_rules().await?))
+}
+
+pub(super) async fn set_rules(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
+    let who = admin(&core, &request)?;
+    let body = request.read_object(BODY_MAX).await?;
+    let rules: SubmitRules = parsed(body, "rules: a list of {name, if, then}")?;
+    let rules = core.set_submit_rules(rules).await?;
+    core.audit(&who.name, "rules.set", "submit_rules", json!(rules));
+    Ok(ok(&rules))
 }
 
 pub(super) fn whoami(core: &Core, request: &Request) -> Result<Response, Refusal> {

@@ -61,11 +61,18 @@ pub(super) async fn submit(core: Arc<Core>, mut request: Request) -> Result<Resp
         Err(refusal) => Err(refusal),
     };
     // A submit is always answered by an array, as compass-ci's clients expect.
-    let submitted = match (read, request.query.switch("strict")) {
-        (Ok((items, _charge)), Ok(strict)) => {
-            let key = request.query.get(KEY);
-            core.submit(items, &said, SubmitOptions { strict, key })
-                .await
+    let switches = request.query.switch("strict").and_then(|strict| {
+        let dry_run = request.query.switch("dry_run")?;
+        Ok((strict, dry_run))
+    });
+    let submitted = match (read, switches) {
+        (Ok((items, _charge)), Ok((strict, dry_run))) => {
+            let how = SubmitOptions {
+                strict,
+                dry_run,
+                key: request.query.get(KEY),
+            };
+            core.submit(items, &said, how).await
         }
         (Err(refusal), _) => Err(refusal),
         (_, Err(error)) => Err(error.into()),

@@ -14,6 +14,7 @@ def _get_kwargs(
     *,
     body: JobBody | list[JobBody] | Unset = UNSET,
     strict: bool | Unset = UNSET,
+    dry_run: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> dict[str, Any]:
@@ -22,6 +23,8 @@ def _get_kwargs(
     params: dict[str, Any] = {}
 
     params["strict"] = strict
+
+    params["dry_run"] = dry_run
 
     params["idempotency_key"] = idempotency_key
 
@@ -107,6 +110,7 @@ def sync_detailed(
     client: AuthenticatedClient,
     body: JobBody | list[JobBody] | Unset = UNSET,
     strict: bool | Unset = UNSET,
+    dry_run: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> Response[ErrorBody | list[SubmitItem]]:
@@ -114,6 +118,7 @@ def sync_detailed(
 
     Args:
         strict (bool | Unset):
+        dry_run (bool | Unset):
         idempotency_key (str | Unset):
         my_account (str | Unset):
         body (JobBody | list[JobBody] | Unset): One job, as a job file has it, or a list of them.
@@ -129,6 +134,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         body=body,
         strict=strict,
+        dry_run=dry_run,
         idempotency_key=idempotency_key,
         my_account=my_account,
     )
@@ -145,6 +151,7 @@ def sync(
     client: AuthenticatedClient,
     body: JobBody | list[JobBody] | Unset = UNSET,
     strict: bool | Unset = UNSET,
+    dry_run: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> ErrorBody | list[SubmitItem] | None:
@@ -152,6 +159,7 @@ def sync(
 
     Args:
         strict (bool | Unset):
+        dry_run (bool | Unset):
         idempotency_key (str | Unset):
         my_account (str | Unset):
         body (JobBody | list[JobBody] | Unset): One job, as a job file has it, or a list of them.
@@ -168,6 +176,7 @@ def sync(
         client=client,
         body=body,
         strict=strict,
+        dry_run=dry_run,
         idempotency_key=idempotency_key,
         my_account=my_account,
     ).parsed
@@ -178,6 +187,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient,
     body: JobBody | list[JobBody] | Unset = UNSET,
     strict: bool | Unset = UNSET,
+    dry_run: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> Response[ErrorBody | list[SubmitItem]]:
@@ -185,6 +195,7 @@ async def asyncio_detailed(
 
     Args:
         strict (bool | Unset):
+        dry_run (bool | Unset):
         idempotency_key (str | Unset):
         my_account (str | Unset):
         body (JobBody | list[JobBody] | Unset): One job, as a job file has it, or a list of them.
@@ -200,6 +211,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         body=body,
         strict=strict,
+        dry_run=dry_run,
         idempotency_key=idempotency_key,
         my_account=my_account,
     )
@@ -214,6 +226,7 @@ async def asyncio(
     client: AuthenticatedClient,
     body: JobBody | list[JobBody] | Unset = UNSET,
     strict: bool | Unset = UNSET,
+    dry_run: bool | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
     my_account: str | Unset = UNSET,
 ) -> ErrorBody | list[SubmitItem] | None:
@@ -221,6 +234,7 @@ async def asyncio(
 
     Args:
         strict (bool | Unset):
+        dry_run (bool | Unset):
         idempotency_key (str | Unset):
         my_account (str | Unset):
         body (JobBody | list[JobBody] | Unset): One job, as a job file has it, or a list of them.
@@ -238,6 +252,7 @@ async def asyncio(
             client=client,
             body=body,
             strict=strict,
+            dry_run=dry_run,
             idempotency_key=idempotency_key,
             my_account=my_account,
         )

@@ -1,0 +1,180 @@
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.error_body import ErrorBody
+from ...models.retention_change import RetentionChange
+from ...models.retention_view import RetentionView
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    *,
+    body: RetentionChange | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    params: dict[str, Any] = {}
+
+    params["my_account"] = my_account
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "put",
+        "url": "/scheduler/v1/retention",
+        "params": params,
+    }
+
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ErrorBody | RetentionView:
+    if response.status_code == 200:
+        response_200 = RetentionView.from_dict(response.json())
+
+        return response_200
+
+    response_default = ErrorBody.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ErrorBody | RetentionView]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: RetentionChange | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[ErrorBody | RetentionView]:
+    """sets for how many months jobs are kept
+
+    Args:
+        my_account (str | Unset):
+        body (RetentionChange | Unset): Sets how long jobs are kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | RetentionView]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        my_account=my_account,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient,
+    body: RetentionChange | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> ErrorBody | RetentionView | None:
+    """sets for how many months jobs are kept
+
+    Args:
+        my_account (str | Unset):
+        body (RetentionChange | Unset): Sets how long jobs are kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | RetentionView
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+        my_account=my_account,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient,
+    body: RetentionChange | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> Response[ErrorBody | RetentionView]:
+    """sets for how many months jobs are kept
+
+    Args:
+        my_account (str | Unset):
+        body (RetentionChange | Unset): Sets how long jobs are kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ErrorBody | RetentionView]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        my_account=my_account,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient,
+    body: RetentionChange | Unset = UNSET,
+    my_account: str | Unset = UNSET,
+) -> ErrorBody | RetentionView | None:
+    """sets for how many months jobs are kept
+
+    Args:
+        my_account (str | Unset):
+        body (RetentionChange | Unset): Sets how long jobs are kept.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ErrorBody | RetentionView
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+            my_account=my_account,
+        )
+    ).parsed
