@@ -1,15 +1,13 @@
 //! Parameters of a job: for tables, for its script, and to distinguish the jobs of one matrix.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::Spec;
 
-/// Bytes of one variable's value. A larger one is left out: no program could be started with many of them.
+/// Bytes of one variable's value. A larger one is left out.
 pub const VARIABLE_BYTES_MAX: usize = 32 * 1024;
 /// Bytes of all variables of a job together, names counted; what comes after is left out.
 pub const ENVIRONMENT_BYTES_MAX: usize = 256 * 1024;

@@ -227,8 +227,6 @@ pub(super) struct Scenario {
     pub(super) has_shards: bool,
     /// Whether jobs join groups.
     pub(super) has_groups: bool,
-    /// Whether two jobs of a sequence run beside each other.
-    pub(super) has_pairs: bool,
     /// The replica whose messages to others are those of an older version.
     pub(super) older: Option<usize>,
 }
@@ -284,11 +282,15 @@ impl Scenario {
             clocks,
             has_shards: seed >= WITH_SHARDS_FROM,
             has_groups: seed >= WITH_GROUPS_FROM,
-            has_pairs: seed >= WITH_PAIRS_FROM,
             is_younger: seed >= YOUNGER_FROM,
             older: (seed >= YOUNGER_FROM && chance.hits(333))
                 .then(|| chance.index(usize::try_from(replicas).unwrap_or(1))),
         }
+    }
+
+    /// Whether two jobs of a sequence run beside each other.
+    pub(super) fn has_pairs(&self) -> bool {
+        self.seed >= WITH_PAIRS_FROM
     }
 
     pub(super) fn replicas(&self) -> usize {

@@ -224,7 +224,7 @@ impl World {
                 // Chosen without the dice: so the courses of known seeds change where this matters only.
                 let which = number + what.bytes().map(u64::from).sum::<u64>();
                 if let Some(name) = SEQUENCES.get(usize::try_from(which % 16).unwrap_or(0)) {
-                    if self.scenario.has_pairs {
+                    if self.scenario.has_pairs() {
                         job["concurrency"] = json!({"group": name, "limit": 2});
                     } else {
                         job["sequence"] = (*name).into();

@@ -1,0 +1,171 @@
+//! Sequences: the jobs of one account with the same `sequence` run one at a time, in the order of their submits (ids).
+//! Jobs with the same `concurrency` run beside each other, as many as their limits say.
+//!
+//! A member waits like a job that waits for others, until it has its turn. A small document by account and key names
+//! the jobs with a turn. When one of them has certainly ended, a compare-and-set passes its turn to the oldest member
+//! that has not ended. So no more run than may, however many replicas check. A replica that stores or ends a
+//! member checks at once. One replica also checks each sequence periodically, for whatever was missed.
+
+mod turns;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use fairlead_job::JobId;
+use fairlead_store::{DocKind, DocWrite, Expect, JobState};
+
+use crate::{
+    base::errors::Refusal,
+    core::Core,
+    known::sequences::{Key, SequenceTurn},
+};
+
+/// How often one look begins anew because somebody else was faster or the store did not say.
+const TRIES_MAX: usize = 8;
+/// How long the document of a sequence is kept when nothing happens in it, ms: a day.
+const KEPT_MS: u64 = 86_400_000;
+/// The longest sleep until the clock is looked at again, which may step, ms.
+const LATER_MAX_MS: u64 = 10_000;
+/// Members of one sequence that are looked at: the oldest ones. Those behind them are looked at later.
+const MEMBERS_MAX: u32 = 1_000;
+
+/// What a look at a sequence found.
+enum Looked {
+    /// Something changed meanwhile, or by this look: another look is needed.
+    Changed,
+    /// As many have a turn as may.
+    Settled,
+    /// All members have ended.
+    Over,
+}
+
+impl Core {
+    /// Passes turns on as this replica hears of it, until it stops.
+    pub(crate) async fn watch_sequences(self: Arc<Self>) {
+        loop {
+            let next_ms = self.waiting.sequences.with(|known| known.next_ms());
+            let left_ms = next_ms.map(|ms| ms.saturating_sub(self.clock.wall_ms()));
+            let left = Duration::from_millis(left_ms.unwrap_or(LATER_MAX_MS).min(LATER_MAX_MS));
+            tokio::select! {
+                biased;
+                () = self.draining.cancelled() => return,
+                () = self.waiting.sequences.due.notified() => {}
+                () = self.clock.sleep(left) => {}
+            }
+            let now_ms = self.clock.wall_ms();
+            let due = self.waiting.sequences.with(|known| known.take_due(now_ms));
+            for key in due {
+                self.look_at_sequence(&key).await;
+            }
+        }
+    }
+
+    /// Looks again at the sequences that this replica comes first for.
+    pub(crate) async fn sweep_sequences(self: &Arc<Self>) {
+        let waiting = self.waiting.sequences.with(|known| known.waiting.clone());
+        for key in waiting {
+            if self.turn_for(key.number()) == 0 {
+                self.look_at_sequence(&key).await;
+            }
+        }
+    }
+
+    async fn look_at_sequence(self: &Arc<Self>, key: &Key) {
+        // Before: a member that is seen meanwhile stays known.
+        self.waiting
+            .sequences
+            .with(|known| known.waiting.remove(key));
+        let goes_on = self.pass_on(key).await.unwrap_or_else(|refusal| {
+            tracing::warn!(
+                sequence = key.key,
+                error = %refusal,
+                "a sequence could not be checked; it is checked later"
+            );
+            true
+        });
+        if goes_on {
+            self.waiting
+                .sequences
+                .with(|known| known.waiting.insert(key.clone()));
+        }
+    }
+
+    /// Sees to it that as many members have a turn as may; `false`: all have ended.
+    async fn pass_on(self: &Arc<Self>, key: &Key) -> Result<bool, Refusal> {
+        for _ in 0..TRIES_MAX {
+            match Box::pin(self.pass_on_once(key)).await? {
+                Looked::Changed => {}
+                Looked::Settled => return Ok(true),
+                Looked::Over => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a member waits for.
+    pub(crate) async fn why_no_turn(&self, state: &JobState) -> Option<String> {
+        let key = Key::of(state).filter(|_| !state.sequence_turn)?;
+        let turn = self.read_sequence(&key).await.ok().flatten();
+        let holders = turn.map(|turn| turn.doc.holders()).unwrap_or_default();
+        let who = match holders.as_slice() {
+            [] => String::new(),
+            [one] if *one == state.job_id => String::new(),
+            [one] => format!(": job {one} has it"),
+            [first, ..] => format!(": {} jobs have one, job {first} among them", holders.len()),
+        };
+        let limits = limits_text(state);
+        Some(format!(
+            "waits for its turn in sequence '{}'{limits}{who}",
+            key.key
+        ))
+    }
+
+    /// Forgets sequences in which nothing happened for a day.
+    pub(crate) async fn forget_sequences(&self) -> Result<(), Refusal> {
+        let before_ms = self.clock.wall_ms().saturating_sub(KEPT_MS);
+        let mut old = self.docs.list::<SequenceTurn>().await?;
+        old.retain(|(_, turn)| turn.doc.at_ms < before_ms);
+        let holders: Vec<JobId> = old
+            .iter()
+            .flat_map(|(_, turn)| turn.doc.holders())
+            .collect();
+        let found = self.store.get(&holders).await?.into_iter().flatten();
+        let open: BTreeSet<JobId> = found
+            .filter(|job| !job.state.stage.is_terminal())
+            .map(|job| job.state.job_id)
+            .collect();
+        old.retain(|(_, turn)| turn.doc.holders().iter().all(|id| !open.contains(id)));
+        let deletes = old.into_iter().map(|(id, turn)| DocWrite {
+            id,
+            expect: Expect::Version(turn.version),
+            body: None,
+        });
+        let deletes: Vec<DocWrite> = deletes.collect();
+        if !deletes.is_empty() {
+            // Another replica may have been faster.
+            drop(self.store.put_docs(DocKind::Sequence, deletes).await);
+        }
+        Ok(())
+    }
+}
+
+/// The limits of a job in a sequence, in words; empty: one at a time.
+fn limits_text(state: &JobState) -> String {
+    let mut limits = Vec::new();
+    if state.sequence_limit > 1 {
+        limits.push(format!("at most {} run", state.sequence_limit));
+    }
+    if state.sequence_per_minute > 0 {
+        limits.push(format!(
+            "at most {} begin in a minute",
+            state.sequence_per_minute
+        ));
+    }
+    if limits.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", limits.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Tests of turns in sequences, with several replicas over one store.
+
+use fairlead_job::{Health, JobId, Replace, Stage};
+use fairlead_store::JobState;
+
+use super::*;
+use crate::{
+    lifecycle::{attempt::ended, sequence::kept_on},
+    testing::{core, core_beside, state, store_job},
+};
+
+fn member(n: u64) -> JobState {
+    JobState {
+        sequence: "k".to_owned(),
+        ready: false,
+        ..state(n)
+    }
+}
+
+fn key() -> Key {
+    Key::of(&member(1)).unwrap()
+}
+
+async fn ready(core: &Core, ids: &[u64]) -> Vec<bool> {
+    let ids: Vec<JobId> = ids.iter().map(|id| JobId::new(*id)).collect();
+    let found = core.store.get(&ids).await.unwrap();
+    found
+        .into_iter()
+        .map(|job| job.unwrap().state.ready)
+        .collect()
+}
+
+async fn end(core: &Arc<Core>, id: u64) {
+    let over = |state: &JobState| Ok(Some(ended(state, Stage::Finish, Health::Success, 9, "")));
+    core.change(JobId::new(id), over).await.unwrap();
+}
+
+#[tokio::test]
+async fn one_runs_at_a_time_in_order_whoever_looks() {
+    let (_data, a) = core().await;
+    let b = core_beside(&a);
+    for n in [3, 1, 2] {
+        store_job(&a, member(n)).await;
+    }
+    for core in [&a, &b, &a] {
+        assert_eq!(core.pass_on(&key()).await, Ok(true));
+        assert_eq!(ready(&a, &[1, 2, 3]).await, [true, false, false]);
+    }
+    let why = a.why_no_turn(&member(2)).await.unwrap();
+    let first = JobId::new(1).to_string();
+    assert!(why.contains(&first) && why.contains("'k'"), "{why}");
+    end(&a, 1).await;
+    b.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&a, &[2, 3]).await, [true, false]);
+    // One that is cancelled while it waits keeps nobody.
+    end(&b, 3).await;
+    end(&a, 2).await;
+    assert_eq!(a.pass_on(&key()).await, Ok(false));
+}
+
+/// Making sure of the end was taken for another end, and so on for ever.
+#[tokio::test]
+async fn the_end_of_the_last_one_is_looked_at_once() {
+    let (_data, core) = core().await;
+    store_job(&core, member(1)).await;
+    assert_eq!(core.pass_on(&key()).await, Ok(true));
+    end(&core, 1).await;
+    let due = || {
+        core.waiting
+            .sequences
+            .with(|known| std::mem::take(&mut known.due))
+    };
+    assert_eq!(due(), [key()].into());
+    assert_eq!(core.pass_on(&key()).await, Ok(false));
+    assert_eq!(due(), [].into());
+}
+
+#[tokio::test]
+async fn what_a_dead_replica_began_another_one_ends() {
+    let (_data, a) = core().await;
+    store_job(&a, member(1)).await;
+    let turn = SequenceTurn {
+        holder: JobId::new(1),
+        others: Vec::new(),
+        begun_ms: Vec::new(),
+        host: String::new(),
+        at_ms: 1,
+    };
+    let written = a.docs.put(&key().id(), None, Some(&turn)).await;
+    assert!(written.is_ok());
+    let b = core_beside(&a);
+    b.waiting.sequences.seen(&member(1));
+    Box::pin(b.sweep_sequences()).await;
+    assert_eq!(ready(&a, &[1]).await, [true]);
+    // A job that is over does not keep its turn, and nobody remembers it for ever.
+    b.forget_sequences().await.unwrap();
+    assert!(b.read_sequence(&key()).await.unwrap().is_some());
+    end(&b, 1).await;
+    b.forget_sequences().await.unwrap();
+    assert!(b.read_sequence(&key()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn those_that_stay_together_run_where_the_first_did() {
+    let (_data, core) = core().await;
+    for n in [1, 2] {
+        let same = JobState {
+            sequence_same_host: true,
+            ..member(n)
+        };
+        store_job(&core, same).await;
+    }
+    core.pass_on(&key()).await.unwrap();
+    let ran = |state: &JobState| {
+        Ok(Some(JobState {
+            host: "h7".to_owned(),
+            ..ended(state, Stage::Finish, Health::Fail, 9, "")
+        }))
+    };
+    core.change(JobId::new(1), ran).await.unwrap();
+    core.pass_on(&key()).await.unwrap();
+    let next = core.stored_job(JobId::new(2)).await.unwrap().state;
+    assert_eq!(
+        (next.ready, next.host_keys),
+        (true, vec!["dc.x86_64@h7".to_owned()])
+    );
+}
+
+#[test]
+fn keys_of_a_host_are_those_under_which_it_asks() {
+    let kept = |keys: &[&str]| {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        kept_on(&keys, "h")
+    };
+    assert_eq!(kept(&["hw.x86_64", "hw@group"]), ["hw@h"]);
+    assert_eq!(kept(&["vm.x86_64@h", "vm.x86_64@other"]), ["vm.x86_64@h"]);
+    assert_eq!(kept(&["vm.x86_64@other"]), ["vm.x86_64@other"]);
+}
+
+#[tokio::test]
+async fn as_many_run_as_the_limit_says_whoever_looks() {
+    let (_data, a) = core().await;
+    let b = core_beside(&a);
+    let of_two = |n| JobState {
+        sequence_limit: 2,
+        ..member(n)
+    };
+    for n in 1..=4 {
+        store_job(&a, of_two(n)).await;
+    }
+    let same = key();
+    let (left, right) = tokio::join!(a.pass_on(&same), b.pass_on(&same));
+    assert_eq!((left, right), (Ok(true), Ok(true)));
+    assert_eq!(ready(&a, &[1, 2, 3, 4]).await, [true, true, false, false]);
+    let why = a.why_no_turn(&of_two(3)).await.unwrap();
+    assert!(
+        why.contains("at most 2 run") && why.contains("2 jobs"),
+        "{why}"
+    );
+    end(&a, 1).await;
+    b.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&a, &[2, 3, 4]).await, [true, true, false]);
+    let turn = a.read_sequence(&key()).await.unwrap().unwrap().doc;
+    assert_eq!(turn.holders().len(), 2, "{turn:?}");
+}
+
+#[tokio::test]
+async fn the_rate_is_kept_and_the_next_look_has_a_time() {
+    let (_data, core) = core().await;
+    let rated = |n| JobState {
+        sequence_limit: 10,
+        sequence_per_minute: 1,
+        ..member(n)
+    };
+    for n in [1, 2] {
+        store_job(&core, rated(n)).await;
+    }
+    core.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&core, &[1, 2]).await, [true, false]);
+    let began_ms = core.clock.wall_ms();
+    let ran = |state: &JobState| {
+        Ok(Some(JobState {
+            dispatch_ms: began_ms,
+            ..ended(state, Stage::Finish, Health::Success, began_ms + 1, "")
+        }))
+    };
+    core.change(JobId::new(1), ran).await.unwrap();
+    core.pass_on(&key()).await.unwrap();
+    assert_eq!(ready(&core, &[2]).await, [false]);
+    let next_ms = core.waiting.sequences.with(|known| known.next_ms());
+    assert_eq!(next_ms, Some(began_ms + 60_000));
+    let due = core
+        .waiting
+        .sequences
+        .with(|known| known.take_due(began_ms + 60_000));
+    assert!(due.contains(&key()));
+}
+
+#[tokio::test]
+async fn the_newest_cancels_older_ones_and_lends_its_priority() {
+    let (_data, core) = core().await;
+    for n in [1, 2] {
+        let plain = JobState {
+            submit_id: n.to_string(),
+            ..member(n)
+        };
+        store_job(&core, plain).await;
+    }
+    let urgent = JobState {
+        priority: 9,
+        submit_id: "3".to_owned(),
+        ..member(3)
+    };
+    store_job(&core, urgent.clone()).await;
+    core.pass_on(&key()).await.unwrap();
+    let first = core.stored_job(JobId::new(1)).await.unwrap().state;
+    assert_eq!((first.ready, first.priority), (true, 9));
+    let newest = JobState {
+        sequence_replace: Some(Replace::Waiting),
+        submit_id: "4".to_owned(),
+        ..urgent
+    };
+    store_job(
+        &core,
+        JobState {
+            job_id: JobId::new(4),
+            ..newest
+        },
+    )
+    .await;
+    core.pass_on(&key()).await.unwrap();
+    for n in [1, 2, 3] {
+        let state = core.stored_job(JobId::new(n)).await.unwrap().state;
+        assert_eq!(state.stage, Stage::Cancel, "{n}");
+    }
+    assert_eq!(ready(&core, &[4]).await, [true]);
+}
