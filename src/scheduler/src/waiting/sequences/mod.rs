@@ -17,6 +17,7 @@ use crate::{
     base::errors::Refusal,
     core::Core,
     known::sequences::{Key, SequenceTurn},
+    waiting::sequences::turns::Looked,
 };
 
 /// How often one look begins anew because somebody else was faster or the store did not say.
@@ -25,18 +26,6 @@ const TRIES_MAX: usize = 8;
 const KEPT_MS: u64 = 86_400_000;
 /// The longest sleep until the clock is looked at again, which may step, ms.
 const LATER_MAX_MS: u64 = 10_000;
-/// Members of one sequence that are looked at: the oldest ones. Those behind them are looked at later.
-const MEMBERS_MAX: u32 = 1_000;
-
-/// What a look at a sequence found.
-enum Looked {
-    /// Something changed meanwhile, or by this look: another look is needed.
-    Changed,
-    /// As many have a turn as may.
-    Settled,
-    /// All members have ended.
-    Over,
-}
 
 impl Core {
     /// Passes turns on as this replica hears of it, until it stops.

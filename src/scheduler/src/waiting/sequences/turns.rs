@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, sync::Arc};
 use fairlead_job::{JobId, Stage};
 use fairlead_store::{ItemError, JobState, Search, SearchOrder, StoredJob};
 
-use super::{Looked, MEMBERS_MAX};
 use crate::{
     base::errors::Refusal,
     core::Core,
@@ -16,6 +15,31 @@ use crate::{
     },
     storage::small_doc::{DocError, Stored},
 };
+
+/// Members of one sequence that are looked at: the oldest ones. Those behind them are looked at later.
+const MEMBERS_MAX: u32 = 1_000;
+
+/// What a look at a sequence found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Looked {
+    /// Something changed meanwhile, or by this look: another look is needed.
+    Changed,
+    /// As many have a turn as may.
+    Settled,
+    /// All members have ended.
+    Over,
+}
+
+impl Looked {
+    fn of(is_settled: bool) -> Self {
+        if is_settled {
+            Self::Settled
+        } else {
+            Self::Changed
+        }
+    }
+}
+
 /// The jobs that a document names.
 #[derive(Debug, Default)]
 struct Holders {
@@ -118,11 +142,7 @@ impl Core {
                 self.raise(member, priority).await?;
             }
         }
-        Ok(if is_settled {
-            Looked::Settled
-        } else {
-            Looked::Changed
-        })
+        Ok(Looked::of(is_settled))
     }
 
     /// The jobs that a document names. `None`: one that had ended has not, for what was read vanished.
