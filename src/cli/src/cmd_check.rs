@@ -64,15 +64,15 @@ pub(crate) async fn run(args: &CheckArgs, context: &Context) -> anyhow::Result<u
         .findings
         .iter()
         .filter(|one| one.is_wrong && one.count > 0);
-    let wrong = wrong.count();
+    let wrong = u64::try_from(wrong.count()).unwrap_or(u64::MAX);
     let value = json!({
         "store": store, "jobs": checked.jobs, "kinds": checked.findings, "wrong": wrong, "set_aside": set_aside,
     });
-    context.print(&value, |_| text(&store, &checked, set_aside))?;
+    context.print(&value, |_| text(&store, &checked, wrong, set_aside))?;
     Ok(if wrong == 0 { exit::OK } else { exit::TO_MEND })
 }
 
-fn text(store: &str, checked: &Checked, set_aside: Option<u64>) -> String {
+fn text(store: &str, checked: &Checked, wrong: u64, set_aside: Option<u64>) -> String {
     let mut lines = Vec::new();
     if let Some(moved) = set_aside {
         let many = counted(moved, "folder or log", "folders and logs");
@@ -84,18 +84,10 @@ fn text(store: &str, checked: &Checked, set_aside: Option<u64>) -> String {
             lines.push(format!("{:<8} -> {}", "", finding.todo));
         }
     }
-    let wrong = checked
-        .findings
-        .iter()
-        .filter(|one| one.is_wrong && one.count > 0);
     lines.push(format!(
         "{store}: {} read, {} wrong",
         counted(checked.jobs, "job", "jobs"),
-        counted(
-            u64::try_from(wrong.count()).unwrap_or(u64::MAX),
-            "kind is",
-            "kinds are"
-        )
+        counted(wrong, "kind is", "kinds are")
     ));
     harmless_lines(&lines)
 }

@@ -53,6 +53,7 @@ mod progress;
 mod results;
 mod selecting;
 mod serving;
+mod setting_file;
 mod settings;
 mod signals;
 mod small_file;

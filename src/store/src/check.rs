@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlead_job::{JobId, Stage};
+use fairlead_job::JobId;
 use serde::Serialize;
 
 use crate::{DocKind, JobState, JobStore, Search, SearchOrder, StoreError, StoredJob};
@@ -296,7 +296,7 @@ async fn hosts(
     found: &mut Findings,
 ) -> Result<(), StoreError> {
     let held = jobs.iter().map(|job| &job.state);
-    for job in held.filter(|state| state.stage.is_held() && state.stage != Stage::Submit) {
+    for job in held.filter(|state| state.stage.is_held()) {
         let is_known = if let Some(is_known) = known.get(&job.host) {
             *is_known
         } else {

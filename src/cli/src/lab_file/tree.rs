@@ -1,6 +1,6 @@
 //! YAML as a tree whose nodes know their lines, and the errors that name them.
 
-use std::{fmt, fs, path::Path};
+use std::{fmt, path::Path};
 
 use fairlead_job::nearest;
 use serde::{
@@ -10,10 +10,7 @@ use serde::{
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use crate::{exit::Failure, table::harmless};
-
-/// Largest lab file, bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use crate::{exit::Failure, setting_file::text_of, table::harmless};
 
 /// One value of the file, and its line.
 #[derive(Debug, Clone)]
@@ -122,14 +119,7 @@ impl At<'_> {
                 "name a lab file, or write one: docs/operator-guide.md shows an example",
             )
         };
-        let about = fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-        if about.len() > FILE_BYTES_MAX {
-            return Err(problem(format!(
-                "it has {} bytes; the limit is {FILE_BYTES_MAX}",
-                about.len()
-            )));
-        }
-        let text = fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
+        let text = text_of(path).map_err(|error| problem(error.to_string()))?;
         self.parse(&text)
     }
 

@@ -1,15 +1,12 @@
 //! Reads the TOML file. Knows lines, and nothing of what the keys mean.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use fairlead_job::nearest;
 use toml::{Spanned, Value};
 
 use super::keys::Key;
-use crate::{exit::Failure, table::harmless};
-
-/// Largest file, bytes: a mistake otherwise.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use crate::{exit::Failure, setting_file::text_of, table::harmless};
 
 /// What the file says of one key, each value as the flag takes it, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +24,7 @@ pub(super) fn read(path: &Path, keys: &[Key]) -> Result<BTreeMap<String, Said>, 
             "check the path, and whether the user of fairlead may read the file",
         )
     };
-    let about = fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    if about.len() > FILE_BYTES_MAX {
-        let bytes = about.len();
-        return Err(problem(format!(
-            "it has {bytes} bytes; the limit is {FILE_BYTES_MAX}"
-        )));
-    }
-    let text = fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
+    let text = text_of(path).map_err(|error| problem(error.to_string()))?;
     parse(path, &text, keys)
 }
 

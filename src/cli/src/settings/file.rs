@@ -8,10 +8,7 @@ use serde_json::Value;
 use serde_saphyr::Spanned;
 
 use super::origin::{Origin, Setting};
-use crate::exit::Failure;
-
-/// Largest configuration file, bytes: a mistake otherwise.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+use crate::{exit::Failure, setting_file::text_of};
 
 /// Every key of the configuration file, and what it says.
 pub(crate) const KEYS: &[(&str, &str)] = &[
@@ -226,10 +223,7 @@ fn yaml(path: &Path, text: &str) -> Result<Document, Failure> {
 fn read_text(path: &Path, asked_for: bool) -> Result<Option<String>, Failure> {
     let problem = match fs::metadata(path) {
         Ok(about) if !about.is_file() => "is not a regular file".to_owned(),
-        Ok(about) if about.len() > FILE_BYTES_MAX => {
-            format!("is larger than {FILE_BYTES_MAX} bytes")
-        }
-        Ok(_) => match fs::read_to_string(path) {
+        Ok(_) => match text_of(path) {
             Ok(text) => return Ok(Some(text)),
             Err(error) => error.to_string(),
         },

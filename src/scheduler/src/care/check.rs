@@ -42,11 +42,7 @@ pub async fn check_lab(config: &Config, options: &CheckOptions) -> Result<Checke
             let path: &Path = file.as_ref().unwrap_or(&config.data_dir);
             let store = EmbeddedStore::open_to_read(path)?;
             found = store.check_tables(found).await?;
-            if found
-                .kinds()
-                .iter()
-                .any(|one| one.kind == "damage" && one.count > 0)
-            {
+            if found.count("damage") > 0 {
                 0
             } else {
                 compare(&store, now_ms, &folders, &mut found).await?

@@ -1,18 +1,14 @@
 //! Compares results and logs of data folders with the jobs of a store.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use fairlead_job::{DataReadiness, JobId, Stage};
 use fairlead_store::{Fault, Findings, JobState, JobStore};
-use tokio::sync::mpsc;
 
+use super::walk::Walk;
 use crate::{
     StartError,
-    files::places::{JobFiles, each_log, each_result, folder_in, log_in},
+    files::places::{JobFiles, folder_in, log_in},
 };
 
 const ALONE: Fault = Fault {
@@ -33,9 +29,6 @@ const NONE: Fault = Fault {
     todo: "name the data folders of all replicas (--files); of pruned days none is left",
     is_wrong: false,
 };
-
-/// Files whose jobs are read at once.
-const BATCH: usize = 1_000;
 
 /// The data folders.
 #[derive(Debug, Clone)]
@@ -81,32 +74,16 @@ pub(super) async fn check(
     found: &mut Findings,
 ) -> Result<(), StartError> {
     for data in &folders.0 {
-        let (sender, mut receiver) = mpsc::channel(BATCH);
-        let walked = {
-            let data = data.clone();
-            tokio::task::spawn_blocking(move || walk(&data, &sender))
-        };
-        let mut batch = Vec::with_capacity(BATCH);
-        while receiver.recv_many(&mut batch, BATCH).await > 0 {
+        let mut walk = Walk::begin(data, |_| true);
+        while let Some(batch) = walk.next().await {
             look_at(store, &batch, found).await?;
-            batch.clear();
         }
-        let walked = walked
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)));
-        walked.map_err(|cause| StartError::Data {
+        walk.end().await.map_err(|cause| StartError::Data {
             path: data.display().to_string(),
             cause,
         })?;
     }
     Ok(())
-}
-
-fn walk(data: &Path, to: &mpsc::Sender<JobFiles>) -> io::Result<()> {
-    // Nobody takes them any more: the check has failed.
-    let send = |files| to.blocking_send(files).map_err(io::Error::other);
-    each_result(data, send)?;
-    each_log(data, send)
 }
 
 async fn look_at(

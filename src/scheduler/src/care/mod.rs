@@ -5,3 +5,4 @@ mod check_files;
 pub(crate) mod prune;
 pub(crate) mod restore;
 mod set_aside;
+mod walk;

@@ -1,6 +1,6 @@
 //! Removes results and logs of old jobs from data folders.
 //!
-//! Invariant: a dry run and a real one select in the same place ([`select`]). Files of a job that has not ended, or that
+//! Invariant: a dry run and a real one select in the same place ([`ended`]). Files of a job that has not ended, or that
 //! this version cannot read, stay.
 
 use std::{
@@ -11,15 +11,10 @@ use std::{
 
 use fairlead_job::JobId;
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
-use tokio::sync::mpsc;
 
-use crate::{
-    Clock, Config, StartError, StoreChoice,
-    files::places::{JobFiles, each_log, each_result},
-};
+use super::walk::Walk;
+use crate::{Clock, Config, StartError, StoreChoice, files::places::JobFiles};
 
-/// Files whose jobs are read at once.
-const BATCH: usize = 1_000;
 const DAY_S: u64 = 86_400;
 
 /// Which files go.
@@ -71,14 +66,8 @@ async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Prun
             path: data.display().to_string(),
             cause,
         };
-        let (sender, mut receiver) = mpsc::channel(BATCH);
-        let walked = {
-            let data = data.clone();
-            tokio::task::spawn_blocking(move || walk(&data, before, &sender))
-        };
-        let mut batch = Vec::with_capacity(BATCH);
-        while receiver.recv_many(&mut batch, BATCH).await > 0 {
-            let all = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
+        let mut walk = Walk::begin(data, move |files| files.id < before);
+        while let Some(all) = walk.next().await {
             let ended = ended(store, &all).await?;
             let (go, stay): (Vec<_>, Vec<_>) =
                 all.into_iter().partition(|files| ended.contains(&files.id));
@@ -92,26 +81,11 @@ async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Prun
             pruned.logs += done.logs;
             pruned.bytes += done.bytes;
         }
-        let walked = walked
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)));
-        walked.map_err(broken)?;
+        walk.end().await.map_err(broken)?;
     }
     pruned.jobs = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
     pruned.kept = u64::try_from(kept.len()).unwrap_or(u64::MAX);
     Ok(pruned)
-}
-
-fn walk(data: &Path, before: JobId, to: &mpsc::Sender<JobFiles>) -> io::Result<()> {
-    let send = |files: JobFiles| {
-        if files.id < before {
-            // Nobody takes them any more: the prune has failed.
-            to.blocking_send(files).map_err(io::Error::other)?;
-        }
-        Ok(())
-    };
-    each_result(data, send)?;
-    each_log(data, send)
 }
 
 /// Those whose jobs have ended, or are not there any more.
