@@ -42,19 +42,31 @@ impl Core {
             }
             let now_ms = self.clock.wall_ms();
             let due = self.waiting.sequences.with(|known| known.take_due(now_ms));
-            for key in due {
-                self.look_at_sequence(&key).await;
-            }
+            self.look_at_sequences(due).await;
         }
     }
 
     /// Looks again at the sequences that this replica comes first for.
     pub(crate) async fn sweep_sequences(self: &Arc<Self>) {
-        let waiting = self.waiting.sequences.with(|known| known.waiting.clone());
-        for key in waiting {
-            if self.turn_for(key.number()) == 0 {
-                self.look_at_sequence(&key).await;
-            }
+        let mut waiting = self.waiting.sequences.with(|known| known.waiting.clone());
+        waiting.retain(|key| self.turn_for(key.number()) == 0);
+        self.look_at_sequences(waiting).await;
+    }
+
+    /// One refresh serves all of them: members that were stored before are found.
+    async fn look_at_sequences(self: &Arc<Self>, keys: BTreeSet<Key>) {
+        if keys.is_empty() {
+            return;
+        }
+        if let Err(error) = self.store.refresh().await {
+            tracing::warn!(%error, "sequences could not be checked; they are checked later");
+            self.waiting
+                .sequences
+                .with(|known| known.waiting.extend(keys));
+            return;
+        }
+        for key in keys {
+            self.look_at_sequence(&key).await;
         }
     }
 
@@ -78,11 +90,11 @@ impl Core {
         }
     }
 
-    /// Sees to it that as many members have a turn as may; `false`: all have ended.
+    /// Sees to it that as many members have a turn as may, of those that a search finds; `false`: all have ended.
     async fn pass_on(self: &Arc<Self>, key: &Key) -> Result<bool, Refusal> {
         for _ in 0..TRIES_MAX {
             match Box::pin(self.pass_on_once(key)).await? {
-                Looked::Changed => {}
+                Looked::Changed => self.store.refresh().await?,
                 Looked::Settled => return Ok(true),
                 Looked::Over => return Ok(false),
             }

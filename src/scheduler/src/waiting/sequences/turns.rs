@@ -92,7 +92,6 @@ impl Core {
         let Some(named) = Box::pin(self.look_at_holders(known.as_ref())).await? else {
             return Ok(Looked::Changed);
         };
-        self.store.refresh().await?;
         let members = self.members(key).await?;
         let members = members.into_iter().chain(named.open.iter().cloned());
         let mut states: BTreeMap<JobId, StoredJob> =
