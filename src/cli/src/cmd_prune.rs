@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use fairlead_job::units::counted;
-use fairlead_scheduler::{PruneOptions, Pruned, prune};
+use fairlead_scheduler::{PruneOptions, Pruned, StartError, prune};
 use serde_json::json;
 
 use crate::{
     context::Context,
     exit::{self, Failure},
+    selecting::agrees,
     store_args::StoreArgs,
 };
 
@@ -41,19 +42,21 @@ pub(crate) async fn run(args: &PruneArgs, context: &Context) -> anyhow::Result<u
     } else {
         args.files.clone()
     };
-    let options = PruneOptions {
+    let mut options = PruneOptions {
         files,
         keep_days: args.keep_days,
         dry_run: !args.yes,
     };
-    let pruned = prune(&config, &options).await;
-    let pruned = pruned.map_err(|error| Failure::local(error.to_string(), ""))?;
+    let local = |error: StartError| Failure::local(error.to_string(), "");
+    let mut pruned = prune(&config, &options).await.map_err(local)?;
     if !args.dry_run && !args.yes && pruned.jobs > 0 {
-        return Err(Failure::usage(
-            format!("{} would go, and that was not confirmed", text(&pruned)),
+        agrees(
+            &format!("remove the files of {}", text(&pruned)),
             "repeat the command with --yes, or with --dry-run",
-        )
-        .into());
+            context,
+        )?;
+        options.dry_run = false;
+        pruned = prune(&config, &options).await.map_err(local)?;
     }
     let value = json!({
         "dry_run": args.dry_run, "jobs": pruned.jobs, "folders": pruned.folders, "logs": pruned.logs,
