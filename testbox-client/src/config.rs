@@ -298,6 +298,7 @@ impl AgentConfig {
         tags.extend(self.tags.iter().cloned());
         Host {
             says: ConsumeRequest {
+                content: Vec::new(),
                 session: session.to_owned(),
                 request: 0,
                 seen: None,

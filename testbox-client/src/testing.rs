@@ -24,6 +24,8 @@ pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
         panic!("not an object")
     };
     Grant {
+        inputs: Vec::new(),
+        outputs: Vec::new(),
         job_id: job_id.to_owned(),
         attempt: 1,
         claim_token: "claim".to_owned(),

@@ -56,6 +56,7 @@ impl Testbox {
                 isolation: String::new(),
                 executors: Vec::new(),
                 facts: BTreeMap::default(),
+                content: Vec::new(),
             },
         }
     }

@@ -14,12 +14,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fairlead-job", &[]),
     ("fairlead-dispatch", &[]),
     ("fairlead-api", &[]),
+    ("fairlead-content", &["fairlead-api"]),
     ("fairlead-store", &["fairlead-job"]),
     (
         "fairlead-testbox",
         &[
             "fairlead-api",
             "fairlead-cases",
+            "fairlead-content",
             "fairlead-crash",
             "fairlead-job",
         ],
@@ -32,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-store",
             "fairlead-api",
             "fairlead-cases",
+            "fairlead-content",
             // Its tests only.
             "fairlead-fault-store",
         ],
@@ -47,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fairlead-scheduler",
             "fairlead-testbox",
             "fairlead-cases",
+            "fairlead-content",
         ],
     ),
     (
@@ -58,6 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "fairlead-simulation",
         &[
+            "fairlead-content",
             "fairlead-job",
             "fairlead-dispatch",
             "fairlead-store",

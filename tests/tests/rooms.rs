@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["base", "lifecycle", "known", "core", "people", "placement"],
     ),
     ("files", &["base", "lifecycle", "core", "jobs"]),
+    ("content", &["base", "core"]),
     ("care", &["base", "storage", "lifecycle", "files"]),
     (
         "waiting",
@@ -154,6 +155,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "people",
             "jobs",
             "files",
+            "content",
             "waiting",
             "submission",
             "hosts",
@@ -193,6 +195,7 @@ const CRATES: &[&str] = &[
     "src/job/src",
     "src/dispatch/src",
     "src/store/src",
+    "src/content/src",
     "src/api/src",
     "src/scheduler/src",
     "src/cli/src",

@@ -6,17 +6,19 @@
 
 use crate::{
     AccountChange, AccountView, CancelReport, CancelRequest, ChangeRequest, ConsumeAnswer,
-    ConsumeRequest, Explanation, HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration,
-    HostReserve, HostReset, HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange,
-    QueueView, RerunRequest, RetentionChange, RetentionView, Signed, SubmitItem, SubmitRules,
-    TerminateRequest, TestHistory, TimerList, TimerView, UnknownMachine, UsageReport, Version,
-    WaitAnswer, WaitRequest, WebhookTest, WebhookTested, WebhookView, Written,
+    ConsumeRequest, ContentCareRequest, ContentChecked, ContentCollected, ContentKeep, ContentList,
+    ContentMissing, ContentPin, ContentUrls, ContentUrlsRequest, ContentView, Explanation,
+    HeartbeatAnswer, HeartbeatRequest, HostClose, HostRegistration, HostReserve, HostReset,
+    HostView, JobAnswer, JobList, JobView, PeersAnswer, QueueChange, QueueView, RerunRequest,
+    RetentionChange, RetentionView, Signed, SubmitItem, SubmitRules, TerminateRequest, TestHistory,
+    TimerList, TimerView, UnknownMachine, UsageReport, Version, WaitAnswer, WaitRequest,
+    WebhookTest, WebhookTested, WebhookView, Written,
     openapi::content::{
         BOOT_SCRIPT, BYTES, Content, EVENTS, FILE_OR_FOLDER, HEALTH, JOBS, NOTHING, OPENAPI,
         PAGE_OR_ANSWER, TEXT, json,
     },
     parameters::{
-        LIST, NONE, ONE_TIMER, PAGE,
+        CONTENT, LIST, NONE, ONE_TIMER, PAGE,
         Parameters::{self, Any, Known},
         SUBMIT, UPLOAD,
     },
@@ -294,6 +296,44 @@ routes! {
     }
     ["scheduler", "v1", "webhooks", webhook, "redeliver"] => {
         "POST" RedeliverWebhook { webhook: Word }, Account, NONE, json::<Signed>() => TEXT, "sends a webhook again, under the same id";
+    }
+    ["scheduler", "v1", "content"] => {
+        "GET" Contents, Account, Known(&["account", "limit", "after"]), NOTHING => json::<ContentList>(),
+            "your inputs and outputs, an admin's of all accounts, paged";
+    }
+    ["scheduler", "v1", "content", "pin"] => {
+        "POST" PinChunks, JobToken, CONTENT, json::<ContentPin>() => json::<ContentMissing>(),
+            "keeps chunks from collection for a put, and says which of them must be sent, and where";
+    }
+    ["scheduler", "v1", "content", "chunks", digest] => {
+        "PUT" PutChunk { digest: Word }, JobToken, Known(&["put", "job_id", "job_token", "attempt"]), BYTES => json::<Written>(),
+            "stores a chunk, if it is what its digest says";
+        "GET" Chunk { digest: Word }, JobToken, Known(&["id", "job_id", "job_token", "attempt"]), NOTHING => BYTES,
+            "a chunk of an input or output that the caller may read";
+    }
+    ["scheduler", "v1", "content", "urls"] => {
+        "POST" ChunkUrls, JobToken, CONTENT, json::<ContentUrlsRequest>() => json::<ContentUrls>(),
+            "from where to read chunks of an input or output";
+    }
+    ["scheduler", "v1", "content", "manifests"] => {
+        "POST" PutManifest, JobToken, Known(&["put", "name", "job_id", "job_token", "attempt"]), BYTES => json::<ContentView>(),
+            "ends a put: stores a manifest, if all its chunks are there";
+    }
+    ["scheduler", "v1", "content", "manifests", content] => {
+        "GET" Manifest { content: Word }, JobToken, CONTENT, NOTHING => BYTES, "the list of the files of an input or output";
+    }
+    ["scheduler", "v1", "content", "collect"] => {
+        "POST" CollectContent, Admin, NONE, json::<ContentCareRequest>() => json::<ContentCollected>(),
+            "removes what no job names and nobody keeps";
+    }
+    ["scheduler", "v1", "content", "check"] => {
+        "POST" CheckContent, Admin, NONE, json::<ContentCareRequest>() => json::<ContentChecked>(),
+            "reads all that is stored, and sets aside what is damaged";
+    }
+    ["scheduler", "v1", "content", content] => {
+        "GET" ContentOf { content: Word }, Account, NONE, NOTHING => json::<ContentView>(), "one input or output";
+        "POST" KeepContent { content: Word }, Account, NONE, json::<ContentKeep>() => json::<ContentView>(), "keeps it until a time, whatever jobs do";
+        "DELETE" ForgetContent { content: Word }, Account, NONE, NOTHING => TEXT, "gives it up; it goes when no job names it";
     }
     ["scheduler", "v1", "usage"] => {
         "GET" Usage, Account, Known(&["by", "since_ms", "until_ms"]), NOTHING => json::<UsageReport>(),

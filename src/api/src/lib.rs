@@ -6,6 +6,7 @@ mod accounts;
 mod answer;
 pub mod client;
 pub mod codes;
+mod content;
 pub mod endpoints;
 mod hosts;
 mod job_view;
@@ -25,10 +26,14 @@ pub mod wire;
 pub use accounts::{AccountChange, AccountView};
 pub use answer::{CaseTotals, JobAnswer, ShardAnswer, ShardCounts, TestHistory};
 pub use client::{
-    ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend, UploadBody,
-    UploadOutcome,
+    AsJob, ByteStream, Client, ClientConfig, ClientError, JobQuery, JobUpdate, LogAppend,
+    UploadBody, UploadOutcome,
 };
 pub use codes::{ErrorBody, ErrorCode};
+pub use content::{
+    ContentCareRequest, ContentChecked, ContentCollected, ContentKeep, ContentList, ContentMissing,
+    ContentPin, ContentUrls, ContentUrlsRequest, ContentView, GrantInput, MissingChunk,
+};
 pub use endpoints::{Caller, ENDPOINTS, Endpoint, Route};
 pub use hosts::{
     ClosedView, ConflictView, ExecutorSaid, HostView, RegisteredView, ReservedView, UnknownMachine,

@@ -42,6 +42,8 @@ pub(crate) const LIST: Parameters = Parameters::Known(&[
 pub(crate) const PAGE: Parameters = Parameters::Known(&["limit", "after"]);
 pub(crate) const SUBMIT: Parameters = Parameters::Known(&["strict", "dry_run", "idempotency_key"]);
 pub(crate) const UPLOAD: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
+/// Who asks about content: an account, or a job by its token.
+pub(crate) const CONTENT: Parameters = Parameters::Known(&["job_id", "job_token", "attempt"]);
 /// Whose timer is meant.
 pub(crate) const ONE_TIMER: Parameters = Parameters::Known(&["account"]);
 
@@ -224,6 +226,15 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
         1,
         Some(65_535),
         "Which try of the job. Default: the present one.",
+    ),
+    text("id", "The input or output that a chunk is of."),
+    text(
+        "put",
+        "The put that a chunk or a manifest belongs to: 1 to 64 letters, digits, - and _.",
+    ),
+    text(
+        "name",
+        "What the owner calls an input, at most 128 bytes. Default: nothing.",
     ),
     words("fields", "The fields that are wanted. Default: all."),
     one_of(

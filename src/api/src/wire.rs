@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ExecutorSaid, RuleApplied};
+use crate::{ExecutorSaid, GrantInput, RuleApplied};
 
 /// One item of the answer to a submit, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +130,10 @@ pub struct ConsumeRequest {
     /// families and 1,000 values of 1 to 95 bytes. Empty: not said.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
+    /// Words of the chunks that its cache holds (see `content` in docs/api.md), newest inputs first. At most 2,048, of 12
+    /// hexadecimal digits. Hosts that hold most of a job's inputs get it first. Empty: its cache is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<String>,
 }
 
 impl ConsumeRequest {
@@ -177,6 +181,12 @@ pub struct Grant {
     pub stop_when_cut_off: bool,
     /// The job itself.
     pub job: Map<String, Value>,
+    /// Files that it finds in its `inputs` folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<GrantInput>,
+    /// Files and folders below its own that are put as its outputs when it has succeeded or failed by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
 }
 
 /// The answer to a request for work.

@@ -13,7 +13,7 @@ use crate::{Spec, near::Word};
 const LETTERS_MIN: usize = 5;
 
 /// Fields that fairlead acts on.
-const FIELDS: [&str; 68] = [
+const FIELDS: [&str; 70] = [
     "boot_params",
     "cache_dirs",
     "callback",
@@ -29,6 +29,7 @@ const FIELDS: [&str; 68] = [
     "group_id",
     "idempotency_key",
     "initrds_uri",
+    "inputs",
     "ipxe_kernel_params",
     "kernel_custom_params",
     "kernel_uri",
@@ -54,6 +55,7 @@ const FIELDS: [&str; 68] = [
     "nr_cpu",
     "on_shutdown",
     "os_arch",
+    "outputs",
     "overlap",
     "prefer",
     "priority",
@@ -85,11 +87,12 @@ const FIELDS: [&str; 68] = [
 ];
 
 /// Fields whose value is a map, or may be one.
-const MAPS: [&str; 11] = [
+const MAPS: [&str; 12] = [
     "callback",
     "cluster_spec",
     "crash",
     "group",
+    "inputs",
     "retry",
     "sched",
     "secrets",

@@ -52,7 +52,7 @@ pub const SUBMIT_RULE: &str = "submit_rule";
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";
 
 /// Keys about where and how a job runs: parameters only where they differ between the jobs of a set.
-const INFRASTRUCTURE: [&str; 64] = [
+const INFRASTRUCTURE: [&str; 66] = [
     "any_of",
     "arch",
     "boot_params",
@@ -66,6 +66,7 @@ const INFRASTRUCTURE: [&str; 64] = [
     "docker_image",
     "else",
     "initrds_uri",
+    "inputs",
     "kernel_cmdline",
     "kernel_rpms_url",
     "kernel_uri",
@@ -91,6 +92,7 @@ const INFRASTRUCTURE: [&str; 64] = [
     "os_mount",
     "os_version",
     "osv",
+    "outputs",
     "prefer",
     "priority",
     "queue",
@@ -127,7 +129,7 @@ pub fn parameters(spec: &Spec) -> Vec<(String, String)> {
 }
 
 /// Maps of a job that are no sections of programs.
-const NO_PROGRAMS: [&str; 31] = [
+const NO_PROGRAMS: [&str; 32] = [
     "boot_params",
     "callback",
     "cluster_spec",
@@ -135,6 +137,7 @@ const NO_PROGRAMS: [&str; 31] = [
     "daemon",
     "group",
     "hw",
+    "inputs",
     "install_os_packages",
     "job2sh",
     "monitor",

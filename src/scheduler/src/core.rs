@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use fairlead_content::ContentStore;
 use fairlead_dispatch::OfferKey;
 use fairlead_job::{IdMaker, JobId};
 use fairlead_store::JobStore;
@@ -136,6 +137,8 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) store: Arc<dyn JobStore>,
+    /// Inputs and outputs.
+    pub(crate) content: ContentStore,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     pub(crate) docs: SmallDocs,
@@ -181,6 +184,7 @@ impl Core {
             store,
             clock,
             peers,
+            content,
             run,
         } = parts;
         let run = format!("{}.{run}", config.replica);
@@ -197,6 +201,7 @@ impl Core {
             config,
             clock,
             store,
+            content,
             writer,
             reader,
             docs,

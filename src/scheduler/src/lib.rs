@@ -5,6 +5,7 @@
 
 mod base;
 mod care;
+mod content;
 mod core;
 mod dispatching;
 mod files;

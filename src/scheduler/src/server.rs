@@ -25,7 +25,10 @@ use crate::{
         connections::{Connection, Connections, Held, Watched},
     },
     people::accounts::set_account,
-    storage::{open::open_store, small_doc::SmallDocs},
+    storage::{
+        open::{open_content, open_store},
+        small_doc::SmallDocs,
+    },
 };
 
 /// How long open connections may take to finish when the replica stops.
@@ -65,7 +68,8 @@ impl Server {
             path: config.data_dir.display().to_string(),
             cause,
         })?;
-        let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
+        let content = open_content(&config)?;
+        let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()), content);
         let advertise = config.advertise.clone();
         let url = advertise.unwrap_or_else(|| format!("http://{address}"));
         let replica = Replica::start(config, parts, url).await?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fairlead_content::ContentStore;
 use fairlead_dispatch::Millis;
 use fairlead_job::{IdMaker, JobId, Spec, Stage, TboxType, Waits};
 use fairlead_store::{EmbeddedStore, JobState, JobStore, NewJob, StoredJob};
@@ -83,7 +84,8 @@ pub(crate) fn embedded(data: &tempfile::TempDir) -> Arc<dyn JobStore> {
 /// A replica's shared state over this store.
 pub(crate) fn core_over(store: Arc<dyn JobStore>, config: Config, clock: Clock) -> Arc<Core> {
     let sealer = Sealer::with_key([7; 32], clock.clone());
-    let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()));
+    let content = ContentStore::in_memory();
+    let parts = Parts::new(store, clock, Arc::new(HttpPeers::new()), content);
     let url = "http://127.0.0.1:1".to_owned();
     let stop = CancellationToken::new();
     Arc::new(Core::new(config, parts, url, sealer, &stop))

@@ -86,7 +86,12 @@ impl Lab {
         };
         let store = Arc::clone(&self.store);
         let peers = Arc::clone(&self.link) as Arc<dyn PeerLink>;
-        let parts = Parts::new(store, Clock::system(), peers);
+        let parts = Parts::new(
+            store,
+            Clock::system(),
+            peers,
+            fairlead_content::ContentStore::in_memory(),
+        );
         let url = format!("http://{letter}");
         let replica = Arc::new(Replica::start(config, parts, url.clone()).await.unwrap());
         let all = &self.link.replicas;

@@ -354,6 +354,7 @@ impl Agent {
             number,
             held: Vec::new(),
             request: ConsumeRequest {
+                content: Vec::new(),
                 session: uuid::Uuid::now_v7().to_string(),
                 request: 0,
                 seen: None,

@@ -352,6 +352,7 @@ impl Testbox {
         let kinds: &[&str] = if self.hw { &["hw"] } else { &["vm", "dc"] };
         Host {
             says: ConsumeRequest {
+                content: Vec::new(),
                 session: new_session(),
                 request: 0,
                 seen: None,

@@ -219,6 +219,7 @@ impl World {
             store: Arc::new(Handle::new(self, process)),
             clock: Clock::simulated(wall_ms, Arc::clone(&process.pause)),
             peers: Arc::new(Peers::new(self, process)),
+            content: self.content.clone(),
             run: process.life.to_string(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use fairlead_content::ContentStore;
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -56,6 +57,8 @@ pub(super) struct World {
     /// A promise was not kept, or all is done.
     pub(super) over: CancellationToken,
     pub(super) slots: Vec<Slot>,
+    /// Inputs and outputs: all replicas see the same.
+    pub(super) content: ContentStore,
     chance: Mutex<Chance>,
     faults: Mutex<Faults>,
     broken: Mutex<BTreeMap<Broken, u32>>,
@@ -74,6 +77,7 @@ impl World {
             calm: CancellationToken::new(),
             over: CancellationToken::new(),
             slots,
+            content: ContentStore::in_memory(),
             chance: Mutex::new(Chance::new(scenario.seed, 2)),
             faults: Mutex::new(scenario.faults),
             broken: Mutex::default(),

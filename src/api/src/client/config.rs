@@ -156,6 +156,8 @@ pub struct JobUpdate {
     pub peak_memory_mb: Option<u32>,
     /// CPU time of all of its processes, milliseconds.
     pub cpu_ms: Option<u32>,
+    /// The id of its outputs, which were put before.
+    pub outputs: Option<String>,
     /// Whether `results.json` is among its results, so that somebody counts its test cases.
     pub has_cases: bool,
     /// Puts the end off by this much, seconds.
@@ -169,6 +171,7 @@ impl JobUpdate {
         push(&mut pairs, "job_stage", self.job_stage.as_ref());
         push(&mut pairs, "job_health", self.job_health.as_ref());
         push(&mut pairs, "job_step", self.job_step.as_ref());
+        push(&mut pairs, "outputs", self.outputs.as_ref());
         push(&mut pairs, "has_cases", self.has_cases.then_some(1));
         push(
             &mut pairs,

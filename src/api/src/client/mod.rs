@@ -7,6 +7,7 @@
 
 mod call;
 mod config;
+mod content;
 mod error;
 mod file_body;
 mod files;
@@ -20,6 +21,7 @@ mod transport;
 mod webhooks;
 
 pub use config::{ClientConfig, JobQuery, JobUpdate};
+pub use content::AsJob;
 pub use error::ClientError;
 pub use files::{UploadBody, UploadOutcome};
 pub use reply::ByteStream;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Callback, Crashes, FieldError, Group, Guest, Needs, OnShutdown, Retry, Sequence, Shards,
+    Callback, Crashes, FieldError, Group, Guest, Input, Needs, OnShutdown, Retry, Sequence, Shards,
     SiteDefaults, Spec, Stage, TboxType, Times, WaitOn, When,
     fields::{
         alternatives::{self, Alternative, Otherwise, WantedTags},
+        content,
         key::idempotency_key,
         limits::{SILENCE_TIMEOUT, limit_s, stage_limits_s, timeout_s},
         place::Place,
@@ -121,6 +122,10 @@ pub struct JobFields {
     pub crashes: Option<Crashes>,
     /// The guest that it runs in.
     pub guest: Guest,
+    /// Files by content that it gets, in its order.
+    pub inputs: Vec<Input>,
+    /// Paths of its outputs below its `outputs` folder; `.` is all of it.
+    pub outputs: Vec<String>,
     /// `lab` and `project`, for searches; empty when not said.
     pub lab: String,
     /// See `lab`.
@@ -139,6 +144,8 @@ impl JobFields {
         let guest = Guest::of(spec, place.tbox_type)?;
         let wanted = WantedTags::of(spec, &guest, place.tbox_type)?;
         let devices = alternatives::tags("sched.devices", devices(spec)?)?;
+        let needs = Needs::of(spec)?;
+        let inputs = Input::all_of(spec, &needs.names)?;
         let dirs = present(spec, "cache_dirs");
         let most = (CACHE_DIR_BYTES_MAX, LIST_ITEMS_MAX);
         let cache_dirs = names("cache_dirs", dirs, Charset::Text, most.0, most.1)?;
@@ -177,7 +184,9 @@ impl JobFields {
                 .map(|_| WaitOn::of(spec))
                 .transpose()?,
             sequence: Sequence::of(spec)?,
-            needs: Needs::of(spec)?,
+            needs,
+            inputs,
+            outputs: content::outputs(spec)?,
             max_run: max_run(spec)?,
             shards: Shards::of(spec)?,
             group: Group::of(spec)?,

@@ -4,6 +4,7 @@ pub(crate) mod alternatives;
 pub(crate) mod bounds;
 pub(crate) mod callback;
 pub(crate) mod cluster;
+pub(crate) mod content;
 pub(crate) mod counted;
 pub(crate) mod crash;
 pub(crate) mod error;

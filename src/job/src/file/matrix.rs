@@ -19,7 +19,7 @@ use super::{
 use crate::Spec;
 
 /// Top-level keys whose lists stay lists; all others expand.
-const KEPT: [&str; 13] = [
+const KEPT: [&str; 15] = [
     "target_machines",
     "cache_dirs",
     "tags",
@@ -27,6 +27,8 @@ const KEPT: [&str; 13] = [
     "any_of",
     "milestones",
     "needs",
+    "inputs",
+    "outputs",
     "ssh_pub_key",
     "upload_dirs",
     "initrds_uri",

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use fairlead_content::Location;
 use fairlead_dispatch::CACHE_JOBS;
 use fairlead_job::{SiteDefaults, SubmitLimits};
 use fairlead_store::ElasticConfig;
@@ -174,6 +175,8 @@ pub struct Config {
     pub keep_months: u32,
     /// Who may read results. Default: the scheduler's user alone, as with all else that it writes.
     pub results: ResultFiles,
+    /// Where inputs and outputs lie. Default `None`: in folder `content` of the data folder.
+    pub content: Option<Location>,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -205,6 +208,7 @@ impl Config {
             boot_secrets: false,
             keep_months: 0,
             results: ResultFiles::default(),
+            content: None,
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

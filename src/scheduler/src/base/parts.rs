@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fairlead_content::ContentStore;
 use fairlead_store::JobStore;
 
 use crate::{Clock, base::peer_link::PeerLink};
@@ -18,19 +19,27 @@ pub struct Parts {
     pub clock: Clock,
     /// The way to other replicas.
     pub peers: Arc<dyn PeerLink>,
+    /// Inputs and outputs.
+    pub content: ContentStore,
     /// Tells this run of the replica from all others of its name.
     pub run: String,
 }
 
 impl Parts {
     /// Parts of a run that has never been: its word is a random one.
-    pub fn new(store: Arc<dyn JobStore>, clock: Clock, peers: Arc<dyn PeerLink>) -> Self {
+    pub fn new(
+        store: Arc<dyn JobStore>,
+        clock: Clock,
+        peers: Arc<dyn PeerLink>,
+        content: ContentStore,
+    ) -> Self {
         let mut run = uuid::Uuid::new_v4().simple().to_string();
         run.truncate(RUN_CHARS);
         Self {
             store,
             clock,
             peers,
+            content,
             run,
         }
     }

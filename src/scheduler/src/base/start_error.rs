@@ -30,6 +30,16 @@ pub enum StartError {
         /// The system's words.
         cause: std::io::Error,
     },
+    /// The place of inputs and outputs cannot be used.
+    #[error(
+        "cannot use {location} for inputs and outputs: {cause}\n  hint: choose another --content"
+    )]
+    Content {
+        /// Which.
+        location: String,
+        /// Why.
+        cause: String,
+    },
     /// The lab's keys could not be changed.
     #[error("{message}\n  hint: {hint}")]
     Key {

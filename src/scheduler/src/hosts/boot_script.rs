@@ -296,6 +296,8 @@ mod tests {
             timeout_s: 60,
             result_root: "/result/x".into(),
             stop_when_cut_off: false,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             job,
         }
     }

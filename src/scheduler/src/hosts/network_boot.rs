@@ -128,6 +128,7 @@ impl Core {
         let arch = arch.find(|arch| !arch.is_empty()).unwrap_or_default();
         let memory_mb = memory_of(query, &known)?;
         let request = ConsumeRequest {
+            content: Vec::new(),
             session: format!("{BOOT_SESSION}{}", uuid::Uuid::new_v4().simple()),
             request: 1,
             seen: None,

@@ -315,6 +315,8 @@ impl Core {
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             job,
         }
     }

@@ -13,8 +13,8 @@ use fairlead_api::{
 use fairlead_job::{Fault, Stage};
 
 use crate::base::errors::{
-    FileError, HostError, JobError, PeerError, PeopleError, Refusal, RequestError, StoreFault,
-    SubmitError, TimerError,
+    ContentFault, FileError, HostError, JobError, PeerError, PeopleError, Refusal, RequestError,
+    StoreFault, SubmitError, TimerError,
 };
 
 /// A code, and what to do about it.
@@ -31,6 +31,7 @@ impl Refusal {
             ),
             Self::Job(error) => of_job(error),
             Self::File(error) => of_file(error),
+            Self::Content(fault) => of_content(fault),
             Self::Submit(error) => of_submit(error),
             Self::Timer(error) => of_timer(error),
             Self::People(error) => of_people(error),
@@ -77,6 +78,29 @@ fn of_store(fault: StoreFault) -> Told {
         StoreFault::RefusedDocument => (BadField, "the replica's log names the field"),
         StoreFault::NotTaken => (Unavailable, "try again in a few seconds"),
         StoreFault::Unknown => (Unknown, "ask for the state before you repeat it"),
+    };
+    (code, hint.into())
+}
+
+fn of_content(fault: &ContentFault) -> Told {
+    use ContentFault as F;
+    let (code, hint) = match fault {
+        F::Unknown(_) => (NotFound, "list yours: fairlead content ls"),
+        F::NoChunk(_) => (
+            NotFound,
+            "it was collected, or it is damaged: put the files again",
+        ),
+        F::BadDigest(_) => (BadName, "'fairlead put DIR' prints the id"),
+        F::Wrong(_) => (BadBody, "send the bytes again"),
+        F::ChunksMissing(_) => (
+            Conflict,
+            "pin the chunks again, and send those that are missing",
+        ),
+        F::Damaged(_) => (
+            Unavailable,
+            "an admin can find what is damaged: fairlead content check",
+        ),
+        F::Unreachable => (Unavailable, "try again in a few seconds"),
     };
     (code, hint.into())
 }

@@ -29,6 +29,7 @@ use crate::{base::errors::Refusal, core::Core};
 
 mod admin;
 mod changes;
+mod content;
 mod files;
 mod groups;
 mod hosts;
@@ -206,7 +207,8 @@ fn handler(core: Arc<Core>, request: Request, route: Route<'_>) -> Answer<'_> {
         R::BootFile { path } => files::boot_file(core, request, path).boxed(),
         R::Upload { path } => files::upload(core, request, path).boxed(),
         R::Download { path } => files::download(core, request, path).boxed(),
-        // All others are about timers or hosts.
+        // All others are about content, timers or hosts.
+        _ if route.endpoint().path.contains("content") => content::handler(core, request, route),
         _ if route.endpoint().path.contains("timers") => timers::handler(core, request, route),
         _ => hosts::handler(core, request, route),
     }

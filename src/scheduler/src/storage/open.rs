@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
+use fairlead_content::{ContentStore, Location};
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore};
 
 use crate::{
     Config, StoreChoice,
     base::{file_modes::private_folders, start_error::StartError},
 };
+
+/// Opens where inputs and outputs lie.
+pub(crate) fn open_content(config: &Config) -> Result<ContentStore, StartError> {
+    let usual = || Location::Folder(config.data_dir.join("content"));
+    let location = config.content.clone().unwrap_or_else(usual);
+    location.open().map_err(|cause| StartError::Content {
+        location: location.to_string(),
+        cause: cause.to_string(),
+    })
+}
 
 pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn JobStore>, StartError> {
     let data = |cause| StartError::Data {

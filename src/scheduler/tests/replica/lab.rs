@@ -105,6 +105,7 @@ pub(crate) fn job() -> Value {
 
 pub(crate) fn ask(session: &str, request: u64) -> ConsumeRequest {
     ConsumeRequest {
+        content: Vec::new(),
         session: session.to_owned(),
         request,
         seen: None,

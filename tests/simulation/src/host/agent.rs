@@ -423,6 +423,7 @@ fn says(plan: &HostPlan, session: String) -> Host {
     let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
     Host {
         says: ConsumeRequest {
+            content: Vec::new(),
             session,
             request: 0,
             seen: None,

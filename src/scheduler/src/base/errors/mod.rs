@@ -1,6 +1,7 @@
 //! Errors as values: an enum for each domain. Their texts are the messages that people read in the log and in answers.
 //! `http/errors` gives each its code, its hint and its status. Causes go to the log only.
 
+mod content;
 mod files;
 mod hosts;
 mod jobs;
@@ -15,6 +16,7 @@ use fairlead_job::FieldError;
 use fairlead_store::{ItemError, StoreError};
 
 pub(crate) use self::{
+    content::ContentFault,
     files::{FileError, PathProblem},
     hosts::{HostError, PeerError},
     jobs::JobError,
@@ -40,6 +42,8 @@ pub(crate) enum Refusal {
     Job(#[from] JobError),
     #[error(transparent)]
     File(#[from] FileError),
+    #[error(transparent)]
+    Content(#[from] ContentFault),
     #[error(transparent)]
     Submit(#[from] SubmitError),
     #[error(transparent)]
@@ -86,6 +90,12 @@ impl From<StoreError> for Refusal {
 impl From<ItemError> for Refusal {
     fn from(error: ItemError) -> Self {
         StoreFault::from(error).into()
+    }
+}
+
+impl From<fairlead_content::ContentError> for Refusal {
+    fn from(error: fairlead_content::ContentError) -> Self {
+        ContentFault::from(error).into()
     }
 }
 

@@ -1,0 +1,50 @@
+//! Why something about content cannot be done.
+
+use crate::{CHUNK_BYTES_MAX, Digest, ManifestError};
+
+/// Why something about content cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// The bytes have another digest.
+    #[error("the bytes are not {digest}: their digest is {is}")]
+    NotWhatItSays {
+        /// What they should be.
+        digest: Digest,
+        /// What they are.
+        is: Digest,
+    },
+    /// A chunk of an impossible size.
+    #[error("a chunk of {0} bytes: 1 to {CHUNK_BYTES_MAX} are allowed")]
+    ChunkSize(usize),
+    /// A manifest whose chunks are not all there.
+    #[error("{count} chunks of the manifest are not there, the first is {first}")]
+    ChunksMissing {
+        /// One of them.
+        first: Digest,
+        /// How many.
+        count: usize,
+    },
+    /// No manifest, or one that cannot be.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// Something that was stored cannot be read.
+    #[error("{what} is damaged: {problem}")]
+    Damaged {
+        /// What.
+        what: String,
+        /// How.
+        problem: String,
+    },
+    /// The object store says no, or nothing.
+    #[error("the content store: {0}")]
+    Store(#[from] object_store::Error),
+    /// What never happens.
+    #[error("a bug: {0}")]
+    Bug(String),
+}
+
+impl ContentError {
+    pub(crate) fn bug(error: &serde_json::Error) -> Self {
+        Self::Bug(error.to_string())
+    }
+}
