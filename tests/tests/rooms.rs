@@ -134,6 +134,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "peers",
             "people",
             "jobs",
+            "files",
             "waiting",
             "submission",
             "dispatching",

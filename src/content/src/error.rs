@@ -24,6 +24,9 @@ pub enum ContentError {
         /// How many.
         count: usize,
     },
+    /// Something has this name already.
+    #[error("'{0}' is there already")]
+    Exists(String),
     /// No manifest, or one that cannot be.
     #[error(transparent)]
     Manifest(#[from] ManifestError),

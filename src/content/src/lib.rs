@@ -11,6 +11,8 @@ mod digest;
 mod error;
 mod location;
 mod manifest;
+mod named;
+mod pieces;
 mod sketch;
 mod store;
 
@@ -21,5 +23,7 @@ pub use location::{BadLocation, Location};
 pub use manifest::{
     Entry, FILES_MAX, Kind, MANIFEST_BYTES_MAX, Manifest, ManifestError, PATH_BYTES_MAX,
 };
+pub use named::{Named, NamedFile};
+pub use pieces::Appended;
 pub use sketch::{SKETCH_MAX, sketch, words};
 pub use store::{About, ContentStore, Owned, PIN_CHUNKS_MAX, Pin};

@@ -97,6 +97,17 @@ impl ContentStore {
         self.write(&name, json.into()).await
     }
 
+    /// Removes the pins of a put that is over.
+    pub async fn unpin(&self, put: &str) -> Result<(), ContentError> {
+        let folder = Path::from_iter(["pins", put]);
+        let found = self.objects.list(Some(&folder));
+        let pins: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
+        for pin in pins {
+            self.delete(&pin).await?;
+        }
+        Ok(())
+    }
+
     /// Which of these chunks are not there, in this order, without repeats. Pin them first.
     pub async fn missing(&self, chunks: &[Digest]) -> Result<Vec<Digest>, ContentError> {
         let mut seen = BTreeSet::new();

@@ -26,11 +26,11 @@ use crate::{
         accounts::Accounts, alarms::Alarms, changes::Changes, clusters::Clusters, cordons::Cordons,
         dependants::Dependants, feasibility::Feasibility, feed::Feed, host_turns::HostTurns,
         hosts::Hosts, instances::Instances, leases::Renewals, live_jobs::LiveJobs,
-        open_requests::Waiters, outbox::Outbox, parents::Parents, queues::Queues,
-        replicas::Replicas, reservations::Reservations, rules::Rules, samples::Samples,
-        seen_versions::Seen, sequences::Sequences, test_times::PendingTimes, timers::Timers,
-        unknown_machines::UnknownMachines, usage::Usage, vanished_writes::VanishedWrites,
-        webhooks::Webhooks,
+        log_sizes::LogSizes, open_requests::Waiters, outbox::Outbox, parents::Parents,
+        queues::Queues, replicas::Replicas, reservations::Reservations, rules::Rules,
+        samples::Samples, seen_versions::Seen, sequences::Sequences, test_times::PendingTimes,
+        timers::Timers, unknown_machines::UnknownMachines, usage::Usage,
+        vanished_writes::VanishedWrites, webhooks::Webhooks,
     },
     storage::{group_commit::Writer, group_reads::Reader, small_doc::SmallDocs},
 };
@@ -66,6 +66,8 @@ pub(crate) struct Jobs {
     pub(crate) seen: Seen,
     /// What the store seems not to have of those.
     pub(crate) vanished_writes: VanishedWrites,
+    /// Logs that this replica appended to.
+    pub(crate) log_sizes: LogSizes,
     /// What ran lately, and is not written yet.
     pub(crate) samples: Samples,
 }

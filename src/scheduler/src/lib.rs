@@ -32,7 +32,7 @@ mod waiting;
 mod webhooks;
 
 pub use crate::base::clock::{Clock, Pause};
-pub use crate::base::config::{Access, Config, ConnectionLimits, Limits, StoreChoice};
+pub use crate::base::config::{Access, Config, ConnectionLimits, FilesIn, Limits, StoreChoice};
 pub use crate::base::file_modes::ResultFiles;
 pub use crate::base::health_check::HealthCheck;
 pub use crate::base::peer_link::PeerLink;

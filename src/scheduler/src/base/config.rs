@@ -22,6 +22,16 @@ pub enum StoreChoice {
     Elasticsearch(Box<ElasticConfig>),
 }
 
+/// Where results and logs lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FilesIn {
+    /// In the data folder, as plain files.
+    #[default]
+    DataFolder,
+    /// Beside inputs and outputs, by content: every replica has them, and equal ones are kept once.
+    Content,
+}
+
 /// Who may do what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
@@ -177,6 +187,8 @@ pub struct Config {
     pub results: ResultFiles,
     /// Where inputs and outputs lie. Default `None`: in folder `content` of the data folder.
     pub content: Option<Location>,
+    /// Where results and logs lie. Default: in the data folder.
+    pub files_in: FilesIn,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -209,6 +221,7 @@ impl Config {
             keep_months: 0,
             results: ResultFiles::default(),
             content: None,
+            files_in: FilesIn::default(),
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

@@ -5,10 +5,12 @@ use std::{collections::BTreeMap, path::PathBuf};
 use fairlead_job::{DataReadiness, JobId, Stage};
 use fairlead_store::{Fault, Findings, JobState, JobStore};
 
-use super::walk::Walk;
 use crate::{
     StartError,
-    files::places::{JobFiles, folder_in, log_in},
+    files::{
+        places::{JobFiles, folder_in, log_in},
+        walk::Walk,
+    },
 };
 
 const ALONE: Fault = Fault {

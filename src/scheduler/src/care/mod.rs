@@ -5,4 +5,3 @@ mod check_files;
 pub(crate) mod prune;
 pub(crate) mod restore;
 mod set_aside;
-mod walk;

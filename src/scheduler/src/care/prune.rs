@@ -5,15 +5,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
+    io,
+    path::PathBuf,
 };
 
 use fairlead_job::JobId;
 use fairlead_store::{ElasticStore, EmbeddedStore, JobStore, StoreError};
 
-use super::walk::Walk;
-use crate::{Clock, Config, StartError, StoreChoice, files::places::JobFiles};
+use crate::{
+    Clock, Config, StartError, StoreChoice,
+    files::{places::JobFiles, removal::remove_files, walk::Walk},
+};
 
 const DAY_S: u64 = 86_400;
 
@@ -74,7 +76,7 @@ async fn in_folders(store: &dyn JobStore, options: &PruneOptions) -> Result<Prun
             kept.extend(stay.iter().map(|files| files.id));
             jobs.extend(go.iter().map(|files| files.id));
             let (top, dry_run) = (data.clone(), options.dry_run);
-            let done = tokio::task::spawn_blocking(move || remove(&top, &go, dry_run)).await;
+            let done = tokio::task::spawn_blocking(move || remove_files(&top, &go, dry_run)).await;
             let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
             let done = done.map_err(broken)?;
             pruned.folders += done.folders;
@@ -112,58 +114,10 @@ async fn ended(store: &dyn JobStore, files: &[JobFiles]) -> Result<BTreeSet<JobI
     Ok(ended)
 }
 
-fn remove(data: &Path, all: &[JobFiles], dry_run: bool) -> io::Result<Pruned> {
-    let mut pruned = Pruned::default();
-    for files in all {
-        let path = &files.path;
-        let about = match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            about => about?,
-        };
-        if about.is_dir() {
-            pruned.folders += 1;
-            pruned.bytes += bytes_in(path)?;
-        } else {
-            pruned.logs += 1;
-            pruned.bytes += about.len();
-        }
-        if dry_run {
-            continue;
-        }
-        if about.is_dir() {
-            fs::remove_dir_all(path)?;
-        } else {
-            fs::remove_file(path)?;
-        }
-        // Folders of dates and groups that are empty now. Those of suites stay: new jobs make folders in them.
-        let is_below_suite = |above: &&Path| above.ancestors().nth(2) != Some(data);
-        let above = path.ancestors().skip(1);
-        for folder in above.take_while(is_below_suite) {
-            if fs::remove_dir(folder).is_err() {
-                break;
-            }
-        }
-    }
-    Ok(pruned)
-}
-
-/// Bytes of all files below a folder.
-fn bytes_in(folder: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let about = fs::symlink_metadata(entry.path())?;
-        bytes += if about.is_dir() {
-            bytes_in(&entry.path())?
-        } else {
-            about.len()
-        };
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use fairlead_job::{Spec, Stage};
     use fairlead_store::NewJob;
 

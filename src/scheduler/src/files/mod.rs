@@ -1,7 +1,11 @@
 //! Results and logs of jobs on disk.
 
 pub(crate) mod cases;
+pub(crate) mod gone;
 pub(crate) mod parts;
 pub(crate) mod places;
 pub(crate) mod read;
+pub(crate) mod removal;
 pub(crate) mod results;
+pub(crate) mod stored;
+pub(crate) mod walk;

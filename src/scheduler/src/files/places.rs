@@ -51,11 +51,14 @@ fn logs_in(data: &Path) -> PathBuf {
     data.join("logs")
 }
 
+/// The name of the log of an attempt among all logs.
+pub(crate) fn log_name(id: JobId, attempt: u16) -> String {
+    format!("{}/{id}.{attempt}.log", id.month())
+}
+
 /// The log of an attempt.
 pub(crate) fn log_in(data: &Path, id: JobId, attempt: u16) -> PathBuf {
-    logs_in(data)
-        .join(id.month())
-        .join(format!("{id}.{attempt}.log"))
+    logs_in(data).join(log_name(id, attempt))
 }
 
 /// The folder of results that a state names.
@@ -73,7 +76,7 @@ pub(crate) struct JobFiles {
 }
 
 /// Folders between a date and a job: the group of testboxes, and the root file system if the job named one.
-const LEVELS_MAX: u32 = 3;
+pub(super) const LEVELS_MAX: u32 = 3;
 
 /// All folders of results, in the order of their suites and dates, to `visit`, which may end the walk with an error.
 pub(crate) fn each_result<E: From<io::Error>>(
@@ -125,7 +128,8 @@ fn name_of(path: &Path) -> Option<&str> {
 /// Digits of an id, as folders and logs have them.
 const ID_DIGITS: usize = 19;
 
-fn of_folder(name: &str) -> Option<(JobId, u16)> {
+/// The job and the attempt of a folder of results of this name.
+pub(super) fn of_folder(name: &str) -> Option<(JobId, u16)> {
     let (id, attempt) = match name.split_once('.') {
         Some((id, attempt)) => (id, attempt.parse().ok().filter(|attempt| *attempt > 1)?),
         None => (name, 1),
@@ -134,7 +138,8 @@ fn of_folder(name: &str) -> Option<(JobId, u16)> {
     Some((id.parse().ok()?, attempt))
 }
 
-fn of_log(name: &str) -> Option<(JobId, u16)> {
+/// The job and the attempt of a log of this name.
+pub(super) fn of_log(name: &str) -> Option<(JobId, u16)> {
     let (id, attempt) = name.strip_suffix(".log")?.split_once('.')?;
     (id.len() == ID_DIGITS).then_some(())?;
     Some((id.parse().ok()?, attempt.parse().ok()?))

@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream::BoxStream};
 
 use crate::{base::errors::FileError, files::parts::is_part};
 
@@ -62,7 +63,23 @@ pub(crate) struct OpenFile {
     pub(crate) part: Option<Range<u64>>,
     /// The first piece of that part.
     pub(crate) first: Bytes,
-    file: Arc<File>,
+    source: Source,
+}
+
+/// Where the rest of a file comes from.
+pub(super) enum Source {
+    Disk(Arc<File>),
+    /// Pieces of the part in order, behind the first one.
+    Pieces(BoxStream<'static, Result<Bytes, FileError>>),
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Disk(_) => "Disk",
+            Self::Pieces(_) => "Pieces",
+        })
+    }
 }
 
 /// What a download found.
@@ -71,6 +88,17 @@ pub(crate) enum Found {
     File(OpenFile),
     /// Names in a folder, sorted; folders end with `/`.
     Folder(Vec<String>),
+}
+
+impl Wanted {
+    /// Whether the client has this very file, and which part of it is read.
+    fn of(&self, size: u64, tag: &str) -> (bool, Option<Range<u64>>) {
+        let unless = self.unless.as_ref();
+        let is_known = unless.is_some_and(|known| names_tag(known, tag));
+        let is_other = self.only_of.as_ref().is_some_and(|of| of != tag);
+        let part = if is_other { Part::All } else { self.part };
+        (is_known, part.of(size))
+    }
 }
 
 impl Part {
@@ -131,12 +159,7 @@ fn begin(file: File, wanted: &Wanted) -> io::Result<OpenFile> {
     let meta = file.metadata()?;
     let size = meta.len();
     let tag = format!("\"{:x}.{:x}-{size:x}\"", meta.mtime(), meta.mtime_nsec());
-    let is_known = wanted
-        .unless
-        .as_ref()
-        .is_some_and(|known| names_tag(known, &tag));
-    let is_other = wanted.only_of.as_ref().is_some_and(|of| *of != tag);
-    let part = if is_other { Part::All } else { wanted.part }.of(size);
+    let (is_known, part) = wanted.of(size, &tag);
     let first = match &part {
         Some(part) if !is_known => piece(&file, part.clone())?,
         _ => Bytes::new(),
@@ -147,7 +170,26 @@ fn begin(file: File, wanted: &Wanted) -> io::Result<OpenFile> {
         is_known,
         part,
         first,
-        file: Arc::new(file),
+        source: Source::Disk(Arc::new(file)),
+    })
+}
+
+/// A file whose bytes `pieces` gives, for the part that is read of it.
+pub(super) async fn open_pieces(
+    (size, tag): (u64, String),
+    wanted: &Wanted,
+    pieces: impl FnOnce(Range<u64>) -> BoxStream<'static, Result<Bytes, FileError>>,
+) -> Result<OpenFile, FileError> {
+    let (is_known, part) = wanted.of(size, &tag);
+    let mut pieces = pieces(part.clone().filter(|_| !is_known).unwrap_or(0..0));
+    let first = pieces.next().await.transpose()?.unwrap_or_default();
+    Ok(OpenFile {
+        size,
+        tag,
+        is_known,
+        part,
+        first,
+        source: Source::Pieces(pieces),
     })
 }
 
@@ -185,8 +227,13 @@ impl OpenFile {
         };
         let mut piece_read = std::mem::take(&mut self.first);
         if piece_read.is_empty() && !part.is_empty() {
-            let (file, part) = (Arc::clone(&self.file), part.clone());
-            piece_read = blocking(move || piece(&file, part)).await?;
+            piece_read = match &mut self.source {
+                Source::Disk(file) => {
+                    let (file, part) = (Arc::clone(file), part.clone());
+                    blocking(move || piece(&file, part)).await?
+                }
+                Source::Pieces(pieces) => pieces.next().await.transpose()?.unwrap_or_default(),
+            };
         }
         if piece_read.is_empty() {
             return Ok(None);

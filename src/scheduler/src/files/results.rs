@@ -12,6 +12,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
 use crate::{
+    FilesIn,
     base::{
         errors::{FileError, Refusal},
         file_modes::{PRIVATE_FILE, private_folders},
@@ -44,7 +45,7 @@ impl Core {
         folder_in(&self.config.data_dir, root)
     }
 
-    /// Whether `path` (below `/result/`) belongs to the attempt that `speaker` speaks for.
+    /// The place of `path` below all results, if it belongs to the attempt that `speaker` speaks for.
     pub(crate) fn upload_target(
         &self,
         state: &JobState,
@@ -56,9 +57,10 @@ impl Core {
             Speaker::Earlier(attempt) => attempt_root(&state.result_root, state.attempt, attempt),
         };
         let folder = self.job_folder(&root)?;
-        let target = self.result_folder().join(checked(path)?);
+        let path = checked(path)?;
+        let target = self.result_folder().join(&path);
         if target.starts_with(&folder) && target != folder {
-            return Ok(target);
+            return Ok(path);
         }
         Err(FileError::Outside(root))
     }
@@ -83,7 +85,7 @@ impl Core {
     pub(crate) async fn store_upload<S, B, E>(
         &self,
         (id, speaker): (JobId, Speaker),
-        target: &Path,
+        path: &Path,
         mut body: S,
     ) -> Result<u64, Refusal>
     where
@@ -91,6 +93,11 @@ impl Core {
         B: Buf,
         E: Into<Refusal>,
     {
+        if self.config.files_in == FilesIn::Content {
+            let name = path.to_str().ok_or(FileError::BadName)?;
+            return self.store_named((id, speaker), name, body).await;
+        }
+        let target = &self.result_folder().join(path);
         if tokio::fs::try_exists(target).await? {
             return Err(FileError::Exists.into());
         }
@@ -141,7 +148,12 @@ impl Core {
 
     /// Opens a result file, or lists a folder.
     pub(crate) async fn open_result(&self, path: &str, wanted: Wanted) -> Result<Found, FileError> {
-        open(self.result_folder().join(checked(path)?), wanted).await
+        let path = checked(path)?;
+        if self.config.files_in == FilesIn::Content {
+            let name = path.to_str().ok_or(FileError::BadName)?;
+            return self.open_named(name, wanted).await;
+        }
+        open(self.result_folder().join(path), wanted).await
     }
 
     /// Opens a kernel or initrd that the operator put below `srv/boot`.
@@ -161,6 +173,9 @@ impl Core {
         attempt: u16,
         wanted: Wanted,
     ) -> Result<Option<OpenFile>, FileError> {
+        if self.config.files_in == FilesIn::Content {
+            return self.open_text(id, attempt, wanted).await;
+        }
         match open(self.log_path(id, attempt), wanted).await {
             Ok(Found::File(file)) => Ok(Some(file)),
             Ok(Found::Folder(_)) | Err(FileError::Missing) => Ok(None),
@@ -174,8 +189,11 @@ impl Core {
         id: JobId,
         attempt: u16,
         offset: u64,
-        bytes: &[u8],
+        bytes: Bytes,
     ) -> Result<u64, FileError> {
+        if self.config.files_in == FilesIn::Content {
+            return self.append_text(id, attempt, offset, bytes).await;
+        }
         let path = self.log_path(id, attempt);
         if let Some(folder) = path.parent() {
             let folder = folder.to_owned();

@@ -192,6 +192,11 @@ fn of_file(error: &FileError) -> Told {
         E::WrongKind | E::BadName => (BadName, "choose another name"),
         E::DiskFull => (Unavailable, "try again later; tell the operator"),
         E::Unusable => (Internal, "the replica's log has the reason"),
+        E::Unreachable => (Unavailable, "try again in a few seconds"),
+        E::Damaged => (
+            Internal,
+            "an admin can find what is damaged: fairlead content check",
+        ),
         E::TooLarge(_) => (TooLarge, "split or compress it"),
         E::Gap { .. } => (Conflict, "append at its size"),
         E::LogTooLarge { .. } => (TooLarge, "write large output into a result file"),

@@ -1,6 +1,6 @@
 //! Deletes old jobs, one month at a time (`--keep-months`, or what an admin set for the lab).
 //!
-//! Any replica does it, and a repeat does no harm. For a clock that is far ahead, all ended jobs are old. So at most
+//! A month takes its results and logs along. Any replica does it, and a repeat does no harm. For a clock that is far ahead, all ended jobs are old. So at most
 //! one month per hour is deleted, and the replica logs it.
 
 use std::{sync::Arc, time::Duration};
@@ -61,18 +61,30 @@ impl Core {
                 );
             }
         }
+        match self.remove_files_of_dropped(oldest).await {
+            Ok(0) => {}
+            Ok(jobs) => tracing::info!(jobs, "results and logs of dropped jobs were removed"),
+            Err(error) => {
+                tracing::warn!(%error, "results of dropped jobs could not all be removed; the next hour tries again");
+            }
+        }
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlead_job::Stage;
+    use bytes::Bytes;
+    use fairlead_job::{Health, Stage};
     use fairlead_store::JobState;
+    use futures_util::stream;
 
     use super::*;
     use crate::{
-        Clock, Config,
+        Clock, Config, FilesIn,
+        base::errors::Refusal,
+        files::read::Wanted,
+        lifecycle::{after_report::Speaker, attempt::ended},
         testing::{core_over, embedded, state, store_job},
     };
 
@@ -85,6 +97,60 @@ mod tests {
         assert_eq!(kept(11).as_deref(), Some("2512"));
         assert_eq!(kept(26 * 12 + 10).as_deref(), Some("0001"));
         assert_eq!(kept(26 * 12 + 11), None);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_month_takes_its_results_along_wherever_they_lie() {
+        for files_in in [FilesIn::DataFolder, FilesIn::Content] {
+            let data = tempfile::tempdir().unwrap();
+            let config = Config {
+                keep_months: 1,
+                files_in,
+                ..Config::embedded(data.path().to_owned())
+            };
+            let core = core_over(embedded(&data), config, Clock::system());
+            let now = JobId::first_of(core.clock.wall_s()).behind(1);
+            let mut paths = Vec::new();
+            for (id, stage) in [
+                (JobId::first_of_month("2402").unwrap(), Stage::Finish),
+                (JobId::first_of_month("2403").unwrap(), Stage::Running),
+                (now, Stage::Running),
+            ] {
+                let state = JobState {
+                    job_id: id,
+                    stage: Stage::Running,
+                    result_root: format!("/result/s/2024-02-01/dc/{id}"),
+                    ..state(1)
+                };
+                let stored = store_job(&core, state.clone()).await;
+                let speaker = Speaker::Present;
+                let path =
+                    core.upload_target(&state, speaker, &format!("s/2024-02-01/dc/{id}/a/x"));
+                let body = stream::iter([Ok::<_, Refusal>(Bytes::from_static(b"12345"))]);
+                let size = core
+                    .store_upload((id, speaker), &path.clone().unwrap(), body)
+                    .await;
+                assert_eq!(size.unwrap(), 5);
+                core.append_log(id, 1, 0, Bytes::from_static(b"log"))
+                    .await
+                    .unwrap();
+                if stage.is_terminal() {
+                    let end =
+                        |state: &JobState| Ok(Some(ended(state, stage, Health::Success, 5, "")));
+                    core.change(stored.state.job_id, end).await.unwrap();
+                }
+                paths.push((id, path.unwrap()));
+            }
+            core.drop_an_old_month().await.unwrap();
+            for (n, (id, path)) in paths.iter().enumerate() {
+                let found = core
+                    .open_result(path.to_str().unwrap(), Wanted::default())
+                    .await;
+                assert_eq!(found.is_ok(), n > 0, "{files_in:?} {id}: {found:?}");
+                let log = core.read_log(*id, 1, 1, 9).await.unwrap();
+                assert_eq!(log, if n > 0 { "og" } else { "" }, "{files_in:?} {id}");
+            }
+        }
     }
 
     #[tokio::test]

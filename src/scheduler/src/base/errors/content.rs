@@ -27,6 +27,7 @@ impl From<ContentError> for ContentFault {
             ContentError::ChunksMissing { .. } => Self::ChunksMissing(error.to_string()),
             ContentError::NotWhatItSays { .. }
             | ContentError::ChunkSize(_)
+            | ContentError::Exists(_)
             | ContentError::Manifest(_) => Self::Wrong(error.to_string()),
             ContentError::Damaged { .. } => Self::Damaged(error.to_string()),
             ContentError::Store(_) | ContentError::Bug(_) => {

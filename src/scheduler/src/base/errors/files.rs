@@ -21,6 +21,10 @@ pub(crate) enum FileError {
     DiskFull,
     #[error("the replica cannot read or write that file")]
     Unusable,
+    #[error("the content store cannot be reached, or says no")]
+    Unreachable,
+    #[error("the stored file is damaged")]
+    Damaged,
     #[error("the file has more than {0} bytes")]
     TooLarge(u64),
     #[error("offset {offset} leaves a gap: the log has {size} bytes")]

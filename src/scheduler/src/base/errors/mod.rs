@@ -95,7 +95,11 @@ impl From<ItemError> for Refusal {
 
 impl From<fairlead_content::ContentError> for Refusal {
     fn from(error: fairlead_content::ContentError) -> Self {
-        ContentFault::from(error).into()
+        match error {
+            // Names are those of results.
+            fairlead_content::ContentError::Exists(_) => FileError::Exists.into(),
+            error => ContentFault::from(error).into(),
+        }
     }
 }
 

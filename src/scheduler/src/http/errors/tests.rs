@@ -117,6 +117,8 @@ fn of_files() -> Vec<Refusal> {
         E::WrongKind,
         E::BadName,
         E::DiskFull,
+        E::Unreachable,
+        E::Damaged,
         E::Unusable,
         E::TooLarge(5),
         E::Gap { offset: 9, size: 5 },

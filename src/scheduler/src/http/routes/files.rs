@@ -83,7 +83,7 @@ pub(super) async fn append_log(
     let offset = request.query.number("offset", 0..=u64::MAX, 0)?;
     request.belongs_to(Purse::Agent);
     let bytes = request.read_body(LOG_APPEND_MAX).await?;
-    let size = core.append_log(id, attempt, offset, &bytes).await?;
+    let size = core.append_log(id, attempt, offset, bytes).await?;
     core.jobs.live.renew(id, core.clock.now());
     Ok(ok(&json!({ "size": size })))
 }

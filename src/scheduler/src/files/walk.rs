@@ -10,14 +10,14 @@ use crate::files::places::{JobFiles, each_log, each_result};
 const BATCH: usize = 1_000;
 
 /// A walk that goes on.
-pub(super) struct Walk {
+pub(crate) struct Walk {
     found: mpsc::Receiver<JobFiles>,
     walked: JoinHandle<io::Result<()>>,
 }
 
 impl Walk {
     /// Begins to find the files that are wanted.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         data: &Path,
         is_wanted: impl Fn(&JobFiles) -> bool + Send + 'static,
     ) -> Self {
@@ -38,14 +38,14 @@ impl Walk {
     }
 
     /// The next files, at most [`BATCH`]; `None`: these were all.
-    pub(super) async fn next(&mut self) -> Option<Vec<JobFiles>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<JobFiles>> {
         let mut batch = Vec::new();
         let many = self.found.recv_many(&mut batch, BATCH).await;
         (many > 0).then_some(batch)
     }
 
     /// Whether all folders could be read.
-    pub(super) async fn end(self) -> io::Result<()> {
+    pub(crate) async fn end(self) -> io::Result<()> {
         let walked = self.walked.await;
         walked.unwrap_or_else(|error| Err(io::Error::other(error)))
     }

@@ -1,0 +1,397 @@
+//! Files that have a name of their own, such as results of jobs: chunks, and a note under the name.
+//!
+//! A note is written after its chunks, in one step, and only if there is none: a file appears whole or not at all, and is
+//! never replaced. Notes are roots, as manifests are: a collection leaves what they name.
+
+use std::{ops::Range, pin::pin, sync::Arc};
+
+use bytes::{Buf, Bytes, BytesMut};
+use fastcdc::v2020::{FastCDC, Normalization};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use object_store::{ObjectStore, PutMode, PutOptions, PutPayload, path::Path};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, ContentError, ContentStore, Digest,
+    Pin,
+};
+
+/// The folder of all notes.
+pub(crate) const NOTES: &str = "files";
+/// Chunks of a file that are read ahead of who reads it.
+const READ_AHEAD: usize = 2;
+/// Chunks of an upload that are pinned and asked for together: so many are in memory.
+const TOGETHER: usize = 4;
+/// The form of notes.
+const FORMAT: u16 = 1;
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// Bytes.
+    pub size: u64,
+    /// The hash of all of its bytes.
+    pub digest: Digest,
+    /// Its pieces in order; none: it is empty.
+    pub chunks: Arc<[Chunk]>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Note {
+    format: u16,
+    size: u64,
+    digest: Digest,
+    chunks: Vec<(Digest, u32)>,
+}
+
+/// What lies at a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// A file.
+    File(NamedFile),
+    /// Names below it, sorted; folders end with `/`.
+    Folder(Vec<String>),
+}
+
+/// Cuts bytes as they come. Holds at most two chunks of the largest size.
+#[derive(Debug, Default)]
+struct Cutter {
+    held: BytesMut,
+    whole: blake3::Hasher,
+    size: u64,
+}
+
+impl Cutter {
+    fn take(&mut self, mut more: impl Buf) {
+        let bytes = more.copy_to_bytes(more.remaining());
+        self.whole.update(&bytes);
+        self.size = self
+            .size
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.held.extend_from_slice(&bytes);
+    }
+
+    /// The next chunk whose end is certain. `is_end`: nothing more comes.
+    fn cut(&mut self, is_end: bool) -> Option<Bytes> {
+        let is_certain = is_end || self.held.len() >= CHUNK_BYTES_MAX;
+        if self.held.is_empty() || !is_certain {
+            return None;
+        }
+        let (min, avg, max) = (CHUNK_BYTES_MIN, CHUNK_BYTES_AVG, CHUNK_BYTES_MAX);
+        let mut cuts = FastCDC::with_level(&self.held, min, avg, max, Normalization::Level2);
+        let length = cuts.next().map_or(self.held.len(), |cut| cut.length);
+        Some(self.held.split_to(length).freeze())
+    }
+}
+
+impl ContentStore {
+    /// Stores a file of this name as it comes, if there is none. The name has been checked: it is relative and stays below
+    /// the folder of all names. `pin` keeps its chunks until the note is there: its `digests` do not count. `may_end` is
+    /// asked when all bytes are in; its error keeps the name free.
+    ///
+    /// # Errors
+    /// [`ContentError::Exists`]; those of `body` and of `may_end`; those of the store.
+    pub async fn put_named<B, E>(
+        &self,
+        name: &str,
+        pin: Pin,
+        body: impl Stream<Item = Result<B, E>>,
+        may_end: impl AsyncFnOnce() -> Result<(), E>,
+    ) -> Result<NamedFile, E>
+    where
+        B: Buf,
+        E: From<ContentError>,
+    {
+        let note = note_name(name);
+        if self.read(&note).await?.is_some() {
+            return Err(ContentError::Exists(name.to_owned()).into());
+        }
+        let (mut cutter, mut chunks, mut held) = (Cutter::default(), Vec::new(), Vec::new());
+        let mut body = pin!(body);
+        loop {
+            let more = body.next().await.transpose()?;
+            let is_end = more.is_none();
+            if let Some(more) = more {
+                cutter.take(more);
+            }
+            while let Some(bytes) = cutter.cut(is_end) {
+                let chunk = Chunk::of(&bytes);
+                chunks.push(chunk);
+                held.push((chunk.digest, bytes));
+                if held.len() >= TOGETHER {
+                    self.put_held(&pin, std::mem::take(&mut held)).await?;
+                }
+            }
+            if is_end {
+                break;
+            }
+        }
+        self.put_held(&pin, held).await?;
+        let file = NamedFile {
+            size: cutter.size,
+            digest: cutter.whole.finalize().into(),
+            chunks: chunks.into(),
+        };
+        may_end().await?;
+        self.name(name, &file).await?;
+        self.unpin(&pin.put).await?;
+        Ok(file)
+    }
+
+    /// Stores those of some chunks that are not there.
+    async fn put_held(&self, pin: &Pin, held: Vec<(Digest, Bytes)>) -> Result<(), ContentError> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        let digests: Vec<Digest> = held.iter().map(|(digest, _)| *digest).collect();
+        let pin = Pin {
+            digests: digests.iter().copied().collect(),
+            ..pin.clone()
+        };
+        self.pin(&pin).await?;
+        let missing = self.missing(&digests).await?;
+        for (digest, bytes) in held {
+            if missing.contains(&digest) {
+                self.put_chunk(digest, bytes).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a file whose chunks are all there a name, if nothing has it.
+    ///
+    /// # Errors
+    /// [`ContentError::Exists`], [`ContentError::ChunksMissing`], those of the store.
+    pub async fn name(&self, name: &str, file: &NamedFile) -> Result<(), ContentError> {
+        let digests: Vec<Digest> = file.chunks.iter().map(|chunk| chunk.digest).collect();
+        let missing = self.missing(&digests).await?;
+        if let Some(first) = missing.first() {
+            return Err(ContentError::ChunksMissing {
+                first: *first,
+                count: missing.len(),
+            });
+        }
+        let note = Note {
+            format: FORMAT,
+            size: file.size,
+            digest: file.digest,
+            chunks: file
+                .chunks
+                .iter()
+                .map(|chunk| (chunk.digest, chunk.size))
+                .collect(),
+        };
+        let json = serde_json::to_vec(&note).map_err(|error| ContentError::bug(&error))?;
+        self.create(&note_name(name), json.into()).await
+    }
+
+    /// What lies at a name; `None`: nothing. Of a large folder the first names.
+    pub async fn named(&self, name: &str) -> Result<Option<Named>, ContentError> {
+        if let Some(json) = self.read(&note_name(name)).await? {
+            return Ok(Some(Named::File(read_note(name, &json)?)));
+        }
+        let listed = self
+            .objects
+            .list_with_delimiter(Some(&folder_name(name)))
+            .await?;
+        let below = |path: &Path| {
+            let name = percent_decode_str(path.filename()?);
+            Some(name.decode_utf8_lossy().into_owned())
+        };
+        let files = listed
+            .objects
+            .iter()
+            .filter_map(|meta| below(&meta.location));
+        let files = files.filter_map(|name| name.strip_suffix(NOTE).map(str::to_owned));
+        let folders = listed.common_prefixes.iter().filter_map(below);
+        let mut names: Vec<String> = files.chain(folders.map(|name| name + "/")).collect();
+        names.sort_unstable();
+        Ok((!names.is_empty()).then_some(Named::Folder(names)))
+    }
+
+    /// Bytes of a file from `range`, chunk by chunk, each checked.
+    pub fn read_named(
+        &self,
+        file: &NamedFile,
+        range: Range<u64>,
+    ) -> impl Stream<Item = Result<Bytes, ContentError>> + Send + use<> {
+        let (store, chunks) = (self.clone(), Arc::clone(&file.chunks));
+        let mut wanted = Vec::new();
+        let mut at = 0_u64;
+        for (n, chunk) in chunks.iter().enumerate() {
+            let end = at.saturating_add(u64::from(chunk.size));
+            if at < range.end && end > range.start {
+                let cut = |to: u64| usize::try_from(to.saturating_sub(at)).unwrap_or(usize::MAX);
+                wanted.push((n, cut(range.start.max(at))..cut(range.end.min(end))));
+            }
+            at = end;
+        }
+        let reads = wanted
+            .into_iter()
+            .filter_map(move |(n, part)| Some((*chunks.get(n)?, part)));
+        stream::iter(reads)
+            .map(move |(chunk, part)| {
+                let store = store.clone();
+                async move {
+                    let digest = chunk.digest;
+                    let bytes = store.chunk(digest).await?;
+                    let bytes = bytes.ok_or(ContentError::ChunksMissing {
+                        first: digest,
+                        count: 1,
+                    })?;
+                    let part = part.start..part.end.min(bytes.len());
+                    Ok(bytes.slice(part))
+                }
+            })
+            .buffered(READ_AHEAD)
+    }
+
+    /// Removes all names below a folder. Their chunks go with the next collection.
+    pub async fn remove_named(&self, folder: &str) -> Result<u64, ContentError> {
+        let found = self.objects.list(Some(&folder_name(folder)));
+        let paths: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
+        let count = u64::try_from(paths.len()).unwrap_or(u64::MAX);
+        for path in paths {
+            self.delete(&path).await?;
+        }
+        Ok(count)
+    }
+
+    /// Writes an object that must not be there yet.
+    pub(crate) async fn create(&self, name: &Path, bytes: Bytes) -> Result<(), ContentError> {
+        let options = PutOptions::from(PutMode::Create);
+        let payload = PutPayload::from_bytes(bytes);
+        match self.objects.put_opts(name, payload, options).await {
+            Ok(_) => Ok(()),
+            Err(object_store::Error::AlreadyExists { .. }) => {
+                Err(ContentError::Exists(name.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Notes of files end so: no folder of a name is in their way.
+const NOTE: &str = ".note";
+
+fn note_name(name: &str) -> Path {
+    let mut parts: Vec<String> = name.split('/').map(str::to_owned).collect();
+    if let Some(last) = parts.last_mut() {
+        last.push_str(NOTE);
+    }
+    std::iter::once(NOTES.to_owned()).chain(parts).collect()
+}
+
+fn folder_name(name: &str) -> Path {
+    let parts = name.split('/').filter(|part| !part.is_empty());
+    std::iter::once(NOTES).chain(parts).collect()
+}
+
+/// Reads a note.
+pub(crate) fn read_note(name: &str, json: &[u8]) -> Result<NamedFile, ContentError> {
+    let damaged = |problem: String| ContentError::Damaged {
+        what: format!("the note of file {name}"),
+        problem,
+    };
+    let note: Note = serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
+    if note.format != FORMAT {
+        return Err(damaged(format!("it has format {}", note.format)));
+    }
+    let chunks = note
+        .chunks
+        .into_iter()
+        .map(|(digest, size)| Chunk { digest, size });
+    Ok(NamedFile {
+        size: note.size,
+        digest: note.digest,
+        chunks: chunks.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Chunks;
+
+    fn bytes(many: usize) -> Vec<u8> {
+        let mut out = vec![0; many];
+        blake3::Hasher::new_derive_key("fairlead named")
+            .finalize_xof()
+            .fill(&mut out);
+        out
+    }
+
+    fn pin() -> Pin {
+        Pin {
+            put: "p".to_owned(),
+            until_ms: 1,
+            ..Pin::default()
+        }
+    }
+
+    async fn put(store: &ContentStore, name: &str, all: &[u8]) -> Result<NamedFile, ContentError> {
+        let pieces = all
+            .chunks(70_000)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)));
+        store
+            .put_named(name, pin(), stream::iter(pieces), async || Ok(()))
+            .await
+    }
+
+    async fn read(store: &ContentStore, file: &NamedFile, range: Range<u64>) -> Vec<u8> {
+        let pieces: Vec<Bytes> = store.read_named(file, range).try_collect().await.unwrap();
+        pieces.concat()
+    }
+
+    #[tokio::test]
+    async fn a_file_is_cut_as_it_comes_as_it_would_be_cut_at_once() {
+        let store = ContentStore::in_memory();
+        for many in [0, 1, CHUNK_BYTES_MIN, 6_000_000] {
+            let all = bytes(many);
+            let name = format!("a/b/{many}");
+            let file = put(&store, &name, &all).await.unwrap();
+            let at_once: Vec<Chunk> = Chunks::of(all.as_slice())
+                .map(|cut| cut.unwrap().0)
+                .collect();
+            assert_eq!(*file.chunks, at_once, "{many}");
+            assert_eq!(
+                (file.size, file.digest),
+                (u64::try_from(many).unwrap(), Digest::of(&all))
+            );
+            assert_eq!(
+                store.named(&name).await.unwrap(),
+                Some(Named::File(file.clone()))
+            );
+            assert!(read(&store, &file, 0..file.size).await == all);
+            if many > 3_000_000 {
+                assert!(read(&store, &file, 500_000..3_000_001).await == all[500_000..3_000_001]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_given_once_and_only_if_the_end_is_allowed() {
+        let store = ContentStore::in_memory();
+        let refused = store
+            .put_named(
+                "a/x",
+                pin(),
+                stream::iter([Ok(Bytes::from_static(b"1"))]),
+                async || Err(ContentError::Bug("no".to_owned())),
+            )
+            .await;
+        assert!(refused.is_err());
+        assert_eq!(store.named("a").await.unwrap(), None);
+        put(&store, "a/x", b"1").await.unwrap();
+        let again = put(&store, "a/x", b"2").await;
+        assert!(matches!(again, Err(ContentError::Exists(_))), "{again:?}");
+        put(&store, "a/x.d/y~#", b"3").await.unwrap();
+        let inner = Named::Folder(vec!["y~#".to_owned()]);
+        assert_eq!(store.named("a/x.d").await.unwrap(), Some(inner));
+        let names = ["x", "x.d/"].map(str::to_owned).to_vec();
+        assert_eq!(store.named("a").await.unwrap(), Some(Named::Folder(names)));
+        assert_eq!(store.remove_named("a").await.unwrap(), 2);
+        assert_eq!(store.named("a/x").await.unwrap(), None);
+    }
+}

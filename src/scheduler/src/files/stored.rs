@@ -1,0 +1,140 @@
+//! Results and logs by content: results are named files, logs are texts that grow by pieces.
+
+use bytes::{Buf, Bytes};
+use fairlead_content::{Appended, ContentError, Named, Pin};
+use fairlead_job::JobId;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+
+use crate::{
+    base::errors::{ContentFault, FileError, Refusal},
+    core::Core,
+    files::{
+        places::log_name,
+        read::{Found, OpenFile, Wanted, open_pieces},
+    },
+    lifecycle::after_report::Speaker,
+};
+
+/// How long an upload keeps its chunks from collection, ms: a day.
+const PIN_MS: u64 = 24 * 3_600_000;
+/// How much of a log is read at a time, bytes.
+const LOG_PIECE: usize = 1 << 20;
+impl Core {
+    /// Stores an uploaded file under its name, whole or not at all. Returns its size.
+    pub(super) async fn store_named<S, B, E>(
+        &self,
+        (id, speaker): (JobId, Speaker),
+        name: &str,
+        body: S,
+    ) -> Result<u64, Refusal>
+    where
+        S: Stream<Item = Result<B, E>> + Unpin,
+        B: Buf,
+        E: Into<Refusal>,
+    {
+        let pin = Pin {
+            put: format!("upload-{}", uuid::Uuid::new_v4().simple()),
+            until_ms: self.clock.wall_ms().saturating_add(PIN_MS),
+            ..Pin::default()
+        };
+        let (mut size, limit) = (0_u64, self.config.limits.upload_bytes_max);
+        let pieces = body.map(move |piece| {
+            let piece = piece.map_err(Into::into)?;
+            size = size.saturating_add(u64::try_from(piece.remaining()).unwrap_or(u64::MAX));
+            if size > limit {
+                return Err(Refusal::from(FileError::TooLarge(limit)));
+            }
+            Ok(piece)
+        });
+        let may_end = async || Ok(self.check_open(&self.job(id).await?.state, speaker)?);
+        let file = self.content.put_named(name, pin, pieces, may_end).await?;
+        Ok(file.size)
+    }
+
+    /// Opens a result, or lists a folder.
+    pub(super) async fn open_named(&self, name: &str, wanted: Wanted) -> Result<Found, FileError> {
+        let found = self.content.named(name).await.map_err(broken)?;
+        let file = match found.ok_or(FileError::Missing)? {
+            Named::Folder(names) => return Ok(Found::Folder(names)),
+            Named::File(file) => file,
+        };
+        let about = (file.size, format!("\"{}\"", file.digest));
+        let pieces = |part| self.content.read_named(&file, part).map_err(broken).boxed();
+        Ok(Found::File(open_pieces(about, &wanted, pieces).await?))
+    }
+
+    /// Opens a log; `None`: there is none yet.
+    pub(super) async fn open_text(
+        &self,
+        id: JobId,
+        attempt: u16,
+        wanted: Wanted,
+    ) -> Result<Option<OpenFile>, FileError> {
+        let name = log_name(id, attempt);
+        let size = self.content.text_size(&name).await.map_err(broken)?;
+        if size == 0 {
+            return Ok(None);
+        }
+        let store = self.content.clone();
+        let pieces = |part: std::ops::Range<u64>| {
+            let state = (store, name, part);
+            stream::try_unfold(state, async |(store, name, part)| {
+                let left = usize::try_from(part.end.saturating_sub(part.start));
+                let limit = left.unwrap_or(usize::MAX).min(LOG_PIECE);
+                if limit == 0 {
+                    return Ok(None);
+                }
+                let read = store
+                    .read_text(&name, part.start, limit)
+                    .await
+                    .map_err(broken)?;
+                let next = part
+                    .start
+                    .saturating_add(u64::try_from(read.len()).unwrap_or(0));
+                let rest = next..part.end;
+                Ok((!read.is_empty()).then_some((read, (store, name, rest))))
+            })
+            .boxed()
+        };
+        // A log only grows: its size tells its state.
+        let tag = format!("\"{size:x}\"");
+        Ok(Some(open_pieces((size, tag), &wanted, pieces).await?))
+    }
+
+    /// Appends to a log at `offset`; what is there already is skipped. Returns the log's size.
+    pub(super) async fn append_text(
+        &self,
+        id: JobId,
+        attempt: u16,
+        offset: u64,
+        bytes: Bytes,
+    ) -> Result<u64, FileError> {
+        let (max, log) = (self.config.limits.log_bytes_max, (id, attempt));
+        let end = offset.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        if end > max {
+            return Err(FileError::LogTooLarge { size: end, max });
+        }
+        let known = self.jobs.log_sizes.of(log);
+        let name = log_name(id, attempt);
+        let appended = self.content.append_text(&name, known, offset, &bytes).await;
+        match appended.map_err(broken)? {
+            Appended::Gap(size) => Err(FileError::Gap { offset, size }),
+            Appended::Stored(size) => {
+                self.jobs.log_sizes.set(log, size);
+                self.jobs.changes.announce(id);
+                Ok(size)
+            }
+        }
+    }
+}
+
+/// The content store's error, as of a file. The log has its cause.
+fn broken(error: ContentError) -> FileError {
+    match ContentFault::from(error) {
+        ContentFault::Unreachable => FileError::Unreachable,
+        fault => {
+            tracing::error!(%fault, "a result or a log is damaged");
+            FileError::Damaged
+        }
+    }
+}
