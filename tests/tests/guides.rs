@@ -141,6 +141,11 @@ async fn the_users_guide_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_guide_of_inputs_works() {
+    the_examples_work("docs/inputs-guide.md").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_walk_through_the_interface_works() {
     the_examples_work("docs/api.md").await;
 }
