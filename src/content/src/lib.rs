@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows a job. Who keeps a manifest is for the caller to say.
 
+mod check;
 mod chunks;
 mod clock;
 mod collect;
@@ -20,6 +21,7 @@ mod remote;
 mod sketch;
 mod store;
 
+pub use check::{CHECK_NAMED_MAX, Checked};
 pub use chunks::{CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, Chunks};
 pub use clock::Clock;
 pub use collect::{CollectOptions, Collected, Marks};
