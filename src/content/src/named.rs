@@ -3,22 +3,21 @@
 //! A note is written after its chunks, in one step, and only if there is none: a file appears whole or not at all, and is
 //! never replaced. Notes are roots, as manifests are: a collection leaves what they name.
 
-use std::{ops::Range, pin::pin, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, pin::pin, sync::Arc};
 
 use bytes::{Buf, Bytes, BytesMut};
 use fastcdc::v2020::{FastCDC, Normalization};
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
-use object_store::{ObjectStore, PutMode, PutOptions, PutPayload, path::Path};
-use percent_encoding::percent_decode_str;
+use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, ContentError, ContentStore, Digest,
     Pin,
+    names::{NOTE, folder_name, note_name, unescaped},
+    store::WRITING_WITHIN,
 };
 
-/// The folder of all notes.
-pub(crate) const NOTES: &str = "files";
 /// Chunks of a file that are read ahead of who reads it.
 const READ_AHEAD: usize = 2;
 /// Chunks of an upload that are pinned and asked for together: so many are in memory.
@@ -164,7 +163,11 @@ impl ContentStore {
     /// # Errors
     /// [`ContentError::Exists`], [`ContentError::ChunksMissing`], those of the store.
     pub async fn name(&self, name: &str, file: &NamedFile) -> Result<(), ContentError> {
-        let digests: Vec<Digest> = file.chunks.iter().map(|chunk| chunk.digest).collect();
+        let digests: BTreeSet<Digest> = file.chunks.iter().map(|chunk| chunk.digest).collect();
+        let digests: Vec<Digest> = digests.into_iter().collect();
+        let begun = self.clock.elapsed();
+        self.pin_for_writing(Digest::of(name.as_bytes()), &digests)
+            .await?;
         let missing = self.missing(&digests).await?;
         if let Some(first) = missing.first() {
             return Err(ContentError::ChunksMissing {
@@ -183,7 +186,13 @@ impl ContentStore {
                 .collect(),
         };
         let json = serde_json::to_vec(&note).map_err(|error| ContentError::bug(&error))?;
-        self.create(&note_name(name), json.into()).await
+        if self.clock.elapsed().saturating_sub(begun) > WRITING_WITHIN {
+            return Err(ContentError::Collecting);
+        }
+        if self.create(&note_name(name), json.into()).await? {
+            return Ok(());
+        }
+        Err(ContentError::Exists(name.to_owned()))
     }
 
     /// What lies at a name; `None`: nothing. Of a large folder the first names.
@@ -191,20 +200,13 @@ impl ContentStore {
         if let Some(json) = self.read(&note_name(name)).await? {
             return Ok(Some(Named::File(read_note(name, &json)?)));
         }
-        let listed = self
-            .objects
-            .list_with_delimiter(Some(&folder_name(name)))
-            .await?;
-        let below = |path: &Path| {
-            let name = percent_decode_str(path.filename()?);
-            Some(name.decode_utf8_lossy().into_owned())
-        };
+        let listed = self.list_folder(&folder_name(name)).await?;
         let files = listed
             .objects
             .iter()
-            .filter_map(|meta| below(&meta.location));
+            .filter_map(|meta| unescaped(&meta.location));
         let files = files.filter_map(|name| name.strip_suffix(NOTE).map(str::to_owned));
-        let folders = listed.common_prefixes.iter().filter_map(below);
+        let folders = listed.common_prefixes.iter().filter_map(unescaped);
         let mut names: Vec<String> = files.chain(folders.map(|name| name + "/")).collect();
         names.sort_unstable();
         Ok((!names.is_empty()).then_some(Named::Folder(names)))
@@ -249,7 +251,7 @@ impl ContentStore {
 
     /// Removes all names below a folder. Their chunks go with the next collection.
     pub async fn remove_named(&self, folder: &str) -> Result<u64, ContentError> {
-        let found = self.objects.list(Some(&folder_name(folder)));
+        let found = self.list(&folder_name(folder));
         let paths: Vec<Path> = found.map_ok(|meta| meta.location).try_collect().await?;
         let count = u64::try_from(paths.len()).unwrap_or(u64::MAX);
         for path in paths {
@@ -257,35 +259,6 @@ impl ContentStore {
         }
         Ok(count)
     }
-
-    /// Writes an object that must not be there yet.
-    pub(crate) async fn create(&self, name: &Path, bytes: Bytes) -> Result<(), ContentError> {
-        let options = PutOptions::from(PutMode::Create);
-        let payload = PutPayload::from_bytes(bytes);
-        match self.objects.put_opts(name, payload, options).await {
-            Ok(_) => Ok(()),
-            Err(object_store::Error::AlreadyExists { .. }) => {
-                Err(ContentError::Exists(name.to_string()))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-/// Notes of files end so: no folder of a name is in their way.
-const NOTE: &str = ".note";
-
-fn note_name(name: &str) -> Path {
-    let mut parts: Vec<String> = name.split('/').map(str::to_owned).collect();
-    if let Some(last) = parts.last_mut() {
-        last.push_str(NOTE);
-    }
-    std::iter::once(NOTES.to_owned()).chain(parts).collect()
-}
-
-fn folder_name(name: &str) -> Path {
-    let parts = name.split('/').filter(|part| !part.is_empty());
-    std::iter::once(NOTES).chain(parts).collect()
 }
 
 /// Reads a note.
@@ -312,7 +285,7 @@ pub(crate) fn read_note(name: &str, json: &[u8]) -> Result<NamedFile, ContentErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Chunks;
+    use crate::{Chunks, CollectOptions, Marks};
 
     fn bytes(many: usize) -> Vec<u8> {
         let mut out = vec![0; many];
@@ -393,5 +366,60 @@ mod tests {
         assert_eq!(store.named("a").await.unwrap(), Some(Named::Folder(names)));
         assert_eq!(store.remove_named("a").await.unwrap(), 2);
         assert_eq!(store.named("a/x").await.unwrap(), None);
+    }
+
+    /// Nobody names a manifest.
+    struct Nobody;
+
+    #[async_trait::async_trait]
+    impl Marks for Nobody {
+        async fn named(&self, ids: &[Digest]) -> Result<Vec<bool>, ContentError> {
+            Ok(vec![false; ids.len()])
+        }
+    }
+
+    #[tokio::test]
+    async fn a_collection_leaves_what_a_name_needs_and_takes_it_when_the_name_is_gone() {
+        let store = ContentStore::in_memory();
+        let all = bytes(3_000_000);
+        let file = put(&store, "s/d/x", &all).await.unwrap();
+        let later = |days: u64| CollectOptions {
+            grace: std::time::Duration::from_hours(24),
+            dry_run: false,
+            now_ms: store.clock.wall_ms() + days * 86_400_000,
+            holder: "h".to_owned(),
+        };
+        let told = store.collect(&later(9), &Nobody).await.unwrap();
+        assert_eq!(
+            (told.chunks_removed, told.chunks > 2),
+            (0, true),
+            "{told:?}"
+        );
+        assert!(read(&store, &file, 0..file.size).await == all);
+        assert_eq!(store.check().await.unwrap().broken, 0);
+        store.remove_named("s").await.unwrap();
+        let told = store.collect(&later(9), &Nobody).await.unwrap();
+        assert_eq!(told.chunks_removed, told.chunks, "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn a_check_tells_of_names_that_cannot_be_read_and_moves_damaged_notes_aside() {
+        let store = ContentStore::in_memory();
+        let file = put(&store, "a/x", b"1").await.unwrap();
+        put(&store, "a/y", b"2").await.unwrap();
+        let chunk = file.chunks.first().unwrap().digest;
+        store
+            .delete(&crate::names::chunk_name(chunk))
+            .await
+            .unwrap();
+        store
+            .write(&note_name("a/y"), Bytes::from_static(b"no note"))
+            .await
+            .unwrap();
+        let told = store.check().await.unwrap();
+        assert_eq!((told.damaged, told.broken), (1, 1), "{told:?}");
+        assert_eq!(told.damaged_first, ["files/a/y.note"]);
+        assert_eq!(store.named("a/y").await.unwrap(), None);
+        assert_eq!(store.check().await.unwrap().damaged, 0);
     }
 }

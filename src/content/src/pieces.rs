@@ -6,15 +6,13 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
-use object_store::{ObjectStore, ObjectStoreExt, path::Path};
-use percent_encoding::percent_decode_str;
+use object_store::ObjectStoreExt;
 
-use crate::{ContentError, ContentStore};
+use crate::{
+    ContentError, ContentStore,
+    names::{piece_name, text_name, unescaped},
+};
 
-/// The folder of all texts.
-const TEXTS: &str = "texts";
-/// Digits of an offset in a name: names sort as offsets do.
-const OFFSET_DIGITS: usize = 20;
 /// Most pieces that one look lists. A text with more is read on with the next look.
 const LISTED_MAX: usize = 10_000;
 
@@ -77,12 +75,11 @@ impl ContentStore {
             if fresh.is_empty() {
                 return Ok(Appended::Stored(size));
             }
-            match self.create(&piece_name(name, size), fresh).await {
-                Ok(()) => return Ok(Appended::Stored(end)),
-                // Somebody appended meanwhile, or this very append was sent twice.
-                Err(ContentError::Exists(_)) => size = self.text_size(name).await?,
-                Err(error) => return Err(error),
+            if self.create(&piece_name(name, size), fresh).await? {
+                return Ok(Appended::Stored(end));
             }
+            // Somebody appended meanwhile, or this very append was sent twice.
+            size = self.text_size(name).await?;
         }
     }
 
@@ -112,19 +109,11 @@ impl ContentStore {
 
     /// The names of all texts.
     pub async fn text_names(&self) -> Result<Vec<String>, ContentError> {
-        let below = |path: &Path| {
-            let name = percent_decode_str(path.filename()?);
-            Some(name.decode_utf8_lossy().into_owned())
-        };
         let mut names = Vec::new();
-        let all = self
-            .objects
-            .list_with_delimiter(Some(&text_name("")))
-            .await?;
-        for folder in all.common_prefixes {
-            let texts = self.objects.list_with_delimiter(Some(&folder)).await?;
-            let texts = texts.common_prefixes.iter().filter_map(below);
-            names.extend(texts.filter_map(|text| Some(format!("{}/{text}", below(&folder)?))));
+        for folder in self.list_folder(&text_name("")).await?.common_prefixes {
+            let texts = self.list_folder(&folder).await?.common_prefixes;
+            let texts = texts.iter().filter_map(unescaped);
+            names.extend(texts.filter_map(|text| Some(format!("{}/{text}", unescaped(&folder)?))));
         }
         names.sort_unstable();
         Ok(names)
@@ -140,34 +129,17 @@ impl ContentStore {
 
     /// The pieces that follow each other from the one on that holds `offset`, in order.
     async fn pieces_of(&self, name: &str, offset: u64) -> Result<Vec<Piece>, ContentError> {
-        let folder = text_name(name);
-        let found: Vec<Piece> = self
-            .objects
-            .list(Some(&folder))
-            .try_filter_map(async |meta| {
-                let name = meta.location.filename().and_then(|name| name.parse().ok());
-                Ok(name.map(|offset| Piece {
-                    offset,
-                    size: meta.size,
-                }))
-            })
-            .try_collect()
-            .await?;
-        let mut pieces = found;
+        let found = self.list(&text_name(name)).try_filter_map(async |meta| {
+            let name = meta.location.filename().and_then(|name| name.parse().ok());
+            let size = meta.size;
+            Ok(name.map(|offset| Piece { offset, size }))
+        });
+        let mut pieces: Vec<Piece> = found.try_collect().await?;
         pieces.sort_unstable_by_key(|piece| piece.offset);
         pieces.retain(|piece| piece.end() > offset);
         pieces.truncate(LISTED_MAX);
         Ok(pieces)
     }
-}
-
-fn text_name(name: &str) -> Path {
-    let parts = name.split('/').filter(|part| !part.is_empty());
-    std::iter::once(TEXTS).chain(parts).collect()
-}
-
-fn piece_name(name: &str, offset: u64) -> Path {
-    text_name(name).join(format!("{offset:0OFFSET_DIGITS$}"))
 }
 
 #[cfg(test)]

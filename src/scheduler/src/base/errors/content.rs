@@ -30,7 +30,10 @@ impl From<ContentError> for ContentFault {
             | ContentError::Exists(_)
             | ContentError::Manifest(_) => Self::Wrong(error.to_string()),
             ContentError::Damaged { .. } => Self::Damaged(error.to_string()),
-            ContentError::Store(_) | ContentError::Bug(_) => {
+            ContentError::Store(_)
+            | ContentError::Bug(_)
+            | ContentError::Collecting
+            | ContentError::CollectedByAnother(_) => {
                 tracing::error!(%error, "the content store does not answer as it should");
                 Self::Unreachable
             }
