@@ -101,8 +101,9 @@ pub(super) fn scan_paths(
         if done.iter().any(|above| is_below(above)) {
             continue;
         }
-        done.push(path);
-        scan.ask(path, said)?;
+        if scan.ask(path, said)? {
+            done.push(path);
+        }
     }
     scan.found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scan)
@@ -132,21 +133,24 @@ impl Scan {
         }
     }
 
-    /// One path that somebody asked for.
-    fn ask(&mut self, path: &str, said: &str) -> Result<(), TransferError> {
+    /// One path that somebody asked for. Whether this settles all paths below it, too.
+    fn ask(&mut self, path: &str, said: &str) -> Result<bool, TransferError> {
         if path.is_empty() {
-            return self.walk("");
+            return self.walk("").map(|()| true);
         }
         match self.folder.look(path) {
-            Ok(about) if kind(&about) == FileType::Directory => self.walk(path),
-            Ok(about) => self.note(path.to_owned(), path.to_owned(), &about),
+            Ok(about) if kind(&about) == FileType::Directory => self.walk(path).map(|()| true),
+            Ok(about) => {
+                self.note(path.to_owned(), path.to_owned(), &about)?;
+                Ok(false)
+            }
             Err(Errno::NOENT) => {
                 self.missing.push(said.to_owned());
-                Ok(())
+                Ok(true)
             }
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 self.leave_out(said, "a name above it is a link or a file, and no folder");
-                Ok(())
+                Ok(false)
             }
             Err(error) => Err(TransferError::file(self.folder.place(path), error)),
         }
