@@ -13,6 +13,7 @@ mod location;
 mod manifest;
 mod sketch;
 mod store;
+pub mod transfer;
 
 pub use chunks::{CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, Chunks};
 pub use digest::{BadDigest, Digest};
