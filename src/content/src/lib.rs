@@ -22,6 +22,7 @@ mod pins;
 mod remote;
 mod sketch;
 mod store;
+pub mod transfer;
 
 pub use check::{CHECK_NAMED_MAX, Checked};
 pub use chunks::{CHUNK_BYTES_AVG, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, Chunk, Chunks};

@@ -1,0 +1,35 @@
+//! Moves files by content between this machine and a lab, or a store.
+//!
+//! [`put`] and [`put_paths`] send a folder. [`get`] writes one, and [`fetch_file`] writes a single file of it. They
+//! speak to a [`Remote`]: to a lab over HTTP ([`LabRemote`]), or to a [`crate::ContentStore`] itself.
+//!
+//! Nothing is believed. Each chunk is hashed when it is read from a file and when it comes from afar. No symbolic link
+//! is followed below the folder that is put or written.
+
+mod bytes_read;
+mod cutting;
+mod direct;
+mod error;
+mod folder;
+mod get;
+mod lab;
+mod local;
+mod put;
+mod remote;
+mod scan;
+mod sending;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{Problem, TransferError};
+pub use get::{GetOptions, GetProgress, Got, fetch_file, get};
+pub use lab::LabRemote;
+pub use put::{Put, PutOptions, PutProgress, put, put_paths};
+pub use remote::{Place, Remote};
+
+/// Chunks that are under way at a time, where nothing else is said.
+pub const PARALLEL: usize = 8;
+/// Most chunks that may be under way at a time: each is in memory.
+pub const PARALLEL_MAX: usize = 64;

@@ -1,0 +1,199 @@
+//! Puts a folder, a file, or some paths of a folder. A put that was interrupted is resumed by another one: only what is
+//! missing is sent.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{
+    PARALLEL, PARALLEL_MAX, Problem, Remote, TransferError,
+    cutting::cut_all,
+    scan::{Scan, scan, scan_paths},
+    sending::{Meter, Sender, cuts},
+};
+use crate::{ContentError, Digest, Entry, Manifest};
+
+/// How to put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutOptions {
+    /// What its owner calls it; empty: nothing.
+    pub name: String,
+    /// Chunks that are sent at a time, 1 to [`PARALLEL_MAX`]. Each is in memory, at most 2 MiB.
+    pub parallel: usize,
+    /// [`put_paths`] only: files of other users are left out, since a hard link may lead to any file. `None`: all files
+    /// count.
+    pub owner: Option<u32>,
+    /// Most bytes of all files together.
+    pub bytes_max: u64,
+}
+
+impl Default for PutOptions {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            parallel: PARALLEL,
+            owner: None,
+            bytes_max: u64::MAX,
+        }
+    }
+}
+
+/// What was put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    /// The id of its manifest.
+    pub id: Digest,
+    /// How many files, links and empty folders.
+    pub files: u64,
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// How many different chunks.
+    pub chunks: u64,
+    /// How many of them had to be sent.
+    pub sent_chunks: u64,
+    /// Bytes that had to be sent.
+    pub sent_bytes: u64,
+    /// [`put_paths`] only: paths that were asked for and are not there.
+    pub missing: Vec<String>,
+    /// [`put_paths`] only: what lies there and cannot be put, the first ones.
+    pub left_out: Vec<Problem>,
+}
+
+/// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PutProgress {
+    /// How many files, links and empty folders.
+    pub files: u64,
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Bytes that were read and hashed.
+    pub read_bytes: u64,
+    /// Chunks that are known to be missing.
+    pub missing_chunks: u64,
+    /// Their bytes.
+    pub missing_bytes: u64,
+    /// Chunks that were sent.
+    pub sent_chunks: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+}
+
+/// Puts all of a folder, or one file under its name. If `path` itself is a link, it is followed; no link below it is.
+///
+/// `progress` is called often, from the task that polls this.
+///
+/// # Errors
+/// [`TransferError::Unfit`] names devices, sockets, pipes and names that are not UTF-8; then nothing was put.
+/// [`TransferError::Changed`]: somebody wrote to a file meanwhile.
+pub async fn put(
+    remote: &dyn Remote,
+    path: PathBuf,
+    options: &PutOptions,
+    progress: &(dyn Fn(PutProgress) + Send + Sync),
+) -> Result<Put, TransferError> {
+    let mut scan = blocking(move || scan(&path)).await??;
+    if !scan.problems.is_empty() {
+        return Err(TransferError::Unfit {
+            problems: std::mem::take(&mut scan.problems),
+            more: scan.more,
+        });
+    }
+    put_found(remote, scan, options, progress).await
+}
+
+/// Puts these paths below a folder, each with all that is below it; `.` is all. They keep their paths. No link is
+/// followed, not even `root`.
+///
+/// Tells, and does not refuse, which paths are not there and what cannot be put.
+///
+/// # Errors
+/// [`TransferError::TooLarge`]: more than [`PutOptions::bytes_max`]; nothing was put.
+pub async fn put_paths(
+    remote: &dyn Remote,
+    root: PathBuf,
+    paths: &[String],
+    options: &PutOptions,
+    progress: &(dyn Fn(PutProgress) + Send + Sync),
+) -> Result<Put, TransferError> {
+    let (paths, owner) = (paths.to_vec(), options.owner);
+    let scan = blocking(move || scan_paths(&root, &paths, owner)).await??;
+    put_found(remote, scan, options, progress).await
+}
+
+async fn put_found(
+    remote: &dyn Remote,
+    mut scan: Scan,
+    options: &PutOptions,
+    progress: &(dyn Fn(PutProgress) + Send + Sync),
+) -> Result<Put, TransferError> {
+    if scan.bytes > options.bytes_max {
+        return Err(TransferError::TooLarge {
+            max: options.bytes_max,
+        });
+    }
+    let missing = std::mem::take(&mut scan.missing);
+    let left_out = std::mem::take(&mut scan.problems);
+    let put = uuid::Uuid::new_v4().simple().to_string();
+    let sender = Sender {
+        remote,
+        put: &put,
+        scan: Arc::new(scan),
+        meter: Arc::default(),
+        parallel: options.parallel.clamp(1, PARALLEL_MAX),
+        progress,
+    };
+    let mut tries = 0;
+    loop {
+        let (manifest, chunks) = send_chunks(&sender).await?;
+        let (files, bytes) = (manifest.entries().len(), manifest.bytes());
+        let encoded = blocking(move || manifest.encode()).await??;
+        let sent = remote.put_manifest(&put, &options.name, encoded.into());
+        let id = match sent.await {
+            // Somebody removed chunks that were there when they were pinned: they are sent, too.
+            Err(error) if tries == 0 && misses_chunks(&error) => {
+                tries += 1;
+                continue;
+            }
+            other => other?,
+        };
+        let end = sender.meter.read(&sender.scan);
+        return Ok(Put {
+            id,
+            files: u64::try_from(files).unwrap_or(u64::MAX),
+            bytes,
+            chunks,
+            sent_chunks: end.sent_chunks,
+            sent_bytes: end.sent_bytes,
+            missing,
+            left_out,
+        });
+    }
+}
+
+/// Cuts all files and sends what is missing, both at a time. Returns the manifest, and how many chunks it has.
+async fn send_chunks(sender: &Sender<'_>) -> Result<(Manifest, u64), TransferError> {
+    let (sends, cuts) = cuts();
+    let (scan, meter) = (Arc::clone(&sender.scan), Arc::<Meter>::clone(&sender.meter));
+    let cutter = blocking(move || cut_all(&scan, &sends, &meter.hashed));
+    let (entries, sent) = tokio::join!(cutter, sender.run(cuts));
+    // If sending failed, cutting only stopped.
+    let chunks = sent?;
+    let entries: Vec<Entry> = entries??;
+    sender.tell();
+    let manifest = blocking(move || Manifest::new(entries)).await??;
+    Ok((manifest, chunks))
+}
+
+/// Whether the other side says that chunks of the manifest are not there.
+fn misses_chunks(error: &TransferError) -> bool {
+    match error {
+        TransferError::Content(error) => matches!(error, ContentError::ChunksMissing { .. }),
+        TransferError::Lab(error) => error.code() == Some(fairlead_api::ErrorCode::Conflict),
+        _ => false,
+    }
+}
+
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, TransferError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| TransferError::Bug(error.to_string()))
+}

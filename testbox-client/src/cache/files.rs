@@ -1,0 +1,375 @@
+//! Which files are in the cache, who uses them, and which go first.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, utimensat,
+};
+
+use super::{FileKey, unfinished::Unfinished};
+
+/// Most files of a cache.
+pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
+/// Default of the most bytes of a cache; a small disk has less.
+const BYTES_MAX: u64 = 20 << 30;
+/// Which part of its disk a cache takes by default at most.
+const DISK_PART: u64 = 10;
+/// What a file takes of a disk at least, bytes.
+const BLOCK_BYTES: u64 = 4096;
+const FILES: &str = "files";
+const NEW: &str = "new";
+
+/// The files of a cache.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    bytes_max: u64,
+    state: Mutex<State>,
+    _lock: File,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: HashMap<FileKey, Kept>,
+    /// The least recently used one first.
+    by_use: BTreeMap<u64, FileKey>,
+    /// Of all that are kept.
+    bytes: u64,
+    /// Of files on their way.
+    promised: u64,
+    /// How many jobs use a file now.
+    in_use: HashMap<FileKey, u32>,
+    /// The last number that was given.
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    bytes: u64,
+    /// The number of its last use.
+    used: u64,
+    /// The number of its making: a file that is dropped and made again is another one.
+    made: u64,
+}
+
+/// A job uses a file as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    files: Arc<Files>,
+    key: FileKey,
+    made: u64,
+}
+
+/// Room for a file on its way.
+#[derive(Debug)]
+pub(crate) struct Room {
+    files: Arc<Files>,
+    bytes: u64,
+}
+
+impl Files {
+    /// Opens the cache in `folder`, which one agent at a time uses, and removes what is beyond its size. `bytes_max`:
+    /// `None`: 20 GB, or a tenth of a smaller disk. Blocks.
+    pub(crate) fn open(folder: &Path, bytes_max: Option<u64>) -> io::Result<Arc<Self>> {
+        for part in ["", FILES, NEW] {
+            let mut make = DirBuilder::new();
+            make.recursive(true).mode(0o700).create(folder.join(part))?;
+        }
+        let lock = File::create(folder.join("lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            if error == rustix::io::Errno::WOULDBLOCK {
+                io::Error::other("another agent uses this cache (hint: give each agent its own --input-cache-dir)")
+            } else {
+                error.into()
+            }
+        })?;
+        sweep(&folder.join(NEW))?;
+        let bytes_max = match bytes_max {
+            Some(bytes) => bytes,
+            None => BYTES_MAX.min(disk_bytes(folder)? / DISK_PART),
+        };
+        let state = found(&folder.join(FILES))?;
+        let files = Self {
+            folder: folder.to_owned(),
+            bytes_max,
+            state: Mutex::new(state),
+            _lock: lock,
+        };
+        let mut state = files.state.lock();
+        files.evict(&mut state, |state| state.is_within(bytes_max, 0));
+        tracing::info!(
+            folder = %folder.display(),
+            files = state.kept.len(),
+            bytes = state.bytes,
+            bytes_max,
+            "the cache of inputs is open"
+        );
+        drop(state);
+        Ok(Arc::new(files))
+    }
+
+    /// Notes a use of a file and keeps it from being removed; `None`: it is not here.
+    pub(crate) fn hold(self: &Arc<Self>, key: FileKey) -> Option<Hold> {
+        let mut state = self.state.lock();
+        let made = state.touch(key)?;
+        *state.in_use.entry(key).or_default() += 1;
+        drop(state);
+        // Only a restart reads it, and without it the order is a little wrong.
+        drop(accessed_now(&self.path(key)));
+        Some(Hold {
+            files: Arc::clone(self),
+            key,
+            made,
+        })
+    }
+
+    /// Whether a file is here.
+    pub(crate) fn has(&self, key: FileKey) -> bool {
+        self.state.lock().kept.contains_key(&key)
+    }
+
+    /// Makes room for a file by the removal of others. `None`: it would not fit beside those in use. Blocks.
+    pub(crate) fn room(self: &Arc<Self>, bytes: u64) -> Option<Room> {
+        let bytes = on_disk(bytes);
+        let mut state = self.state.lock();
+        let fixed = state.bytes_in_use().saturating_add(state.promised);
+        if fixed.saturating_add(bytes) > self.bytes_max {
+            return None;
+        }
+        self.evict(&mut state, |state| state.is_within(self.bytes_max, bytes));
+        state.promised = state.promised.saturating_add(bytes);
+        drop(state);
+        Some(Room {
+            files: Arc::clone(self),
+            bytes,
+        })
+    }
+
+    /// Removes files that no job uses, of so many bytes together, for a disk that is full. False: there was none. Blocks.
+    pub(crate) fn give_back(&self, bytes: u64) -> bool {
+        let mut state = self.state.lock();
+        let before = state.bytes;
+        let goal = before.saturating_sub(on_disk(bytes));
+        self.evict(&mut state, |state| state.bytes <= goal);
+        state.bytes < before
+    }
+
+    /// Removes the least recently used files that no job uses, until it is `enough`.
+    fn evict(&self, state: &mut State, enough: impl Fn(&State) -> bool) {
+        let mut from = 0;
+        while !enough(state) {
+            let next = state
+                .by_use
+                .range(from..)
+                .find(|(_, key)| !state.in_use.contains_key(key));
+            let Some((&used, &key)) = next else { return };
+            from = used;
+            state.remove(key);
+            remove(&self.path(key));
+        }
+    }
+
+    fn path(&self, key: FileKey) -> PathBuf {
+        key.path(&self.folder.join(FILES))
+    }
+}
+
+impl Hold {
+    /// Where the file is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.files.path(self.key)
+    }
+
+    /// Removes the file, which is not what it should be, unless somebody did so already. Blocks.
+    pub(super) fn drop_damaged(&self) {
+        let mut state = self.files.state.lock();
+        let kept = state.kept.get(&self.key);
+        if kept.is_some_and(|kept| kept.made == self.made) {
+            state.remove(self.key);
+            remove(&self.path());
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut state = self.files.state.lock();
+        if let Some(users) = state.in_use.get_mut(&self.key) {
+            *users = users.saturating_sub(1);
+            if *users == 0 {
+                state.in_use.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Room {
+    /// Where a file is made before it is kept: a new path each time.
+    pub(super) fn path(&self) -> PathBuf {
+        let number = self.files.state.lock().next();
+        self.files.folder.join(NEW).join(number.to_string())
+    }
+
+    /// A file is complete: it is the one of this key. Nothing is synced, because a file is hashed whenever it is read.
+    /// Blocks.
+    pub(super) fn keep(self, key: FileKey, file: Unfinished) -> io::Result<()> {
+        let files = &self.files;
+        let to = files.path(key);
+        if let Some(folder) = to.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
+        }
+        let mut state = files.state.lock();
+        file.move_to(&to, key.mode())?;
+        state.remove(key);
+        state.add(key, self.bytes);
+        Ok(())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut state = self.files.state.lock();
+        state.promised = state.promised.saturating_sub(self.bytes);
+    }
+}
+
+impl State {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn add(&mut self, key: FileKey, bytes: u64) {
+        let number = self.next();
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.by_use.insert(number, key);
+        self.kept.insert(
+            key,
+            Kept {
+                bytes,
+                used: number,
+                made: number,
+            },
+        );
+    }
+
+    fn remove(&mut self, key: FileKey) {
+        if let Some(kept) = self.kept.remove(&key) {
+            self.by_use.remove(&kept.used);
+            self.bytes = self.bytes.saturating_sub(kept.bytes);
+        }
+    }
+
+    /// Notes a use. The number of its making; `None`: it is not kept.
+    fn touch(&mut self, key: FileKey) -> Option<u64> {
+        let number = self.next();
+        let kept = self.kept.get_mut(&key)?;
+        self.by_use.remove(&kept.used);
+        kept.used = number;
+        self.by_use.insert(number, key);
+        Some(kept.made)
+    }
+
+    fn bytes_in_use(&self) -> u64 {
+        let kept = self.in_use.keys().filter_map(|key| self.kept.get(key));
+        kept.fold(0, |sum, kept| sum.saturating_add(kept.bytes))
+    }
+
+    /// Whether one more file of so many bytes fits.
+    fn is_within(&self, bytes_max: u64, more: u64) -> bool {
+        let all = self
+            .bytes
+            .saturating_add(self.promised)
+            .saturating_add(more);
+        all <= bytes_max && self.kept.len() < CACHED_FILES_MAX
+    }
+}
+
+/// What a file takes of the disk, bytes.
+fn on_disk(bytes: u64) -> u64 {
+    bytes
+        .max(1)
+        .checked_next_multiple_of(BLOCK_BYTES)
+        .unwrap_or(u64::MAX)
+}
+
+fn disk_bytes(folder: &Path) -> io::Result<u64> {
+    let about = rustix::fs::statvfs(folder)?;
+    Ok(about.f_blocks.saturating_mul(about.f_frsize))
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(file = %path.display(), %error, "cannot remove a file of the cache of inputs");
+    }
+}
+
+/// Removes what an earlier agent had on its way.
+fn sweep(new: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(new)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_ours = name
+            .to_str()
+            .is_some_and(|name| name.parse::<u64>().is_ok());
+        if is_ours && !entry.file_type()?.is_dir() {
+            remove(&entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The files that an earlier agent left, in the order of their last use. Others in the folder are nobody's that we know.
+fn found(folder: &Path) -> io::Result<State> {
+    let mut found = Vec::new();
+    for spread in fs::read_dir(folder)? {
+        let spread = spread?;
+        if !spread.file_type()?.is_dir() {
+            continue;
+        }
+        for entry in fs::read_dir(spread.path())? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(key) = name.to_str().and_then(FileKey::of_name) else {
+                continue;
+            };
+            let about = fs::symlink_metadata(entry.path())?;
+            if about.is_file() && key.path(folder) == entry.path() {
+                found.push((
+                    (about.atime(), about.atime_nsec()),
+                    key,
+                    on_disk(about.len()),
+                ));
+            }
+        }
+    }
+    found.sort_unstable();
+    let mut state = State::default();
+    for (_, key, bytes) in found {
+        state.add(key, bytes);
+    }
+    Ok(state)
+}
+
+/// Sets the time of last access, and leaves that of the last change: a job may have this very file.
+fn accessed_now(path: &Path) -> io::Result<()> {
+    let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+    let times = Timestamps {
+        last_access: time(UTIME_NOW),
+        last_modification: time(UTIME_OMIT),
+    };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
