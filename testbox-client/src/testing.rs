@@ -24,6 +24,7 @@ pub(crate) fn grant(job_id: &str, job: Value) -> Grant {
         panic!("not an object")
     };
     Grant {
+        log_delay_ms: None,
         inputs: Vec::new(),
         outputs: Vec::new(),
         job_id: job_id.to_owned(),

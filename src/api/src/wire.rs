@@ -181,6 +181,9 @@ pub struct Grant {
     pub stop_when_cut_off: bool,
     /// The job itself.
     pub job: Map<String, Value>,
+    /// How long output is collected before it is sent, unless 64 KiB come together, ms. Absent: 200, and 256 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_delay_ms: Option<u32>,
     /// Files that it finds in its `inputs` folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<GrantInput>,

@@ -55,7 +55,8 @@ impl Course {
         let mut journal = Journal::new(&self.grant, std::mem::take(&mut self.run));
         let context = Arc::clone(&self.context);
         let client = context.client.clone();
-        let mut shipper = LogShipper::new(client, &journal, self.folder.output());
+        let shipper = LogShipper::new(client, &journal, self.folder.output());
+        let mut shipper = shipper.with_delay(self.grant.log_delay_ms);
         let (size, sizes) = watch::channel(0);
         let over = CancellationToken::new();
         let shipping = async {

@@ -19,6 +19,8 @@ use crate::timer::pause;
 const BATCH_BYTES_MAX: u64 = 256 * 1024;
 /// How long output is collected before it is sent, unless there is a whole batch.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
+/// A batch, where the scheduler says how long output is collected.
+const SLOW_BATCH_BYTES: u64 = 64 * 1024;
 
 /// A job may put anything in the place of its output: a link is not followed, a pipe not waited for.
 const OPEN_FLAGS: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()).cast_signed();
@@ -35,6 +37,9 @@ pub(crate) struct LogShipper {
     sent: u64,
     /// The scheduler wants no more of it.
     refused: bool,
+    /// How long output is collected, and how much of it is enough.
+    delay: Duration,
+    enough: u64,
 }
 
 impl LogShipper {
@@ -47,6 +52,20 @@ impl LogShipper {
             output,
             sent: 0,
             refused: false,
+            delay: BATCH_DELAY,
+            enough: BATCH_BYTES_MAX,
+        }
+    }
+
+    /// The same, for a scheduler that says how long output is collected, ms.
+    pub(crate) fn with_delay(self, delay_ms: Option<u32>) -> Self {
+        let Some(delay_ms) = delay_ms else {
+            return self;
+        };
+        Self {
+            delay: Duration::from_millis(u64::from(delay_ms)),
+            enough: SLOW_BATCH_BYTES,
+            ..self
         }
     }
 
@@ -58,9 +77,9 @@ impl LogShipper {
             if size.wait_for(|size| *size > sent).await.is_err() || self.refused {
                 return;
             }
-            let whole_batch = size.wait_for(|size| *size >= sent + BATCH_BYTES_MAX);
+            let whole_batch = size.wait_for(|size| *size >= sent + self.enough);
             // Either way there is something to send.
-            let _ = tokio::time::timeout(BATCH_DELAY, whole_batch).await;
+            let _ = tokio::time::timeout(self.delay, whole_batch).await;
             if !self.batch().await {
                 return;
             }

@@ -31,7 +31,15 @@ const LATE_MS: u64 = 24 * 3_600_000;
 /// Largest append to a log, bytes.
 pub(crate) const LOG_APPEND_MAX: usize = 1 << 20;
 
+/// How long testboxes collect output where each append is an object of its own, ms.
+const LOG_DELAY_MS: u32 = 5_000;
+
 impl Core {
+    /// How long testboxes collect output before they send it; `None`: as they like.
+    pub(crate) fn log_delay_ms(&self) -> Option<u32> {
+        (self.config.files_in == FilesIn::Content).then_some(LOG_DELAY_MS)
+    }
+
     fn result_folder(&self) -> PathBuf {
         results_in(&self.config.data_dir)
     }

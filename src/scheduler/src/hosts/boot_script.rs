@@ -296,6 +296,7 @@ mod tests {
             timeout_s: 60,
             result_root: "/result/x".into(),
             stop_when_cut_off: false,
+            log_delay_ms: None,
             inputs: Vec::new(),
             outputs: Vec::new(),
             job,

@@ -315,6 +315,7 @@ impl Core {
             timeout_s: state.timeout_s,
             result_root: state.result_root.clone(),
             stop_when_cut_off: state.stop_when_cut_off,
+            log_delay_ms: self.log_delay_ms(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             job,
