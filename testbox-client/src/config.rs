@@ -157,6 +157,11 @@ pub struct AgentConfig {
     /// What the images of containers that it got from registries may take together, MB; the least recently used ones
     /// go. Default: 50 GB.
     pub image_cache_mb: u32,
+    /// Most that the cache of inputs takes of its disk, MB; the least recently used files go. 0: nothing is kept. `None`: 20
+    /// GB, or a tenth of a smaller disk. Default: `None`.
+    pub input_cache_mb: Option<u32>,
+    /// Folder of the cache of inputs, used by one agent at a time. `None`: `cache` in the work folder.
+    pub input_cache_dir: Option<PathBuf>,
     /// Folder of the images of virtual machines, each a folder of its own. `None`: `images` in the work folder.
     pub vm_images: Option<PathBuf>,
     /// The image of vm jobs that name none. `None`: the only one that there is.
@@ -228,6 +233,8 @@ impl AgentConfig {
             executor: ExecutorChoice::Process,
             default_image: None,
             image_cache_mb: 50 << 10,
+            input_cache_mb: None,
+            input_cache_dir: None,
             vm_images: None,
             default_vm_image: None,
             job_users: JobUsers::Agent,

@@ -30,6 +30,28 @@ pub enum AgentEvent {
         /// Memory that it takes of the host, MB; hw: 0.
         memory_mb: u32,
     },
+    /// A job has its inputs.
+    Inputs {
+        /// The job.
+        job_id: String,
+        /// Which try.
+        attempt: u16,
+        /// How many files, links and empty folders.
+        files: u64,
+        /// Bytes of all its files.
+        bytes: u64,
+        /// Bytes that were fetched for it; all others were here.
+        fetched_bytes: u64,
+    },
+    /// A file of the cache of inputs was damaged. No job gets it: it is fetched anew.
+    CacheDamaged {
+        /// The job that wanted it.
+        job_id: String,
+        /// Which try.
+        attempt: u16,
+        /// Where it is below the job's `inputs` folder.
+        file: String,
+    },
     /// A job has come to this stage.
     Stage {
         /// The job.

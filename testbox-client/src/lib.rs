@@ -35,11 +35,6 @@
 
 mod agent;
 mod bad_config;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "jobs get inputs with the next change")
-)]
-#[expect(unused_imports, reason = "jobs get inputs with the next change")]
 mod cache;
 mod config;
 mod event;

@@ -94,6 +94,13 @@ struct Args {
     /// Most disk space for container images from registries; the agent removes the least recently used ones.
     #[arg(long, default_value = "50g", value_parser = memory_mb)]
     image_cache: u32,
+    /// Most disk space for the cache of inputs; the agent removes the least recently used files. 0 keeps nothing
+    /// [default: 20g, or a tenth of a smaller disk].
+    #[arg(long, value_parser = memory_mb)]
+    input_cache: Option<u32>,
+    /// Folder of the cache of inputs, used by one agent at a time [default: cache in the work folder].
+    #[arg(long)]
+    input_cache_dir: Option<PathBuf>,
     /// Folder with the images of virtual machines [default: images in the work folder].
     #[arg(long)]
     vm_images: Option<PathBuf>,
@@ -174,6 +181,8 @@ impl Args {
             executor: self.executor,
             default_image: self.default_image,
             image_cache_mb: self.image_cache,
+            input_cache_mb: self.input_cache,
+            input_cache_dir: self.input_cache_dir,
             vm_images: self.vm_images,
             default_vm_image: self.default_vm_image,
             address: self.address,

@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["base", "lifecycle", "known", "core", "people", "placement"],
     ),
     ("files", &["base", "lifecycle", "core", "jobs"]),
-    ("content", &["base", "core"]),
+    ("content", &["base", "known", "core"]),
     ("care", &["base", "storage", "lifecycle", "files"]),
     (
         "waiting",

@@ -17,6 +17,7 @@ mod location;
 mod manifest;
 mod named;
 mod names;
+mod owners;
 mod pieces;
 mod pins;
 mod remote;

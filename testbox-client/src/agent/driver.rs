@@ -174,7 +174,8 @@ impl Driver {
     fn carry_out(&mut self, action: Action) {
         let events = &self.context.events;
         match action {
-            Action::AskForWork { call, request } => {
+            Action::AskForWork { call, mut request } => {
+                request.content = self.context.cache.manifests.words();
                 let (client, host) = (self.asker.clone(), self.context.config.host.clone());
                 let asking =
                     async move { Answered::Work(call, client.consume(&host, &request).await) };
@@ -274,6 +275,7 @@ impl Driver {
                 folder,
                 run,
                 line,
+                holds: Vec::new(),
             }
             .run()
         });

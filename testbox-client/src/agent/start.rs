@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::driver::{Driver, new_session};
 use crate::{
     AgentConfig, AgentEvent, BadConfig, JobUsers, Kinds,
+    cache::Cache,
     event::Events,
     executor::{Executors, kill_marked},
     facts,
@@ -71,6 +72,7 @@ pub async fn run(
         left,
     } = opened.with_context(|| format!("cannot work in '{shown}'"))?;
     config.work_dir = work_dir;
+    let cache = cache(&config).await?;
     let users = users(&config).await?.map(Arc::new);
     let isolation = if users.is_some() { "users" } else { "none" };
     let agent = instance.split('.').next().unwrap_or_default();
@@ -84,6 +86,7 @@ pub async fn run(
         config,
         users,
         executors,
+        cache,
         client: reporter,
         events: Events(events),
     });
@@ -96,6 +99,19 @@ pub async fn run(
     reaping.shutdown().await;
     drop(lock);
     worked
+}
+
+/// The cache of inputs.
+async fn cache(config: &AgentConfig) -> anyhow::Result<Arc<Cache>> {
+    let folder = match &config.input_cache_dir {
+        Some(folder) => std::path::absolute(folder)?,
+        None => config.work_dir.join("cache"),
+    };
+    let bytes_max = config.input_cache_mb.map(|mb| u64::from(mb) << 20);
+    let shown = folder.display().to_string();
+    let opened = tokio::task::spawn_blocking(move || Cache::open(&folder, bytes_max)).await?;
+    let cache = opened.with_context(|| format!("cannot keep inputs in '{shown}'"))?;
+    Ok(Arc::new(cache))
 }
 
 /// The users that jobs run under, once it is known that they can.

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::{self, DirBuilder, File},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,7 +14,7 @@ use rustix::fs::{
     AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, utimensat,
 };
 
-use super::{FileKey, unfinished::Unfinished};
+use super::{FileKey, place::open, unfinished::Unfinished};
 
 /// Most files of a cache.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
@@ -45,8 +45,10 @@ struct State {
     bytes: u64,
     /// Of files on their way.
     promised: u64,
-    /// How many jobs use a file now.
-    in_use: HashMap<FileKey, u32>,
+    /// How many jobs use a file now, and its bytes.
+    in_use: HashMap<FileKey, (u32, u64)>,
+    /// Of all that are in use.
+    bytes_in_use: u64,
     /// The last number that was given.
     last: u64,
 }
@@ -120,7 +122,7 @@ impl Files {
     pub(crate) fn hold(self: &Arc<Self>, key: FileKey) -> Option<Hold> {
         let mut state = self.state.lock();
         let made = state.touch(key)?;
-        *state.in_use.entry(key).or_default() += 1;
+        state.use_more(key);
         drop(state);
         // Only a restart reads it, and without it the order is a little wrong.
         drop(accessed_now(&self.path(key)));
@@ -136,11 +138,22 @@ impl Files {
         self.state.lock().kept.contains_key(&key)
     }
 
+    /// Reads some bytes of a file, whatever they are; `None`: they cannot be read. Blocks.
+    pub(crate) fn read(&self, key: FileKey, offset: u64, bytes: u32) -> Option<Vec<u8>> {
+        if !self.has(key) {
+            return None;
+        }
+        let file = open(&self.path(key)).ok()?;
+        let mut read = vec![0; usize::try_from(bytes).ok()?];
+        file.read_exact_at(&mut read, offset).ok()?;
+        Some(read)
+    }
+
     /// Makes room for a file by the removal of others. `None`: it would not fit beside those in use. Blocks.
     pub(crate) fn room(self: &Arc<Self>, bytes: u64) -> Option<Room> {
         let bytes = on_disk(bytes);
         let mut state = self.state.lock();
-        let fixed = state.bytes_in_use().saturating_add(state.promised);
+        let fixed = state.bytes_in_use.saturating_add(state.promised);
         if fixed.saturating_add(bytes) > self.bytes_max {
             return None;
         }
@@ -201,13 +214,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut state = self.files.state.lock();
-        if let Some(users) = state.in_use.get_mut(&self.key) {
-            *users = users.saturating_sub(1);
-            if *users == 0 {
-                state.in_use.remove(&self.key);
-            }
-        }
+        self.files.state.lock().use_less(self.key);
     }
 }
 
@@ -281,9 +288,24 @@ impl State {
         Some(kept.made)
     }
 
-    fn bytes_in_use(&self) -> u64 {
-        let kept = self.in_use.keys().filter_map(|key| self.kept.get(key));
-        kept.fold(0, |sum, kept| sum.saturating_add(kept.bytes))
+    fn use_more(&mut self, key: FileKey) {
+        let bytes = self.kept.get(&key).map_or(0, |kept| kept.bytes);
+        let (users, _) = self.in_use.entry(key).or_insert((0, bytes));
+        if *users == 0 {
+            self.bytes_in_use = self.bytes_in_use.saturating_add(bytes);
+        }
+        *users = users.saturating_add(1);
+    }
+
+    fn use_less(&mut self, key: FileKey) {
+        let Some((users, bytes)) = self.in_use.get_mut(&key) else {
+            return;
+        };
+        *users = users.saturating_sub(1);
+        if *users == 0 {
+            self.bytes_in_use = self.bytes_in_use.saturating_sub(*bytes);
+            self.in_use.remove(&key);
+        }
     }
 
     /// Whether one more file of so many bytes fits.

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs::File, future::Future, io, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -16,6 +16,8 @@ use super::{
 const TRIES_MAX: usize = 6;
 /// How often a job fetches a file that then is not what it should be.
 const FETCHES_MAX: usize = 2;
+/// Chunks that all jobs together ask for at a time.
+const ABREAST_MAX: usize = 16;
 const NOT_ITSELF: &str = "what was fetched does not have its digest: its manifest is wrong, or the disk of this testbox damages files";
 
 /// The inputs that a machine has.
@@ -24,6 +26,8 @@ pub(crate) struct Cache {
     pub(crate) files: Arc<Files>,
     pub(crate) manifests: Manifests,
     flights: Arc<Flights>,
+    /// Chunks that all jobs together ask for at a time: each is in memory.
+    pub(super) abreast: Semaphore,
 }
 
 /// Gets a file from where all inputs are.
@@ -96,6 +100,7 @@ impl Cache {
             files,
             manifests,
             flights: Arc::default(),
+            abreast: Semaphore::new(ABREAST_MAX),
         })
     }
 

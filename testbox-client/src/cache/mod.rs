@@ -17,6 +17,7 @@ mod give;
 mod key;
 mod manifests;
 mod place;
+mod source;
 #[cfg(test)]
 mod tests;
 mod unfinished;
@@ -26,3 +27,4 @@ pub(crate) use give::{Cache, Fetch, GiveError};
 pub(crate) use key::{FileKey, Wanted};
 pub(crate) use manifests::{Manifests, file_of};
 pub(crate) use place::Way;
+pub(crate) use source::Source;

@@ -92,7 +92,7 @@ fn settled(to: &Path, read: &io::Result<Option<Digest>>, key: FileKey) -> io::Re
 }
 
 /// Opens a file itself, and never what a link names.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());

@@ -13,6 +13,10 @@ use std::{
 
 /// The folder, in that of the job, of what a guest has besides: its environment, its disks.
 pub(crate) const GUEST_FOLDER: &str = "guest";
+/// The folder, in that of the job, of its inputs.
+pub(crate) const INPUTS: &str = "inputs";
+/// The folder, in that of the job, of its outputs.
+pub(crate) const OUTPUTS: &str = "outputs";
 /// Where a guest sees its job's folder.
 pub(crate) const INSIDE: &str = "/fairlead";
 /// Where it sees the files of this module.

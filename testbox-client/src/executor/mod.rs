@@ -18,7 +18,7 @@ mod tool;
 
 pub(crate) use choice::Executors;
 pub(crate) use container::NotBegun;
-pub(crate) use entry::{GUEST_FOLDER, INSIDE, Note, Task};
+pub(crate) use entry::{GUEST_FOLDER, INPUTS, INSIDE, Note, OUTPUTS, Task};
 pub(crate) use machine::ResultLimits;
 pub(crate) use marked::{MARK, kill_marked};
 pub(crate) use process::{Launch, Limits, Outcome, Place, Verdict, Workload};

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use fairlead_api::Client;
+use fairlead_api::{AsJob, Client};
+use fairlead_content::transfer::{LabRemote, TransferError};
 
-use crate::{AgentConfig, event::Events, executor::Executors, isolation::users::Users};
+use crate::{
+    AgentConfig, cache::Cache, event::Events, executor::Executors, isolation::users::Users,
+};
 
 /// What all jobs of an agent share.
 #[derive(Debug)]
@@ -14,6 +17,28 @@ pub(crate) struct Context {
     pub(crate) users: Option<Arc<Users>>,
     /// What its jobs can run in.
     pub(crate) executors: Executors,
+    /// Files of inputs that are here.
+    pub(crate) cache: Arc<Cache>,
     pub(crate) client: Client,
     pub(crate) events: Events,
+}
+
+impl Context {
+    /// The content of the lab, as a job may use it.
+    ///
+    /// # Errors
+    /// This machine cannot make HTTPS requests.
+    pub(crate) fn content_for(
+        &self,
+        job_id: &str,
+        attempt: u16,
+        job_token: &str,
+    ) -> Result<LabRemote, TransferError> {
+        let job = AsJob {
+            job_id: job_id.to_owned(),
+            attempt,
+            job_token: job_token.to_owned(),
+        };
+        LabRemote::new(self.client.clone(), Some(job))
+    }
 }

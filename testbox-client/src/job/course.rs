@@ -23,13 +23,15 @@ use super::{
     finish::{NOT_OURS, finish},
     folder::{End, JobFolder, Journal},
     hooks::{self, Hook},
+    inputs,
     launch::{Invocation, Unrunnable, prepare},
     limit::OwnLimits,
     log::LogShipper,
-    output, peers, shards,
+    output, outputs, peers, shards,
 };
 use crate::{
     AgentEvent, JobLine,
+    cache::Hold,
     executor::{INSIDE, Launch, Limits, Outcome, Place, ResultLimits, Task, Workload, kill_marked},
     isolation::users::JobUser,
     protocol::Why,
@@ -47,6 +49,8 @@ pub(crate) struct Course {
     /// Mark of its processes.
     pub(crate) run: String,
     pub(crate) line: JobLine,
+    /// Keep its inputs in the cache; none before they are there.
+    pub(crate) holds: Vec<Hold>,
 }
 
 impl Course {
@@ -92,7 +96,9 @@ impl Course {
         let end = match self.prepare(journal).await {
             Ok(Some(launch)) => {
                 ran_since = Some(Instant::now());
-                self.workload(journal, launch, &size).await
+                let end = self.workload(journal, launch, &size).await;
+                self.holds.clear();
+                outputs::checked(&self.folder, journal, end).await
             }
             Ok(None) => None,
             Err(end) => Some(end),
@@ -149,6 +155,17 @@ impl Course {
             Place::Host => self.folder.clone(),
             Place::Container(_) | Place::Machine(_) => JobFolder::seen_at(INSIDE),
         };
+        let given = inputs::give(
+            &self.context,
+            &self.grant,
+            &self.folder,
+            &place,
+            &mut self.line,
+        );
+        let Some(holds) = given.await? else {
+            return Ok(None);
+        };
+        self.holds = holds;
         let invocation = self.invocation(&seen).await?;
         let Some(peers) = self.meet(journal).await? else {
             return Ok(None);
@@ -158,6 +175,7 @@ impl Course {
         }
         let user = self.user().await?;
         journal.uid = user.as_ref().map(|user| user.uid);
+        journal.in_machine = matches!(place, Place::Machine(_));
         journal.started = true;
         save(&self.folder, journal).await.map_err(|error| {
             unrun(

@@ -1,4 +1,4 @@
-//! Delivers the end of a job: the rest of its output, its files, and then one last update with stage, health and data
+//! Delivers the end of a job: its outputs, the rest of its log, its files, and then one last update with stage, health and data
 //! readiness. So no job looks finished while its results are missing. Each step may be repeated from the start, also by
 //! a restarted agent.
 
@@ -10,6 +10,7 @@ use super::{
     context::Context,
     folder::{End, JobFolder, Journal},
     log::LogShipper,
+    outputs,
     results::{Results, collect},
     retry::until_answered,
 };
@@ -22,12 +23,13 @@ const REASON_CHARS_MAX: usize = 1000;
 pub(crate) async fn deliver(
     context: &Context,
     folder: &JobFolder,
-    journal: &Journal,
-    end: &End,
+    journal: &mut Journal,
+    end: End,
     shipper: &mut LogShipper,
     line: &mut JobLine,
 ) -> Result<(), Failure> {
     let mut readiness = DataReadiness::Norun;
+    let (end, outputs) = outputs::put(context, folder, journal, end).await;
     let mut reason = end.reason.clone();
     let mut has_cases = false;
     if end.ran {
@@ -51,6 +53,7 @@ pub(crate) async fn deliver(
         reason,
         avoid_host: end.avoid_host,
         has_cases,
+        outputs,
         crash_signature: end.crash_signature.clone(),
         peak_memory_mb: end.used.as_ref().and_then(|used| used.peak_memory_mb),
         cpu_ms: end.used.as_ref().and_then(|used| used.cpu_ms),
@@ -70,7 +73,7 @@ async fn upload_all(
         context.config.result_files_max,
         context.config.result_bytes_max,
     );
-    let owner = journal.uid;
+    let owner = journal.owner();
     let made = folder.path().join("results.json");
     let collecting = move || {
         let mut results = collect(&root, owner, files_max, bytes_max);

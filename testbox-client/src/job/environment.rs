@@ -46,6 +46,12 @@ pub(crate) fn of(
     // A guest has a path of its own.
     all.extend(path.map(|path| ("PATH".to_owned(), path.to_owned())));
     all.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    if !grant.inputs.is_empty() {
+        all.push(("FAIRLEAD_INPUTS".to_owned(), here(&folder.inputs())));
+    }
+    if !grant.outputs.is_empty() {
+        all.push(("FAIRLEAD_OUTPUTS".to_owned(), here(&folder.outputs())));
+    }
     all
 }
 

@@ -28,7 +28,9 @@ pub(super) async fn finish(
         // An order to forget it does not count any more: it may have crossed the report of the end, and
         // an end that comes late is still taken while nobody else has begun. The answer decides.
         Ok(end) => {
-            let delivered = deliver(context, folder, &journal, end, &mut shipper, &mut line).await;
+            let end = end.clone();
+            let delivered =
+                deliver(context, folder, &mut journal, end, &mut shipper, &mut line).await;
             delivered.err().map(|failure| failure.text().to_owned())
         }
     };

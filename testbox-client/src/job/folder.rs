@@ -1,7 +1,8 @@
 //! A job's folder in the agent's `work_dir`, and the journal in it that outlives the agent.
 //!
 //! `<job_id>-<attempt>/` holds `job.json`, `job.yaml` (the same, for runners that want that name),
-//! `script`, `tmp/`, `result/` (what is uploaded) and `journal.json`. The journal is written before
+//! `script`, `tmp/`, `result/` (what is uploaded) and `journal.json`. A job that has inputs or outputs also has `inputs/`
+//! and `outputs/`. The journal is written before
 //! anything that it speaks of happens, and replaced whole: a crash leaves the old one or the new one.
 
 use std::{
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    executor::{GUEST_FOLDER, Note},
+    executor::{GUEST_FOLDER, INPUTS, Note, OUTPUTS},
     remove_tree::remove_tree,
 };
 
@@ -52,6 +53,15 @@ pub(crate) struct Journal {
     /// The user that its processes run under, where it is not the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uid: Option<u32>,
+    /// Whether it runs in a virtual machine, whose files the agent itself writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) in_machine: bool,
+    /// Files and folders below its `outputs` folder that are to be put.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<String>,
+    /// The id of its outputs, once they are put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) put: Option<String>,
     /// Whether its workload was about to be started.
     pub(crate) started: bool,
     /// How it ended, once it has.
@@ -143,6 +153,9 @@ impl Journal {
             result_root: grant.result_root.clone(),
             run,
             uid: None,
+            in_machine: false,
+            outputs: grant.outputs.clone(),
+            put: None,
             started: false,
             end: None,
             closed: false,
@@ -154,6 +167,11 @@ impl Journal {
         self.closed = true;
         self.claim_token.clear();
         self.job_token.clear();
+    }
+
+    /// Whose files its results and outputs are; `None`: whoever's.
+    pub(crate) fn owner(&self) -> Option<u32> {
+        self.uid.filter(|_| !self.in_machine)
     }
 
     pub(crate) fn held(&self) -> HeldJob {
@@ -224,6 +242,16 @@ impl JobFolder {
         self.path.join("tmp")
     }
 
+    /// What the job gets, read-only; only a job that says so has it.
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.path.join(INPUTS)
+    }
+
+    /// What the job leaves for others; only a job that says so has it.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.path.join(OUTPUTS)
+    }
+
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result")
     }
@@ -251,7 +279,9 @@ impl JobFolder {
             ("job.json", false),
             ("job.yaml", false),
             ("script", false),
+            (INPUTS, false),
             ("tmp", true),
+            (OUTPUTS, true),
             ("result", true),
             ("result/output", false),
         ];
@@ -267,6 +297,9 @@ impl JobFolder {
         make(&self.path)?;
         make(&self.tmp())?;
         make(&self.result())?;
+        if !grant.outputs.is_empty() {
+            make(&self.outputs())?;
+        }
         self.write_job(&grant.job)
     }
 
@@ -279,11 +312,15 @@ impl JobFolder {
     }
 
     /// Gives the folder to the job's user, as far as the agent does not need it: its files are its own, and it can
-    /// make and remove what it likes, but neither move `result` away nor touch the journal and the output.
+    /// make and remove what it likes, but neither move `result` away nor touch the journal, the output and the inputs.
     pub(crate) fn give(&self, uid: u32) -> io::Result<()> {
         let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
-        for folder in [&self.path, &self.result()] {
-            rustix::fs::chown(folder, None, Some(group))?;
+        for folder in [&self.path, &self.result(), &self.outputs()] {
+            match rustix::fs::chown(folder, None, Some(group)) {
+                // It leaves nothing for others.
+                Err(rustix::io::Errno::NOENT) if *folder == self.outputs() => continue,
+                outcome => outcome?,
+            }
             fs::set_permissions(folder, fs::Permissions::from_mode(0o1770))?;
         }
         rustix::fs::chown(self.tmp(), Some(user), Some(group))?;

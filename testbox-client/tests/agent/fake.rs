@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use crate::store::Store;
 use bytes::Bytes;
 use fairlead_api::{
     ConsumeAnswer, ConsumeRequest, Grant, HeartbeatAnswer, HeartbeatRequest, Renewal, StopOrder,
@@ -76,8 +77,9 @@ impl State {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     state: Mutex<State>,
+    pub(crate) store: Store,
     changed: watch::Sender<u64>,
 }
 
@@ -105,6 +107,7 @@ impl Fake {
                     heartbeat_ms: 50,
                     ..State::default()
                 }),
+                store: Store::new(),
                 changed: watch::Sender::new(0),
             }),
             address: "127.0.0.1:0".parse().unwrap(),
@@ -145,6 +148,11 @@ impl Fake {
 
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         self.shared.with(work)
+    }
+
+    /// The files of its content.
+    pub(crate) fn store(&self) -> &Store {
+        &self.shared.store
     }
 
     pub(crate) fn grant(&self, grant: Grant) {
@@ -201,9 +209,9 @@ pub(crate) async fn poll<T>(what: &str, mut found: impl FnMut() -> Option<T>) ->
     }
 }
 
-type Query = BTreeMap<String, String>;
+pub(crate) type Query = BTreeMap<String, String>;
 
-fn refusal(status: u16, message: &str) -> Response {
+pub(crate) fn refusal(status: u16, message: &str) -> Response {
     let body = json!({"code": "conflict", "message": message, "hint": "none"});
     warp::reply::with_status(
         warp::reply::json(&body),
@@ -227,6 +235,27 @@ fn routes(
                 } else {
                     refusal(401, "the token is wrong")
                 }
+            },
+        );
+    let content = warp::path!("scheduler" / "v1" / "content" / ..)
+        .and(warp::path::tail())
+        .and(warp::method())
+        .and(shared.clone())
+        .and(warp::query::<Query>())
+        .and(warp::header::<String>("job-token"))
+        .and(warp::body::bytes())
+        .then(
+            |path: warp::path::Tail,
+             method,
+             shared: Arc<Shared>,
+             query: Query,
+             token: String,
+             body| async move {
+                assert_eq!(token, "token");
+                shared
+                    .store
+                    .answer(method, path.as_str(), &query, body)
+                    .await
             },
         );
     let jobs = warp::path!("scheduler" / "v1" / "jobs" / String / String)
@@ -254,7 +283,8 @@ fn routes(
                 StatusCode::OK.into_response()
             })
         });
-    testboxes.or(jobs).unify().or(results).unify().boxed()
+    let of_jobs = jobs.or(content).unify().or(results).unify();
+    testboxes.or(of_jobs).unify().boxed()
 }
 
 fn is_known(shared: &Shared, who: Option<&str>) -> bool {

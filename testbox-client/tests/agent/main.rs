@@ -9,10 +9,13 @@ mod containers;
 mod ends;
 mod fake;
 mod hooks;
+mod inputs;
 mod machines;
+mod outputs;
 mod program;
 mod reports;
 mod requests;
+mod store;
 mod survival;
 mod testbox;
 #[path = "../../src/testing.rs"]

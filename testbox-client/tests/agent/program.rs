@@ -12,7 +12,7 @@ use crate::{
     testbox::{folder, is_alive, results, script},
 };
 
-fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
+pub(crate) fn start(fake: &Fake, folder: &TempDir, more: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-testbox"));
     spawn(&mut command, fake, folder, more)
 }

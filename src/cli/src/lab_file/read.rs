@@ -36,7 +36,16 @@ const HOST: [&str; 8] = [
     "arch", "group", "kinds", "memory", "cpus", "tags", "devices", "cordon",
 ];
 const RULE: [&str; 3] = ["name", "if", "then"];
-const LIMITS: [&str; 4] = ["waiting", "running", "hours", "shards"];
+const LIMITS: [&str; 6] = [
+    "waiting",
+    "running",
+    "hours",
+    "shards",
+    "content_mb",
+    "content_day_mb",
+];
+/// Those that have no soft limit.
+const HARD_ONLY: [&str; 3] = ["shards", "content_mb", "content_day_mb"];
 /// Keys that would hold a secret.
 const SECRETS: [&str; 4] = ["token", "my_token", "token_hash", "new_token"];
 
@@ -232,11 +241,13 @@ fn limits_of(at: At<'_>, node: &Node) -> Result<LimitsChange, Failure> {
             "running" => &mut change.running,
             "hours" => &mut change.hours,
             "shards" => &mut change.shards,
+            "content_mb" => &mut change.content_mb,
+            "content_day_mb" => &mut change.content_day_mb,
             other => return Err(at.unknown(other, value, &LIMITS)),
         };
         let bounds = bounds(at, key, value)?;
-        if key == "shards" && bounds.soft.is_some() {
-            return Err(at.bad(key, value, "a hard limit alone: shards have no soft one"));
+        if HARD_ONLY.contains(&key.as_str()) && bounds.soft.is_some() {
+            return Err(at.bad(key, value, "a hard limit alone: it has no soft one"));
         }
         *place = Some(bounds);
     }

@@ -189,6 +189,8 @@ pub struct Config {
     pub content: Option<Location>,
     /// Where results and logs lie. Default: in the data folder.
     pub files_in: FilesIn,
+    /// How long inputs and outputs stay that no job names and nobody keeps, ms. Default: 14 days.
+    pub content_grace_ms: u64,
     /// Limits on requests.
     pub limits: Limits,
     /// Limits on connections.
@@ -222,6 +224,7 @@ impl Config {
             results: ResultFiles::default(),
             content: None,
             files_in: FilesIn::default(),
+            content_grace_ms: 14 * 24 * 3_600_000,
             limits: Limits::default(),
             connections: ConnectionLimits::default(),
             cache_jobs_max: CACHE_JOBS,

@@ -67,6 +67,13 @@ pub(crate) fn without_key(state: &JobState, now_ms: u64) -> JobState {
     not_before(given_back(state, now_ms, NO_KEY), now_ms, KEY_COMES_MS)
 }
 
+/// The state of a claimed job whose inputs or outputs cannot be read from its fields: another version wrote them.
+pub(crate) fn without_fields(state: &JobState, now_ms: u64) -> JobState {
+    let end = Stage::AbortInvalid;
+    let reason = "this version of the scheduler cannot read its inputs and outputs";
+    ended(state, end, Health::AbortInvalid, now_ms, reason)
+}
+
 /// The same, not handed out for so long.
 fn not_before(mut next: JobState, now_ms: u64, for_ms: u64) -> JobState {
     if next.stage == Stage::Submit {
@@ -243,6 +250,7 @@ fn waiting_again(state: &JobState, now_ms: u64) -> JobState {
         last_success_stage: None,
         exit_code: None,
         crash_signature: String::new(),
+        outputs: String::new(),
         cases: None,
         peak_memory_mb: 0,
         cpu_ms: 0,

@@ -129,6 +129,7 @@ impl Core {
         let remarks = self.remark(&mut built, how.strict);
         self.check_devices(&mut built.jobs).await?;
         self.check_parents(&mut built.jobs).await?;
+        self.check_inputs(&mut built.jobs, how.dry_run).await?;
         self.enforce_limits(&mut built, keyed.as_ref()).await?;
         link_jobs(&mut built);
         built.refuse_together();

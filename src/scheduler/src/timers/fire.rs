@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::{
     base::{
         clock::utc_text,
-        errors::{JobError, Refusal, StoreFault, TimerError},
+        errors::{ContentFault, JobError, Refusal, StoreFault, TimerError},
     },
     core::Core,
     jobs::alarms::AHEAD_MS,
@@ -336,8 +336,14 @@ impl Core {
     pub(super) async fn run_begun(self: &Arc<Self>, begun: Vec<Begun>) {
         self.stop_replaced(&begun).await;
         let made = begun.iter().map(|begun| self.make_run(begun));
-        let made = BuiltJobs::from(made.collect::<Vec<_>>());
-        let outcomes = self.create(made, Ids::WrittenDown).await;
+        let mut made: Vec<_> = made.collect();
+        if let Err(refusal) = self.check_inputs(&mut made, false).await {
+            tracing::warn!(error = %refusal, "the inputs of timers could not be looked up");
+            made.iter_mut()
+                .filter(|made| made.as_ref().is_ok_and(|job| !job.state.inputs.is_empty()))
+                .for_each(|made| *made = Err(refusal.clone()));
+        }
+        let outcomes = self.create(BuiltJobs::from(made), Ids::WrittenDown).await;
         let mut done = Vec::new();
         for (begun, outcome) in begun.into_iter().zip(outcomes) {
             let Begun {
@@ -486,7 +492,10 @@ fn may_pass(refusal: &Refusal) -> bool {
         Refusal::Store(fault) => {
             !matches!(fault, StoreFault::RefusedDocument | StoreFault::Missing)
         }
-        Refusal::NoKey(_) | Refusal::Stopping | Refusal::Job(JobError::Contended(_)) => true,
+        Refusal::NoKey(_)
+        | Refusal::Content(ContentFault::Unreachable | ContentFault::Damaged(_))
+        | Refusal::Stopping
+        | Refusal::Job(JobError::Contended(_)) => true,
         _ => false,
     }
 }

@@ -1,15 +1,17 @@
 //! The two disks between a job and its virtual machine: one brings its files, one takes its results back.
 //!
 //! Both hold plain tar archives. A guest may write what it likes to the second. So the host takes only regular files and
-//! folders below `result` from it, and no more than it allows.
+//! folders below `result` from it, and no more than it allows. The guest's outputs are in a folder of its results, so that
+//! any image brings them back.
 
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
 };
 
-use super::super::entry::{Entry, Note};
+use super::super::entry::{Entry, INPUTS, Note, OUTPUTS};
 
 /// What a guest writes at the start of its second disk before the job begins.
 const BEGUN: &[u8] = b"begun";
@@ -19,6 +21,9 @@ const SMALL_BYTES_MAX: u64 = 4096;
 const HEADERS_BYTES: u64 = 64 * 1024 * 1024;
 /// Disks have whole sectors, bytes.
 const SECTOR_BYTES: u64 = 512;
+
+/// Where a guest has its outputs, below its results.
+const GUEST_OUTPUTS: &str = ".outputs";
 
 /// How much a guest may bring back.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +71,12 @@ impl Disks {
             archive.append_path_with_name(entry.folder().join(name), format!(".guest/{name}"))?;
         }
         for (from, name, _) in shared {
-            if from.is_dir() {
+            if name == INPUTS && from.is_dir() {
+                archive.follow_symlinks(false);
+                archive.append_dir_all(name, from)?;
+            } else if name == OUTPUTS && from.is_dir() {
+                make_outputs(&mut archive)?;
+            } else if from.is_dir() {
                 archive.append_dir(name, from)?;
             } else if from.is_file() {
                 archive.append_path_with_name(from, name)?;
@@ -80,9 +90,9 @@ impl Disks {
         File::create_new(&self.outside)?.set_len(room.next_multiple_of(SECTOR_BYTES))
     }
 
-    /// Takes the results out of the second, into `result`, where nothing is replaced. Both are gone afterwards.
-    pub(crate) fn take(&self, result: &Path, limits: ResultLimits) -> Returned {
-        let returned = self.read(result, limits).unwrap_or_else(|error| Returned {
+    /// Takes the results out of the second, into the folder of the job, where nothing is replaced. Both are gone afterwards.
+    pub(crate) fn take(&self, job: &Path, limits: ResultLimits) -> Returned {
+        let returned = self.read(job, limits).unwrap_or_else(|error| Returned {
             has_begun: true,
             missing: Some(format!("its results cannot be read: {error}")),
             ..Returned::default()
@@ -95,7 +105,7 @@ impl Disks {
         returned
     }
 
-    fn read(&self, result: &Path, limits: ResultLimits) -> io::Result<Returned> {
+    fn read(&self, job: &Path, limits: ResultLimits) -> io::Result<Returned> {
         let mut start = [0; BEGUN.len()];
         File::open(&self.outside)?.read_exact(&mut start)?;
         if start == [0; BEGUN.len()] {
@@ -126,10 +136,13 @@ impl Disks {
                     }
                 }
                 Some([first, below @ ..]) if first == "result" => {
-                    let to = below
-                        .iter()
-                        .fold(result.to_owned(), |to, name| to.join(name));
-                    if item.header().entry_type().is_dir() {
+                    let (top, below) = place_of(job, below);
+                    let is_output = top.ends_with(OUTPUTS);
+                    let to = below.iter().fold(top, |to, name| to.join(name));
+                    if is_output && item.header().entry_type().is_symlink() {
+                        let problem = "the links among its outputs stayed in its machine";
+                        returned.missing = Some(problem.to_owned());
+                    } else if item.header().entry_type().is_dir() {
                         fs::create_dir_all(to)?;
                     } else if item.header().entry_type().is_file() && !below.is_empty() {
                         let bytes = item.size();
@@ -140,13 +153,42 @@ impl Disks {
                         }
                         left.files -= 1;
                         left.bytes -= bytes;
+                        let mode = item.header().mode().unwrap_or(0);
                         write_new(&mut item, &to)?;
+                        if is_output && mode & 0o111 != 0 {
+                            let runs = fs::Permissions::from_mode(0o755);
+                            fs::set_permissions(&to, runs)?;
+                        }
                     }
                 }
                 _ => {}
             }
         }
         Ok(returned)
+    }
+}
+
+/// An empty folder for outputs, where a job looks for it, too.
+fn make_outputs(archive: &mut tar::Builder<File>) -> io::Result<()> {
+    let there = format!("result/{GUEST_OUTPUTS}");
+    let mut folder = tar::Header::new_gnu();
+    folder.set_entry_type(tar::EntryType::Directory);
+    folder.set_mode(0o755);
+    folder.set_size(0);
+    archive.append_data(&mut folder, &there, io::empty())?;
+    let mut link = tar::Header::new_gnu();
+    link.set_entry_type(tar::EntryType::Symlink);
+    link.set_mode(0o777);
+    link.set_size(0);
+    archive.append_link(&mut link, OUTPUTS, &there)
+}
+
+/// The folder that something below a guest's results belongs to, and its names below that.
+fn place_of<'a>(job: &Path, below: &'a [String]) -> (PathBuf, &'a [String]) {
+    let outputs = job.join(OUTPUTS);
+    match below {
+        [first, rest @ ..] if first == GUEST_OUTPUTS && outputs.is_dir() => (outputs, rest),
+        _ => (job.join("result"), below),
     }
 }
 
@@ -180,7 +222,7 @@ mod tests {
     use super::{super::super::entry::Task, *};
 
     const LIMITS: ResultLimits = ResultLimits {
-        files: 3,
+        files: 5,
         bytes: 100,
     };
 
@@ -218,11 +260,11 @@ mod tests {
     #[test]
     fn a_guest_that_never_began_or_never_ended_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
-        let (disks, result) = disks(dir.path());
-        assert_eq!(disks.read(&result, LIMITS).unwrap(), Returned::default());
+        let (disks, _) = disks(dir.path());
+        assert_eq!(disks.read(dir.path(), LIMITS).unwrap(), Returned::default());
         let mut out = OpenOptions::new().write(true).open(&disks.outside).unwrap();
         out.write_all(BEGUN).unwrap();
-        let returned = disks.take(&result, LIMITS);
+        let returned = disks.take(dir.path(), LIMITS);
         assert!(returned.has_begun && returned.code.is_none());
         assert!(!disks.inside.exists() && !disks.outside.exists());
     }
@@ -232,6 +274,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (disks, result) = disks(dir.path());
         fs::write(result.join("output"), "ours").unwrap();
+        let outputs = dir.path().join("outputs");
+        fs::create_dir(&outputs).unwrap();
         let out = OpenOptions::new().write(true).open(&disks.outside).unwrap();
         let mut archive = tar::Builder::new(out);
         let (file, link) = (tar::EntryType::Regular, tar::EntryType::Symlink);
@@ -239,6 +283,9 @@ mod tests {
             (".guest/code", file, "3\n"),
             (".guest/note", file, "begun\nmemory_bytes 7\n"),
             ("result/a", file, "a"),
+            ("result/.outputs/lib/x", file, "out"),
+            ("result/.outputs/link", link, ""),
+            ("result/.outputs/link/y", file, "y"),
             ("result/deep/b", file, "b"),
             ("result/output", file, "theirs"),
             ("result/link", link, ""),
@@ -255,13 +302,17 @@ mod tests {
         }
         archive.finish().unwrap();
         drop(archive);
-        let returned = disks.take(&result, LIMITS);
+        let returned = disks.take(dir.path(), LIMITS);
         assert_eq!(returned.code, Some(3));
         assert_eq!(returned.note.memory_bytes, Some(7));
         assert!(returned.missing.unwrap().contains("limit"));
         assert_eq!(fs::read_to_string(result.join("a")).unwrap(), "a");
         assert_eq!(fs::read_to_string(result.join("deep/b")).unwrap(), "b");
         assert_eq!(fs::read_to_string(result.join("output")).unwrap(), "ours");
+        assert_eq!(fs::read_to_string(outputs.join("lib/x")).unwrap(), "out");
+        let about = fs::metadata(outputs.join("lib/x")).unwrap();
+        assert_eq!(about.permissions().mode() & 0o7777, 0o755);
+        assert!(!fs::symlink_metadata(outputs.join("link")).is_ok_and(|about| about.is_symlink()));
         assert!(!result.join("big").exists() && !dir.path().join("evil").exists());
         assert!(!fs::symlink_metadata(result.join("link")).is_ok_and(|about| about.is_symlink()));
     }

@@ -46,7 +46,8 @@ pub(crate) struct MachinePlan {
 #[derive(Debug)]
 pub(crate) struct Machine {
     disks: Disks,
-    result: PathBuf,
+    /// The folder of the job.
+    job: PathBuf,
     limits: ResultLimits,
 }
 
@@ -104,7 +105,7 @@ impl MachinePlan {
         };
         let machine = Machine {
             disks,
-            result: task.folder.join("result"),
+            job: task.folder.clone(),
             limits: self.limits,
         };
         Ok((command, machine))
@@ -150,6 +151,6 @@ impl Machine {
 
     /// Takes the results back, and removes the disks. Blocks.
     pub(crate) fn after(&self) -> Returned {
-        self.disks.take(&self.result, self.limits)
+        self.disks.take(&self.job, self.limits)
     }
 }

@@ -1,0 +1,156 @@
+//! Puts what a job leaves in its `outputs` folder for others, when it has ended by itself. A put that was interrupted is
+//! resumed, also by a restarted agent: only chunks that are missing are sent.
+
+use fairlead_content::transfer::{Put, PutOptions, TransferError, put_paths};
+use fairlead_job::Health;
+
+use super::{
+    blocking::{blocking, save},
+    context::Context,
+    folder::{End, JobFolder, Journal},
+};
+use crate::{
+    protocol::Backoff,
+    timer::{pause, seed},
+};
+
+/// How often files are put anew that somebody writes to: nothing of the job should run any more.
+const CHANGED_MAX: u32 = 3;
+
+/// The same end, but a success that left not all of its outputs is a failure.
+pub(super) async fn checked(
+    folder: &JobFolder,
+    journal: &Journal,
+    end: Option<End>,
+) -> Option<End> {
+    let end = end?;
+    if !is_success(&end) {
+        return Some(end);
+    }
+    let (top, paths) = (folder.outputs(), journal.outputs.clone());
+    let looking = move || {
+        let mut paths = paths.into_iter();
+        Ok(paths.find(|path| std::fs::symlink_metadata(top.join(path)).is_err()))
+    };
+    let missing = blocking(looking).await.ok().flatten();
+    Some(match missing {
+        Some(path) => end.without_output(&path),
+        None => end,
+    })
+}
+
+/// Puts the outputs of a job that has ended by itself. Returns the end, which a missing output changes, and their id.
+pub(super) async fn put(
+    context: &Context,
+    folder: &JobFolder,
+    journal: &mut Journal,
+    end: End,
+) -> (End, Option<String>) {
+    let by_itself = is_success(&end) || end.health == Health::Fail.as_str();
+    if journal.outputs.is_empty() || !end.ran || !by_itself {
+        return (end, None);
+    }
+    if let Some(id) = &journal.put {
+        return (end, Some(id.clone()));
+    }
+    let put = match until_put(context, folder, journal).await {
+        Ok(put) => put,
+        Err(error) => {
+            let job_id = &journal.job_id;
+            tracing::warn!(job_id, %error, "the outputs of a job cannot be put");
+            let reason = format!("its outputs cannot be put: {error}");
+            return (end.failed(reason), None);
+        }
+    };
+    let end = told(end, &put);
+    let id = put.id.to_string();
+    tracing::info!(
+        job_id = journal.job_id,
+        outputs = id,
+        files = put.files,
+        bytes = put.bytes,
+        sent_bytes = put.sent_bytes,
+        "the outputs of a job are put"
+    );
+    journal.put = Some(id.clone());
+    journal.end = Some(end.clone());
+    if let Err(error) = save(folder, journal).await {
+        // They would be put once more, to the same id.
+        tracing::warn!(job_id = journal.job_id, %error, "the journal cannot be written");
+    }
+    (end, Some(id))
+}
+
+/// Puts until there is an answer that stands.
+async fn until_put(
+    context: &Context,
+    folder: &JobFolder,
+    journal: &Journal,
+) -> Result<Put, TransferError> {
+    let Journal {
+        job_id,
+        attempt,
+        job_token,
+        ..
+    } = journal;
+    let lab = context.content_for(job_id, *attempt, job_token)?;
+    let options = PutOptions {
+        owner: journal.owner(),
+        bytes_max: context.config.result_bytes_max,
+        ..PutOptions::default()
+    };
+    let mut backoff = Backoff::patient(seed());
+    let mut changed = 0;
+    loop {
+        let put = put_paths(&lab, folder.outputs(), &journal.outputs, &options, &|_| {}).await;
+        let error = match put {
+            Err(error) if error.may_pass() => error,
+            answer => return answer,
+        };
+        if matches!(error, TransferError::Changed { .. }) {
+            changed += 1;
+            if changed >= CHANGED_MAX {
+                return Err(error);
+            }
+        }
+        tracing::warn!(job_id, %error, "the outputs of a job are not put yet; retrying");
+        pause(backoff.step()).await;
+    }
+}
+
+/// The end, with what of its outputs is not there.
+fn told(end: End, put: &Put) -> End {
+    let end = match put.missing.first() {
+        Some(path) if is_success(&end) => end.without_output(path),
+        _ => end,
+    };
+    match put.left_out.first() {
+        Some(problem) => {
+            let reason = format!(
+                "its output '{}' was left out: {}",
+                problem.path, problem.problem
+            );
+            end.failed(reason)
+        }
+        None => end,
+    }
+}
+
+fn is_success(end: &End) -> bool {
+    end.health == Health::Success.as_str()
+}
+
+impl End {
+    fn without_output(self, path: &str) -> Self {
+        self.failed(format!("its output '{path}' is missing"))
+    }
+
+    /// The same end as a failure, with one reason more.
+    fn failed(self, reason: String) -> Self {
+        Self {
+            health: Health::Fail.as_str().to_owned(),
+            ..self
+        }
+        .with(Some(reason))
+    }
+}
