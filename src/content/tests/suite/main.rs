@@ -162,6 +162,9 @@ async fn half_written_files_go() {
     cases::collect_nothing(&store, 0).await;
     assert!(half.exists());
     assert_eq!(store.chunk(digest).await.unwrap(), Some(bytes));
+    let days_ago = UNIX_EPOCH + Duration::from_millis(wall_ms() - 2 * cases::LATER_MS);
+    let file = std::fs::File::options().write(true).open(&half).unwrap();
+    file.set_modified(days_ago).unwrap();
     cases::collect_nothing(&store, cases::LATER_MS).await;
     assert!(!half.exists());
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
