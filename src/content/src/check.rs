@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::{ObjectStoreExt, path::Path};
+use object_store::{ObjectStore, ObjectStoreExt, path::Path};
 
 use crate::{
     ContentError, ContentStore, Digest, Manifest, ManifestError,
@@ -51,12 +51,18 @@ impl ContentStore {
     /// The object store does not answer.
     pub async fn check(&self) -> Result<Checked, ContentError> {
         let (mut told, mut broken) = (Checked::default(), HashSet::new());
+        let chunks = Path::from(CHUNKS);
+        let folders = self.objects.list_with_delimiter(Some(&chunks)).await;
+        self.health.answered(&folders);
+        let folders = folders?.common_prefixes;
         let mut from = 0;
         while from < BYTES {
             let (mut good, mut until) = (HashSet::new(), from);
             while until < BYTES && good.len() < GOOD_MAX {
                 let folder = Path::from_iter([CHUNKS, &format!("{until:02x}")]);
-                self.check_folder(&folder, &mut good, &mut told).await?;
+                if folders.contains(&folder) {
+                    self.check_folder(&folder, &mut good, &mut told).await?;
+                }
                 until += 1;
             }
             let is_first = from == 0;

@@ -182,6 +182,7 @@ impl Location {
                     .with_http_connector(connector)
                     .build()?;
                 with_prefix(opened, &bucket.prefix)
+                    .with_headers_to_put(&[("x-ms-blob-type", "BlockBlob")])
             }
         };
         Ok(store.with_clock_and_health(clock, health))

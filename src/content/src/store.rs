@@ -67,6 +67,7 @@ pub struct ContentStore {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) health: Arc<Health>,
     pub(crate) watched: Watched,
+    headers_to_put: &'static [(&'static str, &'static str)],
     /// The folder that it is in, if it is in one.
     pub(crate) folder: Option<Arc<std::path::Path>>,
 }
@@ -81,6 +82,7 @@ impl ContentStore {
             health: Arc::new(Health::new(Arc::clone(&clock))),
             clock,
             watched: Watched::default(),
+            headers_to_put: &[],
             folder: None,
         }
     }
@@ -105,6 +107,21 @@ impl ContentStore {
             folder: Some(folder.into()),
             ..self
         }
+    }
+
+    pub(crate) fn with_headers_to_put(
+        self,
+        headers_to_put: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self {
+            headers_to_put,
+            ..self
+        }
+    }
+
+    /// Names and values of the headers that a request to [`ContentStore::url_to_put`] must have.
+    pub const fn headers_to_put(&self) -> &'static [(&'static str, &'static str)] {
+        self.headers_to_put
     }
 
     /// How the object store is, as this process sees it.

@@ -82,25 +82,24 @@ impl Run<'_> {
         };
         self.read_manifests(&mut named, most).await?;
         let mut doomed = Vec::new();
-        for first in from..named.until {
-            let folder = Path::from_iter([CHUNKS, &format!("{first:02x}")]);
-            let mut found = self.store.list(&folder);
-            while let Some(meta) = found.try_next().await? {
-                self.keep().await?;
-                let Some(digest) = digest_of(&meta.location) else {
-                    continue;
-                };
-                self.told.chunks += 1;
-                self.told.bytes_kept += meta.size;
-                let is_free = !named.digests.contains(&digest) && !self.is_pinned(digest);
-                if is_free && self.is_old(&meta) {
-                    let bytes = meta.size;
-                    doomed.push(Doomed { digest, bytes });
-                }
+        let mut found = self.store.list(&Path::from(CHUNKS));
+        while let Some(meta) = found.try_next().await? {
+            self.keep().await?;
+            let range = from..named.until;
+            let digest = digest_of(&meta.location);
+            let Some(digest) = digest.filter(|digest| range.contains(&first_byte(*digest))) else {
+                continue;
+            };
+            self.told.chunks += 1;
+            self.told.bytes_kept += meta.size;
+            let is_free = !named.digests.contains(&digest) && !self.is_pinned(digest);
+            if is_free && self.is_old(&meta) {
+                let bytes = meta.size;
+                doomed.push(Doomed { digest, bytes });
             }
-            while doomed.len() >= BATCH {
-                let some: Vec<Doomed> = doomed.drain(..BATCH).collect();
-                self.remove_chunks(&some, &mut named).await?;
+            if doomed.len() >= BATCH {
+                self.remove_chunks(&doomed, &mut named).await?;
+                doomed.clear();
             }
         }
         if !doomed.is_empty() {

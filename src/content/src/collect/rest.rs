@@ -18,6 +18,9 @@ use crate::{
 /// How long objects that were moved aside are kept for people to look at.
 const DAMAGED_KEPT: Duration = Duration::from_hours(30 * 24);
 
+/// A file that is written is whole within this time.
+const WRITES_WITHIN: Duration = Duration::from_hours(1);
+
 impl Run<'_> {
     /// At the beginning: what earlier collectors and puts that ended left behind.
     pub(super) async fn tidy(&mut self) -> Result<(), ContentError> {
@@ -63,8 +66,11 @@ impl Run<'_> {
         let Some(folder) = self.store.folder.clone() else {
             return Ok(());
         };
-        let grace = u64::try_from(self.options.grace.as_millis()).unwrap_or(u64::MAX);
-        let before = Duration::from_millis(self.now_ms().saturating_sub(grace));
+        let age = self.options.grace.max(WRITES_WITHIN).as_millis();
+        let age = u64::try_from(age).unwrap_or(u64::MAX);
+        // Whoever writes now must not lose the file, whatever time the caller says it is.
+        let before = self.store.clock.wall_ms().min(self.now_ms());
+        let before = Duration::from_millis(before.saturating_sub(age));
         let Some(before) = UNIX_EPOCH.checked_add(before) else {
             return Ok(());
         };

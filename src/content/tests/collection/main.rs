@@ -320,9 +320,9 @@ fn nothing_named_goes_and_nothing_else_stays() {
     }
     // The histories are worth something only if all of it happens.
     let [puts, jobs, collections, removals] = sums;
-    assert!(puts > 5 * SEEDS && jobs > SEEDS, "{puts} puts, {jobs} jobs");
+    assert!(puts > 4 * SEEDS && jobs > SEEDS, "{puts} puts, {jobs} jobs");
     assert!(
-        collections > SEEDS && removals > SEEDS,
+        collections > SEEDS && removals > SEEDS / 2,
         "{collections}, {removals} removed"
     );
     assert!(met > SEEDS, "{met} times a put met a collection");
