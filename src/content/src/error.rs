@@ -44,6 +44,9 @@ pub enum ContentError {
     /// Another collector is at work.
     #[error("'{0}' is collecting already")]
     CollectedByAnother(String),
+    /// Nobody knows who names manifests.
+    #[error("what names content cannot be read: {0}")]
+    Marks(String),
     /// The object store says no, or nothing.
     #[error("the content store: {0}")]
     Store(#[from] object_store::Error),
