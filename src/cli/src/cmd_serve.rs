@@ -14,7 +14,8 @@ use fairlead_job::{
     file::{ExpandOptions, FsSource, expand_file},
 };
 use fairlead_scheduler::{
-    Access, CACHE_JOBS, Config, ConnectionLimits, HealthCheck, ResultFiles, Server, WebhookTargets,
+    Access, CACHE_JOBS, Config, ConnectionLimits, FilesIn, HealthCheck, ResultFiles, Server,
+    WebhookTargets,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -103,6 +104,9 @@ pub(crate) struct ServeArgs {
     /// Where inputs and outputs lie: a folder that all replicas share [default: folder content of --data]
     #[arg(long, value_name = "LOCATION")]
     content: Option<Location>,
+    /// Where results and logs lie: `data`, as plain files in the folder --data, or `content`, beside inputs and outputs
+    #[arg(long, value_name = "PLACE", default_value = "data", value_parser = files_in)]
+    files_in: FilesIn,
     /// How long inputs and outputs stay that no job names and nobody keeps, at least 1h
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = grace_ms)]
     content_grace: u64,
@@ -303,6 +307,7 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         },
         health_check: health_check.transpose()?,
         content: args.content.clone(),
+        files_in: args.files_in,
         content_grace_ms: args.content_grace,
         site,
         connections: ConnectionLimits {
@@ -314,6 +319,14 @@ fn config(args: &ServeArgs, env: &Environment) -> Result<Config, Failure> {
         cache_jobs_max: args.cache_jobs_max,
         ..args.store.config(env)?
     })
+}
+
+fn files_in(text: &str) -> Result<FilesIn, String> {
+    match text {
+        "data" => Ok(FilesIn::DataFolder),
+        "content" => Ok(FilesIn::Content),
+        _ => Err("expected data or content".to_owned()),
+    }
 }
 
 /// A put of a large folder must be over before a collection.

@@ -9,8 +9,17 @@ on_both_stores!(
     a_log_is_read_from_where_it_broke,
 );
 
+/// Where results and logs may lie.
+const PLACES: [&str; 2] = ["data", "content"];
+
 async fn a_result_is_read_in_part_and_once(store: Store) {
-    let scheduler = Scheduler::start(store).await;
+    for place in PLACES {
+        read_a_result(store, place).await;
+    }
+}
+
+async fn read_a_result(store: Store, place: &str) {
+    let scheduler = Scheduler::start_with(store, &["--files-in", place]).await;
     let http = scheduler.http();
     http.submit(&json!([jobs::dc("alice")])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);
@@ -70,7 +79,13 @@ async fn a_result_is_read_in_part_and_once(store: Store) {
 }
 
 async fn a_log_is_read_from_where_it_broke(store: Store) {
-    let scheduler = Scheduler::start(store).await;
+    for place in PLACES {
+        read_a_log(store, place).await;
+    }
+}
+
+async fn read_a_log(store: Store, place: &str) {
+    let scheduler = Scheduler::start_with(store, &["--files-in", place]).await;
     let http = scheduler.http();
     http.submit(&json!([jobs::dc("alice")])).await;
     let mut testbox = Testbox::dc(&http, "host-1", 8 << 10);

@@ -192,11 +192,17 @@ fn problems_of(checked: &Checked) -> ContentChecked {
     let damaged = damaged.map(|name| format!("{name} is damaged, and was set aside"));
     let broken = checked.broken_first.iter();
     let broken = broken.map(|id| format!("{id} cannot be read: a chunk of it is missing"));
+    let files = checked.broken_files.iter();
+    let files = files.map(|name| format!("{name} cannot be read: a chunk of it is missing"));
     ContentChecked {
         manifests: checked.manifests,
         chunks: checked.chunks,
         bytes: checked.bytes,
-        problems: damaged.chain(broken).take(PROBLEMS_MAX).collect(),
+        problems: damaged
+            .chain(broken)
+            .chain(files)
+            .take(PROBLEMS_MAX)
+            .collect(),
         problems_total: checked.damaged.saturating_add(checked.broken),
     }
 }
