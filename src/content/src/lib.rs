@@ -4,18 +4,20 @@
 //! manifest lists the files of an input or an output with their chunks, and its hash is its id. A manifest is written
 //! after its chunks and is the only root: what no manifest names is removed after a grace period.
 //!
-//! Nothing here knows a job. Who keeps a manifest is for the caller to say.
+//! Nothing here knows a job. The caller says who keeps a manifest.
 
 mod check;
 mod chunks;
 mod clock;
 mod collect;
+mod condemned;
 mod digest;
 mod error;
 mod health;
 mod location;
 mod manifest;
 mod names;
+mod pin;
 mod pins;
 mod remote;
 mod sketch;
@@ -32,6 +34,6 @@ pub use location::{BadLocation, Bucket, Location};
 pub use manifest::{
     Entry, FILES_MAX, Kind, MANIFEST_BYTES_MAX, Manifest, ManifestError, PATH_BYTES_MAX,
 };
-pub use pins::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
+pub use pin::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
 pub use sketch::{SKETCH_MAX, sketch, words};
 pub use store::{About, ContentStore, Owned};
