@@ -29,8 +29,17 @@ struct Licenses {
 
 #[derive(Deserialize)]
 struct Bans {
-    deny: Vec<Named>,
+    deny: Vec<Ban>,
     skip: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Ban {
+    #[serde(rename = "crate")]
+    name: String,
+    /// Libraries that may bring it all the same.
+    #[serde(default)]
+    wrappers: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -81,8 +90,7 @@ impl Library {
     }
 }
 
-/// All libraries, without the workspace's own crates.
-fn libraries() -> BTreeSet<Library> {
+fn tree(more: &[&str]) -> String {
     let tree = Command::new(env!("CARGO"))
         .current_dir(ROOT)
         .args(["tree", "--workspace", "--all-features", "--locked"])
@@ -94,11 +102,25 @@ fn libraries() -> BTreeSet<Library> {
             "--format",
             "{p}\t{l}",
         ])
+        .args(more)
         .output()
         .expect("cargo tree");
     let said = String::from_utf8_lossy(&tree.stderr);
     assert!(tree.status.success(), "cargo tree: {said}");
-    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    String::from_utf8_lossy(&tree.stdout).into_owned()
+}
+
+/// The crates that depend on a library themselves, without itself.
+fn bringers(name: &str) -> BTreeSet<String> {
+    let tree = tree(&["--invert", name, "--depth", "1"]);
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    let others = names.filter(|other| !other.is_empty() && *other != name);
+    others.map(str::to_owned).collect()
+}
+
+/// All libraries, without the workspace's own crates.
+fn libraries() -> BTreeSet<Library> {
+    let tree = tree(&[]);
     let all = tree
         .lines()
         .filter(|line| !line.is_empty())
@@ -118,7 +140,11 @@ fn is_allowed(license: &str, allowed: &BTreeSet<String>) -> bool {
 fn each_library_has_an_allowed_license_and_comes_from_the_registry() {
     let (Deny { licenses, bans }, libraries) = (deny(), libraries());
     assert!(libraries.len() > 100, "{} libraries", libraries.len());
-    let denied: BTreeSet<&str> = bans.deny.iter().map(|ban| ban.name.as_str()).collect();
+    let denied: BTreeMap<&str, &Ban> = bans
+        .deny
+        .iter()
+        .map(|ban| (ban.name.as_str(), ban))
+        .collect();
     let mut problems = Vec::new();
     for library in &libraries {
         if !is_allowed(&library.license, &licenses.allow) {
@@ -131,8 +157,15 @@ fn each_library_has_an_allowed_license_and_comes_from_the_registry() {
         if !library.source.is_empty() {
             problems.push(format!("{}: source {}", library.named(), library.source));
         }
-        if denied.contains(library.name.as_str()) {
-            problems.push(format!("{}: deny.toml bans it", library.named()));
+        if let Some(ban) = denied.get(library.name.as_str()) {
+            let bring_it = bringers(&library.name);
+            let others: Vec<&String> = bring_it.difference(&ban.wrappers).collect();
+            if !others.is_empty() {
+                problems.push(format!(
+                    "{}: deny.toml bans it below {others:?}",
+                    library.named()
+                ));
+            }
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));

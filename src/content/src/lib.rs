@@ -4,12 +4,13 @@
 //! manifest lists the files of an input or an output with their chunks, and its hash is its id. A manifest is written
 //! after its chunks and is the only root: what no manifest names is removed after a grace period.
 //!
-//! Nothing here knows a job. Who keeps a manifest is for the caller to say.
+//! Nothing here knows a job. The caller says who keeps a manifest.
 
 mod check;
 mod chunks;
 mod clock;
 mod collect;
+mod condemned;
 mod digest;
 mod error;
 mod health;
@@ -19,6 +20,7 @@ mod named;
 mod names;
 mod owners;
 mod pieces;
+mod pin;
 mod pins;
 mod remote;
 mod sketch;
@@ -38,6 +40,6 @@ pub use manifest::{
 };
 pub use named::{Named, NamedFile};
 pub use pieces::Appended;
-pub use pins::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
+pub use pin::{PIN_CHUNKS_MAX, PIN_LASTS_MAX, Pin};
 pub use sketch::{SKETCH_MAX, sketch, words};
 pub use store::{About, ContentStore, Owned};

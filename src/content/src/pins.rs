@@ -4,64 +4,21 @@
 //! and then reads what is condemned. A collection writes what it condemns, and then reads the pins. So one of the two sees
 //! the other. A put that finds its digests condemned waits until that batch is over, and only then looks what is there.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
-use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    ContentError, ContentStore, Digest,
-    collect::{Condemned, LEASE},
+    ContentError, ContentStore, Digest, Pin,
+    condemned::Condemned,
     names::{PINS, condemned, pin_name},
 };
 
-/// Most chunks of a pin.
-pub const PIN_CHUNKS_MAX: usize = 10_000;
-/// No pin counts for longer than this after it was written.
-pub const PIN_LASTS_MAX: Duration = Duration::from_hours(7 * 24);
 /// How long a put waits for batches that hold its digests, before it is told to come later.
 const WAIT_MAX: Duration = Duration::from_mins(1);
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-
-/// Digests that a collection must leave until a time.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pin {
-    /// Who pins: the same word for all pins of a put.
-    pub put: String,
-    /// Until when, UTC epoch ms; [`PIN_LASTS_MAX`] from now at most.
-    pub until_ms: u64,
-    /// Chunks and manifests, at most [`PIN_CHUNKS_MAX`].
-    pub digests: BTreeSet<Digest>,
-}
-
-/// Since when this process has seen each list of what is condemned.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Watched {
-    since: Arc<Mutex<BTreeMap<Path, Duration>>>,
-}
-
-impl Watched {
-    /// Notes which lists are there. Returns those that nobody works at any more.
-    fn dead(&self, there: &[Path], now: Duration) -> Vec<Path> {
-        let mut since = self.since.lock();
-        since.retain(|name, _| there.contains(name));
-        let mut dead = Vec::new();
-        for name in there {
-            let first = *since.entry(name.clone()).or_insert(now);
-            if now.saturating_sub(first) > LEASE {
-                dead.push(name.clone());
-            }
-        }
-        dead
-    }
-}
 
 impl ContentStore {
     /// Keeps these digests from collection until a time. When this returns, what is there stays there. Pin chunks before

@@ -1,7 +1,7 @@
 //! A few words that tell how much of an input somebody has.
 //!
-//! A chunk's word depends on its digest and its size alone. An input's sketch is the words of its chunks that come first
-//! in an order by chance, in which large chunks come earlier in proportion to their size (bottom-k sampling by weight).
+//! A chunk's word depends on its digest and its size alone. An input's sketch is the words of those of its chunks that come
+//! first in an order by chance. Large chunks come earlier in it, in proportion to their size (bottom-k sampling by weight).
 //! Two inputs that share most of their bytes share most of their words.
 
 use crate::{Chunk, Digest};

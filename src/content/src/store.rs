@@ -17,7 +17,7 @@ use crate::{
     clock::{Clock, MachineClock},
     health::Health,
     names::{OWNERS, about_name, chunk_name, digest_of, manifest_name, owner_name},
-    pins::Watched,
+    pin::Watched,
     sketch,
 };
 

@@ -3,16 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use object_store::path::Path;
-use serde::{Deserialize, Serialize};
 
-use super::{BATCH_WITHIN, Run};
-use crate::{Clock, ContentError, Digest, names::condemned_name};
-
-/// What a batch may delete.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Condemned {
-    pub(crate) digests: Vec<Digest>,
-}
+use super::{
+    run::{BATCH_WITHIN, Run},
+    terms::Term,
+};
+use crate::{Clock, ContentError, Digest, condemned::Condemned, names::condemned_name};
 
 /// A batch that is at work.
 #[derive(Debug)]
@@ -42,7 +38,7 @@ impl Run<'_> {
     /// Writes down what may be deleted. What puts wrote is read after this.
     pub(super) async fn condemn(&mut self, digests: &[Digest]) -> Result<Batch, ContentError> {
         self.keep().await?;
-        let term = self.term.as_ref().map_or(0, super::terms::Term::number);
+        let term = self.term.as_ref().map_or(0, Term::number);
         self.batches += 1;
         let clock = Arc::clone(&self.store.clock);
         let batch = Batch {

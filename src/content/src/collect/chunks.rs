@@ -5,7 +5,10 @@ use std::{collections::HashSet, time::Duration};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path};
 
-use super::{BATCH, NAMED_MAX, Run, batch::TimeLeft};
+use super::{
+    batch::TimeLeft,
+    run::{BATCH, NAMED_MAX, Run},
+};
 use crate::{
     ContentError, ContentStore, Digest, Manifest,
     named::read_note,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 
-use super::{BATCH, Run};
+use super::run::{BATCH, Run};
 use crate::{
     ContentError, ContentStore, Digest, Owned,
     names::{ABOUT, MANIFESTS, OWNERS, about_name, digest_of, manifest_name},

@@ -1,4 +1,4 @@
-//! What collections, puts and crashes leave behind goes, too.
+//! The remains of collections, puts and crashes go, too.
 
 use std::{
     fs, io,
@@ -9,7 +9,7 @@ use std::{
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 
-use super::{Collected, Run};
+use super::run::{Collected, Run};
 use crate::{
     ContentError,
     names::{DAMAGED, condemned},

@@ -11,9 +11,9 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
-use super::LEASE;
 use crate::{
     ContentError, ContentStore,
+    condemned::LEASE,
     names::{term_name, terms},
 };
 

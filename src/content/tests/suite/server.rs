@@ -51,7 +51,7 @@ fn wait_for(port: u16) {
     let begun = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         assert!(begun.elapsed() < STARTS_WITHIN, "s3s-fs does not listen");
-        thread::sleep(Duration::from_millis(20));
+        thread::park_timeout(Duration::from_millis(20));
     }
 }
 
