@@ -100,7 +100,8 @@ pub(crate) struct ServeArgs {
     /// Group of result files, by name or number
     #[arg(long, value_name = "GROUP", value_parser = results_group)]
     results_group: Option<u32>,
-    /// Where inputs and outputs lie: a folder that all replicas share [default: folder content of --data]
+    /// Where inputs and outputs lie: a folder that all replicas share, s3://BUCKET/PREFIX or az://CONTAINER/PREFIX
+    /// [default: folder content of --data]
     #[arg(long, value_name = "LOCATION")]
     content: Option<Location>,
     /// How long inputs and outputs stay that no job names and nobody keeps, at least 1h
