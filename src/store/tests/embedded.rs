@@ -245,11 +245,11 @@ async fn files_that_are_not_ours_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(EmbeddedStore::open(dir.path()).unwrap());
     raw(dir.path())
-        .pragma_update(None, "user_version", 13)
+        .pragma_update(None, "user_version", 14)
         .unwrap();
     let (reason, hint) = refusal(dir.path());
     assert!(
-        reason.contains("format 13") && reason.contains("up to 12"),
+        reason.contains("format 14") && reason.contains("up to 13"),
         "{reason}"
     );
     assert!(hint.contains("newer"), "{hint}");

@@ -74,6 +74,8 @@ async fn outputs_of_one_job_are_inputs_of_the_next(store: Store) {
         assert_eq!(told.status, 200, "{}", told.text);
     }
     testbox.drop_job(&grant.job_id);
+    let late = Input::of("late").end(&lab.nobody(), &as_job(&grant)).await;
+    late.refused(423);
     assert_eq!(alice.field(&ids[0], "outputs").await, kernel.id);
     let theirs = alice
         .get(&format!("/scheduler/v1/content/{}", kernel.id))

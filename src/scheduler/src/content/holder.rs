@@ -22,6 +22,8 @@ pub(crate) struct Holder {
     inputs: Vec<String>,
     /// Whether it is the content of all accounts.
     acts_for_all: bool,
+    /// How the job has ended; `None`: it has not, or a person asks.
+    ended: Option<JobError>,
 }
 
 impl Holder {
@@ -38,6 +40,7 @@ impl Holder {
             job_id: String::new(),
             inputs: Vec::new(),
             acts_for_all,
+            ended: None,
         }
     }
 
@@ -48,7 +51,17 @@ impl Holder {
             job_id: state.job_id.to_string(),
             inputs: state.inputs.clone(),
             acts_for_all: false,
+            ended: state.stage.is_terminal().then_some(JobError::Ended {
+                id: state.job_id,
+                stage: state.stage,
+                health: state.health,
+            }),
         }
+    }
+
+    /// Why the job leaves nothing more.
+    pub(crate) const fn ended(&self) -> Option<&JobError> {
+        self.ended.as_ref()
     }
 
     /// Whether it is a person who may do everything.

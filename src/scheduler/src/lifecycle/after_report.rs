@@ -306,6 +306,34 @@ mod tests {
         );
     }
 
+    #[test]
+    fn outputs_come_with_the_end_and_with_no_other_report() {
+        let running = JobState {
+            stage: Stage::Running,
+            running_ms: 1,
+            retry_fail_left: 1,
+            retry_on: vec![Cause::Fail],
+            ..state(1)
+        };
+        let (one, other) = ("a".repeat(64), "b".repeat(64));
+        let outputs = ("outputs", one.as_str());
+        let early = apply(&running, &[("job_stage", "post_run"), outputs]).unwrap();
+        assert_eq!(early.outputs, "");
+        let end = [("job_stage", "finish"), ("job_health", "success"), outputs];
+        let ended = apply(&running, &end).unwrap();
+        assert_eq!((ended.stage, &ended.outputs), (Stage::Finish, &one));
+        assert_eq!(
+            apply(&ended, &end),
+            Ok(ended.clone()),
+            "the answer was lost"
+        );
+        let others = [("job_stage", "finish"), ("outputs", other.as_str())];
+        assert_eq!(apply(&ended, &others), Err(ErrorCode::Closed));
+        let failed = [("job_stage", "finish"), ("job_health", "fail"), outputs];
+        let again = apply(&running, &failed).unwrap();
+        assert_eq!((again.stage, again.outputs.as_str()), (Stage::Submit, ""));
+    }
+
     /// A success was said to have ended because nobody had taken an earlier answer.
     #[test]
     fn why_a_job_came_back_is_over_when_it_begins() {

@@ -290,6 +290,44 @@ mod tests {
     }
 
     #[test]
+    fn outputs_of_a_parent_become_inputs_at_its_end() {
+        let success = json!({"wait_on": {"1": {"job_health": "success"}}});
+        let from = format!("{}{}", JobState::INPUT_FROM, JobId::new(1));
+        let child = JobState {
+            inputs: vec!["a".repeat(64), from],
+            ..child(&success)
+        };
+        let ended_with = |stage, outputs: &str| {
+            let (id, mut stored) = parent(1, stage, Health::Success);
+            stored.as_mut().unwrap().state.outputs = outputs.to_owned();
+            BTreeMap::from([(id, stored)])
+        };
+        let runs = ended_with(Stage::Running, "");
+        assert_eq!(decide(&child, &runs, 5), None, "it has not ended");
+        let outputs = "b".repeat(64);
+        let next = decide(&child, &ended_with(Stage::Finish, &outputs), 5).unwrap();
+        assert_eq!(next.inputs, ["a".repeat(64), outputs]);
+        assert!(next.ready && next.waits.is_none());
+        let next = decide(&child, &ended_with(Stage::Finish, ""), 5).unwrap();
+        assert_eq!(next.stage, Stage::AbortWait);
+        assert!(
+            next.reason.contains(&JobId::new(1).to_string()),
+            "{}",
+            next.reason
+        );
+        let words = |many: usize| (0..many).map(|n| n.to_string()).collect::<Vec<_>>();
+        let released = with_words(
+            JobState {
+                input_words: vec!["own".to_owned()],
+                waits: None,
+                ..state(9)
+            },
+            &words(20),
+        );
+        assert_eq!(released.input_words, words(16));
+    }
+
+    #[test]
     fn a_cancelled_job_never_reached_running() {
         let child = child(&json!({"wait_on": {"1": {"job_stage": "running"}}}));
         let condition = &waits_for(&child).unwrap().conditions[0];

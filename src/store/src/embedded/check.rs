@@ -1,6 +1,6 @@
 //! Finds damage, and rows that do not fit together. Only the tables of a file show them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -93,6 +93,7 @@ fn tables(conn: &Connection, found: &mut Findings) -> rusqlite::Result<()> {
         (&BODY_ALONE, "bodies"),
         (&ROW_ALONE, "jobs"),
         (&ROW_ALONE, "wait_keys"),
+        (&ROW_ALONE, "content"),
     ] {
         let alone = format!(
             "SELECT DISTINCT printf('%019d in {table}', t.job_id) FROM {table} t
@@ -120,12 +121,19 @@ fn each_text(conn: &Connection, sql: &str, mut each: impl FnMut(String)) -> rusq
     Ok(())
 }
 
+/// How many rows of a table each job has.
+fn rows_by_job(conn: &Connection, table: &str) -> rusqlite::Result<HashMap<i64, u64>> {
+    conn.prepare(&format!(
+        "SELECT job_id, COUNT(*) FROM {table} GROUP BY job_id"
+    ))?
+    .query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?
+    .collect()
+}
+
 /// Compares each row with its state.
 fn rows(conn: &Connection, found: &mut Findings) -> rusqlite::Result<()> {
-    let keys: HashMap<i64, u64> = conn
-        .prepare("SELECT job_id, COUNT(*) FROM wait_keys GROUP BY job_id")?
-        .query_map([], |row| Ok((row.get(0)?, unsigned(row, 1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
+    let keys = rows_by_job(conn, "wait_keys")?;
+    let content = rows_by_job(conn, "content")?;
     let mut both = conn.prepare(
         "SELECT s.job_id, s.state, j.waiting, j.ready, j.stage, j.health, j.account, j.queue, j.host
             FROM states s LEFT JOIN jobs j USING (job_id)",
@@ -145,6 +153,11 @@ fn rows(conn: &Connection, found: &mut Findings) -> rusqlite::Result<()> {
             continue;
         }
         let keys = keys.get(&id).copied().unwrap_or(0);
+        let named: BTreeSet<&str> = state.content().collect();
+        let content = content.get(&id).copied().unwrap_or(0);
+        if content != u64::try_from(named.len()).unwrap_or(0) {
+            found.add(&ROW_DIFFERS, || format!("{} in content", state.job_id));
+        }
         if let Some(column) = difference(row, &state, keys)? {
             found.add(&ROW_DIFFERS, || format!("{} in {column}", state.job_id));
         }

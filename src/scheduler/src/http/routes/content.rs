@@ -69,6 +69,15 @@ fn account(core: &Core, request: &Request) -> Result<Holder, Refusal> {
     Ok(Holder::of_account(who))
 }
 
+/// The same for a put: a job that has ended leaves nothing more.
+async fn putter(core: &Core, request: &Request) -> Result<Holder, Refusal> {
+    let holder = holder(core, request).await?;
+    if let Some(ended) = holder.ended() {
+        return Err(ended.clone().into());
+    }
+    Ok(holder)
+}
+
 /// The word of the put that it belongs to.
 fn put_of(request: &Request) -> Result<String, Refusal> {
     let put = request.query.get("put").unwrap_or_default();
@@ -77,7 +86,7 @@ fn put_of(request: &Request) -> Result<String, Refusal> {
 }
 
 async fn pin(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
+    let holder = putter(&core, &request).await?;
     let body = request.read_json(DIGESTS_BYTES_MAX).await?;
     Ok(ok(&core.pin_chunks(&holder, &body).await?))
 }
@@ -87,7 +96,7 @@ async fn put_chunk(
     mut request: Request,
     digest: &str,
 ) -> Result<Response, Refusal> {
-    holder(&core, &request).await?;
+    putter(&core, &request).await?;
     put_of(&request)?;
     request.belongs_to(Purse::Agent);
     let bytes = request.read_body(CHUNK_BYTES_MAX).await?;
@@ -97,7 +106,7 @@ async fn put_chunk(
 }
 
 async fn put_manifest(core: Arc<Core>, mut request: Request) -> Result<Response, Refusal> {
-    let holder = holder(&core, &request).await?;
+    let holder = putter(&core, &request).await?;
     put_of(&request)?;
     let name = request.query.get("name").unwrap_or_default().to_owned();
     let bytes = request.read_body(MANIFEST_BYTES_MAX).await?;
