@@ -96,9 +96,10 @@ fn of_content(fault: &ContentFault) -> Told {
             Conflict,
             "pin the chunks again, and send those that are missing",
         ),
+        // Nobody heals it by asking again.
         F::Damaged(_) => (
-            Unavailable,
-            "an admin can find what is damaged: fairlead content check",
+            NotFound,
+            "put the files again; an admin can find what is damaged: fairlead content check",
         ),
         F::Unreachable => (Unavailable, "try again in a few seconds"),
     };
