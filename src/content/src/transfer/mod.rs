@@ -18,6 +18,7 @@ mod put;
 mod remote;
 mod scan;
 mod sending;
+mod stoppable;
 mod writing;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use get::{GetOptions, GetProgress, Got, fetch_file, get};
 pub use lab::LabRemote;
 pub use put::{Put, PutOptions, PutProgress, put, put_paths};
 pub use remote::{Place, Remote};
+pub use stoppable::Stoppable;
 
 /// Chunks that are under way at a time, where nothing else is said.
 pub const PARALLEL: usize = 8;
