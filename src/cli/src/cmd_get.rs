@@ -22,7 +22,7 @@ use crate::{
 /// Digits of an id that name a folder.
 const SHORT: usize = 12;
 
-/// What to get, and where to.
+/// Options of `get`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without DIR the files go to a new folder here: one named by the job, or by the first 12 digits of the id. The

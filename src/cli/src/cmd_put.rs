@@ -13,7 +13,7 @@ use crate::{
     transfers::{Bar, remote, until_stopped},
 };
 
-/// What to put.
+/// Options of `put`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The same files have the same id, and only what the lab does not have is sent. So a put that was interrupted

@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use super::{Place, Remote, TransferError};
+use super::{
+    error::TransferError,
+    remote::{Place, Remote},
+};
 use crate::Digest;
 
 /// A remote, until somebody says stop.
