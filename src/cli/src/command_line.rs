@@ -3,10 +3,11 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_doctor, cmd_explain, cmd_group,
-    cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login, cmd_plan, cmd_prune, cmd_queues,
-    cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop, cmd_submit, cmd_tests, cmd_timers,
-    cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks, cmd_whoami, completing,
+    cmd_account, cmd_backup, cmd_change, cmd_check, cmd_config, cmd_content, cmd_doctor,
+    cmd_explain, cmd_get, cmd_group, cmd_hosts, cmd_job, cmd_jobs, cmd_key, cmd_log, cmd_login,
+    cmd_plan, cmd_prune, cmd_put, cmd_queues, cmd_rerun, cmd_results, cmd_run, cmd_serve, cmd_stop,
+    cmd_submit, cmd_tests, cmd_timers, cmd_usage, cmd_version, cmd_wait, cmd_watch, cmd_webhooks,
+    cmd_whoami, completing,
     context::Context,
     exit,
     logging::{self, LogFormat},
@@ -57,6 +58,12 @@ pub(crate) enum Command {
     Rerun(cmd_rerun::RerunArgs),
     /// Show or close a group: jobs that are submitted one by one and have one result
     Group(cmd_group::GroupArgs),
+    /// Put a folder or a file into the lab, and print its id: jobs name it in `inputs`
+    Put(cmd_put::PutArgs),
+    /// Get the files of an id, or the outputs of a job
+    Get(cmd_get::GetArgs),
+    /// List, show, keep and remove what was put
+    Content(cmd_content::ContentArgs),
     /// Explain why a job waits, or where it is
     Explain(cmd_explain::ExplainArgs),
     /// Hold waiting jobs back, until they are released
@@ -130,6 +137,9 @@ impl Command {
             Self::Watch(args) => cmd_watch::run(&args, context).await,
             Self::Rerun(args) => cmd_rerun::run(&args, context).await,
             Self::Group(args) => cmd_group::run(&args, context).await,
+            Self::Put(args) => cmd_put::run(&args, context).await,
+            Self::Get(args) => cmd_get::run(&args, context).await,
+            Self::Content(args) => cmd_content::run(args, context).await,
             Self::Explain(args) => cmd_explain::run(&args, context).await,
             Self::Hold(args) => cmd_change::hold(&args, context).await,
             Self::Release(args) => cmd_change::release(&args, context).await,

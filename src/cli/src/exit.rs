@@ -4,6 +4,7 @@
 use std::fmt;
 
 use fairlead_api::{ErrorBody, client::ClientError};
+use fairlead_content::transfer::TransferError;
 use fairlead_job::file::JobFileError;
 use serde_json::{Value, json};
 
@@ -128,6 +129,59 @@ impl From<ClientError> for Failure {
                 "`fairlead config show` shows the origin of each setting",
             ),
             error => Self::local(error.to_string(), ""),
+        };
+        Self {
+            may_pass,
+            ..failure
+        }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Self {
+        let may_pass = error.may_pass();
+        let message = error.to_string();
+        let failure = match error {
+            TransferError::Lab(error) => return error.into(),
+            TransferError::FileOf { path, source } => {
+                let of = Self::from(*source);
+                let named = |message: &str| format!("'{path}' cannot be had: {message}");
+                let refusal = of.refusal.map(|mut body| {
+                    body.message = named(&body.message);
+                    body
+                });
+                return Self {
+                    message: named(&of.message),
+                    refusal,
+                    ..of
+                };
+            }
+            TransferError::Unknown(_) => {
+                Self::new(REFUSED, message, "list yours: fairlead content ls")
+            }
+            TransferError::ChunkGone(_) | TransferError::Damaged { .. } => Self::new(
+                REFUSED,
+                message,
+                "put the files again; an admin can find what is damaged: fairlead content check",
+            ),
+            TransferError::Address { .. } if may_pass => {
+                Self::new(UNREACHABLE, message, "try again in a few minutes")
+            }
+            TransferError::Address { .. } | TransferError::TooLong { .. } => {
+                Self::new(REFUSED, message, "ask the operator of the lab")
+            }
+            TransferError::Stopped => Self::new(INTERRUPTED, message, ""),
+            TransferError::Unfit { .. } => {
+                Self::local(message, "remove them, or put another folder")
+            }
+            TransferError::NotEmpty(_) => {
+                Self::usage(message, "name a folder that is empty or does not exist yet")
+            }
+            TransferError::Changed { path } => Self::local(
+                format!("'{path}' changed while it was put"),
+                "put it again when nobody writes to it",
+            ),
+            _ => Self::local(message, ""),
         };
         Self {
             may_pass,

@@ -1,4 +1,5 @@
-//! The body of an upload: a file that is read as it is sent, never whole in memory.
+//! Bodies that are sent in pieces: a file is read as it is sent, never whole in memory. A slow line may take long, as
+//! long as something moves.
 
 use std::{
     path::PathBuf,
@@ -64,6 +65,31 @@ impl FileBody {
 }
 
 impl Progress {
+    /// Whether bytes are worth pieces: a smaller body is sent at once.
+    pub(super) const fn is_for(bytes: &Bytes) -> bool {
+        bytes.len() > READ_BYTES
+    }
+
+    /// Makes bytes the body, in pieces that are counted.
+    pub(super) fn of_bytes(
+        request: reqwest::RequestBuilder,
+        bytes: &Bytes,
+    ) -> (reqwest::RequestBuilder, Self) {
+        let progress = Self::default();
+        let counter = progress.clone();
+        let request = request.header(header::CONTENT_LENGTH, bytes.len());
+        let pieces = futures_util::stream::unfold(bytes.clone(), move |mut rest| {
+            let counter = counter.clone();
+            async move {
+                let piece = rest.split_to(rest.len().min(READ_BYTES));
+                counter.0.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                let piece = (!piece.is_empty()).then_some(piece);
+                piece.map(|piece| (Ok::<_, std::io::Error>(piece), rest))
+            }
+        });
+        (request.body(reqwest::Body::wrap_stream(pieces)), progress)
+    }
+
     /// Sends, and gives up only when nothing has moved for `limit`.
     pub(super) async fn send(
         &self,

@@ -19,6 +19,7 @@ use super::{
     call::{Call, Payload, Repeat},
     config::ClientConfig,
     error::{ClientError, Failure},
+    file_body::Progress,
     reply::{Reply, ReplyBody, read_whole},
 };
 use crate::{ACCEPTS_HEADER, JOB_TOKEN_HEADER, Route};
@@ -229,22 +230,7 @@ impl Client {
         if let Some(authorization) = authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }
-        let response = match &call.payload {
-            Payload::File(file) => {
-                let (request, progress) = file.attach(request).await?;
-                progress.send(request, limit).await?
-            }
-            Payload::Bytes {
-                content_type,
-                bytes,
-            } => {
-                request = request
-                    .header(header::CONTENT_TYPE, *content_type)
-                    .body(bytes.clone());
-                send_within(request, limit).await?
-            }
-            Payload::None => send_within(request, limit).await?,
-        };
+        let response = send(request, &call.payload, limit).await?;
         let takes_header = response.headers().contains_key(ACCEPTS_HEADER);
         base.takes_header.store(takes_header, Ordering::Relaxed);
         let status = response.status();
@@ -258,6 +244,33 @@ impl Client {
             url: base.url.clone(),
             body,
         })
+    }
+}
+
+/// Sends with a body. A large one may take as long as something of it moves.
+async fn send(
+    request: reqwest::RequestBuilder,
+    payload: &Payload,
+    limit: Duration,
+) -> Result<reqwest::Response, Failure> {
+    match payload {
+        Payload::File(file) => {
+            let (request, progress) = file.attach(request).await?;
+            progress.send(request, limit).await
+        }
+        Payload::Bytes {
+            content_type,
+            bytes,
+        } => {
+            let request = request.header(header::CONTENT_TYPE, *content_type);
+            if Progress::is_for(bytes) {
+                let (request, progress) = Progress::of_bytes(request, bytes);
+                progress.send(request, limit).await
+            } else {
+                send_within(request.body(bytes.clone()), limit).await
+            }
+        }
+        Payload::None => send_within(request, limit).await,
     }
 }
 

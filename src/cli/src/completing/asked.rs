@@ -43,6 +43,8 @@ pub(super) enum Kind {
     Queues,
     Hosts,
     Timers,
+    /// Inputs and outputs that the account has.
+    Contents,
     /// Nothing is offered.
     Nothing,
 }
@@ -194,6 +196,11 @@ async fn asked(kind: Kind, client: &Client) -> Result<Vec<Named>, ClientError> {
         Kind::Timers => {
             let list = client.timers(None, None).await?;
             once(list.timers.iter().map(|timer| timer.timer.as_str()))
+        }
+        Kind::Contents => {
+            let list = client.contents("", None, Some(u64::from(JOBS_MAX))).await?;
+            let named = list.content.into_iter().map(|one| (one.id, one.name));
+            named.collect()
         }
         Kind::Nothing => Vec::new(),
     })

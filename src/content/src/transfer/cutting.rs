@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    TransferError,
+    error::TransferError,
     scan::{Found, FoundKind, Scan},
 };
 use crate::{CHUNK_BYTES_MIN, Chunk, Chunks, Digest, Entry, Kind};

@@ -17,7 +17,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use reqwest::{StatusCode, Url, header};
 
-use super::TransferError;
+use super::error::TransferError;
 use crate::CHUNK_BYTES_MAX;
 
 /// How long a connection may take to be made.

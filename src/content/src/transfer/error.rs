@@ -79,8 +79,8 @@ pub enum TransferError {
         #[source]
         source: Box<Self>,
     },
-    /// A chunk is not there.
-    #[error("its chunk {0} is not there any more")]
+    /// A chunk is not there, or the store found it damaged.
+    #[error("its chunk {0} is not there any more, or damaged")]
     ChunkGone(Digest),
     /// What came has another digest.
     #[error("what came is not {digest}: its digest is {is}")]
@@ -99,6 +99,9 @@ pub enum TransferError {
     /// What should be a manifest is none.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// Somebody said stop.
+    #[error("stopped")]
+    Stopped,
     /// What never happens.
     #[error("a bug: {0}")]
     Bug(String),
@@ -124,7 +127,11 @@ impl TransferError {
         }
     }
 
+    /// Names the file, if it is the file's fault.
     pub(super) fn in_file(self, path: &str) -> Self {
+        if matches!(self, Self::Stopped) {
+            return self;
+        }
         Self::FileOf {
             path: path.to_owned(),
             source: Box::new(self),

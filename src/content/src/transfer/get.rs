@@ -6,7 +6,12 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesOrdered};
 use tokio::sync::mpsc;
 
-use super::{PARALLEL, PARALLEL_MAX, Place, Remote, TransferError, put::blocking, writing::Target};
+use super::{
+    blocking::blocking,
+    error::TransferError,
+    remote::{PARALLEL, PARALLEL_MAX, Place, Remote},
+    writing::Target,
+};
 use crate::{Chunk, Digest, Entry, Kind, Manifest};
 
 /// Places of chunks that are asked for at a time.

@@ -15,8 +15,9 @@ use fairlead_api::{
 };
 
 use super::{
-    Place, Remote, TransferError,
     direct::{Direct, Pauses},
+    error::TransferError,
+    remote::{Place, Remote},
 };
 use crate::{CHUNK_BYTES_MAX, Digest, MANIFEST_BYTES_MAX};
 

@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{Place, Remote, TransferError};
+use super::{
+    error::TransferError,
+    remote::{Place, Remote},
+};
 use crate::{ContentStore, Digest};
 
 /// Pins nothing: who uses a store without a lab says when it is collected.

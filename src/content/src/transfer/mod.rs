@@ -6,6 +6,7 @@
 //! Nothing is believed. Each chunk is hashed when it is read from a file and when it comes from afar. No symbolic link
 //! is followed below the folder that is put or written.
 
+mod blocking;
 mod bytes_read;
 mod cutting;
 mod direct;
@@ -18,6 +19,7 @@ mod put;
 mod remote;
 mod scan;
 mod sending;
+mod stoppable;
 mod writing;
 
 #[cfg(test)]
@@ -26,10 +28,7 @@ mod tests;
 pub use error::{Problem, TransferError};
 pub use get::{GetOptions, GetProgress, Got, fetch_file, get};
 pub use lab::LabRemote;
-pub use put::{Put, PutOptions, PutProgress, put, put_paths};
-pub use remote::{Place, Remote};
-
-/// Chunks that are under way at a time, where nothing else is said.
-pub const PARALLEL: usize = 8;
-/// Most chunks that may be under way at a time: each is in memory.
-pub const PARALLEL_MAX: usize = 64;
+pub use put::{Put, PutOptions, put, put_paths};
+pub use remote::{PARALLEL, PARALLEL_MAX, Place, Remote};
+pub use sending::PutProgress;
+pub use stoppable::Stoppable;

@@ -4,10 +4,12 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    PARALLEL, PARALLEL_MAX, Problem, Remote, TransferError,
+    blocking::blocking,
     cutting::cut_all,
+    error::{Problem, TransferError},
+    remote::{PARALLEL, PARALLEL_MAX, Remote},
     scan::{Scan, scan, scan_paths},
-    sending::{Meter, Sender, cuts},
+    sending::{Meter, PutProgress, Sender, cuts},
 };
 use crate::{ContentError, Digest, Entry, Manifest};
 
@@ -55,25 +57,6 @@ pub struct Put {
     pub missing: Vec<String>,
     /// [`put_paths`] only: what lies there and cannot be put, the first ones.
     pub left_out: Vec<Problem>,
-}
-
-/// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PutProgress {
-    /// How many files, links and empty folders.
-    pub files: u64,
-    /// Bytes of all files together.
-    pub bytes: u64,
-    /// Bytes that were read and hashed.
-    pub read_bytes: u64,
-    /// Chunks that are known to be missing.
-    pub missing_chunks: u64,
-    /// Their bytes.
-    pub missing_bytes: u64,
-    /// Chunks that were sent.
-    pub sent_chunks: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
 }
 
 /// Puts all of a folder, or one file under its name. If `path` itself is a link, it is followed; no link below it is.
@@ -189,11 +172,4 @@ fn misses_chunks(error: &TransferError) -> bool {
         TransferError::Lab(error) => error.code() == Some(fairlead_api::ErrorCode::Conflict),
         _ => false,
     }
-}
-
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, TransferError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| TransferError::Bug(error.to_string()))
 }

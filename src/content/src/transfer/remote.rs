@@ -5,8 +5,13 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::TransferError;
+use super::error::TransferError;
 use crate::Digest;
+
+/// Chunks that are under way at a time, where nothing else is said.
+pub const PARALLEL: usize = 8;
+/// Most chunks that may be under way at a time: each is in memory.
+pub const PARALLEL_MAX: usize = 64;
 
 /// Where a chunk goes to, or comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

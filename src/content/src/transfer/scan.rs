@@ -11,7 +11,7 @@ use rustix::{
 };
 
 use super::{
-    Problem, TransferError,
+    error::{Problem, TransferError},
     folder::{Folder, kind, look, names},
 };
 use crate::{FILES_MAX, ManifestError, PATH_BYTES_MAX};

@@ -12,7 +12,11 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::mpsc;
 
 use super::{
-    Place, PutProgress, Remote, TransferError, bytes_read::read_again, cutting::Cut, scan::Scan,
+    bytes_read::read_again,
+    cutting::Cut,
+    error::TransferError,
+    remote::{Place, Remote},
+    scan::Scan,
 };
 use crate::{Digest, PIN_CHUNKS_MAX};
 
@@ -21,7 +25,26 @@ const CUTS_AHEAD: usize = 4_096;
 /// So many bytes of chunks are asked for at a time: enough to keep senders busy while the next ones are cut.
 const ASK_BYTES: u64 = 64 << 20;
 
-/// How far a put is. Each number only grows.
+/// How far a put is. Each number only grows, but `bytes` is only known from the start if nobody writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PutProgress {
+    /// How many files, links and empty folders.
+    pub files: u64,
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Bytes that were read and hashed.
+    pub read_bytes: u64,
+    /// Chunks that are known to be missing.
+    pub missing_chunks: u64,
+    /// Their bytes.
+    pub missing_bytes: u64,
+    /// Chunks that were sent.
+    pub sent_chunks: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+}
+
+/// The same, as it is counted.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     pub(super) hashed: AtomicU64,

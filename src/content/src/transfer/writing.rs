@@ -14,7 +14,7 @@ use rustix::{
 };
 
 use super::{
-    TransferError,
+    error::TransferError,
     folder::{Folder, split},
 };
 use crate::{Digest, Entry, Kind};

@@ -115,9 +115,10 @@ fn of_content(fault: &ContentFault) -> Told {
             Conflict,
             "pin the chunks again, and send those that are missing",
         ),
+        // Nobody heals it by asking again.
         F::Damaged(_) => (
-            Unavailable,
-            "an admin can find what is damaged: fairlead content check",
+            NotFound,
+            "put the files again; an admin can find what is damaged: fairlead content check",
         ),
         F::Collecting => (Unavailable, "try again in a minute"),
         F::CollectedByAnother(_) => (Conflict, "wait until that is over"),

@@ -38,6 +38,21 @@ async fn a_submit_s_array_is_an_answer_at_any_status() {
 }
 
 #[tokio::test]
+async fn a_large_body_is_sent_whole_and_says_its_length() {
+    let stub = Stub::start(|_, _| Answer::Say(200, "{}")).await;
+    let bytes: Vec<u8> = (0_u32..50_000).flat_map(u32::to_le_bytes).collect();
+    let client = client(&stub);
+    let sent = client.put_chunk(None, "p", "d", bytes.clone().into());
+    sent.await.unwrap();
+    let seen = &stub.seen()[0];
+    assert_eq!(seen.line, "PUT /scheduler/v1/content/chunks/d?put=p");
+    assert!(seen.body == bytes);
+    let head = seen.head.to_lowercase();
+    assert!(head.contains("content-length: 200000"), "{head}");
+    assert!(!head.contains("transfer-encoding"), "{head}");
+}
+
+#[tokio::test]
 async fn a_submit_s_object_is_a_refusal() {
     let stub = Stub::start(|_, _| {
         Answer::Say(

@@ -12,7 +12,7 @@ use tokio::{
 use super::*;
 use crate::transfer::direct::Direct;
 
-/// Answers each request with the next status and the bytes, and keeps what was sent.
+/// Answers each request as it is told, and keeps what was sent.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -20,26 +20,25 @@ struct Server {
 }
 
 impl Server {
-    async fn that_answers(statuses: &'static [u16], bytes: &'static [u8]) -> Self {
+    /// `answer`: status and body of the nth request.
+    async fn start(answer: impl Fn(usize) -> (u16, Vec<u8>) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!(
-            "http://{}/chunk?signed=secret",
-            listener.local_addr().unwrap()
-        );
+        let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let mut answering = JoinSet::new();
         let kept = Arc::clone(&requests);
         answering.spawn(async move {
-            for status in statuses {
+            for nth in 0.. {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let request = request(&mut stream).await;
                 kept.lock().unwrap().push(request);
+                let (status, body) = answer(nth);
                 let head = format!(
                     "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-                    bytes.len()
+                    body.len()
                 );
                 stream.write_all(head.as_bytes()).await.unwrap();
-                stream.write_all(bytes).await.unwrap();
+                stream.write_all(&body).await.unwrap();
             }
         });
         Self {
@@ -49,8 +48,26 @@ impl Server {
         }
     }
 
+    async fn that_answers(statuses: &'static [u16], bytes: &'static [u8]) -> Self {
+        Self::start(|nth| (statuses[nth], bytes.to_vec())).await
+    }
+
+    /// An address with a signature.
+    fn signed(&self) -> String {
+        format!("{}/chunk?signed=secret", self.url)
+    }
+
     fn requests(&self) -> Vec<Vec<u8>> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// Methods and paths.
+    fn lines(&self) -> Vec<String> {
+        let line = |request: &Vec<u8>| {
+            let text = String::from_utf8_lossy(request).into_owned();
+            text.lines().next().unwrap().replace(" HTTP/1.1", "")
+        };
+        self.requests().iter().map(line).collect()
     }
 }
 
@@ -82,7 +99,7 @@ async fn a_store_that_is_busy_is_asked_again() {
     let headers = [("x-ms-blob-type".to_owned(), "BlockBlob".to_owned())];
     let sent = Direct::new()
         .unwrap()
-        .put(&server.url, &headers, bytes.clone())
+        .put(&server.signed(), &headers, bytes.clone())
         .await;
     assert!(sent.unwrap());
     let requests = server.requests();
@@ -101,16 +118,58 @@ async fn a_store_that_is_busy_is_asked_again() {
 async fn answers_that_stand_are_told_apart() {
     let direct = Direct::new().unwrap();
     let good = Server::that_answers(&[200], b"bytes").await;
-    let read = direct.get(&good.url).await.unwrap();
+    let read = direct.get(&good.signed()).await.unwrap();
     assert_eq!(read, Some(Some(Bytes::from_static(b"bytes"))));
     let old = Server::that_answers(&[403], b"").await;
-    assert_eq!(direct.get(&old.url).await.unwrap(), None);
+    assert_eq!(direct.get(&old.signed()).await.unwrap(), None);
     let gone = Server::that_answers(&[404], b"").await;
-    assert_eq!(direct.get(&gone.url).await.unwrap(), Some(None));
+    assert_eq!(direct.get(&gone.signed()).await.unwrap(), Some(None));
     let odd = Server::that_answers(&[302], b"").await;
-    let refused = direct.get(&odd.url).await.unwrap_err();
+    let refused = direct.get(&odd.signed()).await.unwrap_err();
     assert!(!refused.may_pass());
     assert!(!refused.to_string().contains("secret"), "{refused}");
     let refused = direct.get("file:///etc/passwd").await.unwrap_err();
     assert!(!refused.may_pass(), "{refused}");
+}
+
+/// A lab whose content is in an object store: chunks go past it, and it is asked again when an address is too old.
+#[tokio::test]
+async fn chunks_go_past_the_lab_and_old_addresses_are_renewed() {
+    let bytes = Bytes::from_static(b"bytes");
+    let digest = Digest::of(&bytes);
+    let sends = Server::that_answers(&[403, 200], b"").await;
+    let reads = Server::that_answers(&[403, 200], b"bytes").await;
+    let missing = serde_json::json!({
+        "missing": [{ "digest": digest, "url": sends.signed(), "headers": [["x-a", "b"]] }],
+        "until_ms": 1,
+    });
+    let urls = serde_json::json!({ "urls": [reads.signed()], "until_ms": 1 });
+    let answers = [&missing, &missing, &urls, &urls].map(|answer| answer.to_string().into_bytes());
+    let lab = Server::start(move |nth| (200, answers[nth].clone())).await;
+    let client = fairlead_api::Client::new(fairlead_api::ClientConfig {
+        token: Some("account".to_owned()),
+        ..fairlead_api::ClientConfig::new([lab.url.clone()])
+    });
+    let remote = LabRemote::new(client.unwrap(), None).unwrap();
+
+    let places = remote.pin("p", &[digest]).await.unwrap();
+    assert_eq!(places.len(), 1);
+    remote
+        .put_chunk("p", &places[0], bytes.clone())
+        .await
+        .unwrap();
+    let places = remote.places(digest, &[digest]).await.unwrap();
+    assert_eq!(remote.chunk(digest, &places[0]).await.unwrap(), bytes);
+
+    let pin = "POST /scheduler/v1/content/pin";
+    let ask = "POST /scheduler/v1/content/urls";
+    assert_eq!(lab.lines(), [pin, pin, ask, ask]);
+    assert_eq!(sends.lines(), ["PUT /chunk?signed=secret"; 2]);
+    assert_eq!(reads.lines(), ["GET /chunk?signed=secret"; 2]);
+    for request in sends.requests().iter().chain(&reads.requests()) {
+        let text = String::from_utf8_lossy(request).to_lowercase();
+        assert!(!text.contains("authorization"), "{text}");
+    }
+    let sent = String::from_utf8_lossy(&sends.requests()[1]).to_lowercase();
+    assert!(sent.contains("x-a: b") && sent.ends_with("bytes"), "{sent}");
 }

@@ -242,3 +242,25 @@ async fn a_chunk_that_is_gone_names_its_file_and_nothing_is_left() {
     );
     assert_eq!(read(&into), Tree::new());
 }
+
+#[tokio::test]
+async fn a_get_that_is_stopped_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, into) = (dir.path().join("from"), dir.path().join("into"));
+    write(&from, &tree());
+    let store = ContentStore::in_memory();
+    let id = put_all(&store, &from).await.unwrap().id;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let calls = AtomicUsize::new(0);
+    let remote = Hooked::new(store, move |call| {
+        if call == Call::Chunk && calls.fetch_add(1, Ordering::Relaxed) == 10 {
+            stop.send(true).unwrap();
+        }
+        Ok(())
+    });
+    let options = GetOptions { parallel: 1 };
+    let remote = Stoppable::new(&remote, stopped);
+    let ended = get(&remote, id, into.clone(), &options, &|_| {}).await;
+    assert!(matches!(ended, Err(TransferError::Stopped)), "{ended:?}");
+    assert!(!into.exists());
+}
